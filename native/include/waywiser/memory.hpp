@@ -1,0 +1,49 @@
+// A kind of memory: how to get bytes of it at a place, and where they really are.
+// One file in src/memory/ per kind; conformance and planning learn of it from the registry.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "waywiser/registry.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser {
+
+// Where the pages of a buffer really are, as far as the system lets one ask.
+struct Placement {
+    enum class State { verified, misplaced, unverified };
+    State state = State::unverified;
+    double fraction_on_place = 0;  // of the pages asked about; 0 when unverified
+    double fraction_huge = 0;      // of the bytes, in pages larger than the base page
+    std::string detail;            // why unverified, or which nodes hold the rest
+};
+
+class Buffer {
+public:
+    virtual ~Buffer() = default;
+    [[nodiscard]] virtual std::byte* data() const = 0;
+    [[nodiscard]] virtual std::size_t bytes() const = 0;
+    [[nodiscard]] virtual Placement placement() const = 0;
+};
+
+class MemoryKind {
+public:
+    virtual ~MemoryKind() = default;
+    [[nodiscard]] virtual const Info& info() const = 0;
+    [[nodiscard]] virtual Place::Kind place_kind() const = 0;
+    [[nodiscard]] virtual bool cpu_accessible() const { return true; }
+    // Allocating pins pages or otherwise needs a GPU runtime that works.
+    [[nodiscard]] virtual bool needs_gpu() const { return false; }
+    // Nothing when a buffer can be had on this machine, else the reason why not.
+    [[nodiscard]] virtual std::optional<std::string> refusal(const Memory&, const Machine&) const;
+    // Bound and first touched where the memory says. Throws gpu::Error, Refused, std::bad_alloc.
+    [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(const Memory&, std::size_t bytes,
+                                                           const Machine&) const = 0;
+};
+
+using Memories = Registry<MemoryKind>;
+
+}  // namespace waywiser

@@ -1,0 +1,60 @@
+// What can be done, known by name. A file adds itself with one line at namespace scope:
+//     const Registered<Executor, CopyEngine> registered;
+// Registration survives static linking because the rooms are object libraries.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace waywiser {
+
+enum class ParameterKind { choice, ordered, subset };
+
+// A setting of an executor or a variant of a memory kind; the first choice is the default.
+// Ordered parameters are whole numbers: `choices` holds the useful ones for this machine.
+struct Parameter {
+    std::string name;
+    std::string description;
+    ParameterKind kind = ParameterKind::choice;
+    std::vector<std::string> choices;
+
+    [[nodiscard]] const std::string& fallback() const { return choices.front(); }
+};
+
+struct Info {
+    std::string name;
+    std::string description;             // one line
+    std::vector<Parameter> parameters;   // in general; a machine or path may narrow them
+    std::string source;                  // in the literature
+};
+
+template <class T>
+class Registry {
+public:
+    static Registry& instance() {
+        static Registry registry;
+        return registry;
+    }
+    void add(std::unique_ptr<T> entry) {
+        entries_.push_back(std::move(entry));
+        std::ranges::sort(entries_, {}, [](const auto& e) { return e->info().name; });
+    }
+    [[nodiscard]] const T* find(const std::string& name) const {
+        const auto it = std::ranges::find_if(
+            entries_, [&](const auto& e) { return e->info().name == name; });
+        return it == entries_.end() ? nullptr : it->get();
+    }
+    [[nodiscard]] const std::vector<std::unique_ptr<T>>& entries() const { return entries_; }
+
+private:
+    std::vector<std::unique_ptr<T>> entries_;
+};
+
+template <class Base, class Derived>
+struct Registered {
+    Registered() { Registry<Base>::instance().add(std::make_unique<Derived>()); }
+};
+
+}  // namespace waywiser

@@ -1,0 +1,87 @@
+// The words of the house on the native side; docs/design.md defines them, words.py is the twin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace waywiser {
+
+// Typed settings of a memory's variant or of an executor: all values are text, as on the wire.
+using Settings = std::map<std::string, std::string>;
+
+struct Place {
+    enum class Kind { numa, gpu, file };
+    Kind kind = Kind::numa;
+    int index = 0;
+    std::string file;
+
+    bool operator==(const Place&) const = default;
+    [[nodiscard]] std::string text() const;
+    static Place parse(const std::string& text);  // "numa:0", "gpu:1", "file:/data/x"
+};
+
+struct Memory {
+    std::string kind;  // "pageable", "pinned", "write-combined", "device", ...
+    Place place;
+    Settings variant;
+
+    bool operator==(const Memory&) const = default;
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] bool on_host() const { return place.kind == Place::Kind::numa; }
+    [[nodiscard]] bool on_gpu() const { return place.kind == Place::Kind::gpu; }
+};
+
+struct Path {
+    Memory source;
+    Memory destination;
+    std::string executor;
+
+    bool operator==(const Path&) const = default;
+    [[nodiscard]] std::string text() const;
+};
+
+struct Transfer {
+    Path path;
+    std::size_t bytes = 0;
+    Settings parameters;
+
+    bool operator==(const Transfer&) const = default;
+    [[nodiscard]] std::string text() const;
+};
+
+enum class Cache { warm, dirtied, flushed };
+enum class TimingMode { device, host };
+
+// What the survey knows of the machine and executors may ask: places and how they see each other.
+// It comes from a capture, so it can describe a machine that nobody in the room owns.
+struct NumaNode {
+    int index = 0;             // the operating system's
+    std::vector<int> cpus;     // logical CPUs this process may use there; empty for none
+    bool operator==(const NumaNode&) const = default;
+};
+struct GpuPlace {
+    int index = 0;             // CUDA's, with CUDA_DEVICE_ORDER=PCI_BUS_ID
+    std::string uuid;
+    int numa = -1;             // -1 where the system does not say
+    std::vector<int> peers;    // GPUs whose memory this one can access directly
+    bool pageable_access = false;
+    bool operator==(const GpuPlace&) const = default;
+};
+struct Machine {
+    std::vector<NumaNode> numa;
+    std::vector<GpuPlace> gpus;
+
+    [[nodiscard]] const NumaNode* node(int index) const;
+    [[nodiscard]] const GpuPlace* gpu(int index) const;
+};
+
+// A workload that this machine or this build cannot run, with the reason a person can act on.
+class Refused : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,179 @@
+// The gpu seam: the only door to a GPU runtime. cuda.cu implements it on the CUDA runtime,
+// none.cpp on nothing, and the tests' fake on host memory with threads of its own.
+// Handles are RAII and move-only; every failure is a gpu::Error that says call, code and place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace waywiser::gpu {
+
+enum class Failure {
+    other,          // refused, but the context lives on
+    out_of_memory,  // of the device, or of memory that can be pinned
+    sticky,         // the context is lost: only a fresh process can go on
+    unavailable,    // no driver, no device, or a driver too old
+};
+
+class Error : public std::runtime_error {
+public:
+    Error(Failure kind, std::string call, int code, std::string name,
+          std::source_location where = std::source_location::current());
+    [[nodiscard]] Failure kind() const { return kind_; }
+    [[nodiscard]] const std::string& call() const { return call_; }
+    [[nodiscard]] int code() const { return code_; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] const std::source_location& where() const { return where_; }
+
+private:
+    Failure kind_;
+    std::string call_;
+    int code_;
+    std::string name_;
+    std::source_location where_;
+};
+
+// --- devices -------------------------------------------------------------------------------
+
+struct Device {
+    int index = 0;
+    std::string name;
+    std::string uuid;  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as NVML writes it
+    std::string pci;   // "0000:1b:00.0"
+    int compute_major = 0;
+    int compute_minor = 0;
+    int multiprocessors = 0;
+    std::size_t memory_bytes = 0;
+    std::size_t l2_bytes = 0;
+    bool pageable_access = false;
+    bool concurrent_managed = false;
+};
+
+std::string backend();             // "cuda", "none" or "fake"
+std::string runtime_version();     // of the runtime this was built with: "13.0"; "" for none
+std::string driver_version();      // what the installed driver supports: "13.0"; "" for none
+std::string unavailable_reason();  // "" when devices can be used; else one line with the remedy
+int device_count();                // 0 where unavailable; never throws
+Device device(int index);
+bool can_access_peer(int from, int to);
+std::size_t free_bytes(int device);
+void synchronize_device(int device);
+
+// --- streams and events --------------------------------------------------------------------
+
+namespace detail {
+struct StreamDeleter { void operator()(void* handle) const noexcept; };
+struct EventDeleter { void operator()(void* handle) const noexcept; };
+}  // namespace detail
+
+// A stream that does not synchronise with the default stream.
+class Stream {
+public:
+    explicit Stream(int device);
+    void synchronize() const;
+    [[nodiscard]] bool done() const;
+    [[nodiscard]] int device() const { return device_; }
+    [[nodiscard]] void* handle() const { return handle_.get(); }
+
+private:
+    int device_;
+    std::unique_ptr<void, detail::StreamDeleter> handle_;
+};
+
+enum class EventUse { timing, ordering };
+
+class Event {
+public:
+    explicit Event(int device, EventUse use = EventUse::timing);
+    void record(const Stream& stream);
+    void synchronize() const;
+    [[nodiscard]] bool done() const;
+    [[nodiscard]] void* handle() const { return handle_.get(); }
+
+private:
+    std::unique_ptr<void, detail::EventDeleter> handle_;
+};
+
+void wait(const Stream& stream, const Event& event);
+// Seconds between two recorded, completed timing events of one device.
+double seconds_between(const Event& start, const Event& stop);
+
+// --- memory --------------------------------------------------------------------------------
+
+namespace detail {
+struct DeviceDeleter { int device = 0; void operator()(std::byte* data) const noexcept; };
+struct HostDeleter { void operator()(std::byte* data) const noexcept; };
+struct RegistrationDeleter { void operator()(std::byte* data) const noexcept; };
+}  // namespace detail
+
+class DeviceBuffer {  // cudaMalloc
+public:
+    DeviceBuffer(int device, std::size_t bytes);
+    [[nodiscard]] std::byte* data() const { return data_.get(); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    std::unique_ptr<std::byte, detail::DeviceDeleter> data_;
+};
+
+enum class HostUse { portable, write_combined };
+
+class HostBuffer {  // cudaHostAlloc, portable and mapped into every device
+public:
+    HostBuffer(std::size_t bytes, HostUse use);
+    [[nodiscard]] std::byte* data() const { return data_.get(); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    std::unique_ptr<std::byte, detail::HostDeleter> data_;
+};
+
+class Registration {  // cudaHostRegister of memory that somebody else owns, portable and mapped
+public:
+    Registration(std::byte* data, std::size_t bytes);
+
+private:
+    std::unique_ptr<std::byte, detail::RegistrationDeleter> data_;
+};
+
+// Direct access of `from` to the memory of `to`; a property of the process, on or off for good.
+void enable_peer_access(int from, int to);
+
+// --- copies --------------------------------------------------------------------------------
+
+// The runtime finds out what the pointers are. Asynchronous only where both sides allow it.
+void copy_async(void* destination, const void* source, std::size_t bytes, const Stream& stream);
+void copy_peer_async(void* destination, int destination_device, const void* source,
+                     int source_device, std::size_t bytes, const Stream& stream);
+// Returns when the bytes have arrived, as the synchronous runtime call promises.
+void copy_sync(void* destination, const void* source, std::size_t bytes, int device);
+void fill_async(void* destination, unsigned char value, std::size_t bytes, const Stream& stream);
+
+// --- the gate ------------------------------------------------------------------------------
+
+// Holds back streams of any devices until opened, so that work enqueued behind it starts together.
+class Gate {
+public:
+    Gate();
+    ~Gate();
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+
+    void close(const Stream& stream);  // everything enqueued on the stream from now on waits
+    void open() noexcept;              // from any thread, any number of times
+    [[nodiscard]] std::string kind() const;  // "stream-wait-value" or "spin-kernel"
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace waywiser::gpu

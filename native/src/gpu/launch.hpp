@@ -1,0 +1,74 @@
+// One launch for both worlds: nvcc compiles the body into a kernel, a host compiler hands the fake
+// a function to run on the stream's own thread. An executor with a kernel is thus still one file.
+//
+//     struct Fill { unsigned* to; std::size_t n;
+//         WAYWISER_DEVICE void operator()(gpu::Thread t) const {
+//             for (auto i = t.index; i < n; i += t.count) to[i] = 7u; } };
+//     gpu::launch(stream, {.blocks = 256, .threads = 256}, Fill{pointer, n});
+#pragma once
+
+#include "gpu.hpp"
+
+#if defined(__CUDACC__)
+#define WAYWISER_DEVICE __device__
+#else
+#define WAYWISER_DEVICE
+#endif
+
+namespace waywiser::gpu {
+
+struct Shape {
+    unsigned blocks = 1;
+    unsigned threads = 1;  // per block
+};
+
+struct Thread {
+    std::size_t index;  // among all threads of the launch
+    std::size_t count;  // of all threads of the launch
+};
+
+namespace detail {
+// Sets the device of the stream and throws what the launch left behind.
+void before_launch(const Stream& stream);
+void after_launch(const char* what, std::source_location where);
+// The fake runs this on the stream's thread.
+void run_on_host(const Stream& stream, std::function<void()> work);
+}  // namespace detail
+
+#if defined(__CUDACC__)
+
+template <class Body>
+__global__ void run_body(const Body body) {
+    body(Thread{static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x,
+                static_cast<std::size_t>(gridDim.x) * blockDim.x});
+}
+
+template <class Body>
+void launch(const Stream& stream, Shape shape, const Body& body,
+            std::source_location where = std::source_location::current()) {
+    detail::before_launch(stream);
+    run_body<<<shape.blocks, shape.threads, 0, static_cast<cudaStream_t>(stream.handle())>>>(body);
+    detail::after_launch("kernel launch", where);
+}
+
+// Adds to a counter that threads of the launch share.
+__device__ inline void add(unsigned long long* counter, unsigned long long amount) {
+    atomicAdd(counter, amount);
+}
+
+#else
+
+template <class Body>
+void launch(const Stream& stream, Shape shape, const Body& body,
+            std::source_location = std::source_location::current()) {
+    const std::size_t count = static_cast<std::size_t>(shape.blocks) * shape.threads;
+    detail::run_on_host(stream, [count, body] {
+        for (std::size_t index = 0; index < count; ++index) body(Thread{index, count});
+    });
+}
+
+inline void add(unsigned long long* counter, unsigned long long amount) { *counter += amount; }
+
+#endif
+
+}  // namespace waywiser::gpu

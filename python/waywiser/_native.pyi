@@ -1,0 +1,119 @@
+"""The native library as Python sees it: thin, typed, no files, no JSON.
+
+``waywiser._native`` is the real one (CUDA, or none); the tests build ``waywiser_fake._native``
+with the same contents over a fake GPU. `waywiser.native.load` picks.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+backend: str
+"""``cuda``, ``none`` or ``fake``."""
+runtime_version: str
+"""Of the CUDA runtime this was built with (``13.0``), or empty."""
+hwloc_version: str
+
+class GpuError(RuntimeError):
+    """``args == (message, kind, call, code, name, where)``; kind is one of ``other``,
+    ``out_of_memory``, ``sticky``, ``unavailable``."""
+
+class Refused(RuntimeError): ...
+class WrongBytes(RuntimeError): ...
+class BlocksBehindGate(RuntimeError): ...
+
+class Memory:
+    def __init__(self, kind: str, place: str, variant: dict[str, str]) -> None: ...
+
+class Transfer:
+    def __init__(
+        self,
+        source: Memory,
+        destination: Memory,
+        executor: str,
+        bytes: int,
+        parameters: dict[str, str],
+    ) -> None: ...
+
+class NumaNode:
+    def __init__(self, index: int, cpus: Sequence[int]) -> None: ...
+
+class GpuPlace:
+    def __init__(
+        self, index: int, uuid: str, numa: int, peers: Sequence[int], pageable_access: bool
+    ) -> None: ...
+
+class Machine:
+    def __init__(self, numa: Sequence[NumaNode], gpus: Sequence[GpuPlace]) -> None: ...
+
+def memories() -> list[dict[str, Any]]:
+    """Per kind: name, description, source, place (``numa``/``gpu``/``file``), needs_gpu,
+    cpu_accessible, parameters (the variants): list of {name, description, kind, choices}."""
+
+def executors() -> list[dict[str, Any]]:
+    """Per executor: name, description, source, parameters: {name, description, kind, choices}."""
+
+def refusal(transfer: Transfer, machine: Machine) -> str | None:
+    """The reason why the transfer cannot be run, or None. Needs no GPU and no driver."""
+
+def parameters(transfer: Transfer, machine: Machine) -> list[dict[str, Any]]:
+    """The parameters that mean something on the transfer's path, narrowed to this machine; the
+    first choice is the default. Needs no GPU and no driver."""
+
+def timing(transfer: Transfer, machine: Machine) -> str:
+    """``device`` or ``host``. Needs no GPU and no driver."""
+
+def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
+    """Whether the process needs peer access on or off for it; None where it does not matter."""
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
+    """(median, low, high) of the 95 % order-statistics interval; low and high are NaN under 6."""
+
+def hwloc_xml(source: str | None = None) -> str:
+    """This machine's topology, or that of an XML file read again, as hwloc 2 XML.
+    Raises ValueError with one line for a file that hwloc does not read."""
+
+def gpu_unavailable_reason() -> str:
+    """Empty when the CUDA runtime works here; loads the driver."""
+
+def gpus() -> list[dict[str, Any]]:
+    """index, name, uuid, pci, compute, memory_bytes, free_bytes, multiprocessors, l2_bytes, pageable_access,
+    concurrent_managed; for workers only, since asking loads the driver."""
+
+class StopRule:
+    target: float
+    wanted: float
+    minimum: int
+    slow_minimum: int
+    slow_seconds: float
+    maximum: int
+    soft_seconds: float
+    hard_seconds: float
+    def __init__(self, **fields: float) -> None: ...
+
+class Session:
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        peer_access: bool = True,
+        memory_bytes: int = 4 << 30,
+        watchdog_seconds: float = 10.0,
+        host_timed: Sequence[Transfer] = (),
+    ) -> None: ...
+    def measure(
+        self,
+        transfers: Sequence[Transfer],
+        *,
+        empty_interval: int = -1,
+        cache: str = "warm",
+        rule: StopRule,
+        seed: int = 1,
+        progress: Callable[[int, float, float, float], None] | None = None,
+    ) -> dict[str, Any]:
+        """One block of one series; the GIL is released. Seconds throughout.
+
+        Returns mode (``device``/``host``), stop (``converged``/``budget``/``limit``), gate,
+        notes, setup_seconds, sampling_seconds, buffer_bytes, buffers (list of {memory, state,
+        fraction_on_place, fraction_huge, detail}) and samples: a dict of equally long lists
+        ``span``, ``host``, ``skew``, ``repetitions``, ``flags``, ``transfers`` (list of lists).
+        """

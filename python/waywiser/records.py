@@ -1,0 +1,158 @@
+"""What plan, probe and profile hand to one another: frozen values on the ground floor.
+
+    plan    -> probe     Order    measure this workload, in this block, by this rule
+    probe   -> profile   Visit    what came of it: samples and why they stopped, or the error
+    profile -> stats     Series   the visits of one workload
+
+All times are seconds, all rates bytes per second unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from waywiser.words import Stop, TimingMode, Value, Workload
+
+
+class Rule(Value):
+    """When to stop sampling one series in one block; twin of ``StopRule`` in session.hpp.
+
+    Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``)
+    and the 95 % interval of the median is within ``wanted`` of the median, or, after
+    ``soft_seconds`` of sampling, within ``target``; at ``hard_seconds`` or ``maximum`` in any case.
+    """
+
+    target: float = 0.02
+    wanted: float = 0.01
+    minimum: int = 10
+    slow_minimum: int = 6
+    slow_seconds: float = 0.020
+    maximum: int = 5000
+    soft_seconds: float = 0.08
+    hard_seconds: float = 0.60
+
+
+class Process(Value):
+    """What is a property of a worker process and not of a transfer; the plan groups by it."""
+
+    peer_access: bool = True
+    block: int = 0
+    """Blocks that need fresh processes get a worker each."""
+
+
+class Order(Value):
+    """One visit of a series, to be measured."""
+
+    workload: Workload
+    block: int
+    process: Process
+    rule: Rule
+    seed: int
+    buffer_bytes: int
+    """Of all buffers of the workload together."""
+    expected_seconds: float
+    """What the estimate says the visit takes, set-up and verification included."""
+    timeout_seconds: float
+    """After this the worker is killed and the visit recorded as failed."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes a visit unique in a profile: (series identity, block)."""
+        return (self.workload.identity, self.block)
+
+
+class Samples(Value):
+    """The raw samples of one visit, in the order taken, as columns of equal length n."""
+
+    span: tuple[float, ...] = ()
+    """Seconds of one repetition of the workload: of the longest transfer (device timing), or from
+    the common release to the last completion (host timing)."""
+    host: tuple[float, ...] = ()
+    """Seconds from call to completion of one ungated, unbatched execution, by the host's clock:
+    what an application sees."""
+    skew: tuple[float, ...] = ()
+    repetitions: tuple[int, ...] = ()
+    """How many executions were batched into the sample; times are already divided by it."""
+    flags: tuple[int, ...] = ()
+    """Bit 0: void (the watchdog opened the gate; not counted); bit 1: below the resolution."""
+    transfers: tuple[tuple[float, ...], ...] = ()
+    """Seconds per transfer, one tuple per sample."""
+
+    def __len__(self) -> int:
+        return len(self.span)
+
+
+class BufferRecord(Value):
+    """Where the pages of one buffer were: state is verified, misplaced or unverified."""
+
+    memory: str
+    state: str
+    fraction_on_place: float = 0.0
+    fraction_huge: float = 0.0
+    detail: str = ""
+
+
+class Failure(Value):
+    """Why a visit has no samples. Kinds: ``refused``, ``out-of-memory``, ``sticky``, ``gpu``,
+    ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``."""
+
+    kind: str
+    reason: str
+
+
+class GpuState(Value):
+    """One reading of a GPU's state while a visit ran."""
+
+    index: int
+    clock_sm_mhz: int = 0
+    clock_memory_mhz: int = 0
+    throttle: tuple[str, ...] = ()
+    pcie_generation: int = 0
+    pcie_width: int = 0
+    temperature_c: int = 0
+    power_w: float = 0.0
+
+
+class Visit(Value):
+    """One block of one series, finished: what the profile commits at once."""
+
+    workload: Workload
+    block: int
+    stop: Stop
+    started: str
+    """UTC, ISO 8601."""
+    mode: TimingMode = "host"
+    samples: Samples = Samples()
+    failure: Failure | None = None
+    buffers: tuple[BufferRecord, ...] = ()
+    gate: str = ""
+    notes: tuple[str, ...] = ()
+    worker: int = 0
+    """Number of the worker process within the survey, from 1."""
+    setup_seconds: float = 0.0
+    sampling_seconds: float = 0.0
+    elapsed_seconds: float = 0.0
+    """From order to answer, as the supervisor saw it."""
+    buffer_bytes: int = 0
+    gpu_states: tuple[GpuState, ...] = ()
+
+
+class Series(Value):
+    """All visits of one workload, in block order: raw, as measured."""
+
+    workload: Workload
+    visits: tuple[Visit, ...] = ()
+
+    @property
+    def failure(self) -> Failure | None:
+        """The first failure, when no visit has samples."""
+        if any(len(visit.samples) for visit in self.visits):
+            return None
+        return next((visit.failure for visit in self.visits if visit.failure), None)
+
+
+class Refusal(Value):
+    """A path that cannot be measured here, with the reason: listed, never silent."""
+
+    path: str
+    reason: str
+
+

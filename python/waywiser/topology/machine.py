@@ -1,0 +1,106 @@
+"""What a machine is: the frozen value that topology makes and everybody else reads."""
+
+from __future__ import annotations
+
+from waywiser.words import Value
+
+
+class Cache(Value):
+    """One cache: level (1, 2, 3), bytes, and the logical CPUs that share it."""
+
+    level: int
+    bytes: int
+    cpus: tuple[int, ...]
+
+
+class NumaNode(Value):
+    """A NUMA node that is a host place: it has CPUs and memory that is not a GPU's."""
+
+    index: int
+    """The operating system's number, as in ``numa:0``."""
+    cpus: tuple[int, ...]
+    """Logical CPUs of the node that this process may use."""
+    memory_bytes: int
+    package: int
+
+
+class Package(Value):
+    index: int
+    model: str
+    cores: int
+    """Physical cores shown by the system."""
+    cpus: int
+    """Logical CPUs shown by the system."""
+
+
+class PcieLink(Value):
+    """PCI Express: generations and widths; 0 where unknown. ``now`` may be an idle state."""
+
+    generation_now: int = 0
+    width_now: int = 0
+    generation_max: int = 0
+    width_max: int = 0
+
+
+class NvLink(Value):
+    """NVLink lanes from one GPU to one neighbour (a GPU's UUID, a switch, or the CPU)."""
+
+    to: str
+    """``gpu:N``, ``switch`` or ``cpu``."""
+    lanes: int
+    gb_per_s_per_lane: float
+    """One direction, 10^9 bytes per second; 0 where unknown."""
+
+
+class Gpu(Value):
+    index: int
+    """CUDA's, with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``, among the visible devices."""
+    uuid: str
+    name: str
+    pci: str
+    """Domain, bus, device, function: ``0000:1b:00.0``."""
+    numa: int = -1
+    """Nearest NUMA node; -1 where the system does not say."""
+    memory_bytes: int = 0
+    memory_free_bytes: int = 0
+    compute: str = ""
+    """Compute capability: ``9.0``."""
+    pcie: PcieLink = PcieLink()
+    nvlinks: tuple[NvLink, ...] = ()
+    peers: tuple[int, ...] = ()
+    """GPUs whose memory this one can access directly."""
+    clock_sm_mhz: int = 0
+    clock_sm_max_mhz: int = 0
+    clock_memory_mhz: int = 0
+    clock_memory_max_mhz: int = 0
+    memory_bus_bits: int = 0
+    throttle: tuple[str, ...] = ()
+    """Active clock-limiting reasons when captured, idle ones left out."""
+    ecc: str = ""
+    """``on``, ``off`` or empty where unknown."""
+    mig: str = ""
+    processes: tuple[str, ...] = ()
+    """Other processes on the GPU: ``pid name MiB``."""
+    pageable_access: bool = False
+    """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
+
+
+class Machine(Value):
+    """A machine as a capture shows it; the places of every path come from here."""
+
+    hostname: str
+    architecture: str
+    cpu_model: str
+    packages: tuple[Package, ...]
+    numa: tuple[NumaNode, ...]
+    caches: tuple[Cache, ...]
+    gpus: tuple[Gpu, ...]
+    gpu_reason: str = ""
+    """Why there are no GPUs, in one line with the remedy; empty when there are."""
+    driver: str = ""
+    cuda_driver: str = ""
+    """The newest CUDA version that the driver supports: ``13.0``."""
+    virtual: str = ""
+    """Hypervisor, empty on bare metal."""
+    notes: tuple[str, ...] = ()
+    """What the capture could not tell or had to assume, one line each."""

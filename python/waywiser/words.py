@@ -1,0 +1,280 @@
+"""The words of the house, as frozen values: the ground floor that every room speaks.
+
+Every value has one canonical text (for people and patterns) and one canonical JSON form (for
+files, processes and identities). The grammar of the text:
+
+    place      numa:0 | gpu:1 | file:/data/x
+    memory     KIND[VARIANT]@PLACE            pageable[pages=huge]@numa:0
+    path       MEMORY -> MEMORY by EXECUTOR   pinned@numa:0 -> device@gpu:0 by copy-engine
+    transfer   PATH[PARAMETERS] of BYTES      ... by copy-engine[api=sync] of 1048576
+    workload   TRANSFER; TRANSFER (CACHE)     ... (flushed)
+
+Variants and parameters are written ``[key=value,key=value]`` with keys sorted; all values are
+text, and a value that equals its default is not written. A workload's identity is a hash of its
+canonical JSON, so that new kinds of workload need no new columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Literal
+
+import msgspec
+
+Cache = Literal["warm", "dirtied", "flushed"]
+"""State of the CPU caches before each execution: left as they are, source rewritten by the CPU of
+its own place, or source and destination written back and evicted."""
+
+TimingMode = Literal["device", "host"]
+"""Who times: events of the devices behind a gate, or the host's clock from a common release to
+completion. A path has exactly one, so its curve has no seam."""
+
+Stop = Literal["converged", "budget", "limit", "failed", "skipped"]
+"""Why sampling of a series stopped: the interval is within the target; the time was spent; the
+largest number of samples was reached; an error (see the reason); never started (see the reason)."""
+
+
+class WaywiserError(Exception):
+    """Base of every error this package raises on purpose: one line, with what, where and remedy.
+
+    ``exit_code`` is what the command line exits with when the error reaches the edge.
+    """
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        line = f"{where}: {what}" if where else what
+        super().__init__(f"{line} ({remedy})" if remedy else line)
+
+
+class WordError(WaywiserError, ValueError):
+    """A text that is not in the grammar of the words."""
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all values that cross a room: immutable, and strict when decoded."""
+
+
+class Place(Value):
+    """Where memory is: a NUMA node or GPU by index, or a file by path."""
+
+    kind: Literal["numa", "gpu", "file"]
+    index: int = 0
+    file: str = ""
+
+    def __str__(self) -> str:
+        return f"file:{self.file}" if self.kind == "file" else f"{self.kind}:{self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        kind, separator, rest = text.strip().partition(":")
+        if separator and kind == "file" and rest:
+            return cls("file", file=rest)
+        if separator and kind in ("numa", "gpu") and rest.isascii() and rest.isdigit():
+            return cls(kind, index=int(rest))  # type: ignore[arg-type]
+        raise WordError(
+            f"{text!r} is not a place", remedy="write numa:N, gpu:N or file:PATH, as in numa:0"
+        )
+
+
+def format_settings(settings: dict[str, str]) -> str:
+    """``{"b": "2", "a": "1"}`` as ``[a=1,b=2]``; nothing for no settings."""
+    if not settings:
+        return ""
+    return "[" + ",".join(f"{key}={settings[key]}" for key in sorted(settings)) + "]"
+
+
+def parse_settings(text: str) -> dict[str, str]:
+    """The inverse of `format_settings`; accepts the text with or without its brackets."""
+    body = text.strip().removeprefix("[").removesuffix("]").strip()
+    settings: dict[str, str] = {}
+    for item in filter(None, (piece.strip() for piece in body.split(","))):
+        key, separator, value = (part.strip() for part in item.partition("="))
+        if not separator or not key or not value:
+            raise WordError(f"{item!r} is not a setting", remedy="write KEY=VALUE")
+        if key in settings:
+            raise WordError(f"{key!r} is set twice in {text!r}")
+        settings[key] = value
+    return settings
+
+
+_WORD_WITH_SETTINGS = re.compile(r"^\s*([a-z][a-z0-9-]*)\s*(\[[^\[\]]*\])?\s*$")
+
+
+def _parse_word(text: str, what: str) -> tuple[str, dict[str, str]]:
+    match = _WORD_WITH_SETTINGS.match(text)
+    if match is None:
+        raise WordError(f"{text!r} is not {what}", remedy="write WORD or WORD[KEY=VALUE,...]")
+    return match[1], parse_settings(match[2] or "")
+
+
+class Memory(Value):
+    """A kind of memory at a place, with the variant of that kind (huge pages, say)."""
+
+    kind: str
+    place: Place
+    variant: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return f"{self.kind}{format_settings(self.variant)}@{self.place}"
+
+    @classmethod
+    def parse(cls, text: str) -> Memory:
+        head, separator, place = text.strip().partition("@")
+        if not separator:
+            raise WordError(
+                f"{text!r} is not a memory", remedy="write KIND@PLACE, as in pinned@numa:0"
+            )
+        kind, variant = _parse_word(head, "a kind of memory")
+        return cls(kind, Place.parse(place), variant)
+
+
+class Path(Value):
+    """Source memory to destination memory by an executor: one logical communication path."""
+
+    source: Memory
+    destination: Memory
+    executor: str
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} by {self.executor}"
+
+    @property
+    def opposite(self) -> Path:
+        """The path with source and destination exchanged, by the same executor."""
+        return Path(self.destination, self.source, self.executor)
+
+    @classmethod
+    def parse(cls, text: str) -> Path:
+        transfer = Transfer.parse(text)
+        if transfer.parameters or transfer.bytes:
+            raise WordError(f"{text!r} says more than a path", remedy="leave out [...] and 'of'")
+        return transfer.path
+
+
+class Transfer(Value):
+    """A path, how many contiguous bytes it moves, and the executor's parameters."""
+
+    path: Path
+    bytes: int = 0
+    parameters: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        size = f" of {self.bytes}" if self.bytes else ""
+        return f"{self.path}{format_settings(self.parameters)}{size}"
+
+    @classmethod
+    def parse(cls, text: str) -> Transfer:
+        source, arrow, rest = text.partition("->")
+        destination, by, tail = rest.partition(" by ")
+        if not arrow or not by:
+            raise WordError(
+                f"{text.strip()!r} is not a path",
+                remedy="write MEMORY -> MEMORY by EXECUTOR, "
+                "as in pinned@numa:0 -> device@gpu:0 by copy-engine",
+            )
+        head, _, size = tail.partition(" of ")
+        executor, parameters = _parse_word(head, "an executor")
+        path = Path(Memory.parse(source), Memory.parse(destination), executor)
+        return cls(path, parse_bytes(size) if size else 0, parameters)
+
+
+class Operation(Value):
+    """Something that costs time but moves no bytes of its own, at a place."""
+
+    name: str
+    place: Place
+    parameters: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return f"{self.name}{format_settings(self.parameters)}@{self.place}"
+
+
+class Quantity(Value):
+    """What one execution of a workload does: bytes moved, items processed, and the unit in which
+    its performance is told (``GB/s`` for transfers, ``s`` for operations)."""
+
+    bytes: int
+    items: int
+    unit: str
+
+
+class Workload(Value):
+    """Transfers (or one operation) that start together, with the cache state before each start.
+
+    One transfer is unidirectional, a path and its opposite is bidirectional, more are concurrent.
+    """
+
+    transfers: tuple[Transfer, ...] = ()
+    operation: Operation | None = None
+    cache: Cache = "warm"
+
+    def __str__(self) -> str:
+        body = "; ".join(map(str, self.transfers)) if self.transfers else str(self.operation)
+        return body if self.cache == "warm" else f"{body} ({self.cache})"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all transfers together; 0 for an operation."""
+        return sum(transfer.bytes for transfer in self.transfers)
+
+    @property
+    def quantity(self) -> Quantity:
+        if self.operation is not None:
+            return Quantity(bytes=0, items=1, unit="s")
+        return Quantity(bytes=self.bytes, items=len(self.transfers), unit="GB/s")
+
+    @property
+    def identity(self) -> str:
+        """24 hexadecimal digits: the head of SHA-256 over the canonical JSON."""
+        return hashlib.sha256(canonical_json(self)).hexdigest()[:24]
+
+    @property
+    def curve(self) -> str:
+        """The text without sizes: series with equal text lie on one curve."""
+        parts = [f"{t.path}{format_settings(t.parameters)}" for t in self.transfers]
+        body = "; ".join(parts) if parts else str(self.operation)
+        return body if self.cache == "warm" else f"{body} ({self.cache})"
+
+    @classmethod
+    def parse(cls, text: str) -> Workload:
+        cache: Cache = "warm"
+        for state in ("warm", "dirtied", "flushed"):
+            if text.rstrip().endswith(f"({state})"):
+                cache = state  # type: ignore[assignment]
+                text = text.rstrip().removesuffix(f"({state})")
+        return cls(tuple(Transfer.parse(piece) for piece in text.split(";")), cache=cache)
+
+
+def canonical_json(value: object) -> bytes:
+    """JSON with sorted keys and every field written: equal values give equal bytes."""
+    return msgspec.json.encode(msgspec.to_builtins(value), order="sorted")
+
+
+_UNITS = {"": 1, "b": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30,
+          "gib": 2**30, "t": 2**40, "tib": 2**40}  # fmt: skip
+_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$")
+
+
+def parse_bytes(text: str) -> int:
+    """``4096``, ``64KiB``, ``1.5 GiB`` as a number of bytes; K, M, G alone are binary as well."""
+    match = _SIZE.match(text)
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise WordError(f"{text!r} is not a size", remedy="write 4096, 64KiB, 8MiB or 1GiB")
+    size = float(match[1]) * unit
+    if size != int(size):
+        raise WordError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def format_bytes(size: int) -> str:
+    """The shortest exact text in binary units: ``8 B``, ``64 KiB``, ``1 GiB``, ``1536 B``."""
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
