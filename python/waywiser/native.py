@@ -1,0 +1,34 @@
+"""The door to the native library: loads it once, on first use, and says clearly when it cannot."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+from types import ModuleType
+
+from waywiser.words import WaywiserError
+
+MODULE_VARIABLE = "WAYWISER_NATIVE"
+"""Names another module with the same contents; the tests set it to the one over the fake GPU."""
+
+
+class NativeError(WaywiserError):
+    """The native library is missing or does not load."""
+
+
+@cache
+def load() -> ModuleType:
+    """The native module (see ``_native.pyi``). Loads no GPU driver by itself.
+
+    Raises `NativeError` where it was not built or a shared library it needs is missing.
+    """
+    name = os.environ.get(MODULE_VARIABLE) or "waywiser._native"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise NativeError(
+            f"the native library does not load: {error}",
+            where=name,
+            remedy="build it with 'make survey' or install the wheel again",
+        ) from error
