@@ -1,0 +1,27 @@
+"""The environment of a worker: what is a property of a process must be set before it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import waywiser
+
+PROCESS_ENVIRONMENT: Mapping[str, str] = {
+    # GPUs are counted as NVML and the PCI bus count them, so that gpu:0 is the same in all rooms.
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    # A kernel that is loaded at its first launch would be loaded behind a closed gate.
+    "CUDA_MODULE_LOADING": "EAGER",
+    # A file of the current folder must not pass for a module of the interpreter.
+    "PYTHONSAFEPATH": "1",
+}
+"""Settings of every worker; part of a profile's environment, since they can explain a number."""
+
+
+def worker_environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The supervisor's environment with `PROCESS_ENVIRONMENT`, and with this very package first
+    on the worker's path, wherever the supervisor found it."""
+    package = str(Path(waywiser.__file__).parent.parent)
+    path = [package, *filter(None, base.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**base, **PROCESS_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}

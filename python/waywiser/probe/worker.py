@@ -1,0 +1,136 @@
+"""A worker that measures this machine with the native library.
+
+    python -m waywiser.probe.worker --read-fd N --write-fd M [--parent PID]
+
+The supervisor starts one for each member of a group; it holds one native session at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from waywiser import native
+from waywiser.plan.curves import EMPTY_INTERVAL
+from waywiser.probe.convert import measured, native_rule, native_transfer
+from waywiser.probe.failures import order_failed
+from waywiser.probe.protocol import Hello, Measured, Ready
+from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
+from waywiser.probe.share import share_of
+from waywiser.records import Order
+from waywiser.topology.machine import Machine
+from waywiser.topology.native import native_machine
+from waywiser.words import Transfer, Workload
+
+
+class NativeMeasurer:
+    """Answers orders with the native library; one group member's share of them."""
+
+    def __init__(self, hello: Hello) -> None:
+        self._hello = hello
+        self._library = native.load()
+        self._machine = native_machine(hello.machine)
+        self._host_timed = hello.host_timed
+        self._session: Any = None
+
+    def prepare(self, order: Order) -> None:
+        """Refuses what cannot be run, and makes the session."""
+        try:
+            for transfer in self._share(order).transfers:
+                refusal = self._library.refusal(self._transfer(transfer), self._machine)
+                if refusal is not None:
+                    raise OrderFailed("refused", refusal)
+            if self._session is None:
+                self._session = self._new_session()
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+
+    def measure(self, order: Order, estimate: Estimate) -> Measured:
+        """One visit. A path that blocks behind a closed gate is measured again by the host."""
+        share = self._share(order)
+        try:
+            try:
+                return self._measure(share, order, estimate)
+            except self._library.BlocksBehindGate as blocked:
+                return self._measure_by_host(share, order, estimate, str(blocked))
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+
+    def _measure_by_host(
+        self, share: Workload, order: Order, estimate: Estimate, reason: str
+    ) -> Measured:
+        self._host_timed += share.transfers
+        self._session = None  # the old one must give its memory back first
+        self._session = self._new_session()
+        found = self._measure(share, order, estimate)
+        note = f"timed by the host, since it blocks behind a closed gate: {reason}"
+        return msgspec.structs.replace(
+            found, notes=(*found.notes, note), host_timed=share.transfers
+        )
+
+    def _measure(self, share: Workload, order: Order, estimate: Estimate) -> Measured:
+        outcome = self._session.measure(
+            [self._transfer(transfer) for transfer in share.transfers],
+            empty_interval=_empty_interval(share),
+            cache=share.cache,
+            rule=native_rule(self._library, order.rule),
+            seed=order.seed,
+            progress=estimate,
+        )
+        return measured(outcome)
+
+    def _new_session(self) -> Any:
+        return self._library.Session(
+            self._machine,
+            peer_access=self._hello.process.peer_access,
+            memory_bytes=self._hello.memory_bytes,
+            watchdog_seconds=self._hello.watchdog_seconds,
+            host_timed=[self._transfer(transfer) for transfer in self._host_timed],
+        )
+
+    def _share(self, order: Order) -> Workload:
+        return share_of(order.workload, self._hello.rank, self._hello.size)
+
+    def _transfer(self, transfer: Transfer) -> Any:
+        return native_transfer(self._library, transfer)
+
+
+def _empty_interval(workload: Workload) -> int:
+    """The GPU whose empty interval is asked for; -1 for a workload of transfers."""
+    operation = workload.operation
+    if operation is None:
+        return -1
+    if operation.name != EMPTY_INTERVAL or operation.place.kind != "gpu":
+        raise OrderFailed("refused", f"this version knows no operation {str(operation)!r}")
+    return operation.place.index
+
+
+def use_cpus(machine: Machine) -> None:
+    """Runs on the machine's CPUs and no others: the supervisor's own was left out of them, and a
+    worker starts out with the supervisor's."""
+    cpus = {cpu for node in machine.numa for cpu in node.cpus}
+    with suppress(OSError):  # not allowed everywhere; then the worker stays where it may be
+        os.sched_setaffinity(0, cpus)
+
+
+def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
+    """Gets ready to measure for the supervisor that said hello."""
+    use_cpus(hello.machine)
+    measurer = NativeMeasurer(hello)
+    library = native.load()
+    versions = {"cuda-runtime": library.runtime_version, "hwloc": library.hwloc_version}
+    gpus = tuple(gpu["uuid"] for gpu in library.gpus()) if hello.machine.gpus else ()
+    return measurer, Ready(os.getpid(), library.backend, versions, gpus)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command ``python -m waywiser.probe.worker``."""
+    serve(parser("measures for a supervisor").parse_args(arguments), make)
+
+
+if __name__ == "__main__":
+    main()
