@@ -1,0 +1,182 @@
+#include "context.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "gpu.hpp"
+
+namespace waywiser::fake {
+namespace {
+
+constexpr int kNotSupported = 801;
+constexpr int kOutOfMemory = 2;
+constexpr int kNoDevice = 100;
+constexpr int kInvalidDevice = 101;
+constexpr int kIllegalAddress = 700;
+
+Options from_environment() {
+    const char* text = std::getenv("WAYWISER_FAKE");
+    try {
+        return parse_options(text == nullptr ? "" : text);
+    } catch (const std::invalid_argument& error) {
+        Options options;
+        options.unavailable = error.what();
+        return options;
+    }
+}
+
+[[noreturn]] void throw_lost(const char* call) {
+    throw gpu::Error(gpu::Failure::sticky, call, kIllegalAddress, "cudaErrorIllegalAddress");
+}
+
+}  // namespace
+
+Context& Context::instance() {
+    static Context& context = *new Context();
+    return context;
+}
+
+Context::Context() : options_(std::make_shared<const Options>(from_environment())) {}
+
+void Context::configure(Options options) {
+    change([&] {
+        options_ = std::make_shared<const Options>(std::move(options));
+        passed_.fill(0);
+        peers_.clear();
+        lost_ = false;
+        once_claimed_ = false;
+        opening_ignored_ = false;
+        ++generation_;
+    });
+}
+
+std::shared_ptr<const Options> Context::options() const {
+    const std::lock_guard lock(mutex_);
+    return options_;
+}
+
+Counts Context::counts() const {
+    const std::lock_guard lock(mutex_);
+    const auto of = [&](Point point) { return passed_[static_cast<std::size_t>(point)]; };
+    return {.copies = of(Point::copy),
+            .fills = of(Point::fill),
+            .launches = of(Point::launch),
+            .events = of(Point::event),
+            .allocations = of(Point::alloc),
+            .synchronisations = of(Point::sync)};
+}
+
+void Context::check(const char* call) const {
+    const auto told = options();
+    if (!told->unavailable.empty() || told->devices == 0) {
+        throw gpu::Error(gpu::Failure::unavailable, call, kNoDevice, "cudaErrorNoDevice");
+    }
+    if (lost_) throw_lost(call);
+}
+
+void Context::check_device(const char* call, int device) const {
+    check(call);
+    if (device < 0 || device >= options()->devices) {
+        throw gpu::Error(gpu::Failure::other, call, kInvalidDevice, "cudaErrorInvalidDevice");
+    }
+}
+
+Effects Context::pass(Point point, const char* call, std::size_t bytes) {
+    check(call);
+    std::unique_lock lock(mutex_);
+    const Options& told = *options_;
+    if (point == Point::copy && told.only_bytes && *told.only_bytes != bytes) return {};
+    const std::size_t count = ++passed_[static_cast<std::size_t>(point)];
+    const auto now = [&](const std::optional<Strike>& strike) {
+        return strikes(strike, point, count);
+    };
+    if (now(told.crash)) std::raise(SIGSEGV);
+    if (now(told.out_of_memory)) {
+        throw gpu::Error(gpu::Failure::out_of_memory, call, kOutOfMemory,
+                         "cudaErrorMemoryAllocation");
+    }
+    if (now(told.fail)) {
+        throw gpu::Error(gpu::Failure::other, call, kNotSupported, "cudaErrorNotSupported");
+    }
+    if (now(told.sticky)) {
+        lock.unlock();
+        lose();
+        throw_lost(call);
+    }
+    return {.lost = now(told.lost),
+            .hang = now(told.hang),
+            .flip = now(told.flip),
+            .drop = now(told.drop),
+            .block = now(told.block),
+            .delay_seconds = now(told.delay) ? told.delay_seconds : 0};
+}
+
+bool Context::strikes(const std::optional<Strike>& strike, Point point, std::size_t count) {
+    return strike && strike->point == point && strike->when.matches(count) && claims_once();
+}
+
+// One process of all that share the setting creates the file, and only that one is struck.
+bool Context::claims_once() {
+    if (options_->once_file.empty() || once_claimed_) return true;
+    const int file =
+        open(options_->once_file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    close(file);
+    once_claimed_ = true;
+    return true;
+}
+
+void Context::lose() {
+    change([&] { lost_ = true; });
+}
+
+bool Context::ignores_opening() {
+    const GateFault fault = options_->gate;
+    if (fault == GateFault::none) return false;
+    if (fault == GateFault::first_open_lost && opening_ignored_) return false;
+    if (!claims_once()) return false;
+    opening_ignored_ = true;
+    return true;
+}
+
+void Context::enable_peer(int from, int to) {
+    const std::lock_guard lock(mutex_);
+    peers_.emplace(from, to);
+}
+
+bool Context::peer_enabled(int one, int other) const {
+    const std::lock_guard lock(mutex_);
+    return peers_.contains({one, other}) || peers_.contains({other, one});
+}
+
+void Context::hang() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t began = generation_;
+    changed_.wait(lock, [&] { return generation_ != began; });
+}
+
+Living& living() {
+    static Living& all = *new Living();
+    return all;
+}
+
+void configure(const std::string& text) { Context::instance().configure(parse_options(text)); }
+void reset() { configure(""); }
+
+Live live() {
+    const Living& now = living();
+    return {.streams = now.streams,
+            .events = now.events,
+            .device_buffers = now.device_buffers,
+            .host_buffers = now.host_buffers,
+            .registrations = now.registrations,
+            .gates = now.gates};
+}
+
+Counts counts() { return Context::instance().counts(); }
+
+}  // namespace waywiser::fake

@@ -1,0 +1,78 @@
+// The devices of the fake.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "context.hpp"
+#include "gpu.hpp"
+#include "ranges.hpp"
+#include "stream_thread.hpp"
+
+namespace waywiser::gpu {
+
+using fake::Context;
+
+std::string backend() { return "fake"; }
+std::string runtime_version() { return "13.0"; }
+std::string driver_version() { return unavailable_reason().empty() ? "13.0" : ""; }
+
+std::string unavailable_reason() {
+    const auto told = Context::instance().options();
+    if (!told->unavailable.empty()) return told->unavailable;
+    return told->devices == 0 ? "the fake has no device: set devices in WAYWISER_FAKE" : "";
+}
+
+int device_count() {
+    return unavailable_reason().empty() ? Context::instance().options()->devices : 0;
+}
+
+Device device(int index) {
+    Context::instance().check_device("cudaGetDeviceProperties", index);
+    const auto told = Context::instance().options();
+    std::array<char, 48> uuid{};
+    std::snprintf(uuid.data(), uuid.size(), "GPU-fake0000-0000-0000-0000-%012x",
+                  static_cast<unsigned>(index));
+    std::array<char, 24> pci{};
+    std::snprintf(pci.data(), pci.size(), "0000:%02x:00.0", static_cast<unsigned>(index) + 0x10u);
+    return {.index = index,
+            .name = "Fake GPU",
+            .uuid = uuid.data(),
+            .pci = pci.data(),
+            .compute_major = 9,
+            .compute_minor = 0,
+            .multiprocessors = 8,
+            .memory_bytes = told->memory_bytes,
+            .l2_bytes = std::size_t{4} << 20,
+            .pageable_access = told->pageable_access,
+            .concurrent_managed = true};
+}
+
+bool can_access_peer(int from, int to) {
+    Context::instance().check_device("cudaDeviceCanAccessPeer", std::max(from, to));
+    return Context::instance().options()->peers(from, to);
+}
+
+std::size_t free_bytes(int device) {
+    Context::instance().check_device("cudaMemGetInfo", device);
+    const std::size_t used = fake::Ranges::instance().device_bytes(device);
+    return Context::instance().options()->memory_bytes - used;
+}
+
+void synchronize_device(int device) {
+    Context& context = Context::instance();
+    context.check_device("cudaDeviceSynchronize", device);
+    if (context.pass(fake::Point::sync, "cudaDeviceSynchronize").hang) context.hang();
+    fake::wait_device(device);
+    context.check("cudaDeviceSynchronize");
+}
+
+void enable_peer_access(int from, int to) {
+    constexpr int kPeerAccessUnsupported = 217;
+    if (!can_access_peer(from, to)) {
+        throw Error(Failure::other, "cudaDeviceEnablePeerAccess", kPeerAccessUnsupported,
+                    "cudaErrorPeerAccessUnsupported");
+    }
+    Context::instance().enable_peer(from, to);
+}
+
+}  // namespace waywiser::gpu

@@ -1,0 +1,74 @@
+// A GPU runtime on host memory, for tests: it implements src/gpu/gpu.hpp with a thread per stream,
+// blocks the host where the real runtime was seen to block it, and fails on command.
+//
+// The text that commands it is `key=value;key=value;...`, from the environment variable
+// WAYWISER_FAKE at the first use, or from configure(). Unknown keys and malformed values throw
+// std::invalid_argument; from the environment they make the fake unavailable, with the reason.
+//
+// WHEN says which of the things counted since configure() is struck: `3` the third, `3+` the third
+// and all after it, `/3` every third. POINT is one of `copy` `fill` `launch` `event` (its record)
+// `alloc` `sync`; POINT@WHEN strikes there, and POINT alone is POINT@1.
+//
+// | key             | value           | what it does                                            |
+// |-----------------|-----------------|---------------------------------------------------------|
+// | devices         | number          | how many GPUs there are; 2                              |
+// | memory          | MiB             | memory of each GPU; 16384                               |
+// | unavailable     | text            | no GPU, and this reason                                 |
+// | pageable_access | 0 or 1          | kernels may read pageable memory; 0                     |
+// | no_peers        | 0-1,2-3 or all  | pairs without peer access, both ways                    |
+// | h2d d2h d2d peer| GB/s            | rates of page-locked to GPU, back, within, between GPUs |
+// | staged          | GB/s            | rate with a pageable side, or peer access off           |
+// | latency         | microseconds    | added to every copy, fill and launch; 2                 |
+// | event           | microseconds    | what recording an event takes of its stream; 0.5        |
+// | oom_at          | WHEN            | allocations (device, host, registered) out of memory    |
+// | fail            | POINT@WHEN      | an error that the context survives, from the call       |
+// | sticky          | POINT@WHEN      | the context is lost: this call and all after it throw   |
+// | lost            | POINT@WHEN      | the same when the stream gets there; the call succeeds  |
+// | hang            | POINT@WHEN      | never ends: the stream's work, or a call that blocks    |
+// | crash           | POINT@WHEN      | the process dies of SIGSEGV                             |
+// | delay           | SECONDS@WHEN    | such copies take longer; WHEN is 1+ if left out         |
+// | flip            | copy@WHEN       | one bit of the last byte arrives wrong                  |
+// | drop            | copy@WHEN       | the copy does nothing                                   |
+// | block           | copy@WHEN       | the call blocks its host until done, though it need not |
+// | gate            | lost or stuck   | a gate's first opening, or every one, is ignored        |
+// | only_bytes      | number          | count and strike only copies of so many bytes           |
+// | once            | file            | strike only in the process that manages to create it    |
+//
+// A hang, and a gate that is stuck, last until configure() or reset().
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace waywiser::fake {
+
+// From now on behave so, with all counters at zero, the context alive, and no peer access enabled.
+// Whatever exists lives on; whatever hangs goes on.
+void configure(const std::string& text);
+// configure(""): the defaults, whatever the environment says.
+void reset();
+
+// What exists now, for tests that nothing leaks.
+struct Live {
+    std::size_t streams = 0;
+    std::size_t events = 0;
+    std::size_t device_buffers = 0;
+    std::size_t host_buffers = 0;
+    std::size_t registrations = 0;
+    std::size_t gates = 0;
+    bool operator==(const Live&) const = default;
+};
+Live live();
+
+// How often each POINT was passed since configure().
+struct Counts {
+    std::size_t copies = 0;
+    std::size_t fills = 0;
+    std::size_t launches = 0;
+    std::size_t events = 0;
+    std::size_t allocations = 0;
+    std::size_t synchronisations = 0;
+};
+Counts counts();
+
+}  // namespace waywiser::fake

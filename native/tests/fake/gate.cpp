@@ -1,0 +1,71 @@
+// The fake's gate: streams that wait on a value, as the real one's do.
+#include <optional>
+
+#include "context.hpp"
+#include "gpu.hpp"
+#include "handles.hpp"
+
+namespace waywiser::gpu {
+
+using fake::Context;
+
+namespace {
+
+// Kept by the streams that wait, and changed only under the context's lock.
+struct Word {
+    std::uint64_t closed = 0;  // the value that opens what is closed now
+    std::uint64_t opened = 0;
+    bool is_closed = false;
+    std::optional<std::uint64_t> ignored_by;  // the configuration that ignored an opening
+};
+
+}  // namespace
+
+struct Gate::State {
+    HostBuffer memory{sizeof(unsigned), HostUse::portable};  // where the real one keeps its word
+    std::shared_ptr<Word> word = std::make_shared<Word>();
+};
+
+Gate::Gate() : state_(std::make_unique<State>()) { ++fake::living().gates; }
+
+Gate::~Gate() {
+    open();
+    --fake::living().gates;
+}
+
+void Gate::close(const Stream& stream) {
+    Context& context = Context::instance();
+    context.check("cuStreamWaitValue32");
+    const auto word = state_->word;
+    std::uint64_t value = 0;
+    context.change([&] {
+        if (!word->is_closed) ++word->closed;
+        word->is_closed = true;
+        value = word->closed;
+    });
+    fake::thread_of(stream).enqueue([word, value] {
+        Context& held = Context::instance();
+        held.hold([&] {
+            const bool forgiven = word->ignored_by && *word->ignored_by != held.generation();
+            return word->opened >= value || forgiven;
+        });
+    });
+}
+
+void Gate::open() noexcept {
+    Context& context = Context::instance();
+    Word& word = *state_->word;
+    context.change([&] {
+        if (!word.is_closed) return;
+        if (context.ignores_opening()) {
+            word.ignored_by = context.generation();
+            return;
+        }
+        word.opened = word.closed;
+        word.is_closed = false;
+    });
+}
+
+std::string Gate::kind() const { return "stream-wait-value"; }
+
+}  // namespace waywiser::gpu

@@ -1,0 +1,72 @@
+// What the seam's opaque handles are in the fake.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "gpu.hpp"
+#include "pace.hpp"
+#include "stream_thread.hpp"
+
+namespace waywiser::fake {
+
+// One recording of an event; who waits for it keeps it, even if the event is recorded again.
+class Mark {
+public:
+    void reach(Instant when) {
+        {
+            const std::lock_guard lock(mutex_);
+            reached_ = true;
+            when_ = when;
+        }
+        changed_.notify_all();
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return reached_; });
+    }
+    // Whether it was reached, and when.
+    [[nodiscard]] std::pair<bool, Instant> state() {
+        const std::lock_guard lock(mutex_);
+        return {reached_, when_};
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool reached_ = false;
+    Instant when_;
+};
+
+struct StreamHandle {
+    std::shared_ptr<StreamThread> thread;
+};
+
+struct EventHandle {
+    const int device;
+    const gpu::EventUse use;
+
+    void set(std::shared_ptr<Mark> recorded) {
+        const std::lock_guard lock(mutex);
+        last = std::move(recorded);
+    }
+    // Of the last recording; nothing before the first.
+    [[nodiscard]] std::shared_ptr<Mark> mark() {
+        const std::lock_guard lock(mutex);
+        return last;
+    }
+
+    std::mutex mutex;  // the runtime's calls may come from any thread
+    std::shared_ptr<Mark> last;
+};
+
+inline StreamThread& thread_of(const gpu::Stream& stream) {
+    return *static_cast<StreamHandle*>(stream.handle())->thread;
+}
+inline EventHandle& handle_of(const gpu::Event& event) {
+    return *static_cast<EventHandle*>(event.handle());
+}
+
+}  // namespace waywiser::fake

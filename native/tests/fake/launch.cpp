@@ -1,0 +1,24 @@
+// Kernels of the fake: functions on the stream's thread.
+#include "launch.hpp"
+
+#include "context.hpp"
+#include "handles.hpp"
+
+namespace waywiser::gpu {
+
+void detail::run_on_host(const Stream& stream, std::function<void()> work) {
+    using fake::Context;
+    const fake::Effects effects =
+        Context::instance().pass(fake::Point::launch, "cudaLaunchKernel");
+    fake::thread_of(stream).enqueue([work = std::move(work), effects] {
+        Context& context = Context::instance();
+        const fake::Instant began = fake::now();
+        if (effects.hang) context.hang();
+        if (effects.lost) context.lose();
+        if (context.lost()) return;
+        work();
+        fake::last_until(fake::later(began, context.options()->latency_seconds));
+    });
+}
+
+}  // namespace waywiser::gpu

@@ -1,0 +1,96 @@
+// Memory of the fake: the host's, known by range.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "context.hpp"
+#include "gpu.hpp"
+#include "ranges.hpp"
+#include "stream_thread.hpp"
+
+namespace waywiser::gpu {
+namespace {
+
+using fake::Context;
+using fake::Point;
+using fake::Ranges;
+using fake::Side;
+
+constexpr std::align_val_t kAlignment{512};
+
+// New memory holds what somebody left there: nobody may take it for zero. Larger buffers are left
+// alone, since touching all their pages would cost more than the tests that use them.
+constexpr std::size_t kSoiledBytes = std::size_t{1} << 20;
+
+[[noreturn]] void out_of_memory(const char* call) {
+    constexpr int kOutOfMemory = 2;
+    throw Error(Failure::out_of_memory, call, kOutOfMemory, "cudaErrorMemoryAllocation");
+}
+
+void pass_allocation(const char* call) {
+    Context& context = Context::instance();
+    const fake::Effects effects = context.pass(Point::alloc, call);
+    if (effects.hang) context.hang();
+    if (effects.lost) context.lose();
+}
+
+struct Free {
+    void operator()(std::byte* data) const noexcept { ::operator delete(data, kAlignment); }
+};
+
+std::byte* allocate(std::size_t bytes, Side side, const char* call) {
+    pass_allocation(call);
+    std::unique_ptr<std::byte, Free> data(static_cast<std::byte*>(
+        ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow)));
+    if (!data) out_of_memory(call);
+    std::memset(data.get(), 0xA5, std::min(bytes, kSoiledBytes));
+    Ranges::instance().add(data.get(), bytes, side, call);
+    return data.release();
+}
+
+// Freeing and unpinning wait for everything that runs, so they hang behind a closed gate.
+void release(std::byte* data, int device) noexcept {
+    fake::wait_device(device);
+    Ranges::instance().remove(data);
+    Free{}(data);
+}
+
+}  // namespace
+
+void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
+    release(data, device);
+    --fake::living().device_buffers;
+}
+
+void detail::HostDeleter::operator()(std::byte* data) const noexcept {
+    release(data, -1);
+    --fake::living().host_buffers;
+}
+
+void detail::RegistrationDeleter::operator()(std::byte* data) const noexcept {
+    fake::wait_device(-1);
+    Ranges::instance().remove(data);
+    --fake::living().registrations;
+}
+
+DeviceBuffer::DeviceBuffer(int device, std::size_t bytes)
+    : bytes_(bytes), data_(nullptr, {.device = device}) {
+    if (bytes > free_bytes(device)) out_of_memory("cudaMalloc");
+    data_.reset(allocate(bytes, {fake::MemoryType::device, device}, "cudaMalloc"));
+    ++fake::living().device_buffers;
+}
+
+HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) {
+    data_.reset(allocate(bytes, {fake::MemoryType::page_locked}, "cudaHostAlloc"));
+    ++fake::living().host_buffers;
+}
+
+Registration::Registration(std::byte* data, std::size_t bytes) {
+    pass_allocation("cudaHostRegister");
+    Ranges::instance().add(data, bytes, {fake::MemoryType::page_locked}, "cudaHostRegister");
+    data_.reset(data);
+    ++fake::living().registrations;
+}
+
+}  // namespace waywiser::gpu

@@ -1,0 +1,60 @@
+// What the fake was told to be and to do wrong: the text of fake.hpp's table, parsed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace waywiser::fake {
+
+enum class Point { copy, fill, launch, event, alloc, sync };
+inline constexpr std::size_t kPoints = 6;
+
+// Which of the things counted: the n-th, from the n-th on, or every n-th.
+struct When {
+    enum class Kind { at, from, every };
+    Kind kind = Kind::at;
+    std::size_t number = 1;
+
+    [[nodiscard]] bool matches(std::size_t count) const;
+};
+
+struct Strike {
+    Point point = Point::copy;
+    When when;
+};
+
+enum class GateFault { none, first_open_lost, stuck };
+
+struct Options {
+    int devices = 2;
+    std::size_t memory_bytes = std::size_t{16} << 30;
+    std::string unavailable;
+    bool pageable_access = false;
+    bool no_peers = false;
+    std::vector<std::pair<int, int>> apart;  // pairs without peer access
+
+    // Slower than any GPU, so that what is simulated is not drowned by the memcpy beneath it.
+    double h2d_gb_per_s = 4;
+    double d2h_gb_per_s = 3.5;
+    double d2d_gb_per_s = 6;
+    double peer_gb_per_s = 5;
+    double staged_gb_per_s = 2;
+    double latency_seconds = 2e-6;
+    double event_seconds = 0.5e-6;
+
+    std::optional<Strike> out_of_memory, fail, sticky, lost, hang, crash, delay, flip, drop, block;
+    double delay_seconds = 0;
+    GateFault gate = GateFault::none;
+    std::optional<std::size_t> only_bytes;
+    std::string once_file;
+
+    [[nodiscard]] bool peers(int from, int to) const;
+};
+
+// Throws std::invalid_argument with one line that names the key.
+Options parse_options(const std::string& text);
+
+}  // namespace waywiser::fake

@@ -1,0 +1,64 @@
+#include "ranges.hpp"
+
+#include <iterator>
+
+#include "gpu.hpp"
+
+namespace waywiser::fake {
+namespace {
+
+constexpr int kInvalidValue = 1;
+constexpr int kAlreadyRegistered = 712;
+
+std::uintptr_t address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
+
+}  // namespace
+
+Ranges& Ranges::instance() {
+    static Ranges& ranges = *new Ranges();
+    return ranges;
+}
+
+bool Ranges::overlaps(std::uintptr_t begin, std::size_t bytes) const {
+    auto next = ranges_.lower_bound(begin);
+    if (next != ranges_.end() && next->first < begin + bytes) return true;
+    if (next == ranges_.begin()) return false;
+    const auto before = std::prev(next);
+    return before->first + before->second.bytes > begin;
+}
+
+void Ranges::add(const std::byte* data, std::size_t bytes, Side side, const char* call) {
+    const std::lock_guard lock(mutex_);
+    if (overlaps(address(data), bytes)) {
+        throw gpu::Error(gpu::Failure::other, call, kAlreadyRegistered,
+                         "cudaErrorHostMemoryAlreadyRegistered");
+    }
+    ranges_.emplace(address(data), Range{bytes, side});
+}
+
+void Ranges::remove(const std::byte* data) {
+    const std::lock_guard lock(mutex_);
+    ranges_.erase(address(data));
+}
+
+Side Ranges::side(const void* data, std::size_t bytes, const char* call) const {
+    const std::lock_guard lock(mutex_);
+    if (!overlaps(address(data), bytes)) return {};
+    const auto after = ranges_.upper_bound(address(data));
+    if (after != ranges_.begin()) {
+        const auto& [begin, range] = *std::prev(after);
+        if (address(data) + bytes <= begin + range.bytes) return range.side;
+    }
+    throw gpu::Error(gpu::Failure::other, call, kInvalidValue, "cudaErrorInvalidValue");
+}
+
+std::size_t Ranges::device_bytes(int device) const {
+    const std::lock_guard lock(mutex_);
+    std::size_t total = 0;
+    for (const auto& [begin, range] : ranges_) {
+        if (range.side.on_device() && range.side.device == device) total += range.bytes;
+    }
+    return total;
+}
+
+}  // namespace waywiser::fake

@@ -1,0 +1,44 @@
+// What every pointer is, as the runtime knows it: ranges of device and page-locked memory; all
+// else is pageable.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace waywiser::fake {
+
+enum class MemoryType { pageable, page_locked, device };
+
+struct Side {
+    MemoryType type = MemoryType::pageable;
+    int device = -1;  // of device memory
+
+    [[nodiscard]] bool on_device() const { return type == MemoryType::device; }
+    [[nodiscard]] bool pageable() const { return type == MemoryType::pageable; }
+};
+
+class Ranges {
+public:
+    static Ranges& instance();
+
+    // Throws as the runtime does where the range overlaps one that is there already.
+    void add(const std::byte* data, std::size_t bytes, Side side, const char* call);
+    void remove(const std::byte* data);
+    // Throws an invalid value where the bytes reach out of a range, into or out of it.
+    [[nodiscard]] Side side(const void* data, std::size_t bytes, const char* call) const;
+    [[nodiscard]] std::size_t device_bytes(int device) const;
+
+private:
+    struct Range {
+        std::size_t bytes;
+        Side side;
+    };
+    [[nodiscard]] bool overlaps(std::uintptr_t begin, std::size_t bytes) const;
+
+    mutable std::mutex mutex_;
+    std::map<std::uintptr_t, Range> ranges_;
+};
+
+}  // namespace waywiser::fake

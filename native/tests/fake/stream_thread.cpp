@@ -1,0 +1,107 @@
+#include "stream_thread.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace waywiser::fake {
+namespace {
+
+// Threads that have not ended, for those who wait for a whole device. Never destroyed.
+struct Running {
+    std::mutex mutex;
+    std::vector<std::weak_ptr<StreamThread>> threads;
+};
+
+Running& running() {
+    static Running& all = *new Running();
+    return all;
+}
+
+}  // namespace
+
+std::shared_ptr<StreamThread> StreamThread::start(int device) {
+    const std::shared_ptr<StreamThread> stream(new StreamThread(device));
+    {
+        const std::lock_guard lock(running().mutex);
+        std::erase_if(running().threads, [](const auto& thread) { return thread.expired(); });
+        running().threads.push_back(stream);
+    }
+    std::thread([stream] { stream->run(); }).detach();
+    return stream;
+}
+
+std::uint64_t StreamThread::enqueue(std::function<void()> work) {
+    std::uint64_t entry = 0;
+    {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return enqueued_ - finished_ < kQueueEntries; });
+        queue_.push_back(std::move(work));
+        entry = ++enqueued_;
+    }
+    changed_.notify_all();
+    return entry;
+}
+
+void StreamThread::wait(std::uint64_t entry) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return finished_ >= entry; });
+}
+
+void StreamThread::wait_all() {
+    std::uint64_t last = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        last = enqueued_;
+    }
+    wait(last);
+}
+
+bool StreamThread::done() const {
+    const std::lock_guard lock(mutex_);
+    return finished_ == enqueued_;
+}
+
+void StreamThread::close() {
+    {
+        const std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    changed_.notify_all();
+}
+
+void StreamThread::run() {
+    prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps end when they should: simulated rates stay steady
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+        if (queue_.empty()) return;
+        {
+            const std::function<void()> work = std::move(queue_.front());
+            queue_.pop_front();
+            lock.unlock();
+            work();
+        }
+        lock.lock();
+        ++finished_;
+        changed_.notify_all();
+    }
+}
+
+void wait_device(int device) {
+    std::vector<std::shared_ptr<StreamThread>> threads;
+    {
+        const std::lock_guard lock(running().mutex);
+        for (const auto& thread : running().threads) {
+            if (auto alive = thread.lock()) threads.push_back(std::move(alive));
+        }
+    }
+    for (const auto& thread : threads) {
+        if (device < 0 || thread->device() == device) thread->wait_all();
+    }
+}
+
+}  // namespace waywiser::fake

@@ -1,0 +1,47 @@
+// A stream: a thread that does what was enqueued, in order, and outlives its handle until done.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace waywiser::fake {
+
+// Entries a stream holds before enqueueing blocks, as it was seen on H200 with driver 580.
+inline constexpr std::size_t kQueueEntries = 1020;
+
+class StreamThread : public std::enable_shared_from_this<StreamThread> {
+public:
+    static std::shared_ptr<StreamThread> start(int device);
+
+    // Number of the entry, for wait(). Blocks while the queue is full.
+    std::uint64_t enqueue(std::function<void()> work);
+    void wait(std::uint64_t entry);
+    void wait_all();
+    [[nodiscard]] bool done() const;
+    // What is queued still runs; then the thread ends.
+    void close();
+    [[nodiscard]] int device() const { return device_; }
+
+private:
+    explicit StreamThread(int device) : device_(device) {}
+    void run();
+
+    const int device_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> queue_;
+    std::uint64_t enqueued_ = 0;
+    std::uint64_t finished_ = 0;
+    bool closing_ = false;
+};
+
+// Waits for all that is enqueued now on the device's streams, those without a handle included;
+// device -1 is every device.
+void wait_device(int device);
+
+}  // namespace waywiser::fake
