@@ -1,0 +1,147 @@
+"""Reads hwloc's XML, of every version, into one tree.
+
+hwloc 1 nests everything below NUMA nodes and calls packages sockets; 2 hangs NUMA nodes beside
+the tree; 3 moves some information to the root. What is needed here is written alike in all.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from functools import cached_property
+
+from waywiser.words import WaywiserError
+
+
+class TopologyError(WaywiserError):
+    """A text that is not a topology in hwloc's XML."""
+
+
+class HwlocObject:
+    """One object of the tree: its type in hwloc 2's words, attributes, infos and children."""
+
+    def __init__(self, element: ElementTree.Element, parent: HwlocObject | None = None) -> None:
+        self.attributes = element.attrib
+        self.type = _modern_type(element)
+        self.parent = parent
+        self.infos = {i.get("name", ""): i.get("value", "") for i in element.findall("info")}
+        self.children = [HwlocObject(child, self) for child in element.findall("object")]
+
+    @property
+    def os_index(self) -> int:
+        return int(self.attributes.get("os_index", "-1"))
+
+    def number(self, attribute: str) -> int:
+        """A numeric attribute, 0 where it is missing."""
+        return int(self.attributes.get(attribute, "0") or 0)
+
+    @cached_property
+    def cpus(self) -> frozenset[int]:
+        """Logical CPUs of the object that the capturing process was allowed to see."""
+        return parse_bitmap(self.attributes.get("cpuset", ""))
+
+    @cached_property
+    def nodes(self) -> frozenset[int]:
+        """NUMA nodes near the object, by the system's numbers."""
+        return parse_bitmap(self.attributes.get("nodeset", ""))
+
+    def walk(self) -> Iterator[HwlocObject]:
+        """The object and everything below it, depth first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def below(self, kind: str) -> list[HwlocObject]:
+        """All objects of the type at or below this one, in the order of the file."""
+        return [found for found in self.walk() if found.type == kind]
+
+    def ancestors(self) -> Iterator[HwlocObject]:
+        """Parent, its parent, and so on up to the machine."""
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
+
+class Distances:
+    """A matrix that hwloc was given: ``keys[i]`` names an object, ``values[i][j]`` from i to j."""
+
+    def __init__(self, name: str, keys: list[str], values: list[list[int]]) -> None:
+        self.name = name
+        self.keys = keys
+        self.values = values
+
+
+class HwlocTree:
+    def __init__(self, machine: HwlocObject, infos: dict[str, str], distances: list[Distances]):
+        self.machine = machine
+        self.infos = infos
+        """Of the root, wherever this version of hwloc writes them."""
+        self.distances = distances
+
+
+def read_xml(text: str, where: str = "hwloc XML") -> HwlocTree:
+    """The tree of a topology file's text. Raises `TopologyError` naming ``where``."""
+    if "<!ENTITY" in text:
+        raise TopologyError("entities are not allowed in a topology", where=where)
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise TopologyError(
+            f"not XML: {error}", where=where, remedy="write it again with 'lstopo FILE.xml'"
+        ) from error
+    top = root.find("object")
+    if root.tag != "topology" or top is None:
+        raise TopologyError(
+            f"XML, but not a topology of hwloc: its root is <{root.tag}>",
+            where=where,
+            remedy="write one with 'lstopo FILE.xml'",
+        )
+    try:
+        machine = HwlocObject(top)
+        if not machine.below("PU"):
+            raise TopologyError("a topology without any processor", where=where)
+        infos = {i.get("name", ""): i.get("value", "") for i in root.findall("info")}
+        distances = [_distances(element) for element in root if element.tag.startswith("distances2")]
+    except ValueError as error:
+        raise TopologyError(f"not a topology of hwloc: {error}", where=where) from error
+    return HwlocTree(machine, machine.infos | infos, distances)
+
+
+def parse_bitmap(text: str) -> frozenset[int]:
+    """hwloc's ``0x0000ffff,,0x1``: 32-bit words, the highest first, an empty word is zero.
+
+    Raises ValueError for anything else.
+    """
+    bits = 0
+    for word in text.split(","):
+        if word == "0xf...f":  # an infinite set; only complete sets are written so
+            continue
+        bits = (bits << 32) | (int(word, 16) if word.strip() else 0)
+    return frozenset(index for index in range(bits.bit_length()) if bits >> index & 1)
+
+
+def _modern_type(element: ElementTree.Element) -> str:
+    kind = element.get("type", "")
+    if kind == "Socket":
+        return "Package"
+    if kind == "Cache":
+        instruction = "i" if element.get("cache_type") == "2" else ""
+        return f"L{element.get('depth', '0')}{instruction}Cache"
+    return kind
+
+
+def _distances(element: ElementTree.Element) -> Distances:
+    size = int(element.get("nbobjs", "0"))
+    # A matrix of one type writes bare numbers, a mixed one writes TYPE:number.
+    prefix = f"{element.get('type')}:" if element.get("type") else ""
+    keys = [
+        prefix + word for piece in element.findall("indexes") for word in (piece.text or "").split()
+    ]
+    flat = [
+        int(word) for piece in element.findall("u64values") for word in (piece.text or "").split()
+    ]
+    if len(keys) != size or len(flat) != size * size:
+        raise ValueError(f"a matrix of {size} objects with {len(flat)} values")
+    rows = [flat[start : start + size] for start in range(0, len(flat), size)] if size else []
+    return Distances(element.get("name", ""), keys, rows)

@@ -1,0 +1,78 @@
+"""The system's own files (/proc, /sys, /etc) under a root that tests replace."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+class SystemFiles:
+    """Reads small files below ``root``; whatever is missing or forbidden reads as None."""
+
+    def __init__(self, root: str | Path = "/") -> None:
+        self.root = Path(root)
+
+    def text(self, path: str) -> str | None:
+        """Contents without surrounding white space, or None."""
+        try:
+            return (self.root / path.lstrip("/")).read_text(errors="replace").strip("\0 \n\t")
+        except OSError:
+            return None
+
+    def integer(self, path: str) -> int | None:
+        """The file's one decimal or 0x-prefixed number, or None where it holds none."""
+        text = self.text(path)
+        try:
+            return int(text, 0) if text is not None else None
+        except ValueError:
+            return None
+
+    def chosen(self, path: str) -> str | None:
+        """The word in brackets of a file of choices: ``always [madvise] never``."""
+        match = re.search(r"\[(.*?)\]", self.text(path) or "")
+        return match[1] if match else None
+
+    def fields(self, path: str) -> dict[str, str]:
+        """Lines ``key: value`` or ``key=value``; the first of equal keys counts."""
+        found: dict[str, str] = {}
+        for line in (self.text(path) or "").splitlines():
+            key, separator, value = line.partition("=" if "=" in line.split(":")[0] else ":")
+            if separator:
+                found.setdefault(key.strip(), value.strip().strip('"'))
+        return found
+
+    def find(self, pattern: str) -> list[str]:
+        """Paths below the root that match the glob pattern, sorted, written from ``/``."""
+        try:
+            matches = sorted(self.root.glob(pattern.lstrip("/")))
+        except OSError:
+            return []
+        return ["/" + str(match.relative_to(self.root)) for match in matches]
+
+    def names(self, directory: str) -> list[str]:
+        """Names of the entries of a directory, sorted; empty where it is missing."""
+        try:
+            return sorted(entry.name for entry in (self.root / directory.lstrip("/")).iterdir())
+        except OSError:
+            return []
+
+
+def parse_list(text: str) -> tuple[int, ...]:
+    """The kernel's lists of numbers: ``0-3,8`` is (0, 1, 2, 3, 8)."""
+    numbers: set[int] = set()
+    for piece in filter(None, (part.strip() for part in text.split(","))):
+        first, _, last = piece.partition("-")
+        if first.isdigit() and (last or first).isdigit():
+            numbers.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(numbers))
+
+
+def format_list(numbers: tuple[int, ...]) -> str:
+    """The inverse of `parse_list`: (0, 1, 2, 3, 8) is ``0-3,8``."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
