@@ -1,0 +1,55 @@
+# The two commands that a newcomer needs are 'make survey' and 'make test'. Both start from Python
+# 3.11, g++ 12 and make, put everything they need into .venv and .deps, and rebuild what changed.
+#
+#   make WAYWISER_CUDA=OFF survey    builds for the host alone
+#   make PYTHON=python3.12 test      with another Python
+#   make survey SURVEY="--only 'by cpu'"
+
+PYTHON ?= python3
+WAYWISER_CUDA ?= ON
+SURVEY ?=
+export WAYWISER_CUDA
+
+ready := .venv/ready-cuda-$(WAYWISER_CUDA)
+set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
+
+.PHONY: survey test lint format wheel build clean help
+
+survey: build
+	.venv/bin/waywiser survey --preset quick $(SURVEY)
+
+test: build
+	scripts/test-native
+	.venv/bin/python -m pytest
+
+build: $(ready)
+	scripts/build dev
+
+lint: build .venv/ready-lint
+	scripts/lint
+
+format: .venv/ready-lint
+	scripts/lint --fix
+
+wheel: $(ready) .venv/ready-wheel
+	scripts/make-wheel
+
+$(ready): $(set_up)
+	$(PYTHON) scripts/set-up
+	@touch $@
+
+.venv/ready-%: $(ready)
+	$(PYTHON) scripts/set-up --group $*
+	@touch $@
+
+# What was built and fetched; profiles stay.
+clean:
+	rm -rf build dist .venv .deps python/waywiser/_native*.so
+
+help:
+	@echo "make survey   measure this machine (quick)"
+	@echo "make test     build and run every test that this machine can run"
+	@echo "make lint     formatters, linters, types, layers"
+	@echo "make format   let the formatters have their way"
+	@echo "make wheel    a wheel that carries hwloc, in dist/"
+	@echo "make clean    remove what was built and fetched"

@@ -1,0 +1,181 @@
+"""Finds the CUDA compiler to build with: the system's, else the pinned one from the registry.
+
+Run as a program it answers CMake in JSON:
+
+    python cuda_toolkit.py BUILD_FOLDER [--local]
+    {"compiler": ".../bin/nvcc", "root": "...", "version": "13.0", "architectures": "75-real;...",
+     "flags": "-L..."}
+
+and exits with 1 and one line on stderr when there is no compiler.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PINNED = "cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==13.0.2"
+"""Pinned as a set: its parts in newer versions do not fit each other (nvvm 13.5 writes PTX that
+ptxas 13.0 refuses)."""
+
+PINNED_MACHINES = ("x86_64", "aarch64")
+
+OLDEST = (12, 4)
+"""The oldest system toolkit that this is built with."""
+
+_OFF = {"OFF", "0", "NO", "FALSE", "N"}
+
+
+def requirements(config_settings: Mapping[str, Any] | None = None) -> list[str]:
+    """What an isolated build must fetch to compile CUDA: nothing, or the pinned toolkit."""
+    if switched_off(config_settings) or system_compiler() is not None:
+        return []
+    if sys.platform != "linux" or platform.machine() not in PINNED_MACHINES:
+        return []
+    return [PINNED]
+
+
+def switched_off(config_settings: Mapping[str, Any] | None = None) -> bool:
+    """Whether WAYWISER_CUDA is off, said in any of the ways in which CMake will hear it."""
+    said = [str((config_settings or {}).get("cmake.define.WAYWISER_CUDA", ""))]
+    passed = (config_settings or {}).get("cmake.args", "")
+    arguments = shlex.split(os.environ.get("CMAKE_ARGS", ""))
+    arguments += passed if isinstance(passed, list) else str(passed).split(";")
+    arguments += os.environ.get("SKBUILD_CMAKE_ARGS", "").split(";")
+    arguments += os.environ.get("SKBUILD_CMAKE_DEFINE", "").split(";")
+    for argument in arguments:
+        found = re.fullmatch(r"(?:-D)?WAYWISER_CUDA(?::\w+)?=(\w+)", argument.strip())
+        if found:
+            said.append(found[1])
+    return any(word.upper() in _OFF for word in said)
+
+
+def system_compiler() -> Path | None:
+    """The first nvcc of at least `OLDEST`: CUDACXX, CUDA_HOME, CUDA_PATH, PATH, /usr/local."""
+    named = [shutil.which(os.environ.get("CUDACXX") or "nvcc")]
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(variable):
+            named.append(str(Path(os.environ[variable], "bin", "nvcc")))
+    named += [shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"]
+    for name in filter(None, named):
+        found = version(Path(name))
+        if found is not None and found >= OLDEST:
+            return Path(name)
+    return None
+
+
+def version(compiler: Path) -> tuple[int, int] | None:
+    """(major, minor) of an nvcc, None when it does not run."""
+    try:
+        answer = subprocess.run(
+            [compiler, "--version"], capture_output=True, text=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"release (\d+)\.(\d+)", answer.stdout)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def registry_root() -> Path | None:
+    """The folder of the toolkit that came as Python packages, for the Python that runs this."""
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        root = Path(folder, "cu13")
+        if (root / "bin" / "nvcc").exists():
+            return root
+    return None
+
+
+def lay_out(packages: Path, into: Path) -> Path:
+    """Shows the packages' files where nvcc and CMake look: in lib64, libcudart.so unversioned."""
+    library = into / "lib64"
+    library.mkdir(parents=True, exist_ok=True)
+    links = {into / name: packages / name for name in ("bin", "include", "nvvm", "lib")}
+    links |= {library / file.name: file for file in (packages / "lib").iterdir()}
+    for runtime in (packages / "lib").glob("libcudart.so.*"):
+        links[library / "libcudart.so"] = runtime
+    for link, target in links.items():
+        if not link.is_symlink() or link.readlink() != target:
+            link.unlink(missing_ok=True)
+            link.symlink_to(target)
+    return into
+
+
+def architectures(toolkit: tuple[int, int]) -> str:
+    """Machine code for every generation since Turing (Volta where the toolkit still knows it),
+    and PTX of the newest for what comes later; in CMake's spelling."""
+    known = [75, 80, 90]
+    if toolkit < (13, 0):
+        known.insert(0, 70)
+    if toolkit >= (12, 8):
+        known += [100, 120]
+    return ";".join([*(f"{number}-real" for number in known), f"{known[-1]}-virtual"])
+
+
+def local_architectures() -> str:
+    """Machine code for the GPUs of this machine, as the driver names them. Without one the build
+    only has to compile: PTX, which the driver of any later machine translates when it loads it."""
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        answer = ""
+    found = sorted({int(major + minor) for major, minor in re.findall(r"(\d+)\.(\d)", answer)})
+    return ";".join(f"{number}-real" for number in found) or "75-virtual"
+
+
+def describe(build_folder: Path, local: bool) -> dict[str, str] | None:
+    """What CMake has to know, None when there is no CUDA compiler."""
+    compiler = system_compiler()
+    flags = ""
+    if compiler is None:
+        packages = registry_root()
+        if packages is None:
+            return None
+        root = lay_out(packages, build_folder / "cuda")
+        compiler = root / "bin" / "nvcc"
+        # nvcc's own "bin/../lib64" passes through the link of bin, past our lib64.
+        flags = f"-L{root / 'lib64'}"
+    found = version(compiler)
+    if found is None:
+        return None
+    return {
+        "compiler": str(compiler),
+        "root": str(compiler.parent.parent),
+        "version": f"{found[0]}.{found[1]}",
+        "architectures": local_architectures() if local else architectures(found),
+        "flags": flags,
+    }
+
+
+def main() -> int:
+    answer = describe(Path(sys.argv[1]), "--local" in sys.argv[2:])
+    if answer is None:
+        oldest = ".".join(map(str, OLDEST))
+        print(
+            f"no CUDA compiler: put nvcc {oldest} or later on PATH, or pip install '{PINNED}', "
+            "or build for the host alone with -DWAYWISER_CUDA=OFF",
+            file=sys.stderr,
+        )
+        return 1
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

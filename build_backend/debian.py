@@ -1,0 +1,85 @@
+"""Unpacks Debian or Ubuntu packages into a folder of the project: no root, no change of the system.
+
+    python debian.py FOLDER PACKAGE...
+
+The packages' files then lie under FOLDER/usr. apt keeps its lists and cache in FOLDER/apt, so this
+works with no package list, with an old one, as root and as anybody. Exits with 1 and one line on
+stderr when it cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+_SETTINGS = """\
+Dir::State::Lists "{apt}/lists";
+Dir::Cache "{apt}/cache";
+APT::Sandbox::User "";
+Acquire::Retries "2";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+"""
+"""The system's hooks are cleared: those of container images delete the system's own cache."""
+
+
+class Unavailable(Exception):
+    """The packages cannot be had this way; the text is one line."""
+
+
+def fetch(folder: Path, packages: list[str]) -> None:
+    """Downloads the packages of this machine's own distribution and unpacks them.
+
+    Raises `Unavailable`.
+    """
+    for tool in ("apt-get", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"there is no {tool} here")
+    folder = folder.resolve()
+    apt = folder / "apt"
+    for part in ("lists/partial", "cache/archives/partial"):
+        (apt / part).mkdir(parents=True, exist_ok=True)
+    settings = apt / "apt.conf"
+    settings.write_text(_SETTINGS.format(apt=apt))
+    archives = apt / "packages"
+    archives.mkdir(exist_ok=True)
+    apt_get = ["apt-get", "-q", "-c", str(settings)]
+    _run([*apt_get, "update"], apt)
+    _run([*apt_get, "download", *packages], archives)
+    for archive in sorted(archives.glob("*.deb")):
+        _run(["dpkg-deb", "-x", str(archive), str(folder)], apt)
+    shutil.rmtree(apt)
+
+
+def _run(command: list[str], where: Path) -> None:
+    answer = subprocess.run(
+        command,
+        cwd=where,
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        errors = [line for line in answer.stderr.splitlines() if line.startswith("E:")]
+        why = errors[0] if errors else f"exit status {answer.returncode}"
+        raise Unavailable(f"'{' '.join(command[:1] + command[4:])}' failed: {why}")
+
+
+def main() -> int:
+    folder, *packages = sys.argv[1:]
+    try:
+        fetch(Path(folder), packages)
+    except Unavailable as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
