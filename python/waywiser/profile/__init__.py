@@ -1,0 +1,30 @@
+"""The profile file: one crash-safe SQLite database per machine that anyone can query."""
+
+from waywiser.profile.errors import (
+    DamagedProfile,
+    ExistingFile,
+    LockedProfile,
+    MissingProfile,
+    NewerProfile,
+    NotAProfile,
+    NotWritable,
+    ProfileError,
+)
+from waywiser.profile.name import default_name
+from waywiser.profile.profile import Profile, Run
+from waywiser.profile.schema import SCHEMA_VERSION
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "DamagedProfile",
+    "ExistingFile",
+    "LockedProfile",
+    "MissingProfile",
+    "NewerProfile",
+    "NotAProfile",
+    "NotWritable",
+    "Profile",
+    "ProfileError",
+    "Run",
+    "default_name",
+]

@@ -1,0 +1,1 @@
+"""Medians, non-parametric intervals, and what makes a number doubtful. Never calls a device."""

@@ -1,0 +1,19 @@
+"""The name of a profile nobody named."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+SUFFIX = ".wwp"
+
+
+def default_name(hostname: str, now: datetime | None = None) -> Path:
+    """``<hostname>-<UTC time>.wwp`` in the current folder: ``node7-20261120T143005Z.wwp``.
+
+    Characters of the host name that trouble shells or file systems become ``-``.
+    """
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    host = re.sub(r"[^A-Za-z0-9._-]+", "-", hostname).strip("-.") or "host"
+    return Path(f"{host}-{moment:%Y%m%dT%H%M%SZ}{SUFFIX}")

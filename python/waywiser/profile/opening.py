@@ -1,0 +1,210 @@
+"""Opens a profile's database, and says in one line what is wrong with a file that is none.
+
+Other people's files are opened read-only, also in folders that may not be written, and also when
+a killed survey left its half-made commit beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from waywiser.profile.errors import (
+    DamagedProfile,
+    MissingProfile,
+    NewerProfile,
+    NotAProfile,
+    NotWritable,
+    ProfileError,
+)
+from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
+
+BUSY_SECONDS = 20.0
+"""How long to wait for another process's commit: many times the slowest seen on network disks."""
+
+CHECKED_BYTES = 32 * 2**20
+"""Files up to this size are checked page by page when opened: it takes under a second."""
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+
+
+class Header(NamedTuple):
+    """What the first 100 bytes say (SQLite's file format, section 1.3)."""
+
+    application_id: int
+    version: int
+    bytes: int
+    """Page size times page count."""
+
+
+def read_header(path: Path) -> Header:
+    """Raises `MissingProfile`, `NotAProfile`, or `NewerProfile`."""
+    where = str(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(_HEADER_BYTES)
+    except FileNotFoundError as error:
+        raise MissingProfile(
+            "there is no such file", where=where, remedy="waywiser survey -o FILE makes one"
+        ) from error
+    except OSError as error:
+        raise NotAProfile(f"cannot be read: {error.strerror}", where=where) from error
+    remedy = "name a file that waywiser survey made"
+    if not data:
+        raise NotAProfile("the file is empty", where=where, remedy=remedy)
+    if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
+        raise NotAProfile("is not a profile", where=where, remedy=remedy)
+    page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
+    header = Header(application_id, version, (65536 if page_size == 1 else page_size) * pages)
+    if application_id != APPLICATION_ID:
+        raise NotAProfile("is another program's database", where=where, remedy=remedy)
+    if version > SCHEMA_VERSION:
+        raise NewerProfile(
+            f"is a profile of version {version}; this program reads up to {SCHEMA_VERSION}",
+            where=where,
+            remedy="update Waywiser",
+        )
+    return header
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns SQLite's errors into this package's, with the file's name and the remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        where = str(path)
+        if "locked" in text or "busy" in text:
+            raise ProfileError(
+                "is busy", where=where, remedy="another program holds it: close that, try again"
+            ) from error
+        if "full" in text:
+            raise NotWritable(
+                "the disk is full", where=where, remedy="make space, then --resume"
+            ) from error
+        if "readonly" in text or "unable to open" in text:
+            raise NotWritable(
+                f"cannot be written: {text}",
+                where=where,
+                remedy="both the file and its folder must be writable",
+            ) from error
+        raise damaged(path, text) from error
+
+
+def damaged(path: Path, detail: str) -> DamagedProfile:
+    """The error for a profile that does not read, telling a truncated one by its size."""
+    header = read_header(path)
+    size = path.stat().st_size
+    if size < header.bytes:
+        detail = f"truncated: it has {size} bytes of {header.bytes}"
+    return DamagedProfile(
+        f"the profile is damaged ({detail})",
+        where=str(path),
+        remedy="copy it again, or survey anew",
+    )
+
+
+class Opened(NamedTuple):
+    connection: sqlite3.Connection
+    copy: tempfile.TemporaryDirectory[str] | None = None
+    """Holds the copy that is read instead of the file itself; removed with this value."""
+
+
+def open_read_only(path: Path) -> Opened:
+    """A checked connection that cannot write. Raises every `ProfileError` of a bad file."""
+    read_header(path)
+    with explained(path):
+        opened = _connect_read_only(path)
+        try:
+            check(opened.connection, path)
+        except BaseException:
+            opened.connection.close()
+            raise
+        return opened
+
+
+def open_writable(path: Path) -> sqlite3.Connection:
+    """A checked connection that writes; a commit that a kill cut short is rolled back."""
+    read_header(path)
+    with explained(path):
+        connection = _connect(path, "mode=rw")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            check(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    address = f"file:{quote(str(path.absolute()))}?{options}"
+    connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anyone
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def _connect_read_only(path: Path) -> Opened:
+    """SQLite does not read past a hot journal, which a kill in the middle of a commit leaves, and
+    may not roll it back through a read-only connection. Roll back in place where this user may
+    write, as the next resume would; else in a private copy."""
+    connection = _connect(path, "mode=ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return Opened(connection)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if "malformed" in str(error) or "locked" in str(error):
+            raise
+    journal = path.with_name(path.name + "-journal")
+    if not journal.exists():
+        # the folder or the file system does not even take read locks
+        return Opened(_connect(path, "mode=ro&immutable=1"))
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        _roll_back(path)
+        return Opened(_connect(path, "mode=ro"))
+    folder = tempfile.TemporaryDirectory(prefix="waywiser-")
+    twin = Path(folder.name) / path.name
+    shutil.copyfile(path, twin)
+    shutil.copyfile(journal, twin.with_name(twin.name + "-journal"))
+    _roll_back(twin)
+    return Opened(_connect(twin, "mode=ro"), folder)
+
+
+def _roll_back(path: Path) -> None:
+    connection = _connect(path, "mode=rw")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        connection.close()
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    """The tables are there, nothing is cut off, and (small files) every page is sound."""
+    names = [column for table in TABLES for column in ((table.name, c.name) for c in table.columns)]
+    present = {
+        (table, column)
+        for table, column in connection.execute(
+            "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c"
+            " WHERE m.type = 'table'"
+        )
+    }
+    missing = [f"{table}.{column}" for table, column in names if (table, column) not in present]
+    if missing:
+        raise damaged(path, f"{missing[0]} is missing")
+    if path.stat().st_size <= CHECKED_BYTES:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise damaged(path, " ".join(verdict.split()))

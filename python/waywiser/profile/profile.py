@@ -1,0 +1,313 @@
+"""A profile: all that is known of one machine at one time, in one file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from waywiser.profile import rows, writing
+from waywiser.profile.beside import beside
+from waywiser.profile.errors import ProfileError
+from waywiser.profile.lock import lock
+from waywiser.profile.opening import (
+    Opened,
+    damaged,
+    explained,
+    open_read_only,
+    open_writable,
+)
+from waywiser.profile.schema import create_sql
+from waywiser.records import Refusal, Series, Visit
+from waywiser.topology.machine import Machine
+from waywiser.words import Value, Workload
+
+T = TypeVar("T")
+
+UNFINISHED = ("interrupted",)
+"""Kinds of failure that a resumed survey measures again. All others are final: what crashed or hung
+would do so again and cost its time-out each time."""
+
+
+class Run(Value, frozen=True):
+    """One call of ``survey`` that wrote to a profile. Times are UTC, ISO 8601."""
+
+    number: int
+    started: str
+    ended: str | None
+    """None while it runs, and where it was killed."""
+    version: str
+    command: tuple[str, ...]
+
+
+class Profile:
+    """An open profile. Make one with `create`, `open` or `resume`; close it, or use ``with``.
+
+    Every method raises `waywiser.profile.errors.ProfileError` where the file is damaged.
+    """
+
+    def __init__(self, path: Path, opened: Opened, lock_handle: int = -1, run: int = 0) -> None:
+        self.path = path
+        self._opened = opened
+        self._connection = opened.connection
+        self._lock = lock_handle
+        self._run = run
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        machine: Machine,
+        environment: Mapping[str, Any],
+        *,
+        plan_json: str | bytes = "{}",
+        refusals: Sequence[Refusal] = (),
+        command: Sequence[str] = (),
+    ) -> Profile:
+        """A new profile, ready for visits, with its first run begun.
+
+        The file gets its name only when its tables are complete. Raises `ExistingFile`,
+        `NotWritable`.
+        """
+        file = Path(path)
+        plan = plan_json if isinstance(plan_json, str) else plan_json.decode()
+        with beside(file) as part, explained(part):
+            connection = sqlite3.connect(part, isolation_level=None)
+            try:
+                connection.executescript("BEGIN;" + create_sql())
+                writing.fill(connection, machine, plan, refusals)
+                connection.execute("COMMIT")
+            finally:
+                connection.close()
+        return cls.resume(file, environment, command=command)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Profile:
+        """Read-only; works on other people's files and while a survey is writing.
+
+        Raises `MissingProfile`, `NotAProfile`, `NewerProfile`, `DamagedProfile`.
+        """
+        file = Path(path)
+        return cls(file, open_read_only(file))
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | os.PathLike[str],
+        environment: Mapping[str, Any],
+        *,
+        command: Sequence[str] = (),
+    ) -> Profile:
+        """For more visits, as a further run. Raises what `open` does, `LockedProfile` where another
+        survey writes to it, and `NotWritable`."""
+        file = Path(path)
+        open_read_only(file).connection.close()  # a bad file is told as such, not as unwritable
+        handle = lock(file)
+        try:
+            profile = cls(file, Opened(open_writable(file)), handle)
+        except BaseException:
+            os.close(handle)
+            raise
+        try:
+            profile._begin_run(environment, command)
+        except BaseException:
+            profile.close()
+            raise
+        return profile
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the run, where one was begun, and lets go of the file. May be called twice."""
+        connection, self._run, run = self._connection, 0, self._run
+        try:
+            if run:
+                with explained(self.path):
+                    connection.execute(
+                        "UPDATE run SET ended = ? WHERE run = ?", (writing.now(), run)
+                    )
+        finally:
+            connection.close()
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
+            if self._opened.copy is not None:
+                self._opened.copy.cleanup()
+
+    # What is known of the machine and of how it was measured.
+
+    @property
+    def schema_version(self) -> int:
+        return int(self._one("PRAGMA user_version"))
+
+    @property
+    def created(self) -> str:
+        """UTC, ISO 8601."""
+        return str(self._one("SELECT value FROM meta WHERE key = 'created'"))
+
+    @property
+    def machine(self) -> Machine:
+        return self._decode(self._one("SELECT json FROM machine"), Machine)
+
+    @property
+    def plan_json(self) -> str:
+        """What was to be measured, as the survey wrote it."""
+        return str(self._one("SELECT json FROM plan"))
+
+    @property
+    def environments(self) -> dict[int, dict[str, Any]]:
+        """Per run, by its number: what could explain a number."""
+        found = self._all("SELECT run, json FROM environment ORDER BY run")
+        return {int(run): self._decode(text, dict[str, Any]) for run, text in found}
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Of the latest run."""
+        environments = self.environments
+        return environments[max(environments)] if environments else {}
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        found = self._all("SELECT run, started, ended, version, command FROM run ORDER BY run")
+        return tuple(
+            Run(number, started, ended, version, self._decode(text, tuple[str, ...]))
+            for number, started, ended, version, text in found
+        )
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        found = self._all("SELECT path, reason FROM refusal ORDER BY reason, path")
+        return tuple(Refusal(path, reason) for path, reason in found)
+
+    # What was measured.
+
+    def finished(self) -> set[tuple[str, int]]:
+        """(series identity, block) of every visit that is not to be measured again."""
+        marks = ", ".join("?" * len(UNFINISHED))
+        found = self._all(
+            "SELECT series, block FROM visit"
+            f" WHERE failure_kind IS NULL OR failure_kind NOT IN ({marks})",
+            UNFINISHED,
+        )
+        return {(series, block) for series, block in found}
+
+    def workloads(self) -> list[Workload]:
+        """Those with at least one visit, by curve, then by size."""
+        found = self._all(
+            "SELECT workload FROM series WHERE identity IN (SELECT series FROM visit)"
+            " ORDER BY curve, bytes, identity"
+        )
+        return [self._decode(text, Workload) for (text,) in found]
+
+    def series(self) -> list[Series]:
+        """All series, by curve, then by size, each with its visits in block order."""
+        return list(self.iter_series())
+
+    def iter_series(self) -> Iterator[Series]:
+        """As `series`, one at a time in memory."""
+        for workload in self.workloads():
+            yield Series(workload, tuple(self.visits_of(workload)))
+
+    def visits(self) -> Iterator[Visit]:
+        """All visits in the order they were finished, one at a time in memory."""
+        workloads = {workload.identity: workload for workload in self.workloads()}
+        for number, identity in self._all("SELECT visit, series FROM visit ORDER BY visit"):
+            if identity not in workloads:
+                raise damaged(self.path, f"visit {number} is of no series")
+            yield self._visit(number, workloads[identity])
+
+    def visits_of(self, workload: Workload) -> Iterator[Visit]:
+        """Those of one series in block order, one at a time in memory."""
+        numbers = self._all(
+            "SELECT visit FROM visit WHERE series = ? ORDER BY block", (workload.identity,)
+        )
+        for (number,) in numbers:
+            yield self._visit(number, workload)
+
+    def commit_visit(self, visit: Visit) -> None:
+        """Stores a finished visit with all its samples, durably, in one transaction.
+
+        Replaces an interrupted visit of the same series and block; raises `ProfileError` where
+        that was finished, since nothing finished is measured twice, `NotWritable` on a full disk.
+        """
+        if not self._run:
+            raise ProfileError("is open for reading only", where=str(self.path))
+        identity = visit.workload.identity
+        with self._transaction():
+            former = self._connection.execute(
+                "SELECT visit, failure_kind FROM visit WHERE series = ? AND block = ?",
+                (identity, visit.block),
+            ).fetchone()
+            if former is not None and former[1] not in UNFINISHED:
+                raise ProfileError(
+                    f"block {visit.block} of {visit.workload} is finished already",
+                    where=str(self.path),
+                )
+            if former is not None:
+                writing.delete_visit(self._connection, former[0])
+            writing.insert_visit(self._connection, visit, self._run)
+
+    def add_refusals(self, refusals: Sequence[Refusal]) -> None:
+        """Notes further paths that cannot be measured; a later reason replaces an earlier one."""
+        with self._transaction():
+            writing.insert_refusals(self._connection, refusals)
+
+    # How it is read.
+
+    def _begin_run(self, environment: Mapping[str, Any], command: Sequence[str]) -> None:
+        with self._transaction():
+            run = writing.begin_run(self._connection, environment, command)
+        self._run = run
+
+    def _visit(self, number: int, workload: Workload) -> Visit:
+        head = ", ".join(rows.VISIT_COLUMNS)
+        row = self._all(f"SELECT {head} FROM visit WHERE visit = ?", (number,))[0]
+        columns = ", ".join(rows.SAMPLE_COLUMNS)
+        found = self._all(f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n", (number,))
+        try:
+            return rows.visit_from(row, workload, rows.samples_from(found))
+        except (msgspec.MsgspecError, TypeError) as error:
+            raise damaged(self.path, f"visit {number}: {error}") from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with explained(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def _one(self, sql: str) -> Any:
+        found = self._all(sql)
+        if not found:
+            raise damaged(self.path, f"nothing answers {sql!r}")
+        return found[0][0]
+
+    def _decode(self, text: Any, type: type[T]) -> T:
+        try:
+            return msgspec.json.decode(text, type=type)
+        except (msgspec.MsgspecError, TypeError) as error:
+            raise damaged(self.path, str(error)) from error

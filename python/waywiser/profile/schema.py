@@ -1,0 +1,160 @@
+"""The tables of a profile: one description, from which the SQL and its documentation are made.
+
+A profile is one SQLite file with a rollback journal (a write-ahead log fails on network file
+systems). ``PRAGMA application_id`` says that it is a profile, ``PRAGMA user_version`` which schema
+it follows. Columns are documented in the stored SQL too: ``sqlite3 host.wwp .schema`` shows it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+APPLICATION_ID = 0x57415957
+"""The bytes ``WAYW`` at offset 68 of the file."""
+
+SCHEMA_VERSION = 1
+"""Raised when a reader of the former version would misread the file."""
+
+
+class Column(NamedTuple):
+    name: str
+    type: str
+    about: str
+
+
+class Table(NamedTuple):
+    name: str
+    about: str
+    columns: tuple[Column, ...]
+    constraints: tuple[str, ...] = ()
+    options: str = ""
+
+    def sql(self) -> str:
+        """The CREATE statement, with what each column means as a comment."""
+        entries = [f"{column.name} {column.type}" for column in self.columns]
+        comments = [column.about for column in self.columns]
+        entries += self.constraints
+        comments += [""] * len(self.constraints)
+        lines = []
+        for position, (entry, comment) in enumerate(zip(entries, comments, strict=True)):
+            comma = "," if position + 1 < len(entries) else ""
+            lines.append(f"    {entry}{comma}" + (f" -- {comment}" if comment else ""))
+        return f"CREATE TABLE {self.name} (\n" + "\n".join(lines) + f"\n){self.options};"
+
+
+TABLES = (
+    Table(
+        "meta",
+        "What the file is, as keys and values.",
+        (
+            Column("key", "TEXT PRIMARY KEY NOT NULL", "format, created (UTC, ISO 8601), hostname"),
+            Column("value", "TEXT NOT NULL", "the value, as text"),
+        ),
+        options=" WITHOUT ROWID",
+    ),
+    Table(
+        "machine",
+        "The machine that was measured: one row.",
+        (
+            Column("one", "INTEGER PRIMARY KEY CHECK (one = 1)", "always 1: a profile has one"),
+            Column("json", "TEXT NOT NULL", "packages, NUMA nodes, caches, GPUs, links; as JSON"),
+        ),
+    ),
+    Table(
+        "plan",
+        "What was to be measured: one row.",
+        (
+            Column("one", "INTEGER PRIMARY KEY CHECK (one = 1)", "always 1: a profile has one"),
+            Column("json", "TEXT NOT NULL", "preset, sizes, seed, rules; as JSON"),
+        ),
+    ),
+    Table(
+        "run",
+        "The calls of survey that wrote this file: the first, and one per resume.",
+        (
+            Column("run", "INTEGER PRIMARY KEY", "1 for the first"),
+            Column("started", "TEXT NOT NULL", "UTC, ISO 8601"),
+            Column("ended", "TEXT", "UTC, ISO 8601; NULL while it runs, and where it was killed"),
+            Column("version", "TEXT NOT NULL", "of Waywiser"),
+            Column("command", "TEXT NOT NULL", "the command line, as a JSON list of words"),
+        ),
+    ),
+    Table(
+        "environment",
+        "What could explain a number, as it was at the start of each run.",
+        (
+            Column("run", "INTEGER PRIMARY KEY REFERENCES run(run)", "the run"),
+            Column("json", "TEXT NOT NULL", "driver, governor, huge pages, virtualisation; JSON"),
+        ),
+    ),
+    Table(
+        "refusal",
+        "Paths that cannot be measured here, with the reason.",
+        (
+            Column("path", "TEXT PRIMARY KEY NOT NULL", "the path's text"),
+            Column("reason", "TEXT NOT NULL", "why not, in one line"),
+        ),
+        options=" WITHOUT ROWID",
+    ),
+    Table(
+        "series",
+        "The workloads that were measured.",
+        (
+            Column("identity", "TEXT PRIMARY KEY NOT NULL", "head of SHA-256 of the workload"),
+            Column("text", "TEXT NOT NULL", "the workload, as people write it"),
+            Column("curve", "TEXT NOT NULL", "the text without sizes"),
+            Column("bytes", "INTEGER NOT NULL", "of all transfers together; 0: an operation"),
+            Column("unit", "TEXT NOT NULL", "in which its performance is told: GB/s or s"),
+            Column("cache", "TEXT NOT NULL", "CPU caches before each start: warm dirtied flushed"),
+            Column("workload", "TEXT NOT NULL", "the workload as canonical JSON"),
+        ),
+        options=" WITHOUT ROWID",
+    ),
+    Table(
+        "visit",
+        "One block of one series: measured together, or the reason why not.",
+        (
+            Column("visit", "INTEGER PRIMARY KEY", "in the order finished"),
+            Column("series", "TEXT NOT NULL REFERENCES series(identity)", "the series"),
+            Column("block", "INTEGER NOT NULL", "replicates are blocks, not samples"),
+            Column("run", "INTEGER NOT NULL REFERENCES run(run)", "the run that measured it"),
+            Column("worker", "INTEGER NOT NULL", "worker process within the run, from 1"),
+            Column("mode", "TEXT NOT NULL", "who timed: device (events) or host (clock)"),
+            Column("stop", "TEXT NOT NULL", "converged, budget, limit, failed or skipped"),
+            Column("failure_kind", "TEXT", "NULL where there is none"),
+            Column("failure_reason", "TEXT", "in one line; NULL where there is none"),
+            Column("started", "TEXT NOT NULL", "UTC, ISO 8601"),
+            Column("setup_seconds", "REAL NOT NULL", "buffers, verification, warm-up"),
+            Column("sampling_seconds", "REAL NOT NULL", "taking the samples"),
+            Column("elapsed_seconds", "REAL NOT NULL", "from order to answer"),
+            Column("buffer_bytes", "INTEGER NOT NULL", "held by the workload"),
+            Column("gate", "TEXT NOT NULL", "what held the work back until all was enqueued"),
+            Column("buffers", "TEXT NOT NULL", "where the pages were; JSON list"),
+            Column("gpu_states", "TEXT NOT NULL", "readings while it ran; JSON list"),
+            Column("notes", "TEXT NOT NULL", "JSON list of lines"),
+        ),
+        constraints=("UNIQUE (series, block)",),
+    ),
+    Table(
+        "sample",
+        "Every sample, raw and in the order taken. Times are seconds.",
+        (
+            Column("visit", "INTEGER NOT NULL REFERENCES visit(visit)", "the visit"),
+            Column("n", "INTEGER NOT NULL", "from 0, in the order taken"),
+            Column("span", "REAL NOT NULL", "of one repetition of the whole workload"),
+            Column("host", "REAL", "call to completion, as an application sees it"),
+            Column("skew", "REAL", "between first and last start; 0 where it cannot be seen"),
+            Column("repetitions", "INTEGER", "batched into the sample; times are divided by it"),
+            Column("flags", "INTEGER", "bit 0: void, not counted; bit 1: below the resolution"),
+            Column("transfers", "TEXT", "JSON list, one per transfer; NULL: one, equal to span"),
+        ),
+        constraints=("PRIMARY KEY (visit, n)",),
+        options=" WITHOUT ROWID",
+    ),
+)
+
+
+def create_sql() -> str:
+    """All statements that make an empty profile."""
+    pragmas = f"PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {SCHEMA_VERSION};"
+    return "\n\n".join((pragmas, *(table.sql() for table in TABLES)))

@@ -1,0 +1,77 @@
+"""What a survey writes into the tables, statement by statement; transactions are the caller's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+import msgspec
+
+from waywiser.profile import rows
+from waywiser.records import Refusal, Visit
+from waywiser.topology.machine import Machine
+
+
+def fill(
+    connection: sqlite3.Connection, machine: Machine, plan: str, refusals: Sequence[Refusal]
+) -> None:
+    meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    text = msgspec.json.encode(machine).decode()
+    connection.execute("INSERT INTO machine VALUES (1, ?)", (text,))
+    connection.execute("INSERT INTO plan VALUES (1, ?)", (plan,))
+    insert_refusals(connection, refusals)
+
+
+def insert_refusals(connection: sqlite3.Connection, refusals: Sequence[Refusal]) -> None:
+    pairs = [(refusal.path, refusal.reason) for refusal in refusals]
+    connection.executemany("INSERT OR REPLACE INTO refusal VALUES (?, ?)", pairs)
+
+
+def insert_visit(connection: sqlite3.Connection, visit: Visit, run: int) -> None:
+    connection.execute(
+        "INSERT OR IGNORE INTO series VALUES (?, ?, ?, ?, ?, ?, ?)",
+        rows.series_row(visit.workload),
+    )
+    marks = ", ".join("?" * len(rows.VISIT_COLUMNS))
+    cursor = connection.execute(
+        f"INSERT INTO visit ({', '.join(rows.VISIT_COLUMNS)}) VALUES ({marks})",
+        rows.visit_row(visit, run),
+    )
+    connection.executemany(
+        "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        rows.sample_rows(int(cursor.lastrowid or 0), visit.samples),
+    )
+
+
+def begin_run(
+    connection: sqlite3.Connection, environment: Mapping[str, Any], command: Sequence[str]
+) -> int:
+    """Returns the number of the new run."""
+    cursor = connection.execute(
+        "INSERT INTO run (started, version, command) VALUES (?, ?, ?)",
+        (now(), version(), msgspec.json.encode(list(command)).decode()),
+    )
+    run = int(cursor.lastrowid or 0)
+    known = msgspec.json.encode(dict(environment)).decode()
+    connection.execute("INSERT INTO environment VALUES (?, ?)", (run, known))
+    return run
+
+
+def delete_visit(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("DELETE FROM sample WHERE visit = ?", (number,))
+    connection.execute("DELETE FROM visit WHERE visit = ?", (number,))
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def version() -> str:
+    try:
+        return metadata.version("waywiser")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"

@@ -1,0 +1,88 @@
+"""What one visit says: the estimate of one block, from samples of one process."""
+
+from __future__ import annotations
+
+from waywiser.records import Samples, Visit
+from waywiser.stats import resolution
+from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval, quantiles
+from waywiser.stats.outliers import OutlierCount, count_outliers
+from waywiser.stats.spread import drift, farthest, spread
+from waywiser.words import Stop, Value
+
+VOID = 1
+"""Sample flag: the watchdog opened the gate; kept, not counted."""
+
+BELOW_RESOLUTION = 2
+"""Sample flag: shorter than the timer can be trusted with; counted."""
+
+SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
+
+
+class BlockEstimate(Value, frozen=True):
+    """The median of one block and how its samples lie: seconds, and fractions of the median."""
+
+    block: int
+    stop: Stop
+    count: int
+    """Samples that count."""
+    void: int
+    below_resolution: int
+    median: float
+    interval: Interval | None
+    """Within the process; None under 6 samples; never narrower than a tick of the clock."""
+    tick: float
+    """Seconds that the clock can tell apart, per repetition."""
+    host_median: float | None
+    """From call to completion, as an application sees it; None where it was not taken."""
+    quantiles: dict[str, float] | None
+    """``p0`` to ``p100``; None where repetitions were batched, since a mean of several has none."""
+    spread: float
+    farthest: float
+    drift: float
+    outliers: OutlierCount
+
+
+def counted(samples: Samples) -> list[int]:
+    """Positions of the samples that count: those that are not void."""
+    if not samples.flags:
+        return list(range(len(samples)))
+    return [n for n, flags in enumerate(samples.flags) if not flags & VOID]
+
+
+def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimate | None:
+    """None where the visit has no sample that counts."""
+    samples = visit.samples
+    kept = counted(samples)
+    if not kept:
+        return None
+    spans = [samples.span[n] for n in kept]
+    batches = [samples.repetitions[n] for n in kept] if samples.repetitions else [1] * len(kept)
+    host = [samples.host[n] for n in kept] if samples.host else []
+    middle = median(spans)
+    tick = resolution.tick(spans, batches, visit.mode)
+    interval = median_interval(spans, confidence)
+    if interval is not None:
+        interval = resolution.at_least(interval, middle, tick)
+    return BlockEstimate(
+        block=visit.block,
+        stop=visit.stop,
+        count=len(kept),
+        void=len(samples) - len(kept),
+        below_resolution=sum(bool(samples.flags[n] & BELOW_RESOLUTION) for n in kept)
+        if samples.flags
+        else 0,
+        median=middle,
+        interval=interval,
+        tick=tick,
+        host_median=median(host) if host else None,
+        quantiles=_named_quantiles(spans) if max(batches) == 1 else None,
+        spread=spread(spans),
+        farthest=farthest(spans),
+        drift=drift(spans),
+        outliers=count_outliers(spans),
+    )
+
+
+def _named_quantiles(spans: list[float]) -> dict[str, float]:
+    names = [f"p{probability * 100:g}" for probability in SHOWN_QUANTILES]
+    return dict(zip(names, quantiles(spans, SHOWN_QUANTILES), strict=True))

@@ -1,0 +1,104 @@
+"""Medians, quantiles and their intervals from order statistics: no distribution is assumed.
+
+Sources: Hahn & Meeker, "Statistical Intervals" (1991), chapter 5, for the interval of a quantile;
+Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems" (SC'15), rules 5 and 6, for
+its use; Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996), type 7, for quantiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from waywiser.words import Value
+
+CONFIDENCE = 0.95
+"""Of every interval in the house, where nothing else is said."""
+
+
+class Interval(Value, frozen=True):
+    """From ``low`` to ``high``, both included, in the unit of what it was made from."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def overlaps(self, other: Interval) -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+
+def median(samples: Sequence[float]) -> float:
+    """The middle value, or the mean of the two middle values. Raises ValueError for none."""
+    return quantile(samples, 0.5)
+
+
+def quantile(samples: Sequence[float], probability: float) -> float:
+    """Interpolated between order statistics (type 7); any order of samples.
+
+    Raises ValueError for no samples and for a probability outside 0..1.
+    """
+    return quantiles(samples, (probability,))[0]
+
+
+def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[float]:
+    """As `quantile` for several, sorting once."""
+    if not samples:
+        raise ValueError("no samples have no quantile")
+    if not all(0.0 <= probability <= 1.0 for probability in probabilities):
+        raise ValueError(f"a probability lies between 0 and 1: {probabilities!r}")
+    ordered = sorted(samples)
+    found = []
+    for probability in probabilities:
+        position = probability * (len(ordered) - 1)
+        below = int(position)
+        above = min(below + 1, len(ordered) - 1)
+        step = ordered[above] - ordered[below]
+        found.append(min(ordered[below] + (position - below) * step, ordered[above]))
+    return found
+
+
+def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """The interval between two order statistics that holds the median of what was sampled with at
+    least ``confidence``, whatever its distribution, for independent samples.
+
+    The ranks are symmetric, and the confidence is exact binomial, so it is not below what was asked
+    and usually above (n = 10: ranks 2 and 9, 97.9 %). None where there are too few samples for
+    any: at 95 % fewer than 6.
+    """
+    rank = lower_rank(len(samples), confidence)
+    if rank is None:
+        return None
+    ordered = sorted(samples)
+    return Interval(ordered[rank - 1], ordered[-rank])
+
+
+@lru_cache(maxsize=4096)
+def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
+    """The greatest r such that the r-th smallest and r-th greatest of ``count`` samples hold the
+    median between them with ``confidence``; from 1; None where not even the extremes do.
+
+    With B binomial (count, 1/2) that is the greatest r with 2 P(B < r) <= 1 - confidence. The tail
+    is summed from the rank where its terms first matter, in O(sqrt(count)).
+    """
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"a confidence lies between 0 and 1: {confidence!r}")
+    allowed = (1.0 - confidence) / 2.0
+    # 20 standard deviations below the middle: less than 1e-80 of the weight lies further out
+    successes = max(0, int(count / 2 - 10 * math.sqrt(count)))
+    term = math.exp(_log_weight(count, successes))
+    tail, rank = term, successes
+    while tail <= allowed and rank < (count + 1) // 2:
+        rank += 1
+        term *= (count - rank + 1) / rank
+        tail += term
+    return rank or None
+
+
+def _log_weight(count: int, successes: int) -> float:
+    """Logarithm of P(B = successes)."""
+    ways = math.lgamma(count + 1) - math.lgamma(successes + 1) - math.lgamma(count - successes + 1)
+    return ways - count * math.log(2.0)
