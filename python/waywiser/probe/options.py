@@ -10,7 +10,7 @@ MEASURE = (sys.executable, "-m", "waywiser.probe.worker")
 """The command of a worker that measures this machine."""
 
 
-class ProbeOptions(Value):
+class ProbeOptions(Value, frozen=True):
     """Settings of one run of `waywiser.probe.supervisor.run_orders`."""
 
     memory_bytes: int = 4 << 30

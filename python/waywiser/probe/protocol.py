@@ -36,7 +36,7 @@ class ProtocolError(WaywiserError):
     """A line that is not in the protocol, or not in this version of it."""
 
 
-class Hello(Value, tag="hello", tag_field="type"):
+class Hello(Value, frozen=True, tag="hello", tag_field="type"):
     """The first line to a worker."""
 
     machine: Machine
@@ -49,20 +49,20 @@ class Hello(Value, tag="hello", tag_field="type"):
     """Found to block behind a closed gate by earlier workers; to be timed by the host."""
 
 
-class Prepare(Value, tag="prepare", tag_field="type"):
+class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
     id: int
     order: Order
 
 
-class Start(Value, tag="start", tag_field="type"):
+class Start(Value, frozen=True, tag="start", tag_field="type"):
     id: int
 
 
-class End(Value, tag="stop", tag_field="type"):
+class End(Value, frozen=True, tag="stop", tag_field="type"):
     """Ends the worker."""
 
 
-class Ready(Value, tag="ready", tag_field="type"):
+class Ready(Value, frozen=True, tag="ready", tag_field="type"):
     pid: int
     backend: str
     versions: dict[str, str] = {}
@@ -70,11 +70,11 @@ class Ready(Value, tag="ready", tag_field="type"):
     """UUIDs in the order of their CUDA indices; empty where the worker was given no GPU."""
 
 
-class Prepared(Value, tag="prepared", tag_field="type"):
+class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
     id: int
 
 
-class Progressed(Value, tag="progress", tag_field="type"):
+class Progressed(Value, frozen=True, tag="progress", tag_field="type"):
     """Sampling goes on: n samples so far, median and its 95 % interval in seconds.
 
     ``low`` and ``high`` are None while there are too few samples for an interval.
@@ -87,7 +87,7 @@ class Progressed(Value, tag="progress", tag_field="type"):
     high: float | None = None
 
 
-class Measured(Value):
+class Measured(Value, frozen=True):
     """What one worker found for its transfers of a workload: a visit without its context."""
 
     mode: TimingMode
@@ -103,12 +103,12 @@ class Measured(Value):
     """Transfers that this visit showed to block behind a closed gate."""
 
 
-class Result(Value, tag="result", tag_field="type"):
+class Result(Value, frozen=True, tag="result", tag_field="type"):
     id: int
     measured: Measured
 
 
-class Failed(Value, tag="failed", tag_field="type"):
+class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     """The order came to nothing; ``fatal`` when the worker cannot measure anything any more."""
 
     id: int
@@ -122,8 +122,8 @@ FromWorker = Ready | Prepared | Progressed | Result | Failed
 _Message = TypeVar("_Message")
 
 _encoder = msgspec.json.Encoder()
-_to_worker = msgspec.json.Decoder(ToWorker)
-_from_worker = msgspec.json.Decoder(FromWorker)
+_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
+_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
 
 
 def encode(message: ToWorker | FromWorker) -> bytes:

@@ -78,9 +78,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
-def serve(
-    arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer, Ready]]
-) -> None:
+def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer, Ready]]) -> None:
     """Talks to the supervisor until it says stop. Never returns when the supervisor is gone."""
     die_with(arguments.parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle

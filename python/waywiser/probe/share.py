@@ -1,4 +1,4 @@
-"""Which of a workload's transfers each member of a group measures, and the visit they make together.
+"""Which of a workload's transfers each member of a group measures, and what they found together.
 
 Transfer number i belongs to rank i modulo the size of the group; an operation belongs to rank 0.
 """

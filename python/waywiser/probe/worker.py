@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -123,8 +124,16 @@ def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
     measurer = NativeMeasurer(hello)
     library = native.load()
     versions = {"cuda-runtime": library.runtime_version, "hwloc": library.hwloc_version}
-    gpus = tuple(gpu["uuid"] for gpu in library.gpus()) if hello.machine.gpus else ()
-    return measurer, Ready(os.getpid(), library.backend, versions, gpus)
+    return measurer, Ready(os.getpid(), library.backend, versions, _uuids(hello.machine, library))
+
+
+def _uuids(machine: Machine, library: ModuleType) -> tuple[str, ...]:
+    """Of the GPUs as CUDA counts them; nothing where none is asked for or none answers, which
+    then is a failure of the orders that need one and of no others."""
+    try:
+        return tuple(gpu["uuid"] for gpu in library.gpus()) if machine.gpus else ()
+    except library.GpuError:
+        return ()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

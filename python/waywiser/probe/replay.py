@@ -1,0 +1,164 @@
+"""A worker that answers from a recorded profile, so that everything above it runs anywhere.
+
+    python -m waywiser.probe.replay FILE [--scale PATTERN=FACTOR]... [--resample SEED]
+                                         --read-fd N --write-fd M [--parent PID]
+
+Samples come back as recorded and in order, or drawn again with replacement; a factor makes series
+slower (above 1) or faster, so that a difference of known size can be looked for.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from waywiser.plan.select import matches
+from waywiser.probe.protocol import Hello, Measured, Ready
+from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
+from waywiser.probe.share import share_of
+from waywiser.profile import Profile
+from waywiser.records import Order, Samples, Visit
+from waywiser.words import Value, WaywiserError, Workload
+
+NOT_RECORDED = "not in the recording"
+
+
+class Scale(Value, frozen=True):
+    """All times of the series that the pattern matches, times this factor."""
+
+    pattern: str
+    factor: float
+
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """``PATTERN=1.05``; the pattern is one of ``--only``. Raises `WaywiserError`."""
+        pattern, _, factor = text.rpartition("=")
+        try:
+            scale = cls(pattern.strip(), float(factor))
+        except ValueError:
+            scale = cls(pattern, 0.0)
+        if not scale.pattern or not 0 < scale.factor < float("inf"):
+            raise WaywiserError(
+                f"{text!r} is not a scale", remedy="write PATTERN=FACTOR, as in 'device=1.05'"
+            )
+        return scale
+
+
+def command(
+    file: Path, scales: Sequence[Scale] = (), resample: int | None = None
+) -> tuple[str, ...]:
+    """The worker command of `waywiser.probe.options.ProbeOptions` for a recording."""
+    words = [sys.executable, "-m", "waywiser.probe.replay", str(file.absolute())]
+    words += [f"--scale={scale.pattern}={scale.factor!r}" for scale in scales]
+    words += [] if resample is None else [f"--resample={resample}"]
+    return tuple(words)
+
+
+class Recording:
+    """Answers orders from a profile; one group member's share of them."""
+
+    def __init__(
+        self, profile: Profile, hello: Hello, scales: Sequence[Scale], resample: int | None
+    ) -> None:
+        self._profile = profile
+        self._hello = hello
+        self._scales = scales
+        self._resample = resample
+
+    def prepare(self, order: Order) -> None:
+        """Refuses a series that was not recorded."""
+        self._visit(order)
+
+    def measure(self, order: Order, estimate: Estimate) -> Measured:
+        """The recorded visit of the order's block; where there is none, that of another block,
+        with a note. A recorded failure fails again."""
+        visit = self._visit(order)
+        if visit.failure is not None:
+            raise OrderFailed(visit.failure.kind, visit.failure.reason)
+        samples = self._samples(visit)
+        if len(samples):
+            estimate(len(samples), statistics.median(samples.span), float("nan"), float("nan"))
+        notes = visit.notes
+        if visit.block != order.block:
+            notes = (*notes, f"replayed from block {visit.block} of the recording")
+        return Measured(
+            mode=visit.mode,
+            stop=visit.stop,
+            samples=samples,
+            buffers=visit.buffers,
+            gate=visit.gate,
+            notes=notes,
+            setup_seconds=visit.setup_seconds,
+            sampling_seconds=visit.sampling_seconds,
+            buffer_bytes=visit.buffer_bytes,
+        )
+
+    def _visit(self, order: Order) -> Visit:
+        share = share_of(order.workload, self._hello.rank, self._hello.size)
+        try:
+            visits = list(self._profile.visits_of(share))
+        except WaywiserError as error:
+            raise OrderFailed("refused", str(error)) from error
+        if not visits:
+            raise OrderFailed("refused", NOT_RECORDED)
+        same_block = (visit for visit in visits if visit.block == order.block)
+        return next(same_block, visits[order.block % len(visits)])
+
+    def _samples(self, visit: Visit) -> Samples:
+        samples = visit.samples
+        if self._resample is not None:
+            seed = f"{self._resample} {visit.workload.identity} {visit.block}"
+            rows = range(len(samples))
+            samples = take(samples, random.Random(seed).choices(rows, k=len(rows)))
+        return slower(samples, self._factor(visit.workload))
+
+    def _factor(self, workload: Workload) -> float:
+        factor = 1.0
+        for scale in self._scales:
+            if matches(str(workload), [scale.pattern]):
+                factor *= scale.factor
+        return factor
+
+
+def take(samples: Samples, rows: Sequence[int]) -> Samples:
+    """The samples with these numbers, in this order."""
+    columns = msgspec.structs.asdict(samples)
+    return Samples(**{name: tuple(c[row] for row in rows) for name, c in columns.items()})
+
+
+def slower(samples: Samples, factor: float) -> Samples:
+    """All times of the samples times the factor."""
+    if factor == 1.0:
+        return samples
+    return msgspec.structs.replace(
+        samples,
+        span=tuple(seconds * factor for seconds in samples.span),
+        host=tuple(seconds * factor for seconds in samples.host),
+        transfers=tuple(tuple(s * factor for s in row) for row in samples.transfers),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command ``python -m waywiser.probe.replay``."""
+    words = parser("answers a supervisor from a recorded profile")
+    words.add_argument("file", type=Path, metavar="FILE")
+    words.add_argument("--scale", action="append", default=[], metavar="PATTERN=FACTOR")
+    words.add_argument("--resample", type=int, metavar="SEED")
+    said = words.parse_args(arguments)
+
+    def make(hello: Hello) -> tuple[Recording, Ready]:
+        scales = [Scale.parse(text) for text in said.scale]
+        profile = Profile.open(said.file)
+        return Recording(profile, hello, scales, said.resample), Ready(os.getpid(), "replay")
+
+    serve(said, make)
+
+
+if __name__ == "__main__":
+    main()
