@@ -1,0 +1,109 @@
+"""What can be done on a machine, as the native registry tells it: the plan's only source."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from waywiser import native
+from waywiser.topology.machine import Machine
+from waywiser.topology.native import native_machine
+from waywiser.words import Memory, TimingMode, Transfer, Value
+
+
+class Parameter(Value):
+    """A setting of an executor, or a variant of a memory kind; the first choice is the default."""
+
+    name: str
+    description: str
+    kind: Literal["choice", "ordered", "subset"]
+    choices: tuple[str, ...]
+
+
+class ExecutorKind(Value):
+    """Who can move bytes, with its source in the literature."""
+
+    name: str
+    description: str
+    source: str
+    parameters: tuple[Parameter, ...]
+
+
+class MemoryKind(Value):
+    """A kind of memory, with its source in the literature."""
+
+    name: str
+    description: str
+    source: str
+    place: Literal["numa", "gpu", "file"]
+    needs_gpu: bool
+    cpu_accessible: bool
+    parameters: tuple[Parameter, ...]
+
+
+def _parameters(entries: list[dict[str, Any]]) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(e["name"], e["description"], e["kind"], tuple(e["choices"])) for e in entries
+    )
+
+
+def list_executors() -> tuple[ExecutorKind, ...]:
+    """Every registered executor, by name. Needs no GPU and no driver."""
+    return tuple(
+        ExecutorKind(e["name"], e["description"], e["source"], _parameters(e["parameters"]))
+        for e in native.load().executors()
+    )
+
+
+def list_memories() -> tuple[MemoryKind, ...]:
+    """Every registered kind of memory, by name. Needs no GPU and no driver."""
+    return tuple(
+        MemoryKind(
+            e["name"],
+            e["description"],
+            e["source"],
+            e["place"],
+            e["needs_gpu"],
+            e["cpu_accessible"],
+            _parameters(e["parameters"]),
+        )
+        for e in native.load().memories()
+    )
+
+
+class Catalogue:
+    """The registry's answers for one machine. Needs no GPU and no driver."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._native = native.load()
+        self._machine = native_machine(machine)
+        self.executors = list_executors()
+        self.memories = {kind.name: kind for kind in list_memories()}
+
+    def refusal(self, transfer: Transfer) -> str | None:
+        """The reason why the transfer cannot be run, or None."""
+        return self._native.refusal(self._transfer(transfer), self._machine)
+
+    def parameters(self, transfer: Transfer) -> tuple[Parameter, ...]:
+        """The parameters that mean something on the transfer's path, narrowed to the machine."""
+        return _parameters(self._native.parameters(self._transfer(transfer), self._machine))
+
+    def timing(self, transfer: Transfer) -> TimingMode:
+        mode: TimingMode = self._native.timing(self._transfer(transfer), self._machine)
+        return mode
+
+    def peer_access(self, transfer: Transfer) -> bool | None:
+        """Whether the process needs peer access on or off; None where it does not matter."""
+        return self._native.peer_access(self._transfer(transfer), self._machine)
+
+    def _memory(self, memory: Memory) -> Any:
+        return self._native.Memory(memory.kind, str(memory.place), memory.variant)
+
+    def _transfer(self, transfer: Transfer) -> Any:
+        path = transfer.path
+        return self._native.Transfer(
+            self._memory(path.source),
+            self._memory(path.destination),
+            path.executor,
+            transfer.bytes,
+            transfer.parameters,
+        )

@@ -1,0 +1,56 @@
+"""Which series to keep when there is not time for all: the best coverage of curves and sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+
+from waywiser.plan.point import Point
+
+TELLING = 16 * 2**20
+"""The size that says most about a path in one visit: its rate, nearly saturated, quickly had."""
+
+PRINCIPAL_ROUNDS = 4
+"""Sizes that every principal curve gets before a secondary one gets its first: a rate, a latency,
+and two between."""
+
+
+def best_coverage(points: list[Point], seconds: float) -> list[Point]:
+    """As many points as fit into the expected time, in their given order.
+
+    Curves take turns, principal ones first; each adds the size that is furthest from those it has,
+    so that whatever is cut, no path is left without its most telling sizes.
+    """
+    turns = sorted(_turns(points), key=lambda turn: turn[0])
+    kept: set[str] = set()
+    for _, point in turns:
+        if point.expected_seconds <= seconds:
+            seconds -= point.expected_seconds
+            kept.add(point.workload.identity)
+    return [point for point in points if point.workload.identity in kept]
+
+
+def _turns(points: list[Point]) -> Iterator[tuple[int, Point]]:
+    """Each point with the round in which its curve asks for it."""
+    for _, group in groupby(points, key=lambda point: point.workload.curve):
+        curve = {point.size: point for point in group}
+        for turn, size in enumerate(coverage_order(tuple(curve))):
+            point = curve[size]
+            yield turn + (0 if point.curve.principal else PRINCIPAL_ROUNDS), point
+
+
+def coverage_order(sizes: tuple[int, ...]) -> Iterator[int]:
+    """The size nearest `TELLING`, then the smallest, then always the one furthest (in octaves)
+    from those before; the smaller one of two."""
+    left = {size: math.log2(max(size, 1)) for size in sizes}
+    taken: list[float] = []
+    while left:
+        if not taken:
+            size = min(left, key=lambda s: abs(left[s] - math.log2(TELLING)))
+        elif len(taken) == 1:
+            size = min(left)
+        else:
+            size = max(left, key=lambda s: (min(abs(left[s] - t) for t in taken), -s))
+        taken.append(left.pop(size))
+        yield size

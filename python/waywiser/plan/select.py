@@ -1,0 +1,51 @@
+"""Which series a person asks for: the patterns of ``--only``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from waywiser.words import WaywiserError
+
+NEAREST = 5
+"""How many texts are shown when a pattern matches none."""
+
+
+class NothingMatches(WaywiserError):
+    """A pattern that matches no series of the plan."""
+
+
+def matches(text: str, patterns: Sequence[str]) -> bool:
+    """Whether any pattern matches ``text``; no patterns match everything.
+
+    A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
+    since settings are written in them); any other is words that must all occur. Case is ignored.
+    """
+    return not patterns or any(_matches_one(text.casefold(), p.casefold()) for p in patterns)
+
+
+def _matches_one(text: str, pattern: str) -> bool:
+    if "*" in pattern or "?" in pattern:
+        return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
+    return all(word in text for word in pattern.split())
+
+
+def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
+    """The texts most like ``pattern``: those sharing most of its words, then by similarity."""
+    words = pattern.casefold().replace("*", " ").replace("?", " ").split()
+
+    def likeness(text: str) -> tuple[int, float]:
+        folded = text.casefold()
+        shared = sum(word in folded for word in words)
+        return shared, difflib.SequenceMatcher(None, pattern.casefold(), folded).ratio()
+
+    return sorted(dict.fromkeys(texts), key=likeness, reverse=True)[:NEAREST]
+
+
+def require_match(patterns: Sequence[str], texts: Sequence[str]) -> None:
+    """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none."""
+    for pattern in patterns:
+        if not any(matches(text, [pattern]) for text in texts):
+            near = "; ".join(nearest(pattern, texts)) or "nothing can be measured here"
+            raise NothingMatches(f"--only {pattern!r} matches no series", remedy=f"nearest: {near}")

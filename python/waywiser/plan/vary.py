@@ -1,0 +1,46 @@
+"""The settings worth measuring: of an executor's parameters and of a memory kind's variants."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from waywiser.plan.catalogue import Parameter
+from waywiser.plan.preset import Variations
+
+MOST_COMBINATIONS = 64
+"""Settings per path in a full product: beyond it a survey is a search, which is tuning's work."""
+
+USEFUL_VALUES = 3
+"""Values of an ordered parameter tried beside its default when each is varied alone: the ends and
+the middle show whether it matters and in which direction."""
+
+Settings = dict[str, str]
+
+
+def useful_values(parameter: Parameter) -> tuple[str, ...]:
+    """The values other than the default that are worth trying alone."""
+    others = parameter.choices[1:]
+    if parameter.kind != "ordered" or len(others) <= USEFUL_VALUES:
+        return others
+    ascending = sorted(others, key=int)
+    last = len(ascending) - 1
+    return tuple(ascending[last * step // (USEFUL_VALUES - 1)] for step in range(USEFUL_VALUES))
+
+
+def combinations(parameters: Sequence[Parameter], how: Variations) -> list[Settings]:
+    """The settings to measure, all defaults (``{}``) first; defaults are never written."""
+    if how == "none":
+        return [{}]
+    if how == "single":
+        return [{}, *({p.name: value} for p in parameters for value in useful_values(p))]
+    return list(itertools.islice(_product(parameters), MOST_COMBINATIONS))
+
+
+def _product(parameters: Sequence[Parameter]) -> Iterator[Settings]:
+    """Every combination, those nearest the defaults first, so that a bounded product keeps as many
+    single variations as it can."""
+    for count in range(len(parameters) + 1):
+        for varied in itertools.combinations(parameters, count):
+            for values in itertools.product(*(p.choices[1:] for p in varied)):
+                yield {p.name: value for p, value in zip(varied, values, strict=True)}

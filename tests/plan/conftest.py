@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+import scripted_native
+
+from waywiser import native
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The scripted registry in place of the native library."""
+    monkeypatch.setenv(native.MODULE_VARIABLE, scripted_native.__name__)
+    native.load.cache_clear()
+    yield scripted_native
+    native.load.cache_clear()

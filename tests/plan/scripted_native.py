@@ -1,0 +1,131 @@
+"""A native library that only answers about what could be done: a scripted registry for planning.
+
+Two executors and three kinds of memory, with the refusals, parameters and timing modes of real
+ones. The ``scripted`` fixture selects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+backend = "fake"
+runtime_version = "13.0"
+hwloc_version = "2.9"
+
+
+@dataclass
+class Memory:
+    kind: str
+    place: str
+    variant: dict[str, str]
+
+
+@dataclass
+class Transfer:
+    source: Memory
+    destination: Memory
+    executor: str
+    bytes: int
+    parameters: dict[str, str]
+
+
+@dataclass
+class NumaNode:
+    index: int
+    cpus: Sequence[int]
+
+
+@dataclass
+class GpuPlace:
+    index: int
+    uuid: str
+    numa: int
+    peers: Sequence[int]
+    pageable_access: bool
+
+
+@dataclass
+class Machine:
+    numa: Sequence[NumaNode]
+    gpus: Sequence[GpuPlace]
+
+
+def parameter(name: str, *choices: str, kind: str = "choice") -> dict[str, Any]:
+    return {"name": name, "description": f"the {name}", "kind": kind, "choices": list(choices)}
+
+
+PAGES = parameter("pages", "base", "huge")
+API = parameter("api", "async", "sync")
+PEER = parameter("peer", "on", "off")
+THREADS = parameter("threads", "1", "2", "4", "8", "16", "32", kind="ordered")
+STORES = parameter("stores", "ordinary", "streaming")
+
+
+def memories() -> list[dict[str, Any]]:
+    def entry(name: str, place: str, *parameters: dict[str, Any], gpu: bool = True) -> Any:
+        return {
+            "name": name,
+            "description": f"{name} memory",
+            "source": "somebody, somewhere",
+            "place": place,
+            "needs_gpu": gpu,
+            "cpu_accessible": place == "numa",
+            "parameters": list(parameters),
+        }
+
+    return [
+        entry("device", "gpu"),
+        entry("pageable", "numa", PAGES, gpu=False),
+        entry("pinned", "numa"),
+    ]
+
+
+def executors() -> list[dict[str, Any]]:
+    def entry(name: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+        source = "somebody, somewhere"
+        return {
+            "name": name,
+            "description": f"by {name}",
+            "source": source,
+            "parameters": list(parameters),
+        }
+
+    return [entry("copy-engine", API, PEER), entry("cpu", THREADS, STORES)]
+
+
+def refusal(transfer: Transfer, machine: Machine) -> str | None:
+    ends = (transfer.source, transfer.destination)
+    known = {f"gpu:{gpu.index}" for gpu in machine.gpus}
+    known |= {f"numa:{node.index}" for node in machine.numa}
+    for end in ends:
+        if end.place not in known:
+            return f"this machine has no {end.place}"
+    if transfer.executor == "cpu" and any(end.kind == "device" for end in ends):
+        return "the CPU cannot address device memory"
+    if transfer.executor == "copy-engine" and not machine.gpus:
+        return "the runtime's copies need a GPU"
+    if transfer.parameters == {"threads": "32"}:
+        return "too many threads"
+    return None
+
+
+def _between_gpus(transfer: Transfer) -> bool:
+    source, destination = transfer.source, transfer.destination
+    return source.kind == destination.kind == "device" and source.place != destination.place
+
+
+def parameters(transfer: Transfer, machine: Machine) -> list[dict[str, Any]]:
+    if transfer.executor == "cpu":
+        return [THREADS, STORES]
+    return [PEER] if _between_gpus(transfer) else [API]
+
+
+def timing(transfer: Transfer, machine: Machine) -> str:
+    kinds = {transfer.source.kind, transfer.destination.kind}
+    return "device" if "device" in kinds and "pageable" not in kinds else "host"
+
+
+def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
+    return transfer.parameters.get("peer", "on") == "on" if _between_gpus(transfer) else None

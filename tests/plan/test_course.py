@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from machines import machine
+
+from waywiser.plan.course import Course
+from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.records import Failure, Order, Samples, Visit
+
+pytestmark = pytest.mark.usefixtures("scripted")
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+MIB = 2**20
+
+
+def plan(gpus: int = 1, **request: object) -> Plan:
+    return make_plan(machine(gpus=gpus), Request(**request))  # type: ignore[arg-type]
+
+
+def visit(order: Order, seconds: float) -> Visit:
+    samples = Samples(
+        span=(seconds,) * 3 + (9.0,),
+        host=(seconds,) * 4,
+        skew=(0.0,) * 4,
+        repetitions=(1,) * 4,
+        flags=(0, 0, 0, 1),  # the last is void and must not count
+        transfers=((seconds,),) * 4,
+    )
+    return Visit(order.workload, order.block, "converged", "2026-01-01T00:00:00", samples=samples)
+
+
+def saturating(order: Order) -> float:
+    """10 GB/s beyond a microsecond of latency."""
+    return 1e-6 + order.workload.bytes / 10e9
+
+
+def growing(order: Order) -> float:
+    """Each doubling gains rate."""
+    return (order.workload.bytes / 10e9) ** 0.9
+
+
+def run(
+    of: Plan, seconds: Callable[[Order], float], finished: list[Visit] | None = None
+) -> tuple[list[Order], list[Visit], list[Visit]]:
+    """The orders, the visits and the skips of a course to its end."""
+    orders: list[Order] = []
+    visits: list[Visit] = []
+    skipped: list[Visit] = []
+    course = Course(of, finished=finished or (), on_skip=skipped.append)
+    for order in course:
+        orders.append(order)
+        visits.append(visit(order, seconds(order)))
+        course.record(visits[-1])
+    return orders, visits, skipped
+
+
+def sizes(orders: list[Order]) -> list[int]:
+    return [order.workload.bytes for order in orders]
+
+
+def test_every_visit_is_ordered_once_or_skipped() -> None:
+    standard = plan(2)
+    orders, _, skipped = run(standard, growing)
+    assert not skipped
+    assert len({order.key for order in orders}) == len(orders) == standard.visits
+
+
+def test_sizes_up_to_64_mib_are_shuffled_and_larger_ones_come_in_waves() -> None:
+    orders, _, _ = run(plan(only=("pinned@numa:0 -> device*copy-engine",), preset="quick"), growing)
+    small = [size for size in sizes(orders) if size <= 64 * MIB]
+    assert sizes(orders)[: len(small)] == small != sorted(small)
+    assert sizes(orders)[len(small) :] == [128 * MIB, 256 * MIB]
+
+
+def test_a_saturated_curve_is_skipped_up_to_its_largest_size_and_says_why() -> None:
+    orders, _, skipped = run(plan(only=(f"{H2D}*",), sizes=""), saturating)
+    block = [o.workload.bytes for o in orders if o.block == 0 and str(o.workload).startswith(H2D)]
+    assert max(block) == 2**30 and 2**29 not in block
+    mine = [v for v in skipped if v.workload.curve == H2D and v.block == 0]
+    assert [v.workload.bytes for v in mine] == [128 * MIB, 256 * MIB, 512 * MIB]
+    assert mine[0].stop == "skipped"
+    assert mine[0].failure == Failure(
+        "skipped", "the rate has saturated: 9.994, 9.997, 9.999 GB/s at 16 MiB, 32 MiB, 64 MiB"
+    )
+
+
+def test_without_enough_rates_nothing_is_skipped() -> None:
+    course = Course(plan(only=("pinned*copy-engine",), preset="quick"))
+    ordered = [order.workload.bytes for order in course]  # no visit is ever recorded
+    assert max(ordered) == 256 * MIB
+
+
+def test_a_resumed_course_orders_only_what_is_missing_and_knows_the_rates() -> None:
+    quick = plan(only=("pinned@numa:0 -> device*",), preset="quick")
+    first, visits, _ = run(quick, saturating)
+    half = len(first) // 2
+    rest, _, skipped = run(quick, saturating, finished=visits[:half])
+    assert not {o.key for o in rest} & {o.key for o in first[:half]}
+    assert {o.key for o in rest} | {o.key for o in first[:half]} == {o.key for o in first}
+    assert {v.workload.bytes for v in skipped} == {128 * MIB, 256 * MIB}
+
+
+def test_a_finished_skip_is_not_skipped_again() -> None:
+    quick = plan(only=("pinned@numa:0 -> device*",), preset="quick")
+    _, visits, skipped = run(quick, saturating)
+    assert skipped
+    assert run(quick, saturating, finished=[*visits, *skipped]) == ([], [], [])
+
+
+def test_the_seed_decides_the_order_and_the_bytes() -> None:
+    def keys(seed: int) -> list[tuple[str, int, int]]:
+        orders, _, _ = run(plan(only=("pinned device",), preset="quick", seed=seed), growing)
+        return [(*order.key, order.seed) for order in orders]
+
+    assert keys(1) == keys(1) != keys(2)
+    assert len({seed for *_, seed in keys(1)}) == len(keys(1))
+
+
+def test_blocks_of_one_process_follow_one_another() -> None:
+    orders, _, _ = run(plan(2), saturating)
+    stretches = [(o.process.peer_access, o.block) for o in orders]
+    assert list(dict.fromkeys(stretches)) == [(True, 0), (True, 1), (False, 0), (False, 1)]
+    changes = sum(a != b for a, b in itertools.pairwise(stretches))
+    assert changes == 3
+
+
+def test_full_orders_each_block_in_its_own_process() -> None:
+    orders, _, _ = run(plan(preset="full", only=("pinned@numa:0 -> device*engine",)), saturating)
+    assert {o.block for o in orders} == set(range(6))
+    assert all(o.block == o.process.block for o in orders)
+
+
+def test_orders_carry_their_cost_and_a_generous_timeout() -> None:
+    orders, _, _ = run(plan(preset="quick"), growing)
+    for order in orders:
+        assert order.timeout_seconds >= max(30.0, 10 * order.expected_seconds)
+        assert order.buffer_bytes == 2 * order.workload.bytes

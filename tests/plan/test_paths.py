@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from machines import machine
+
+from waywiser.plan.paths import find_paths
+
+
+@pytest.mark.usefixtures("scripted")
+def test_without_a_gpu_every_gpu_path_is_refused_with_the_machines_reason() -> None:
+    found = find_paths(machine())
+    assert [str(p) for p in found.valid] == ["pageable@numa:0 -> pageable@numa:0 by cpu"]
+    reasons = {refusal.path: refusal.reason for refusal in found.refused}
+    for path in (
+        "pinned@numa:0 -> device@gpu:0 by copy-engine",
+        "device@gpu:0 -> device@gpu:0 by copy-engine",
+        "pageable@numa:0 -> pageable@numa:0 by copy-engine",
+        "pinned@numa:0 -> pageable@numa:0 by cpu",
+    ):
+        assert reasons[path] == "no driver is loaded; install one"
+
+
+@pytest.mark.usefixtures("scripted")
+def test_nonsense_is_told_once_per_pair_of_kinds() -> None:
+    refused = find_paths(machine(gpus=4, nodes=2)).refused
+    assert {refusal.reason for refusal in refused} == {"the CPU cannot address device memory"}
+    assert sorted(refusal.path for refusal in refused) == [
+        "device -> device by cpu",
+        "device -> pageable by cpu",
+        "device -> pinned by cpu",
+        "pageable -> device by cpu",
+        "pinned -> device by cpu",
+    ]
+
+
+def test_what_only_some_places_refuse_is_told_for_each(
+    scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = scripted.refusal
+
+    def refusal(transfer: Any, on: Any) -> str | None:
+        ends = (transfer.source.place, transfer.destination.place)
+        return "no way between them" if ends == ("gpu:0", "gpu:1") else real(transfer, on)
+
+    monkeypatch.setattr(scripted, "refusal", refusal)
+    refused = {r.path: r.reason for r in find_paths(machine(gpus=2)).refused}
+    assert refused["device@gpu:0 -> device@gpu:1 by copy-engine"] == "no way between them"
+    assert "device -> device by copy-engine" not in refused
+
+
+def test_a_reason_that_names_its_places_is_one_reason(
+    scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        scripted, "refusal", lambda transfer, on: f"not from {transfer.source.place}"
+    )
+    found = find_paths(machine(gpus=3))
+    assert not found.valid
+    assert len(found.refused) == len(scripted.executors()) * len(scripted.memories()) ** 2
+
+
+def test_new_executors_and_kinds_are_found_without_change(
+    scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = {**scripted.executors()[0], "name": "pigeon"}
+    kind = {**scripted.memories()[1], "name": "clay"}
+    monkeypatch.setattr(scripted, "executors", lambda: [executor])
+    monkeypatch.setattr(scripted, "memories", lambda: [kind])
+    assert [str(p) for p in find_paths(machine(gpus=1, nodes=2)).valid] == [
+        "clay@numa:0 -> clay@numa:0 by pigeon",
+        "clay@numa:0 -> clay@numa:1 by pigeon",
+        "clay@numa:1 -> clay@numa:0 by pigeon",
+        "clay@numa:1 -> clay@numa:1 by pigeon",
+    ]

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+from machines import machine
+
+from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.select import NothingMatches
+from waywiser.plan.sizes import SizesError
+from waywiser.words import WaywiserError
+
+pytestmark = pytest.mark.usefixtures("scripted")
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
+
+
+def plan(gpus: int = 1, *, nodes: int = 1, free: int = 0, **request: object) -> Plan:
+    return make_plan(machine(gpus=gpus, nodes=nodes, free=free), Request(**request))  # type: ignore[arg-type]
+
+
+def curves(of: Plan) -> dict[str, list[int]]:
+    sizes: dict[str, list[int]] = {}
+    for point in of.points:
+        sizes.setdefault(point.curve.text, []).append(point.size)
+    return sizes
+
+
+def test_standard_visits_defaults_at_every_octave_and_settings_at_few_sizes() -> None:
+    sizes = curves(plan())
+    assert sizes[H2D] == [2**i for i in range(3, 31)]
+    assert sizes[f"{H2D}[api=sync]"][-1] == 64 * 2**20
+    assert 3 <= len(sizes[f"{H2D}[api=sync]"]) <= 8
+    assert "pageable[pages=huge]@numa:0 -> device@gpu:0 by copy-engine" in sizes
+    assert f"{H2D} (flushed)" in sizes
+    assert f"{D2H} (flushed)" not in sizes  # its source is not the CPU's
+    assert sizes["empty-interval@gpu:0"] == [0]
+
+
+def test_an_opposite_pair_is_measured_once_and_host_first() -> None:
+    pairs = [text for text in curves(plan()) if "; " in text]
+    assert pairs == [f"{H2D}; {D2H}"]
+    between = [t for t in curves(plan(2)) if "; " in t and "numa" not in t]
+    assert between == [
+        "device@gpu:0 -> device@gpu:1 by copy-engine; device@gpu:1 -> device@gpu:0 by copy-engine"
+    ]
+
+
+def test_full_pairs_what_the_host_times_too() -> None:
+    pairs = [text for text in curves(plan(preset="full")) if "; " in text]
+    assert any(text.startswith("pageable@numa:0 -> device@gpu:0") for text in pairs)
+    combined = "pageable[pages=huge]@numa:0 -> pinned@numa:0 by cpu[stores=streaming,threads=2]"
+    assert combined in curves(plan(preset="full"))
+
+
+def test_peer_access_off_gets_a_process_of_its_own() -> None:
+    processes = list(plan(2).by_process())
+    assert [process.peer_access for process, _ in processes] == [True, False]
+    off = {point.curve.text for point in processes[1][1]}
+    assert off == {
+        "device@gpu:0 -> device@gpu:1 by copy-engine[peer=off]",
+        "device@gpu:1 -> device@gpu:0 by copy-engine[peer=off]",
+    }
+
+
+def test_full_takes_a_process_per_block() -> None:
+    blocks = [(p.peer_access, p.block) for p, _ in plan(2, preset="full").by_process()]
+    assert blocks == [(peer, block) for block in range(6) for peer in (True, False)]
+
+
+@pytest.mark.parametrize(("gpus", "nodes"), [(0, 1), (1, 1), (8, 2)])
+def test_quick_fits_its_time_on_any_machine(gpus: int, nodes: int) -> None:
+    quick = plan(gpus, nodes=nodes, preset="quick")
+    assert quick.points and quick.seconds <= quick.preset.seconds
+    assert (quick.left_out > 0) == (gpus == 8)
+
+
+def test_quick_leaves_no_principal_path_out() -> None:
+    everything = {p.curve.text for p in plan(8, nodes=2).points if p.curve.principal}
+    assert everything == {t for t in curves(plan(8, nodes=2, preset="quick")) if t in everything}
+
+
+def test_sizes_that_do_not_fit_are_cut_with_the_reason() -> None:
+    small = plan(memory_bytes=2**28)
+    assert small.buffer_bytes <= 2**28
+    cut = {r.path: r.reason for r in small.refusals}
+    assert cut[f"{H2D} of 256 MiB, 512 MiB, 1 GiB"] == (
+        "256 MiB needs 512 MiB of buffers, --memory allows 256 MiB"
+    )
+
+
+def test_a_gpu_with_little_free_memory_limits_the_sizes() -> None:
+    sizes = curves(plan(free=2**26))
+    assert max(sizes[H2D]) == 2**26
+    assert max(sizes["device@gpu:0 -> device@gpu:0 by copy-engine"]) == 2**25
+
+
+def test_the_largest_size_that_fits_is_always_visited() -> None:
+    points = [p for p in plan(memory_bytes=2**29).points if p.curve.text == H2D]
+    assert [(p.size, p.growing, p.always) for p in points[-2:]] == [
+        (2**27, True, False),
+        (2**28, True, True),
+    ]
+
+
+def test_asked_sizes_are_visited_by_every_curve_and_never_skipped() -> None:
+    asked = plan(sizes="64KiB,1GiB", preset="quick")
+    assert not any(point.growing for point in asked.points)
+    assert {point.size for point in asked.points if point.workload.transfers} == {2**16, 2**30}
+
+
+def test_only_selects_curves_and_refusals() -> None:
+    assert set(curves(plan(only=(f"{H2D}*async*", f"{H2D}[api=sync]")))) == {f"{H2D}[api=sync]"}
+    assert {r.path for r in plan(only=("device by cpu",)).refusals} == set()
+    assert {r.path for r in plan(only=("pinned cpu",)).refusals} == {
+        "device -> pinned by cpu",
+        "pinned -> device by cpu",
+        "pageable@numa:0 -> pinned@numa:0 by cpu[threads=32]",
+        "pinned@numa:0 -> pageable@numa:0 by cpu[threads=32]",
+        "pinned@numa:0 -> pinned@numa:0 by cpu[threads=32]",
+    }
+
+
+def test_only_what_is_refused_says_why() -> None:
+    with pytest.raises(NothingMatches, match="no driver is loaded"):
+        plan(0, only=("pinned device copy-engine",))
+    with pytest.raises(NothingMatches, match="nearest"):
+        plan(0, only=("teleport",))
+
+
+def test_settings_that_the_registry_refuses_are_listed() -> None:
+    refused = {r.path: r.reason for r in plan().refusals}
+    assert refused["pinned@numa:0 -> pinned@numa:0 by cpu[threads=32]"] == "too many threads"
+
+
+def test_the_same_request_gives_the_same_plan() -> None:
+    assert plan(2, preset="quick") == plan(2, preset="quick")
+
+
+def test_bad_requests_are_one_clear_error() -> None:
+    with pytest.raises(WaywiserError, match="quick, standard, full"):
+        plan(preset="fast")
+    with pytest.raises(SizesError):
+        plan(sizes="big")
+
+
+def test_the_estimate_is_the_sum_of_its_visits() -> None:
+    standard = plan()
+    visits = sum(point.expected_seconds for point in standard.points)
+    assert standard.seconds == pytest.approx(2 * visits + standard.worker_seconds)
+    assert standard.visits == 2 * len(standard.points)
