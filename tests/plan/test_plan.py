@@ -109,7 +109,10 @@ def test_asked_sizes_are_visited_by_every_curve_and_never_skipped() -> None:
 
 
 def test_only_selects_curves_and_refusals() -> None:
-    assert set(curves(plan(only=(f"{H2D}*async*", f"{H2D}[api=sync]")))) == {f"{H2D}[api=sync]"}
+    assert set(curves(plan(only=(f"{H2D}[api*", "interval")))) == {
+        f"{H2D}[api=sync]",
+        "empty-interval@gpu:0",
+    }
     assert {r.path for r in plan(only=("device by cpu",)).refusals} == set()
     assert {r.path for r in plan(only=("pinned cpu",)).refusals} == {
         "device -> pinned by cpu",

@@ -10,7 +10,7 @@ from waywiser.topology.native import native_machine
 from waywiser.words import Memory, TimingMode, Transfer, Value
 
 
-class Parameter(Value):
+class Parameter(Value, frozen=True):
     """A setting of an executor, or a variant of a memory kind; the first choice is the default."""
 
     name: str
@@ -19,7 +19,7 @@ class Parameter(Value):
     choices: tuple[str, ...]
 
 
-class ExecutorKind(Value):
+class ExecutorKind(Value, frozen=True):
     """Who can move bytes, with its source in the literature."""
 
     name: str
@@ -28,7 +28,7 @@ class ExecutorKind(Value):
     parameters: tuple[Parameter, ...]
 
 
-class MemoryKind(Value):
+class MemoryKind(Value, frozen=True):
     """A kind of memory, with its source in the literature."""
 
     name: str
@@ -81,7 +81,8 @@ class Catalogue:
 
     def refusal(self, transfer: Transfer) -> str | None:
         """The reason why the transfer cannot be run, or None."""
-        return self._native.refusal(self._transfer(transfer), self._machine)
+        reason: str | None = self._native.refusal(self._transfer(transfer), self._machine)
+        return reason
 
     def parameters(self, transfer: Transfer) -> tuple[Parameter, ...]:
         """The parameters that mean something on the transfer's path, narrowed to the machine."""
@@ -93,7 +94,8 @@ class Catalogue:
 
     def peer_access(self, transfer: Transfer) -> bool | None:
         """Whether the process needs peer access on or off; None where it does not matter."""
-        return self._native.peer_access(self._transfer(transfer), self._machine)
+        needed: bool | None = self._native.peer_access(self._transfer(transfer), self._machine)
+        return needed
 
     def _memory(self, memory: Memory) -> Any:
         return self._native.Memory(memory.kind, str(memory.place), memory.variant)

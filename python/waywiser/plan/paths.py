@@ -72,8 +72,9 @@ def with_hypothetical_gpu(machine: Machine) -> Machine:
 
 
 def _memories(kind: str, place: str, machine: Machine) -> list[Memory]:
-    owners = {"numa": machine.numa, "gpu": machine.gpus}.get(place, ())
-    return [Memory(kind, Place(place, owner.index)) for owner in owners]  # type: ignore[arg-type]
+    places = [Place("numa", node.index) for node in machine.numa]
+    places += [Place("gpu", gpu.index) for gpu in machine.gpus]
+    return [Memory(kind, known) for known in places if known.kind == place]
 
 
 def _missing_here(path: Path, here: Catalogue, machine: Machine) -> str | None:

@@ -22,7 +22,7 @@ CACHE_SMALLEST = 64 * 2**10
 """Below it a flush costs a thousand times the copy, and the copy is all latency."""
 
 
-class Request(Value):
+class Request(Value, frozen=True):
     """What was asked for: with the machine it gives the same plan again."""
 
     preset: str = "standard"

@@ -13,7 +13,7 @@ Variations = Literal["none", "single", "product"]
 together, up to `waywiser.plan.vary.MOST_COMBINATIONS`."""
 
 
-class Preset(Value):
+class Preset(Value, frozen=True):
     """What a survey visits, how often and for how long."""
 
     name: str
