@@ -61,6 +61,7 @@ struct Outcome {
     double setup_seconds = 0;
     double sampling_seconds = 0;
     std::size_t buffer_bytes = 0;        // held by this workload
+    std::size_t pool_peak_bytes = 0;     // held by the session at most so far, idle buffers included
 };
 
 // Destination bytes differ from the source: never a number.

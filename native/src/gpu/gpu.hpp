@@ -23,8 +23,10 @@ enum class Failure {
 
 class Error : public std::runtime_error {
 public:
-    Error(Failure kind, std::string call, int code, std::string name,
-          std::source_location where = std::source_location::current());
+    Error(Failure kind, const std::string& call, int code, const std::string& name,
+          std::source_location where = std::source_location::current())
+        : std::runtime_error(call + " failed: " + name + " (" + std::to_string(code) + ")"),
+          kind_(kind), call_(call), code_(code), name_(name), where_(where) {}
     [[nodiscard]] Failure kind() const { return kind_; }
     [[nodiscard]] const std::string& call() const { return call_; }
     [[nodiscard]] int code() const { return code_; }

@@ -55,6 +55,10 @@ void launch(const Stream& stream, Shape shape, const Body& body,
 __device__ inline void add(unsigned long long* counter, unsigned long long amount) {
     atomicAdd(counter, amount);
 }
+// Lowers a value that threads of the launch share.
+__device__ inline void lower(unsigned long long* value, unsigned long long to) {
+    atomicMin(value, to);
+}
 
 #else
 
@@ -68,6 +72,9 @@ void launch(const Stream& stream, Shape shape, const Body& body,
 }
 
 inline void add(unsigned long long* counter, unsigned long long amount) { *counter += amount; }
+inline void lower(unsigned long long* value, unsigned long long to) {
+    if (to < *value) *value = to;
+}
 
 #endif
 

@@ -1,0 +1,65 @@
+// The gpu seam for hosts that want no CUDA at all: no device, and one clear reason why.
+#include "gpu.hpp"
+#include "launch.hpp"
+
+namespace waywiser::gpu {
+namespace {
+
+constexpr const char* kReason =
+    "this build has no CUDA (WAYWISER_CUDA=OFF): build again with CUDA to measure GPUs";
+
+[[noreturn]] void refuse(const char* call) {
+    throw Error(Failure::unavailable, call, 0, kReason);
+}
+
+}  // namespace
+
+std::string backend() { return "none"; }
+std::string runtime_version() { return {}; }
+std::string driver_version() { return {}; }
+std::string unavailable_reason() { return kReason; }
+int device_count() { return 0; }
+Device device(int) { refuse("device"); }
+bool can_access_peer(int, int) { return false; }
+std::size_t free_bytes(int) { refuse("free_bytes"); }
+void synchronize_device(int) { refuse("synchronize_device"); }
+
+void detail::StreamDeleter::operator()(void*) const noexcept {}
+void detail::EventDeleter::operator()(void*) const noexcept {}
+void detail::DeviceDeleter::operator()(std::byte*) const noexcept {}
+void detail::HostDeleter::operator()(std::byte*) const noexcept {}
+void detail::RegistrationDeleter::operator()(std::byte*) const noexcept {}
+
+Stream::Stream(int device) : device_(device) { refuse("Stream"); }
+void Stream::synchronize() const { refuse("Stream::synchronize"); }
+bool Stream::done() const { refuse("Stream::done"); }
+
+Event::Event(int, EventUse) { refuse("Event"); }
+void Event::record(const Stream&) { refuse("Event::record"); }
+void Event::synchronize() const { refuse("Event::synchronize"); }
+bool Event::done() const { refuse("Event::done"); }
+void wait(const Stream&, const Event&) { refuse("wait"); }
+double seconds_between(const Event&, const Event&) { refuse("seconds_between"); }
+
+DeviceBuffer::DeviceBuffer(int, std::size_t bytes) : bytes_(bytes) { refuse("DeviceBuffer"); }
+HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) { refuse("HostBuffer"); }
+Registration::Registration(std::byte*, std::size_t) { refuse("Registration"); }
+void enable_peer_access(int, int) { refuse("enable_peer_access"); }
+
+void copy_async(void*, const void*, std::size_t, const Stream&) { refuse("copy_async"); }
+void copy_peer_async(void*, int, const void*, int, std::size_t, const Stream&) {
+    refuse("copy_peer_async");
+}
+void copy_sync(void*, const void*, std::size_t, int) { refuse("copy_sync"); }
+void fill_async(void*, unsigned char, std::size_t, const Stream&) { refuse("fill_async"); }
+
+struct Gate::State {};
+Gate::Gate() { refuse("Gate"); }
+Gate::~Gate() = default;
+void Gate::close(const Stream&) {}
+void Gate::open() noexcept {}
+std::string Gate::kind() const { return {}; }
+
+void detail::run_on_host(const Stream&, std::function<void()>) { refuse("launch"); }
+
+}  // namespace waywiser::gpu

@@ -1,0 +1,128 @@
+#include "pages.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <new>
+#include <sstream>
+
+#include "parallel.hpp"
+
+namespace waywiser::host {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kAskedPages = 512;  // enough to see a stray percent, cheap to ask
+constexpr int kMostNodes = 1024;
+constexpr int kBindPolicy = 2;            // MPOL_BIND of the kernel's mempolicy.h
+
+std::size_t page_bytes() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+std::string bind_to(std::byte* data, std::size_t bytes, int node) {
+    if (node < 0 || node >= kMostNodes) return "node " + std::to_string(node) + " is out of range";
+    constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
+    std::array<unsigned long, kMostNodes / kBits> mask{};
+    const auto bit = static_cast<std::size_t>(node);
+    mask[bit / kBits] |= 1UL << (bit % kBits);
+    if (syscall(SYS_mbind, data, bytes, kBindPolicy, mask.data(), kMostNodes + 1, 0) == 0) return {};
+    return std::string("mbind: ") + std::strerror(errno);
+}
+
+// Writes one byte in every page from CPUs of the node, so that the pages exist and lie there.
+void touch(std::byte* data, std::size_t bytes, const std::vector<int>& cpus) {
+    const std::size_t step = page_bytes();
+    parallel(bytes, cpus, [=](std::size_t from, std::size_t to) {
+        for (std::size_t at = from; at < to; at += step) data[at] = std::byte{0};
+    });
+}
+
+// Bytes of a range that lie in huge pages, from the kernel's account of the mapping.
+double huge_fraction(const std::byte* data, std::size_t bytes) {
+    std::ifstream smaps("/proc/self/smaps");
+    const auto first = reinterpret_cast<std::uintptr_t>(data);
+    std::size_t huge_kib = 0;
+    bool inside = false;
+    for (std::string line; std::getline(smaps, line);) {
+        std::uintptr_t from = 0;
+        std::uintptr_t to = 0;
+        char dash = 0;
+        std::istringstream fields(line);
+        if (fields >> std::hex >> from >> dash >> to && dash == '-') {
+            inside = from < first + bytes && to > first;
+        } else if (inside && line.starts_with("AnonHugePages:")) {
+            huge_kib += std::stoul(line.substr(std::strlen("AnonHugePages:")));
+        }
+    }
+    return std::min(1.0, static_cast<double>(huge_kib) * 1024 / static_cast<double>(bytes));
+}
+
+}  // namespace
+
+Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
+    const std::size_t step = page_bytes();
+    const auto base = reinterpret_cast<std::uintptr_t>(data) & ~(step - 1);
+    const std::size_t pages = (bytes + step - 1) / step;
+    const std::size_t asked = std::min(pages, kAskedPages);
+    std::vector<void*> addresses(asked);
+    std::vector<int> where(asked, -1);
+    for (std::size_t i = 0; i < asked; ++i) {
+        addresses[i] = reinterpret_cast<void*>(base + i * pages / asked * step);
+    }
+    Placement placement;
+    if (syscall(SYS_move_pages, 0, asked, addresses.data(), nullptr, where.data(), 0) != 0) {
+        placement.detail = std::string("move_pages: ") + std::strerror(errno);
+        return placement;
+    }
+    std::map<int, std::size_t> counts;
+    for (const int w : where) ++counts[w];
+    std::size_t known = 0;
+    for (const auto& [at, count] : counts) {
+        if (at >= 0) known += count;
+        if (at == node) continue;
+        if (!placement.detail.empty()) placement.detail += ", ";
+        placement.detail += std::to_string(count) + " of " + std::to_string(asked) + " pages " +
+                            (at >= 0 ? "on node " + std::to_string(at)
+                                     : std::string("unknown: ") + std::strerror(-at));
+    }
+    if (known == 0) return placement;
+    placement.fraction_on_place = static_cast<double>(counts[node]) / static_cast<double>(known);
+    placement.state = counts[node] == known ? Placement::State::verified : Placement::State::misplaced;
+    return placement;
+}
+
+Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size) : bytes_(bytes) {
+    const std::size_t aligned = (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
+    mapped_bytes_ = aligned + kHugePage;  // room to start on a huge page
+    void* mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) throw std::bad_alloc();
+    mapping_ = static_cast<std::byte*>(mapping);
+    const auto start = (reinterpret_cast<std::uintptr_t>(mapping) + kHugePage - 1) & ~(kHugePage - 1);
+    data_ = reinterpret_cast<std::byte*>(start);
+    madvise(data_, aligned, size == PageSize::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    const std::string binding_error = bind_to(data_, aligned, node.index);
+    touch(data_, bytes_, node.cpus);
+    placement_ = placement_of(data_, bytes_, node.index);
+    if (size == PageSize::huge) placement_.fraction_huge = huge_fraction(data_, bytes_);
+    if (placement_.state == Placement::State::unverified && !binding_error.empty()) {
+        placement_.detail += (placement_.detail.empty() ? "" : "; ") + binding_error;
+    }
+}
+
+Pages::~Pages() {
+    if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
+}
+
+}  // namespace waywiser::host

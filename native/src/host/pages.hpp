@@ -1,0 +1,43 @@
+// Anonymous host memory bound to a NUMA node, and where its pages really are.
+//
+// The system calls are made directly: what libnuma adds is not needed, and a container that
+// forbids them answers with an error that is reported, not fatal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "waywiser/memory.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser::host {
+
+enum class PageSize { standard, huge };
+
+// Pages mapped, bound to a node, and first touched by a thread on that node.
+class Pages {
+public:
+    // Throws std::bad_alloc when the address space, or the memory of the process, is exhausted.
+    Pages(std::size_t bytes, const NumaNode& node, PageSize size);
+    ~Pages();
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+
+    [[nodiscard]] std::byte* data() const { return data_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    // As it was found after the first touch; bound pages stay.
+    [[nodiscard]] const Placement& placement() const { return placement_; }
+
+private:
+    std::size_t bytes_;
+    std::size_t mapped_bytes_;
+    std::byte* mapping_ = nullptr;
+    std::byte* data_ = nullptr;
+    Placement placement_;
+};
+
+// Where the pages of any range are: asks the kernel about a sample of them.
+Placement placement_of(const std::byte* data, std::size_t bytes, int node);
+
+}  // namespace waywiser::host

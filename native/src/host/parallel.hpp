@@ -1,0 +1,38 @@
+// One pass over a range of bytes, shared by several threads where the range is worth it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "affinity.hpp"
+
+namespace waywiser::host {
+
+inline constexpr std::size_t kWorthAThread = std::size_t{4} << 20;  // bytes; below, starting costs more
+inline constexpr std::size_t kMostThreads = 16;
+inline constexpr std::size_t kShareAlignment = std::size_t{2} << 20;  // shares meet at huge pages
+
+// Calls pass(from, to) for pieces that cover [0, bytes) in order, on threads that run on `cpus`
+// (on the caller's own, wherever that runs, when one is enough).
+template <class Pass>
+void parallel(std::size_t bytes, const std::vector<int>& cpus, const Pass& pass) {
+    const std::size_t most = std::clamp<std::size_t>(cpus.size(), 1, kMostThreads);
+    const std::size_t threads = std::clamp<std::size_t>(bytes / kWorthAThread, 1, most);
+    const std::size_t share = (bytes / threads + kShareAlignment) & ~(kShareAlignment - 1);
+    if (threads == 1) {
+        const RunOn here(cpus);
+        pass(std::size_t{0}, bytes);
+        return;
+    }
+    std::vector<std::jthread> team;
+    for (std::size_t from = 0; from < bytes; from += share) {
+        team.emplace_back([&, from] {
+            run_on(cpus);
+            pass(from, std::min(bytes, from + share));
+        });
+    }
+}
+
+}  // namespace waywiser::host

@@ -1,0 +1,44 @@
+// A team of pinned threads that start together: asleep between starts, spinning once armed.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace waywiser::host {
+
+class Team {
+public:
+    // One thread per entry of `cpus`: the CPUs it may run on.
+    explicit Team(std::vector<std::vector<int>> cpus);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    [[nodiscard]] std::size_t size() const { return threads_.size(); }
+
+    // Wakes everybody; returns when all spin at the flag. `job` is called with the thread's number
+    // and has to outlive wait().
+    void arm(const std::function<void(std::size_t)>& job);
+    void release();  // raises the flag: all jobs start
+    // Returns when all jobs are done; throws again what the first of them to fail threw.
+    void wait();
+
+private:
+    void work(std::size_t index, const std::vector<int>& cpus);
+
+    const std::function<void(std::size_t)>* job_ = nullptr;
+    std::atomic<unsigned> armed_{0};
+    std::atomic<unsigned> released_{0};
+    std::atomic<unsigned> ready_{0};
+    std::atomic<unsigned> busy_{0};
+    std::atomic<bool> ending_{false};
+    std::mutex failure_guard_;
+    std::exception_ptr failure_;
+    std::vector<std::jthread> threads_;
+};
+
+}  // namespace waywiser::host

@@ -1,0 +1,161 @@
+// Device timing: everything is enqueued behind a closed gate, starts together when it opens, and
+// each transfer is timed between two events of its own device.
+#include <algorithm>
+#include <set>
+
+#include "host/clock.hpp"
+#include "measure/interval.hpp"
+#include "measure/timer.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+// A stream takes about a thousand entries before it blocks the host: gate, events and repetitions
+// together stay well below.
+constexpr std::size_t kMostRepetitions = 400;
+constexpr int kOverheadSamples = 25;
+
+struct Lane {
+    gpu::Stream* stream;
+    gpu::Event start;
+    gpu::Event stop;
+    explicit Lane(gpu::Stream& on) : stream(&on), start(on.device()), stop(on.device()) {}
+};
+
+// Closes the gate on all streams, lets `enqueue` fill them, opens, and waits for all of them.
+template <class Enqueue>
+void behind_gate(const std::set<gpu::Stream*>& streams, gpu::Gate& gate, Watchdog& watchdog,
+                 const Enqueue& enqueue) {
+    struct Opener {  // also when enqueueing throws: nobody may be left waiting
+        gpu::Gate& gate;
+        ~Opener() { gate.open(); }
+    };
+    watchdog.closing();
+    {
+        const Opener opener{gate};
+        for (gpu::Stream* stream : streams) gate.close(*stream);
+        enqueue();
+    }
+    const bool in_time = watchdog.opened();
+    for (gpu::Stream* stream : streams) stream->synchronize();
+    if (!in_time) {
+        throw BlocksBehindGate("a call blocks the host behind a closed gate: the watchdog opened it");
+    }
+}
+
+double median_of(int count, const std::function<double()>& sample) {
+    std::vector<double> samples(static_cast<std::size_t>(count));
+    std::ranges::generate(samples, sample);
+    return median_interval(std::move(samples)).median;
+}
+
+class EmptyIntervalTimer final : public Timer {
+public:
+    EmptyIntervalTimer(gpu::Stream& stream, gpu::Gate& gate, Watchdog& watchdog)
+        : lane_(stream), gate_(gate), watchdog_(watchdog) {}
+
+    Timing take(std::size_t) override {
+        behind_gate({lane_.stream}, gate_, watchdog_, [&] {
+            lane_.start.record(*lane_.stream);
+            lane_.stop.record(*lane_.stream);
+        });
+        const double seconds = gpu::seconds_between(lane_.start, lane_.stop);
+        return {.span = seconds, .skew = 0, .transfers = {seconds}};
+    }
+
+    double once() override {
+        const double start = host::now();
+        lane_.start.record(*lane_.stream);
+        lane_.stop.record(*lane_.stream);
+        lane_.stream->synchronize();
+        return host::now() - start;
+    }
+
+    double overhead() override { return 0; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return 1; }
+
+private:
+    Lane lane_;
+    gpu::Gate& gate_;
+    Watchdog& watchdog_;
+};
+
+class DeviceTimer final : public Timer {
+public:
+    DeviceTimer(const std::vector<Part>& parts, gpu::Gate& gate, Watchdog& watchdog)
+        : parts_(parts), gate_(gate), watchdog_(watchdog) {
+        for (const Part& part : parts) {
+            lanes_.emplace_back(*part.lanes.front());
+            streams_.insert(part.lanes.begin(), part.lanes.end());
+        }
+    }
+
+    Timing take(std::size_t repetitions) override {
+        behind_gate(streams_, gate_, watchdog_, [&] {
+            for (Lane& lane : lanes_) lane.start.record(*lane.stream);
+            for (std::size_t r = 0; r < repetitions; ++r) {
+                for (const Part& part : parts_) part.start(r);
+            }
+            for (Lane& lane : lanes_) lane.stop.record(*lane.stream);
+        });
+        Timing timing;
+        for (const Lane& lane : lanes_) {
+            timing.transfers.push_back(gpu::seconds_between(lane.start, lane.stop) /
+                                       static_cast<double>(repetitions));
+        }
+        timing.span = std::ranges::max(timing.transfers);
+        timing.skew = start_skew();
+        return timing;
+    }
+
+    double once() override {
+        const double start = host::now();
+        for (const Part& part : parts_) part.start(0);
+        for (gpu::Stream* stream : streams_) stream->synchronize();
+        return host::now() - start;
+    }
+
+    double overhead() override {
+        if (overhead_ < 0) {
+            EmptyIntervalTimer empty(*lanes_.front().stream, gate_, watchdog_);
+            overhead_ = median_of(kOverheadSamples, [&] { return empty.take(1).span; });
+        }
+        return overhead_;
+    }
+
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+
+private:
+    // Events of two devices cannot be subtracted: the skew is seen among starts of one device.
+    [[nodiscard]] double start_skew() const {
+        double skew = 0;
+        for (const Lane& a : lanes_) {
+            for (const Lane& b : lanes_) {
+                if (&a == &b || a.stream->device() != b.stream->device()) continue;
+                skew = std::max(skew, gpu::seconds_between(a.start, b.start));
+            }
+        }
+        return skew;
+    }
+
+    const std::vector<Part>& parts_;
+    gpu::Gate& gate_;
+    Watchdog& watchdog_;
+    std::vector<Lane> lanes_;
+    std::set<gpu::Stream*> streams_;
+    double overhead_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Timer> device_timer(const std::vector<Part>& parts, gpu::Gate& gate,
+                                    Watchdog& watchdog) {
+    return std::make_unique<DeviceTimer>(parts, gate, watchdog);
+}
+
+std::unique_ptr<Timer> empty_interval_timer(gpu::Stream& stream, gpu::Gate& gate,
+                                            Watchdog& watchdog) {
+    return std::make_unique<EmptyIntervalTimer>(stream, gate, watchdog);
+}
+
+}  // namespace waywiser::measure

@@ -1,0 +1,165 @@
+#include "measure/pattern.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+
+#include "gpu/gpu.hpp"
+#include "gpu/launch.hpp"
+#include "host/parallel.hpp"
+#include "waywiser/memory.hpp"
+
+#if defined(__CUDACC__)
+#define WAYWISER_BOTH __host__ __device__
+#else
+#define WAYWISER_BOTH
+#endif
+
+namespace waywiser::measure {
+namespace {
+
+using Word = std::uint64_t;
+constexpr std::size_t kWord = sizeof(Word);
+constexpr gpu::Shape kShape{.blocks = 256, .threads = 256};
+
+// The finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014) over seed and position.
+WAYWISER_BOTH inline Word word_at(Word seed, std::size_t index) {
+    Word z = seed + (static_cast<Word>(index) + 1) * 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+}
+
+WAYWISER_BOTH inline unsigned char byte_at(Word seed, Word flip, std::size_t offset) {
+    return static_cast<unsigned char>((word_at(seed, offset / kWord) ^ flip) >>
+                                      (8 * (offset % kWord)));
+}
+
+struct Write {
+    std::byte* data;
+    std::size_t bytes;
+    Word seed, flip;
+
+    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+        auto* words = reinterpret_cast<Word*>(data);
+        const std::size_t whole = bytes / kWord;
+        for (std::size_t i = thread.index; i < whole; i += thread.count) {
+            words[i] = word_at(seed, i) ^ flip;
+        }
+        for (std::size_t i = whole * kWord + thread.index; i < bytes; i += thread.count) {
+            data[i] = static_cast<std::byte>(byte_at(seed, flip, i));
+        }
+    }
+};
+
+struct Count {
+    const std::byte* data;
+    std::size_t bytes;
+    Word seed;
+    unsigned long long* count;
+    unsigned long long* first;
+
+    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+        const auto* words = reinterpret_cast<const Word*>(data);
+        const std::size_t whole = bytes / kWord;
+        for (std::size_t i = thread.index; i < whole; i += thread.count) {
+            if (words[i] != word_at(seed, i)) inspect(i * kWord, (i + 1) * kWord);
+        }
+        for (std::size_t i = whole * kWord + thread.index; i < bytes; i += thread.count) {
+            inspect(i, i + 1);
+        }
+    }
+
+    WAYWISER_DEVICE void inspect(std::size_t from, std::size_t to) const {
+        for (std::size_t i = from; i < to; ++i) {
+            if (static_cast<unsigned char>(data[i]) != byte_at(seed, 0, i)) {
+                gpu::add(count, 1);
+                gpu::lower(first, i);
+            }
+        }
+    }
+};
+
+// The GPU that can reach the bytes, or -1: then the CPU can. Where both can, the GPU is asked: it
+// is faster, and some systems let the CPU read write-combined memory only at a crawl.
+int reaching_gpu(const View& view, const Machine& machine) {
+    if (view.memory->on_gpu()) return view.memory->place.index;
+    const MemoryKind* kind = Memories::instance().find(view.memory->kind);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % kWord == 0;
+    if (kind == nullptr || !kind->needs_gpu() || machine.gpus.empty() || !aligned) return -1;
+    return machine.gpus.front().index;
+}
+
+std::vector<int> cpus_near(const View& view, const Machine& machine) {
+    const NumaNode* node = machine.node(view.memory->place.index);
+    return node == nullptr ? std::vector<int>{} : node->cpus;
+}
+
+void write(const View& view, Word seed, Word flip, const Machine& machine) {
+    if (const int gpu = reaching_gpu(view, machine); gpu >= 0) {
+        const gpu::Stream stream(gpu);
+        gpu::launch(stream, kShape, Write{view.data, view.bytes, seed, flip});
+        stream.synchronize();
+        return;
+    }
+    host::parallel(view.bytes, cpus_near(view, machine), [&](std::size_t from, std::size_t to) {
+        std::size_t at = from;
+        for (; at + kWord <= to; at += kWord) {
+            const Word word = word_at(seed, at / kWord) ^ flip;
+            std::memcpy(view.data + at, &word, kWord);
+        }
+        for (; at < to; ++at) view.data[at] = static_cast<std::byte>(byte_at(seed, flip, at));
+    });
+}
+
+Mismatch check_on_gpu(const View& view, Word seed, int gpu) {
+    const gpu::Stream stream(gpu);
+    const gpu::DeviceBuffer counters(gpu, 2 * sizeof(unsigned long long));
+    unsigned long long found[2] = {0, std::numeric_limits<unsigned long long>::max()};
+    gpu::copy_sync(counters.data(), found, sizeof found, gpu);
+    auto* counts = reinterpret_cast<unsigned long long*>(counters.data());
+    gpu::launch(stream, kShape, Count{view.data, view.bytes, seed, counts, counts + 1});
+    stream.synchronize();
+    gpu::copy_sync(found, counters.data(), sizeof found, gpu);
+    return {.count = found[0], .first = found[0] == 0 ? 0 : found[1]};
+}
+
+Mismatch check_on_cpu(const View& view, Word seed, const std::vector<int>& cpus) {
+    std::atomic<std::size_t> count = 0;
+    std::atomic<std::size_t> first = std::numeric_limits<std::size_t>::max();
+    host::parallel(view.bytes, cpus, [&](std::size_t from, std::size_t to) {
+        for (std::size_t at = from; at < to;) {
+            Word word = 0;
+            const std::size_t some = std::min(kWord, to - at);
+            std::memcpy(&word, view.data + at, some);
+            if (some < kWord || word != word_at(seed, at / kWord)) {
+                for (std::size_t i = at; i < at + some; ++i) {
+                    if (std::to_integer<unsigned char>(view.data[i]) == byte_at(seed, 0, i)) continue;
+                    ++count;
+                    for (auto now = first.load(); i < now && !first.compare_exchange_weak(now, i);) {
+                    }
+                }
+            }
+            at += some;
+        }
+    });
+    return {.count = count, .first = count == 0 ? 0 : first.load()};
+}
+
+}  // namespace
+
+void fill(const View& view, std::uint64_t seed, const Machine& machine) {
+    write(view, seed, 0, machine);
+}
+
+void poison(const View& view, std::uint64_t seed, const Machine& machine) {
+    write(view, seed, ~Word{0}, machine);
+}
+
+Mismatch check(const View& view, std::uint64_t seed, const Machine& machine) {
+    if (const int gpu = reaching_gpu(view, machine); gpu >= 0) return check_on_gpu(view, seed, gpu);
+    return check_on_cpu(view, seed, cpus_near(view, machine));
+}
+
+}  // namespace waywiser::measure

@@ -1,0 +1,229 @@
+#include "waywiser/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "gpu/gpu.hpp"
+#include "host/affinity.hpp"
+#include "host/cache.hpp"
+#include "host/clock.hpp"
+#include "measure/buffers.hpp"
+#include "measure/clocks.hpp"
+#include "measure/interval.hpp"
+#include "measure/timer.hpp"
+#include "measure/watchdog.hpp"
+#include "measure/workbench.hpp"
+
+namespace waywiser {
+namespace {
+
+using measure::Part;
+using measure::Timer;
+using measure::Timing;
+
+constexpr double kResolution = 20;        // an interval is this many times the timer's overhead
+constexpr double kGrowth = 1.25;          // margin when the number of repetitions is raised
+constexpr double kProgressSeconds = 0.1;
+
+// How often an execution is repeated within a sample so that the timer's overhead is at most 5 %
+// of the interval (methodology 3).
+std::size_t repetitions_for(Timer& timer, std::size_t most, const std::function<void()>& condition) {
+    const double wanted = kResolution * timer.overhead();
+    std::size_t repetitions = 1;
+    for (;;) {
+        condition();
+        const double interval = timer.take(repetitions).span * static_cast<double>(repetitions);
+        if (interval >= wanted || repetitions >= most) return repetitions;
+        const double factor = std::clamp(kGrowth * wanted / std::max(interval, 1e-9), 2.0, 64.0);
+        repetitions = std::min(
+            most, static_cast<std::size_t>(std::ceil(static_cast<double>(repetitions) * factor)));
+    }
+}
+
+struct Sampling {
+    Timer& timer;
+    const StopRule& rule;
+    std::size_t repetitions;
+    bool once_apart;  // the application's view is a second execution, not the sample itself
+    std::function<void()> condition;
+    const std::function<void(const Progress&)>& progress;
+};
+
+Sample take_sample(const Sampling& sampling) {
+    Sample sample;
+    if (sampling.once_apart) {
+        sampling.condition();
+        sample.host = sampling.timer.once();
+    }
+    sampling.condition();
+    Timing timing = sampling.timer.take(sampling.repetitions);
+    sample.span = timing.span;
+    sample.skew = timing.skew;
+    sample.transfers = std::move(timing.transfers);
+    sample.repetitions = static_cast<std::uint32_t>(sampling.repetitions);
+    if (!sampling.once_apart) sample.host = sample.span;
+    const double interval = sample.span * static_cast<double>(sampling.repetitions);
+    if (interval < kResolution * sampling.timer.overhead()) sample.flags |= flag_below_resolution;
+    return sample;
+}
+
+void take_samples(const Sampling& sampling, Outcome& outcome) {
+    measure::Stopper stopper(sampling.rule);
+    const double start = host::now();
+    double told = start;
+    for (std::optional<std::string> why; !why;) {
+        outcome.samples.push_back(take_sample(sampling));
+        const double now = host::now();
+        why = stopper.add(outcome.samples.back().span, now - start);
+        if (why) outcome.stop = *why;
+        if (sampling.progress && now - told > kProgressSeconds) {
+            told = now;
+            const measure::Interval& interval = stopper.interval();
+            sampling.progress(
+                {stopper.count(), interval.median, interval.low, interval.high});
+        }
+    }
+    outcome.sampling_seconds = host::now() - start;
+}
+
+}  // namespace
+
+struct Session::State {
+    Machine machine;
+    SessionOptions options;
+    measure::BufferPool pool{machine, options.memory_bytes};
+    measure::Streams streams;
+    measure::ClockRaiser clocks;
+    std::set<std::pair<int, int>> peers;          // enabled so far
+    std::optional<gpu::Gate> gate;                // made at the first device-timed workload,
+    std::optional<measure::Watchdog> watchdog;    // since both need a GPU
+
+    void make_gate() {
+        if (gate) return;
+        gate.emplace();
+        watchdog.emplace(*gate, options.watchdog_seconds);
+    }
+
+    void admit(const Request& request) const;
+    void enable_peers(const Transfer& transfer);
+    [[nodiscard]] TimingMode timing(const Request& request) const;
+    Outcome measure_transfers(const Request& request,
+                              const std::function<void(const Progress&)>& progress);
+    Outcome measure_empty_interval(const Request& request,
+                                   const std::function<void(const Progress&)>& progress);
+};
+
+void Session::State::admit(const Request& request) const {
+    if (request.transfers.empty()) throw Refused("a workload needs at least one transfer");
+    for (const Transfer& transfer : request.transfers) {
+        if (transfer.bytes == 0) throw Refused("a transfer of 0 bytes is nothing to measure");
+        if (auto reason = refusal(transfer, machine)) throw Refused(*reason);
+        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const auto peer = executor.peer_access(transfer, machine);
+        if (peer && *peer != options.peer_access) {
+            throw Refused("this process was started with peer access " +
+                          std::string(options.peer_access ? "on" : "off"));
+        }
+    }
+    if (request.cache == Cache::flushed && host::flush_instruction().empty()) {
+        throw Refused("no instruction is known that flushes this CPU's caches");
+    }
+}
+
+void Session::State::enable_peers(const Transfer& transfer) {
+    const Executor& executor = *Executors::instance().find(transfer.path.executor);
+    if (executor.peer_access(transfer, machine) != true) return;
+    const int a = transfer.path.source.place.index;
+    const int b = transfer.path.destination.place.index;
+    for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+        if (peers.insert({from, to}).second) gpu::enable_peer_access(from, to);
+    }
+}
+
+TimingMode Session::State::timing(const Request& request) const {
+    const auto by_device = [&](const Transfer& transfer) {
+        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const auto same_curve = [&](const Transfer& other) {
+            return other.path == transfer.path && other.parameters == transfer.parameters;
+        };
+        return executor.timing(transfer, machine) == TimingMode::device &&
+               std::ranges::none_of(options.host_timed, same_curve);
+    };
+    return std::ranges::all_of(request.transfers, by_device) ? TimingMode::device
+                                                             : TimingMode::host;
+}
+
+Outcome Session::State::measure_transfers(const Request& request,
+                                          const std::function<void(const Progress&)>& progress) {
+    admit(request);
+    const double start = host::now();
+    Outcome outcome;
+    outcome.mode = timing(request);
+    for (const Transfer& transfer : request.transfers) enable_peers(transfer);
+    measure::Workbench bench(request, machine, pool, streams);
+    for (const int gpu : bench.gpus()) clocks.raise(gpu);
+    bench.fill();
+
+    const host::RunOn submitting(bench.submit_cpus());
+    std::unique_ptr<Timer> timer;
+    if (outcome.mode == TimingMode::device) {
+        make_gate();
+        outcome.gate = gate->kind();
+        timer = measure::device_timer(bench.parts(), *gate, *watchdog);
+    } else {
+        timer = measure::host_timer(bench.parts());
+    }
+    timer->once();  // the first execution is never gated: it may load, map or allocate
+    bench.check();
+    const auto condition = [&bench] { bench.condition(); };
+    const std::size_t most = bench.slices() > 1 || request.cache != Cache::warm
+                                 ? std::min(bench.slices(), timer->most_repetitions())
+                                 : timer->most_repetitions();
+    const std::size_t repetitions = repetitions_for(*timer, most, condition);
+    outcome.buffers = bench.placements();
+    outcome.buffer_bytes = bench.buffer_bytes();
+    outcome.setup_seconds = host::now() - start;
+
+    const bool once_apart = outcome.mode == TimingMode::device || repetitions > 1;
+    take_samples({*timer, request.rule, repetitions, once_apart, condition, progress}, outcome);
+
+    bench.fill();
+    timer->once();
+    bench.check();
+    outcome.pool_peak_bytes = pool.peak_bytes();
+    return outcome;
+}
+
+Outcome Session::State::measure_empty_interval(
+    const Request& request, const std::function<void(const Progress&)>& progress) {
+    const double start = host::now();
+    if (machine.gpu(request.empty_interval) == nullptr) {
+        throw Refused("this machine has no gpu:" + std::to_string(request.empty_interval));
+    }
+    make_gate();
+    clocks.raise(request.empty_interval);
+    const auto timer = measure::empty_interval_timer(streams.get(request.empty_interval, 0), *gate,
+                                                     *watchdog);
+    Outcome outcome;
+    outcome.mode = TimingMode::device;
+    outcome.gate = gate->kind();
+    timer->once();
+    outcome.setup_seconds = host::now() - start;
+    take_samples({*timer, request.rule, 1, true, [] {}, progress}, outcome);
+    return outcome;
+}
+
+Session::Session(Machine machine, SessionOptions options)
+    : state_(std::make_unique<State>(std::move(machine), std::move(options))) {}
+
+Session::~Session() = default;
+
+Outcome Session::measure(const Request& request,
+                         const std::function<void(const Progress&)>& progress) {
+    return request.empty_interval >= 0 ? state_->measure_empty_interval(request, progress)
+                                       : state_->measure_transfers(request, progress);
+}
+
+}  // namespace waywiser

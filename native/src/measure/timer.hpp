@@ -1,0 +1,61 @@
+// A workload made ready to be started together and timed, by the devices or by the host.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "measure/watchdog.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/session.hpp"
+
+namespace waywiser::measure {
+
+// One transfer of the workload, ready: what to call, on what, and where to time it.
+struct Part {
+    std::unique_ptr<Execution> execution;
+    std::vector<gpu::Stream*> lanes;  // the first is timed
+    std::vector<int> cpu;             // where its host thread runs
+    View source;
+    View destination;
+    std::size_t stride = 0;           // bytes from one slice of the buffers to the next
+    std::size_t slices = 1;           // distinct pieces that repetitions take in turn
+
+    void start(std::size_t repetition) const {
+        const std::size_t offset = repetition % slices * stride;
+        execution->start(at(source, offset), at(destination, offset));
+    }
+    static View at(const View& view, std::size_t offset) {
+        return {view.data + offset, view.bytes, view.memory};
+    }
+};
+
+struct Timing {
+    double span = 0;                // seconds of one repetition
+    double skew = 0;
+    std::vector<double> transfers;  // seconds of one repetition, each
+};
+
+class Timer {
+public:
+    virtual ~Timer() = default;
+    // Starts all parts together, `repetitions` times each, and times one repetition.
+    virtual Timing take(std::size_t repetitions) = 0;
+    // One execution as an application sees it: seconds from the first call to completion.
+    virtual double once() = 0;
+    // Seconds that the way of timing adds to an interval with nothing in it.
+    [[nodiscard]] virtual double overhead() = 0;
+    // More repetitions than this cannot be queued behind a gate, or make no sense.
+    [[nodiscard]] virtual std::size_t most_repetitions() const = 0;
+};
+
+std::unique_ptr<Timer> device_timer(const std::vector<Part>& parts, gpu::Gate& gate,
+                                    Watchdog& watchdog);
+std::unique_ptr<Timer> host_timer(const std::vector<Part>& parts);
+
+// Two events with nothing between them behind a gate, on a device.
+std::unique_ptr<Timer> empty_interval_timer(gpu::Stream& stream, gpu::Gate& gate,
+                                            Watchdog& watchdog);
+
+}  // namespace waywiser::measure

@@ -1,0 +1,50 @@
+#include "measure/watchdog.hpp"
+
+#include <chrono>
+
+#include "host/clock.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+// It looks this often within its time: often enough to be about right, rarely enough not to be
+// seen in a measurement.
+constexpr double kLooksPerLimit = 8;
+
+}  // namespace
+
+Watchdog::Watchdog(gpu::Gate& gate, double seconds)
+    : gate_(gate), seconds_(seconds), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+    {
+        const std::scoped_lock lock(guard_);
+        ending_ = true;
+    }
+    changed_.notify_all();
+}
+
+void Watchdog::closing() {
+    const std::scoped_lock lock(guard_);
+    closed_since_ = host::now();
+    bitten_ = false;
+}
+
+bool Watchdog::opened() {
+    const std::scoped_lock lock(guard_);
+    closed_since_ = 0;
+    return !bitten_;
+}
+
+void Watchdog::watch() {
+    std::unique_lock lock(guard_);
+    while (!ending_) {
+        changed_.wait_for(lock, std::chrono::duration<double>(seconds_ / kLooksPerLimit));
+        if (closed_since_ > 0 && host::now() - closed_since_ > seconds_) {
+            bitten_ = true;
+            gate_.open();
+        }
+    }
+}
+
+}  // namespace waywiser::measure

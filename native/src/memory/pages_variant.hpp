@@ -1,0 +1,25 @@
+// The `pages` variant that kinds of ordinary host memory share.
+#pragma once
+
+#include "host/pages.hpp"
+#include "waywiser/registry.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser {
+
+inline Parameter pages_variant() {
+    return {.name = "pages",
+            .description = "size of the pages asked for: the base page, or transparent huge pages",
+            .choices = {"standard", "huge"}};
+}
+
+inline host::PageSize page_size(const Memory& memory) {
+    const auto it = memory.variant.find("pages");
+    return it != memory.variant.end() && it->second == "huge" ? host::PageSize::huge
+                                                              : host::PageSize::standard;
+}
+
+// Why huge pages cannot be had although asked for.
+std::optional<std::string> huge_pages_refusal(const Memory& memory);
+
+}  // namespace waywiser

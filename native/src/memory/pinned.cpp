@@ -1,0 +1,51 @@
+// Host memory whose pages are locked, so that a GPU can read and write it by itself: ordinary
+// pages bound to a NUMA node and then registered, since the runtime's own allocator does not bind.
+#include "gpu/gpu.hpp"
+#include "memory/pages_variant.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+namespace {
+
+class PinnedBuffer final : public Buffer {
+public:
+    PinnedBuffer(std::size_t bytes, const NumaNode& node, host::PageSize size)
+        : pages_(bytes, node, size), registration_(pages_.data(), pages_.bytes()) {}
+    [[nodiscard]] std::byte* data() const override { return pages_.data(); }
+    [[nodiscard]] std::size_t bytes() const override { return pages_.bytes(); }
+    [[nodiscard]] Placement placement() const override { return pages_.placement(); }
+
+private:
+    host::Pages pages_;
+    gpu::Registration registration_;
+};
+
+class Pinned final : public MemoryKind {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "pinned",
+            .description = "page-locked host memory, bound to its NUMA node, registered with every "
+                           "GPU",
+            .parameters = {pages_variant()},
+            .source = "Pearson et al., Comm|Scope, ICPE 2019; Pearson, thesis, ch. Explicit Memory "
+                      "Performance (AllocPinned)"};
+        return info;
+    }
+    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] bool needs_gpu() const override { return true; }
+    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
+                                                     const Machine&) const override {
+        return huge_pages_refusal(memory);
+    }
+    [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
+                                                   const Machine& machine) const override {
+        return std::make_unique<PinnedBuffer>(bytes, *machine.node(memory.place.index),
+                                              page_size(memory));
+    }
+};
+
+const Registered<MemoryKind, Pinned> registered;
+
+}  // namespace
+}  // namespace waywiser

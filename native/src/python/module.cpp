@@ -1,0 +1,355 @@
+// The native library as Python sees it; _native.pyi is the contract. Thin: words in, samples out.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "gpu/gpu.hpp"
+#include "host/hwloc.hpp"
+#include "measure/interval.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+#include "waywiser/session.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+namespace {
+
+const char* text(ParameterKind kind) {
+    switch (kind) {
+        case ParameterKind::choice: return "choice";
+        case ParameterKind::ordered: return "ordered";
+        case ParameterKind::subset: break;
+    }
+    return "subset";
+}
+
+const char* text(TimingMode mode) { return mode == TimingMode::device ? "device" : "host"; }
+
+const char* text(Place::Kind kind) {
+    switch (kind) {
+        case Place::Kind::numa: return "numa";
+        case Place::Kind::gpu: return "gpu";
+        case Place::Kind::file: break;
+    }
+    return "file";
+}
+
+const char* text(Placement::State state) {
+    switch (state) {
+        case Placement::State::verified: return "verified";
+        case Placement::State::misplaced: return "misplaced";
+        case Placement::State::unverified: break;
+    }
+    return "unverified";
+}
+
+const char* text(gpu::Failure kind) {
+    switch (kind) {
+        case gpu::Failure::other: return "other";
+        case gpu::Failure::out_of_memory: return "out_of_memory";
+        case gpu::Failure::sticky: return "sticky";
+        case gpu::Failure::unavailable: break;
+    }
+    return "unavailable";
+}
+
+nb::list parameter_list(const std::vector<Parameter>& parameters) {
+    nb::list list;
+    for (const Parameter& parameter : parameters) {
+        nb::dict entry;
+        entry["name"] = parameter.name;
+        entry["description"] = parameter.description;
+        entry["kind"] = text(parameter.kind);
+        entry["choices"] = parameter.choices;
+        list.append(entry);
+    }
+    return list;
+}
+
+nb::dict info_dict(const Info& info) {
+    nb::dict entry;
+    entry["name"] = info.name;
+    entry["description"] = info.description;
+    entry["source"] = info.source;
+    entry["parameters"] = parameter_list(info.parameters);
+    return entry;
+}
+
+nb::list memory_list() {
+    nb::list list;
+    for (const auto& kind : Memories::instance().entries()) {
+        nb::dict entry = info_dict(kind->info());
+        entry["place"] = text(kind->place_kind());
+        entry["needs_gpu"] = kind->needs_gpu();
+        entry["cpu_accessible"] = kind->cpu_accessible();
+        list.append(entry);
+    }
+    return list;
+}
+
+nb::list executor_list() {
+    nb::list list;
+    for (const auto& executor : Executors::instance().entries()) {
+        list.append(info_dict(executor->info()));
+    }
+    return list;
+}
+
+nb::list gpu_list() {
+    nb::list list;
+    for (int index = 0; index < gpu::device_count(); ++index) {
+        const gpu::Device device = gpu::device(index);
+        nb::dict entry;
+        entry["index"] = device.index;
+        entry["name"] = device.name;
+        entry["uuid"] = device.uuid;
+        entry["pci"] = device.pci;
+        entry["compute"] =
+            std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
+        entry["multiprocessors"] = device.multiprocessors;
+        entry["memory_bytes"] = device.memory_bytes;
+        entry["free_bytes"] = gpu::free_bytes(index);
+        entry["l2_bytes"] = device.l2_bytes;
+        entry["pageable_access"] = device.pageable_access;
+        entry["concurrent_managed"] = device.concurrent_managed;
+        list.append(entry);
+    }
+    return list;
+}
+
+const Executor& executor_of(const Transfer& transfer) {
+    const Executor* executor = Executors::instance().find(transfer.path.executor);
+    if (executor == nullptr) {
+        throw Refused("there is no executor '" + transfer.path.executor + "'");
+    }
+    return *executor;
+}
+
+// Columns, since that is how they are stored and analysed.
+nb::dict sample_columns(const std::vector<Sample>& samples) {
+    nb::list span, host, skew, repetitions, flags, transfers;
+    for (const Sample& sample : samples) {
+        span.append(sample.span);
+        host.append(sample.host);
+        skew.append(sample.skew);
+        repetitions.append(sample.repetitions);
+        flags.append(sample.flags);
+        transfers.append(sample.transfers);
+    }
+    nb::dict columns;
+    columns["span"] = span;
+    columns["host"] = host;
+    columns["skew"] = skew;
+    columns["repetitions"] = repetitions;
+    columns["flags"] = flags;
+    columns["transfers"] = transfers;
+    return columns;
+}
+
+nb::dict outcome_dict(const Outcome& outcome) {
+    nb::list buffers;
+    for (const PlacedBuffer& buffer : outcome.buffers) {
+        nb::dict entry;
+        entry["memory"] = buffer.memory;
+        entry["state"] = text(buffer.placement.state);
+        entry["fraction_on_place"] = buffer.placement.fraction_on_place;
+        entry["fraction_huge"] = buffer.placement.fraction_huge;
+        entry["detail"] = buffer.placement.detail;
+        buffers.append(entry);
+    }
+    nb::dict result;
+    result["mode"] = text(outcome.mode);
+    result["stop"] = outcome.stop;
+    result["gate"] = outcome.gate;
+    result["notes"] = outcome.notes;
+    result["setup_seconds"] = outcome.setup_seconds;
+    result["sampling_seconds"] = outcome.sampling_seconds;
+    result["buffer_bytes"] = outcome.buffer_bytes;
+    result["pool_peak_bytes"] = outcome.pool_peak_bytes;
+    result["buffers"] = buffers;
+    result["samples"] = sample_columns(outcome.samples);
+    return result;
+}
+
+Cache parse_cache(const std::string& cache) {
+    if (cache == "warm") return Cache::warm;
+    if (cache == "dirtied") return Cache::dirtied;
+    if (cache == "flushed") return Cache::flushed;
+    throw Refused("there is no cache state '" + cache + "': write warm, dirtied or flushed");
+}
+
+nb::dict measure_workload(Session& session, std::vector<Transfer> transfers, int empty_interval,
+                          const std::string& cache, const StopRule& rule, std::uint64_t seed,
+                          const nb::object& progress) {
+    const Request request{.transfers = std::move(transfers),
+                          .empty_interval = empty_interval,
+                          .cache = parse_cache(cache),
+                          .rule = rule,
+                          .seed = seed};
+    std::function<void(const Progress&)> tell;
+    if (!progress.is_none()) {
+        tell = [&progress](const Progress& now) {
+            const nb::gil_scoped_acquire python;
+            progress(now.samples, now.median, now.low, now.high);
+        };
+    }
+    Outcome outcome;
+    {
+        const nb::gil_scoped_release measuring;
+        outcome = session.measure(request, tell);
+    }
+    return outcome_dict(outcome);
+}
+
+void bind_words(nb::module_& m) {
+    nb::class_<Memory>(m, "Memory")
+        .def("__init__",
+             [](Memory* self, std::string kind, const std::string& place, Settings variant) {
+                 new (self) Memory{std::move(kind), Place::parse(place), std::move(variant)};
+             },
+             "kind"_a, "place"_a, "variant"_a = Settings())
+        .def("__str__", &Memory::text);
+    nb::class_<Transfer>(m, "Transfer")
+        .def("__init__",
+             [](Transfer* self, Memory source, Memory destination, std::string executor,
+                std::size_t bytes, Settings parameters) {
+                 new (self) Transfer{
+                     {std::move(source), std::move(destination), std::move(executor)},
+                     bytes,
+                     std::move(parameters)};
+             },
+             "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings())
+        .def("__str__", &Transfer::text);
+    nb::class_<NumaNode>(m, "NumaNode")
+        .def("__init__",
+             [](NumaNode* self, int index, std::vector<int> cpus) {
+                 new (self) NumaNode{index, std::move(cpus)};
+             },
+             "index"_a, "cpus"_a);
+    nb::class_<GpuPlace>(m, "GpuPlace")
+        .def("__init__",
+             [](GpuPlace* self, int index, std::string uuid, int numa, std::vector<int> peers,
+                bool pageable_access) {
+                 new (self)
+                     GpuPlace{index, std::move(uuid), numa, std::move(peers), pageable_access};
+             },
+             "index"_a, "uuid"_a, "numa"_a, "peers"_a, "pageable_access"_a);
+    nb::class_<Machine>(m, "Machine")
+        .def("__init__",
+             [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus) {
+                 new (self) Machine{std::move(numa), std::move(gpus)};
+             },
+             "numa"_a, "gpus"_a);
+}
+
+void bind_registry(nb::module_& m) {
+    m.def("memories", &memory_list);
+    m.def("executors", &executor_list);
+    m.def("refusal",
+          [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
+          "transfer"_a, "machine"_a);
+    m.def("parameters",
+          [](const Transfer& transfer, const Machine& machine) {
+              return parameter_list(executor_of(transfer).parameters(transfer.path, machine));
+          },
+          "transfer"_a, "machine"_a);
+    m.def("timing",
+          [](const Transfer& transfer, const Machine& machine) {
+              return text(executor_of(transfer).timing(transfer, machine));
+          },
+          "transfer"_a, "machine"_a);
+    m.def("peer_access",
+          [](const Transfer& transfer, const Machine& machine) {
+              return executor_of(transfer).peer_access(transfer, machine);
+          },
+          "transfer"_a, "machine"_a);
+}
+
+void bind_session(nb::module_& m) {
+    nb::class_<StopRule>(m, "StopRule")
+        .def("__init__",
+             [](StopRule* self, double target, double wanted, std::size_t minimum,
+                std::size_t slow_minimum, double slow_seconds, std::size_t maximum,
+                double soft_seconds, double hard_seconds) {
+                 new (self) StopRule{target,       wanted,  minimum,      slow_minimum,
+                                     slow_seconds, maximum, soft_seconds, hard_seconds};
+             },
+             nb::kw_only(), "target"_a = StopRule{}.target, "wanted"_a = StopRule{}.wanted,
+             "minimum"_a = StopRule{}.minimum, "slow_minimum"_a = StopRule{}.slow_minimum,
+             "slow_seconds"_a = StopRule{}.slow_seconds, "maximum"_a = StopRule{}.maximum,
+             "soft_seconds"_a = StopRule{}.soft_seconds, "hard_seconds"_a = StopRule{}.hard_seconds);
+    nb::class_<Session>(m, "Session")
+        .def("__init__",
+             [](Session* self, Machine machine, bool peer_access, std::size_t memory_bytes,
+                double watchdog_seconds, std::vector<Transfer> host_timed) {
+                 new (self) Session(std::move(machine), {.peer_access = peer_access,
+                                                         .memory_bytes = memory_bytes,
+                                                         .watchdog_seconds = watchdog_seconds,
+                                                         .host_timed = std::move(host_timed)});
+             },
+             "machine"_a, nb::kw_only(), "peer_access"_a = true,
+             "memory_bytes"_a = SessionOptions{}.memory_bytes,
+             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
+             "host_timed"_a = std::vector<Transfer>())
+        .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "empty_interval"_a = -1,
+             "cache"_a = "warm", "rule"_a, "seed"_a = 1, "progress"_a = nb::none());
+}
+
+// gpu::Error with its fields: args == (message, kind, call, code, name, where).
+void bind_errors(nb::module_& m) {
+    static nb::object gpu_error;
+    gpu_error = nb::steal(PyErr_NewException((nb::cast<std::string>(m.attr("__name__")) + ".GpuError").c_str(),
+                                             PyExc_RuntimeError, nullptr));
+    m.attr("GpuError") = gpu_error;
+    nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const gpu::Error& e) {
+            const std::string where =
+                std::string(e.where().file_name()) + ":" + std::to_string(e.where().line());
+            const nb::object fields = nb::make_tuple(e.what(), text(e.kind()), e.call(), e.code(),
+                                                     e.name(), where);
+            PyErr_SetObject(gpu_error.ptr(), fields.ptr());
+        }
+    });
+    nb::exception<Refused>(m, "Refused", PyExc_RuntimeError);
+    nb::exception<WrongBytes>(m, "WrongBytes", PyExc_RuntimeError);
+    nb::exception<BlocksBehindGate>(m, "BlocksBehindGate", PyExc_RuntimeError);
+}
+
+}  // namespace
+}  // namespace waywiser
+
+NB_MODULE(_native, m) {
+    using namespace waywiser;
+    nb::set_leak_warnings(false);  // a killed or failing worker is no leak
+    m.attr("backend") = gpu::backend();
+    m.attr("runtime_version") = gpu::runtime_version();
+    m.attr("hwloc_version") = host::hwloc_version();
+    bind_errors(m);
+    bind_words(m);
+    bind_registry(m);
+    bind_session(m);
+    m.def("median_interval", [](std::vector<double> samples) {
+        const measure::Interval interval = measure::median_interval(std::move(samples));
+        return nb::make_tuple(interval.median, interval.low, interval.high);
+    });
+    m.def("hwloc_xml",
+          [](const std::optional<std::string>& source) {
+              try {
+                  return host::hwloc_xml(source);
+              } catch (const std::runtime_error& error) {
+                  throw nb::value_error(error.what());
+              }
+          },
+          "source"_a = nb::none());
+    m.def("gpu_unavailable_reason", &gpu::unavailable_reason);
+    m.def("gpus", &gpu_list);
+}

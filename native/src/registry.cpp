@@ -1,0 +1,120 @@
+#include "waywiser/registry.hpp"
+
+#include <algorithm>
+
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+namespace {
+
+std::string choices_text(const Parameter& parameter) {
+    std::string text;
+    for (const std::string& choice : parameter.choices) text += (text.empty() ? "" : ", ") + choice;
+    return text;
+}
+
+// Ordered parameters take any whole number from the smallest to the largest of their choices.
+bool takes(const Parameter& parameter, const std::string& value) {
+    if (std::ranges::find(parameter.choices, value) != parameter.choices.end()) return true;
+    if (parameter.kind != ParameterKind::ordered || value.empty() || value.size() > 9 ||
+        !std::ranges::all_of(value, [](unsigned char c) { return c >= '0' && c <= '9'; })) {
+        return false;
+    }
+    const auto number = [](const std::string& text) { return std::stol(text); };
+    const auto [least, most] = std::ranges::minmax(parameter.choices, {}, number);
+    return number(value) >= number(least) && number(value) <= number(most);
+}
+
+const Parameter* find(const std::vector<Parameter>& parameters, const std::string& name) {
+    const auto it = std::ranges::find(parameters, name, &Parameter::name);
+    return it == parameters.end() ? nullptr : &*it;
+}
+
+std::optional<std::string> bad_setting(const std::string& owner,
+                                       const std::vector<Parameter>& known,
+                                       const Settings& settings) {
+    for (const auto& [name, value] : settings) {
+        const Parameter* parameter = find(known, name);
+        if (parameter == nullptr) return owner + " has no '" + name + "' here";
+        if (!takes(*parameter, value)) {
+            return owner + " has no " + name + "=" + value + " here: it takes " +
+                   choices_text(*parameter);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> missing_place(const Memory& memory, const Machine& machine) {
+    if (memory.on_gpu() && machine.gpu(memory.place.index) == nullptr) {
+        return "this machine has no " + memory.place.text();
+    }
+    if (memory.on_host() && machine.node(memory.place.index) == nullptr) {
+        return "this machine has no " + memory.place.text() + " with CPUs and memory";
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> memory_refusal(const Memory& memory, const Machine& machine) {
+    const MemoryKind* kind = Memories::instance().find(memory.kind);
+    if (kind == nullptr) return "there is no kind of memory '" + memory.kind + "'";
+    if (kind->place_kind() != memory.place.kind) {
+        return memory.kind + " memory is not at " + memory.place.text();
+    }
+    if (auto reason = bad_setting(memory.kind, kind->info().parameters, memory.variant)) {
+        return reason;
+    }
+    if (auto reason = missing_place(memory, machine)) return reason;
+    if (kind->needs_gpu() && machine.gpus.empty()) {
+        return memory.kind + " memory needs a GPU and this machine shows none";
+    }
+    return kind->refusal(memory, machine);
+}
+
+}  // namespace
+
+std::optional<std::string> MemoryKind::refusal(const Memory&, const Machine&) const {
+    return std::nullopt;
+}
+
+int Executor::submit_node(const Transfer& transfer, const Machine& machine) const {
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        if (side->on_host()) return side->place.index;
+    }
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        if (const GpuPlace* gpu = side->on_gpu() ? machine.gpu(side->place.index) : nullptr) {
+            if (machine.node(gpu->numa) != nullptr) return gpu->numa;
+        }
+    }
+    return -1;
+}
+
+std::optional<bool> Executor::peer_access(const Transfer&, const Machine&) const {
+    return std::nullopt;
+}
+
+std::string parameter(const Executor& executor, const Transfer& transfer, const Machine& machine,
+                      const std::string& name) {
+    const auto known = executor.parameters(transfer.path, machine);
+    const Parameter* found = find(known, name);
+    if (found == nullptr) return {};
+    const auto it = transfer.parameters.find(name);
+    if (it == transfer.parameters.end()) return found->fallback();
+    if (!takes(*found, it->second)) {
+        throw Refused(*bad_setting(executor.info().name, known, {{name, it->second}}));
+    }
+    return it->second;
+}
+
+std::optional<std::string> refusal(const Transfer& transfer, const Machine& machine) {
+    const Executor* executor = Executors::instance().find(transfer.path.executor);
+    if (executor == nullptr) return "there is no executor '" + transfer.path.executor + "'";
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        if (auto reason = memory_refusal(*side, machine)) return reason;
+    }
+    if (auto reason = executor->refusal(transfer.path, machine)) return reason;
+    return bad_setting(executor->info().name, executor->parameters(transfer.path, machine),
+                       transfer.parameters);
+}
+
+}  // namespace waywiser

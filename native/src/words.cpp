@@ -1,0 +1,69 @@
+#include "waywiser/words.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace waywiser {
+namespace {
+
+std::string bracketed(const Settings& settings) {
+    if (settings.empty()) return {};
+    std::string text;
+    for (const auto& [key, value] : settings) {
+        text += (text.empty() ? "[" : ",") + key + "=" + value;
+    }
+    return text + "]";
+}
+
+int parse_index(const std::string& digits, const std::string& whole) {
+    int index = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stopped, error] = std::from_chars(digits.data(), end, index);
+    if (error != std::errc() || stopped != end || index < 0) {
+        throw Refused("'" + whole + "' is not a place: write numa:N, gpu:N or file:PATH");
+    }
+    return index;
+}
+
+}  // namespace
+
+std::string Place::text() const {
+    switch (kind) {
+        case Kind::numa: return "numa:" + std::to_string(index);
+        case Kind::gpu: return "gpu:" + std::to_string(index);
+        case Kind::file: break;
+    }
+    return "file:" + file;
+}
+
+Place Place::parse(const std::string& text) {
+    const auto colon = text.find(':');
+    const std::string kind = text.substr(0, colon);
+    const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
+    if (kind == "file" && !rest.empty()) return {Kind::file, 0, rest};
+    if (kind == "numa") return {Kind::numa, parse_index(rest, text), {}};
+    if (kind == "gpu") return {Kind::gpu, parse_index(rest, text), {}};
+    throw Refused("'" + text + "' is not a place: write numa:N, gpu:N or file:PATH");
+}
+
+std::string Memory::text() const { return kind + bracketed(variant) + "@" + place.text(); }
+
+std::string Path::text() const {
+    return source.text() + " -> " + destination.text() + " by " + executor;
+}
+
+std::string Transfer::text() const {
+    return path.text() + bracketed(parameters) + " of " + std::to_string(bytes);
+}
+
+const NumaNode* Machine::node(int index) const {
+    const auto it = std::ranges::find(numa, index, &NumaNode::index);
+    return it == numa.end() ? nullptr : &*it;
+}
+
+const GpuPlace* Machine::gpu(int index) const {
+    const auto it = std::ranges::find(gpus, index, &GpuPlace::index);
+    return it == gpus.end() ? nullptr : &*it;
+}
+
+}  // namespace waywiser
