@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 
 namespace waywiser::fake {
 namespace {

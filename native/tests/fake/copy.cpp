@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "context.hpp"
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 #include "handles.hpp"
 #include "ranges.hpp"
 

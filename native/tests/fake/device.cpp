@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "context.hpp"
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 #include "ranges.hpp"
 #include "stream_thread.hpp"
 

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "context.hpp"
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 #include "handles.hpp"
 
 namespace waywiser::gpu {

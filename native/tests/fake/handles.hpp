@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 #include "pace.hpp"
 #include "stream_thread.hpp"
 

@@ -1,5 +1,5 @@
 // Kernels of the fake: functions on the stream's thread.
-#include "launch.hpp"
+#include "gpu/launch.hpp"
 
 #include "context.hpp"
 #include "handles.hpp"

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "context.hpp"
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 #include "ranges.hpp"
 #include "stream_thread.hpp"
 
@@ -19,8 +19,8 @@ using fake::Side;
 
 constexpr std::align_val_t kAlignment{512};
 
-// New memory holds what somebody left there: nobody may take it for zero. Larger buffers are left
-// alone, since touching all their pages would cost more than the tests that use them.
+// New memory holds what somebody left there: nobody may take it for zero. Of larger buffers only
+// the beginning is soiled, since filling them would cost more than the tests that use them.
 constexpr std::size_t kSoiledBytes = std::size_t{1} << 20;
 
 [[noreturn]] void out_of_memory(const char* call) {
@@ -82,8 +82,11 @@ DeviceBuffer::DeviceBuffer(int device, std::size_t bytes)
 }
 
 HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) {
+    constexpr std::size_t kPage = 4096;
     data_.reset(allocate(bytes, {fake::MemoryType::page_locked}, "cudaHostAlloc"));
     ++fake::living().host_buffers;
+    // Locked pages exist, and lie where the allocating thread ran.
+    for (std::size_t at = kSoiledBytes; at < bytes; at += kPage) data_.get()[at] = std::byte{0xA5};
 }
 
 Registration::Registration(std::byte* data, std::size_t bytes) {

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 
 namespace waywiser::fake {
 namespace {

@@ -1,6 +1,6 @@
 // Streams and events of the fake.
 #include "context.hpp"
-#include "gpu.hpp"
+#include "gpu/gpu.hpp"
 #include "handles.hpp"
 
 namespace waywiser::gpu {

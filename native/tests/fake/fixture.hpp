@@ -1,0 +1,19 @@
+// A fake in its default state before and after each test, and proof that the test left nothing.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "fake/fake.hpp"
+
+namespace waywiser::test {
+
+class OnFake : public ::testing::Test {
+protected:
+    OnFake() { fake::reset(); }
+    ~OnFake() override {
+        fake::reset();
+        EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the test";
+    }
+};
+
+}  // namespace waywiser::test

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class FakeMemory : public test::OnFake {};
+
+TEST_F(FakeMemory, CopiesTheBytesBetweenAllTypes) {
+    gpu::Stream stream(0);
+    gpu::DeviceBuffer near(0, 4096);
+    gpu::DeviceBuffer far(1, 4096);
+    gpu::HostBuffer pinned(4096, gpu::HostUse::portable);
+    std::vector<std::byte> in(4096);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 7);
+    std::vector<std::byte> out(4096);
+    gpu::copy_async(near.data(), in.data(), 4096, stream);
+    in[0] = std::byte{99};  // taken along at the call
+    gpu::copy_peer_async(far.data(), 1, near.data(), 0, 4096, stream);
+    gpu::copy_async(pinned.data(), far.data(), 4096, stream);
+    gpu::copy_async(out.data(), pinned.data(), 4096, stream);
+    in[0] = std::byte{0};
+    EXPECT_EQ(in, out);
+}
+
+TEST_F(FakeMemory, NewMemoryIsNotZero) {
+    gpu::HostBuffer host(64, gpu::HostUse::portable);
+    EXPECT_TRUE(std::any_of(host.data(), host.data() + 64,
+                            [](std::byte b) { return b != std::byte{0}; }));
+}
+
+TEST_F(FakeMemory, CatchesCopiesOutOfBounds) {
+    gpu::Stream stream(0);
+    gpu::DeviceBuffer device(0, 64);
+    gpu::HostBuffer pinned(128, gpu::HostUse::portable);
+    EXPECT_THROW(gpu::copy_async(device.data(), pinned.data(), 65, stream), gpu::Error);
+    EXPECT_THROW(gpu::copy_async(device.data() + 1, pinned.data(), 64, stream), gpu::Error);
+    EXPECT_THROW(gpu::copy_async(pinned.data() + 65, device.data(), 64, stream), gpu::Error);
+    EXPECT_THROW(gpu::fill_async(device.data() + 60, 0, 5, stream), gpu::Error);
+    EXPECT_THROW(gpu::copy_peer_async(device.data(), 1, device.data(), 0, 8, stream), gpu::Error);
+    gpu::copy_async(device.data() + 1, pinned.data(), 63, stream);
+    stream.synchronize();
+}
+
+TEST_F(FakeMemory, CatchesCopiesAcrossTheEdgeOfARegistration) {
+    gpu::Stream stream(0);
+    gpu::DeviceBuffer device(0, 64);
+    std::vector<std::byte> bytes(128);
+    const gpu::Registration half(bytes.data() + 64, 64);
+    EXPECT_THROW(gpu::copy_async(device.data(), bytes.data() + 32, 64, stream), gpu::Error);
+    EXPECT_THROW(gpu::Registration(bytes.data() + 100, 8), gpu::Error);
+    gpu::copy_async(device.data(), bytes.data() + 64, 64, stream);
+    stream.synchronize();
+}
+
+TEST_F(FakeMemory, AnUnpinnedRangeIsPageableAgain) {
+    gpu::Stream stream(0);
+    std::vector<std::byte> bytes(64);
+    { const gpu::Registration pinned(bytes.data(), 64); }
+    EXPECT_THROW(gpu::fill_async(bytes.data(), 0, 64, stream), gpu::Error);
+}
+
+TEST_F(FakeMemory, DeviceMemoryRunsOut) {
+    fake::configure("memory=2");
+    EXPECT_EQ(gpu::free_bytes(0), 2 * kMiB);
+    gpu::DeviceBuffer first(0, kMiB);
+    EXPECT_EQ(gpu::free_bytes(0), kMiB);
+    EXPECT_EQ(gpu::free_bytes(1), 2 * kMiB);
+    try {
+        gpu::DeviceBuffer second(0, kMiB + 1);
+        ADD_FAILURE() << "more than there is was allocated";
+    } catch (const gpu::Error& error) {
+        EXPECT_EQ(error.kind(), gpu::Failure::out_of_memory);
+        EXPECT_EQ(error.call(), "cudaMalloc");
+    }
+}
+
+TEST_F(FakeMemory, CountsWhatLives) {
+    gpu::Stream stream(0);
+    gpu::Event event(0);
+    gpu::DeviceBuffer device(0, 8);
+    gpu::HostBuffer host(8, gpu::HostUse::portable);
+    std::vector<std::byte> bytes(8);
+    const gpu::Registration registration(bytes.data(), 8);
+    EXPECT_EQ(fake::live(), (fake::Live{1, 1, 1, 1, 1, 0}));
+    gpu::Stream moved = std::move(stream);
+    EXPECT_EQ(fake::live().streams, 1u);
+}
+
+// Seconds that events see of one copy.
+double timed(void* to, const void* from, std::size_t bytes, const gpu::Stream& stream) {
+    gpu::Event start(stream.device());
+    gpu::Event stop(stream.device());
+    start.record(stream);
+    gpu::copy_async(to, from, bytes, stream);
+    stop.record(stream);
+    stop.synchronize();
+    return gpu::seconds_between(start, stop);
+}
+
+TEST_F(FakeMemory, CopiesLastAsLongAsTheirRateSays) {
+    fake::configure("h2d=0.1;d2h=0.2;d2d=0.4;peer=0.8;staged=0.05");
+    gpu::Stream stream(0);
+    gpu::DeviceBuffer device(0, kMiB);
+    gpu::DeviceBuffer local(0, kMiB);
+    gpu::DeviceBuffer far(1, kMiB);
+    gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable);
+    std::vector<std::byte> pageable(kMiB);
+    const double bytes = kMiB;
+    const auto at_least = [&](double seconds, double gb_per_s) {
+        EXPECT_GE(seconds, bytes / (gb_per_s * 1e9));
+    };
+    at_least(timed(device.data(), pinned.data(), kMiB, stream), 0.1);
+    at_least(timed(pinned.data(), device.data(), kMiB, stream), 0.2);
+    at_least(timed(local.data(), device.data(), kMiB, stream), 0.4);
+    at_least(timed(far.data(), device.data(), kMiB, stream), 0.05);
+    at_least(timed(device.data(), pageable.data(), kMiB, stream), 0.05);
+    gpu::enable_peer_access(0, 1);
+    at_least(timed(far.data(), device.data(), kMiB, stream), 0.8);
+}
+
+// A large pageable copy returns to its caller while its last bytes are still under way.
+TEST_F(FakeMemory, PageableToDeviceReturnsBeforeItsEnd) {
+    fake::configure("staged=0.01");  // the last MiB takes a tenth of a second
+    gpu::Stream stream(0);
+    gpu::DeviceBuffer device(0, kMiB + 1);
+    std::vector<std::byte> pageable(kMiB + 1);
+    gpu::copy_async(device.data(), pageable.data(), pageable.size(), stream);
+    EXPECT_FALSE(stream.done());
+    stream.synchronize();
+}
+
+}  // namespace
+}  // namespace waywiser

@@ -1,0 +1,33 @@
+// Whether a call returns: what must return has seconds, what must not is watched for moments, so
+// that a busy machine fails no test.
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <utility>
+
+namespace waywiser::test {
+
+inline constexpr std::chrono::seconds kLong{20};
+inline constexpr std::chrono::milliseconds kMoment{60};
+
+// A call on a thread of its own.
+class Call {
+public:
+    template <class Work>
+    explicit Call(Work work) : done_(std::async(std::launch::async, std::move(work))) {}
+
+    [[nodiscard]] bool returns() const {
+        return done_.wait_for(kLong) == std::future_status::ready;
+    }
+    [[nodiscard]] bool blocks() const {
+        return done_.wait_for(kMoment) != std::future_status::ready;
+    }
+    // Throws what the call threw.
+    void get() { done_.get(); }
+
+private:
+    std::future<void> done_;
+};
+
+}  // namespace waywiser::test
