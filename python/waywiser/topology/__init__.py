@@ -1,0 +1,6 @@
+"""What the machine is, and what its links could do at best.
+
+    capture -> machine -> bounds
+
+`capture_live` and `load_capture` read, `machine_from` interprets, `bound` tells the peaks.
+"""

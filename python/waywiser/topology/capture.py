@@ -24,7 +24,7 @@ class CaptureError(WaywiserError):
     """A machine that cannot be captured, or a file that is neither a capture nor hwloc XML."""
 
 
-class PciFacts(Value):
+class PciFacts(Value, frozen=True):
     """One NVIDIA display device as the kernel lists it; 0 and -1 where it does not say."""
 
     address: str
@@ -35,7 +35,7 @@ class PciFacts(Value):
     width_max: int = 0
 
 
-class SystemFacts(Value):
+class SystemFacts(Value, frozen=True):
     """What the operating system says and hwloc does not."""
 
     hostname: str = ""
@@ -53,7 +53,7 @@ class SystemFacts(Value):
     pci: tuple[PciFacts, ...] = ()
 
 
-class Lane(Value):
+class Lane(Value, frozen=True):
     """One NVLink of a GPU: ``remote`` is ``gpu``, ``switch``, ``cpu`` or empty."""
 
     link: int
@@ -64,14 +64,14 @@ class Lane(Value):
     version: int = 0
 
 
-class MigInstance(Value):
+class MigInstance(Value, frozen=True):
     uuid: str
     name: str
     memory_bytes: int = 0
     memory_free_bytes: int = 0
 
 
-class Process(Value):
+class Process(Value, frozen=True):
     """Somebody else's process on a GPU."""
 
     pid: int
@@ -79,7 +79,7 @@ class Process(Value):
     memory_bytes: int = 0
 
 
-class GpuFacts(Value):
+class GpuFacts(Value, frozen=True):
     """One GPU as NVML answers; empty, zero or -1 where it does not."""
 
     uuid: str
@@ -115,7 +115,7 @@ class GpuFacts(Value):
     """UUIDs of GPUs whose memory this one can read and write."""
 
 
-class NvmlFacts(Value):
+class NvmlFacts(Value, frozen=True):
     """What NVML answered, GPUs in PCI order; ``reason`` says why there is nothing."""
 
     driver: str = ""
@@ -124,7 +124,7 @@ class NvmlFacts(Value):
     reason: str = ""
 
 
-class Capture(Value):
+class Capture(Value, frozen=True):
     """``nvml`` is None where nobody asked: the topology was a bare hwloc file."""
 
     hwloc: str

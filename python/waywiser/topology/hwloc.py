@@ -102,7 +102,7 @@ def read_xml(text: str, where: str = "hwloc XML") -> HwlocTree:
         if not machine.below("PU"):
             raise TopologyError("a topology without any processor", where=where)
         infos = {i.get("name", ""): i.get("value", "") for i in root.findall("info")}
-        distances = [_distances(element) for element in root if element.tag.startswith("distances2")]
+        distances = [_distances(part) for part in root if part.tag.startswith("distances2")]
     except ValueError as error:
         raise TopologyError(f"not a topology of hwloc: {error}", where=where) from error
     return HwlocTree(machine, machine.infos | infos, distances)

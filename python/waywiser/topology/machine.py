@@ -5,7 +5,7 @@ from __future__ import annotations
 from waywiser.words import Value
 
 
-class Cache(Value):
+class Cache(Value, frozen=True):
     """One cache: level (1, 2, 3), bytes, and the logical CPUs that share it."""
 
     level: int
@@ -13,7 +13,7 @@ class Cache(Value):
     cpus: tuple[int, ...]
 
 
-class NumaNode(Value):
+class NumaNode(Value, frozen=True):
     """A NUMA node that is a host place: it has CPUs and memory that is not a GPU's."""
 
     index: int
@@ -24,7 +24,7 @@ class NumaNode(Value):
     package: int
 
 
-class Package(Value):
+class Package(Value, frozen=True):
     index: int
     model: str
     cores: int
@@ -33,16 +33,19 @@ class Package(Value):
     """Logical CPUs shown by the system."""
 
 
-class PcieLink(Value):
+class PcieLink(Value, frozen=True):
     """PCI Express: generations and widths; 0 where unknown. ``now`` may be an idle state."""
 
     generation_now: int = 0
     width_now: int = 0
     generation_max: int = 0
     width_max: int = 0
+    gb_per_s_now: float = 0.0
+    """What a bare topology file says of the link when it was written, perhaps idle; 0 where the
+    generation and width are known."""
 
 
-class NvLink(Value):
+class NvLink(Value, frozen=True):
     """NVLink lanes from one GPU to one neighbour (a GPU's UUID, a switch, or the CPU)."""
 
     to: str
@@ -52,7 +55,7 @@ class NvLink(Value):
     """One direction, 10^9 bytes per second; 0 where unknown."""
 
 
-class Gpu(Value):
+class Gpu(Value, frozen=True):
     index: int
     """CUDA's, with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``, among the visible devices."""
     uuid: str
@@ -81,11 +84,15 @@ class Gpu(Value):
     mig: str = ""
     processes: tuple[str, ...] = ()
     """Other processes on the GPU: ``pid name MiB``."""
+    persistence: str = ""
+    """Persistence mode, ``on``, ``off`` or empty where unknown."""
+    temperature_c: int = 0
+    power_w: float = 0.0
     pageable_access: bool = False
     """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
 
 
-class Machine(Value):
+class Machine(Value, frozen=True):
     """A machine as a capture shows it; the places of every path come from here."""
 
     hostname: str

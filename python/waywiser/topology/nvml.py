@@ -6,9 +6,10 @@ the whole library is told, as one line with its remedy.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from waywiser.topology.capture import GpuFacts, Lane, MigInstance, NvmlFacts, Process
@@ -77,24 +78,27 @@ def nvml(library: Any | None = None) -> Iterator[Nvml | str]:
 
     ``library`` stands in for the ``pynvml`` module.
     """
-    if library is None:
-        try:
-            import pynvml as library
-        except ImportError:
-            yield "NVML's Python bindings are missing (pip install nvidia-ml-py)"
-            return
-    try:
-        library.nvmlInit()
-    except library.NVMLError as error:
-        yield _no_driver(library, error)
+    module = library or _binding()
+    if module is None:
+        yield "NVML's Python binding is missing (pip install nvidia-ml-py)"
         return
     try:
-        yield Nvml(library)
+        module.nvmlInit()
+    except module.NVMLError as error:
+        yield _no_driver(module, error)
+        return
+    try:
+        yield Nvml(module)
     finally:
-        try:
-            library.nvmlShutdown()
-        except library.NVMLError:
-            pass  # nothing is left to give back
+        with suppress(module.NVMLError):
+            module.nvmlShutdown()
+
+
+def _binding() -> Any | None:
+    try:
+        return importlib.import_module("pynvml")
+    except ImportError:
+        return None
 
 
 def _no_driver(library: Any, error: Exception) -> str:

@@ -34,8 +34,7 @@ class GpuTelemetry:
             return
         self._door = door
         for gpu in gpus:
-            # NVML's C interface takes bytes, and its binding converts no text here.
-            handle = door.ask("DeviceGetHandleByPciBusId", gpu.pci.encode())
+            handle = door.ask("DeviceGetHandleByPciBusId", gpu.pci)
             if handle is not None:
                 self._handles.append((gpu.index, handle))
 

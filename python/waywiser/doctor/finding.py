@@ -1,0 +1,29 @@
+"""What a check found: a frozen value with its severity, evidence and remedy."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from waywiser.words import Value
+
+Severity = Literal["info", "warning", "error"]
+"""``info`` explains a number; ``warning`` makes it worse or less certain; ``error`` prevents it."""
+
+ORDER: tuple[Severity, ...] = ("info", "warning", "error")
+
+
+class Finding(Value, frozen=True):
+    id: str
+    """Stable, for scripts: ``governor``, ``link-width``."""
+    severity: Severity
+    what: str
+    evidence: str
+    """What was read, and where."""
+    remedy: str
+    """What a person can do; waywiser itself changes nothing. Empty where nothing is to be done."""
+
+
+def at_least(findings: tuple[Finding, ...], severity: Severity) -> tuple[Finding, ...]:
+    """The findings of this severity and above."""
+    least = ORDER.index(severity)
+    return tuple(finding for finding in findings if ORDER.index(finding.severity) >= least)

@@ -1,0 +1,170 @@
+"""Checks of the GPUs: drivers, links, clocks, and who else is using them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from waywiser.doctor.finding import Finding
+from waywiser.doctor.situation import Situation
+from waywiser.records import GpuState
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.system import read_pci
+
+_BY_CHOICE = frozenset({"clocks set by an administrator", "sync boost", "display clocks"})
+"""Reasons for lower clocks that somebody asked for; the others are trouble."""
+
+
+def presence(situation: Situation) -> Iterator[Finding]:
+    """Whether there are GPUs, and whether the native library can use them."""
+    machine = situation.machine
+    if not machine.gpus:
+        there = read_pci(situation.files)
+        yield Finding(
+            "no-gpu",
+            "warning" if there else "info",
+            f"no GPU can be measured: {machine.gpu_reason}",
+            f"{len(there)} NVIDIA display devices in /sys/bus/pci/devices",
+            "see the reason; paths of the host are measured all the same",
+        )
+    elif situation.backend == "none":
+        yield Finding(
+            "no-cuda",
+            "error",
+            f"{len(machine.gpus)} GPUs are here, but this waywiser was built without CUDA",
+            "the native library's backend is none",
+            "build it where CUDA 12.4 or later is found, without -DWAYWISER_CUDA=OFF",
+        )
+
+
+def driver(situation: Situation) -> Iterator[Finding]:
+    """A driver older than the CUDA runtime that the library was built with."""
+    machine, built = situation.machine, situation.runtime_version
+    if not built or not machine.cuda_driver or not machine.gpus:
+        return
+    # Within a major version, an older driver runs a newer runtime (CUDA's minor compatibility).
+    if int(machine.cuda_driver.split(".")[0]) < int(built.split(".")[0]):
+        yield Finding(
+            "driver",
+            "error",
+            f"the driver {machine.driver} supports CUDA up to {machine.cuda_driver}, and this "
+            f"waywiser was built with CUDA {built}",
+            "NVML's SystemGetCudaDriverVersion",
+            "install a newer driver, or build against the system's older CUDA (12.4 or later)",
+        )
+
+
+def links(situation: Situation) -> Iterator[Finding]:
+    """PCIe links below what device and slot can do together."""
+    yield from link_findings(situation.machine, situation.gpu_states)
+
+
+def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iterator[Finding]:
+    """Links narrower or slower than they can be.
+
+    ``gpu_states`` are readings while bytes moved: without one for a GPU, a lower generation is
+    how an idle GPU saves power and no more than an ``info``.
+    """
+    loaded: dict[int, list[GpuState]] = {}
+    for state in gpu_states:
+        loaded.setdefault(state.index, []).append(state)
+    for gpu in machine.gpus:
+        readings = loaded.get(gpu.index, [])
+        width = max((s.pcie_width for s in readings), default=gpu.pcie.width_now)
+        generation = max((s.pcie_generation for s in readings), default=gpu.pcie.generation_now)
+        if 0 < width < gpu.pcie.width_max:
+            yield _narrow(gpu, width)
+        if 0 < generation < gpu.pcie.generation_max:
+            yield _slow(gpu, generation, under_load=bool(readings))
+
+
+def _narrow(gpu: Gpu, width: int) -> Finding:
+    return Finding(
+        "link-width",
+        "warning",
+        f"gpu:{gpu.index} has {width} of {gpu.pcie.width_max} PCIe lanes",
+        f"{gpu.name} at {gpu.pci}: x{width} now, x{gpu.pcie.width_max} possible",
+        "reseat the card or its riser, and look at the slot's bifurcation in the firmware",
+    )
+
+
+def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> Finding:
+    most = gpu.pcie.generation_max
+    evidence = f"{gpu.name} at {gpu.pci}: generation {generation} now, {most} possible"
+    if under_load:
+        return Finding(
+            "link-generation",
+            "warning",
+            f"gpu:{gpu.index}'s PCIe link stays at generation {generation} of {most} under load",
+            evidence + ", read while bytes moved",
+            "look at the link speed in the firmware, the riser, and the kernel's log for PCIe errors",
+        )
+    return Finding(
+        "link-generation",
+        "info",
+        f"gpu:{gpu.index}'s PCIe link is at generation {generation} of {most}; idle GPUs lower it",
+        evidence,
+        "a survey reads it again under load",
+    )
+
+
+def clocks(situation: Situation) -> Iterator[Finding]:
+    """Clocks that something holds down."""
+    for gpu in situation.machine.gpus:
+        states = [state for state in situation.gpu_states if state.index == gpu.index]
+        reasons = dict.fromkeys((*gpu.throttle, *(r for state in states for r in state.throttle)))
+        for reason in reasons:
+            yield Finding(
+                "throttling",
+                "info" if reason in _BY_CHOICE else "warning",
+                f"gpu:{gpu.index}'s clocks are held down: {reason}",
+                f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
+                f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W",
+                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE tells more; cool it, or ask "
+                "whoever set the limit",
+            )
+
+
+def users(situation: Situation) -> Iterator[Finding]:
+    """Other processes on a GPU: their work is timed too, and they have a right to be left alone."""
+    for gpu in situation.machine.gpus:
+        if gpu.processes:
+            yield Finding(
+                "gpu-in-use",
+                "warning",
+                f"gpu:{gpu.index} is used by {len(gpu.processes)} other "
+                f"process{'es' if len(gpu.processes) > 1 else ''}",
+                "; ".join(gpu.processes),
+                "a survey leaves it alone unless --share; wait, or choose others with --gpus",
+            )
+
+
+def modes(situation: Situation) -> Iterator[Finding]:
+    """MIG, ECC and persistence mode."""
+    for gpu in situation.machine.gpus:
+        where = f"{gpu.name} at {gpu.pci}"
+        if gpu.mig not in ("", "off"):
+            yield Finding(
+                "mig",
+                "warning",
+                f"gpu:{gpu.index} is a MIG instance ({gpu.mig}): its link is shared with the "
+                "others, and there is no peer access",
+                where,
+                "nvidia-smi -mig 0 as root, where the whole GPU is to be measured",
+            )
+        if gpu.ecc == "off":
+            yield Finding(
+                "ecc",
+                "info",
+                f"gpu:{gpu.index} has ECC off: memory may be faster, and errors go unseen",
+                where,
+                "compare only with GPUs that have it off too",
+            )
+        if gpu.persistence == "off":
+            yield Finding(
+                "persistence",
+                "warning",
+                f"gpu:{gpu.index} has persistence mode off: the driver lets go of it between "
+                "processes, so each start is slow and clocks are cold",
+                where,
+                "as root: nvidia-smi -pm 1, or run nvidia-persistenced",
+            )

@@ -1,0 +1,99 @@
+"""Checks of the host's memory: who moves, joins, swaps or limits pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.doctor.finding import Finding
+from waywiser.doctor.situation import Situation
+from waywiser.topology.limits import memlock, memory_limit
+from waywiser.words import format_bytes
+
+LOW_MEMLOCK_BYTES = 64 << 20
+LOW_MEMORY_BYTES = 4 << 30
+"""What a survey takes by default at most."""
+SWAPPED_FRACTION = 0.01
+"""Of the memory; a few pages that nobody needs are always out."""
+
+
+def numa_balancing(situation: Situation) -> Iterator[Finding]:
+    """The kernel moves pages to where they are used, in the middle of a measurement."""
+    setting = situation.files.integer("/proc/sys/kernel/numa_balancing")
+    if setting and len(situation.machine.numa) > 1:
+        yield Finding(
+            "numa-balancing",
+            "warning",
+            "automatic NUMA balancing is on: pages move and are unmapped while they are measured",
+            f"/proc/sys/kernel/numa_balancing: {setting}",
+            "as root: sysctl kernel.numa_balancing=0",
+        )
+
+
+def huge_pages(situation: Situation) -> Iterator[Finding]:
+    """Whether ordinary memory comes in huge pages unasked, or cannot come so at all."""
+    path = "/sys/kernel/mm/transparent_hugepage/enabled"
+    setting = situation.files.chosen(path)
+    if setting == "always":
+        yield Finding(
+            "huge-pages",
+            "info",
+            "transparent huge pages are always on: ordinary pageable memory has them too",
+            f"{path}: {setting}",
+            "compare only with machines that have the same setting",
+        )
+    elif setting == "never":
+        yield Finding(
+            "huge-pages",
+            "info",
+            "transparent huge pages are off: pageable[pages=huge] gets ordinary pages",
+            f"{path}: {setting}",
+            "as root: echo madvise into it",
+        )
+
+
+def swap(situation: Situation) -> Iterator[Finding]:
+    """Memory that is written to disk because there is too little of it."""
+    fields = situation.files.fields("/proc/meminfo")
+    kib = {
+        name: int(fields[name].split()[0])
+        for name in ("MemTotal", "SwapTotal", "SwapFree")
+        if fields.get(name, "")[:1].isdigit()
+    }
+    if len(kib) < 3:
+        return
+    used = kib["SwapTotal"] - kib["SwapFree"]
+    if used > SWAPPED_FRACTION * kib["MemTotal"]:
+        yield Finding(
+            "swap",
+            "warning",
+            f"{used / 2**20:.1f} GiB are swapped out: buffers may be, too",
+            "/proc/meminfo: SwapTotal less SwapFree",
+            "wait until memory is free, or give the survey a smaller --memory",
+        )
+
+
+def lock_limit(situation: Situation) -> Iterator[Finding]:
+    """How much memory the process may lock itself."""
+    limit = memlock(situation.files)
+    if isinstance(limit, int) and limit < LOW_MEMLOCK_BYTES:
+        yield Finding(
+            "memlock",
+            "info",
+            f"only {format_bytes(limit)} may be locked: enough for CUDA, which the limit does not "
+            "hold for, but not for RDMA or mlock",
+            "/proc/self/limits: Max locked memory",
+            "ulimit -l unlimited (limits.conf; docker --ulimit memlock=-1)",
+        )
+
+
+def cgroup_memory(situation: Situation) -> Iterator[Finding]:
+    """The cgroup's memory limit, beyond which the kernel kills."""
+    limit = memory_limit(situation.files)
+    if limit is not None and limit < LOW_MEMORY_BYTES:
+        yield Finding(
+            "cgroup-memory",
+            "warning",
+            f"the cgroup allows {limit / 2**30:.1f} GiB: the default survey would be killed",
+            "memory.max of this process's cgroup",
+            f"survey with --memory {max(1, limit >> 21)}MiB, or ask for more memory",
+        )

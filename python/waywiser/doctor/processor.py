@@ -1,0 +1,115 @@
+"""Checks of the processors: clocks, threads, quotas, and who else is using them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.doctor.finding import Finding
+from waywiser.doctor.situation import Situation
+from waywiser.topology.environment import governors, turbo
+from waywiser.topology.limits import cpu_quota
+from waywiser.topology.system_files import format_list, parse_list
+
+BUSY_FRACTION = 0.1
+"""Of the CPUs: a load above this (and above one process, since something runs this check) means
+that somebody else's work is being timed too."""
+
+
+def governor(situation: Situation) -> Iterator[Finding]:
+    """The frequency governor, which decides how fast a core wakes up."""
+    found = governors(situation.files)
+    if not found:
+        yield Finding(
+            "governor",
+            "info",
+            "the processor's frequency governor is not shown",
+            "no /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            "",
+        )
+    elif found != {"performance"}:
+        yield Finding(
+            "governor",
+            "warning",
+            f"the frequency governor is {', '.join(sorted(found))}: cores slow down between samples",
+            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            "as root: cpupower frequency-set -g performance",
+        )
+
+
+def boost(situation: Situation) -> Iterator[Finding]:
+    """Turbo clocks, which depend on temperature and on what other cores do."""
+    state = turbo(situation.files)
+    if state == "on":
+        yield Finding(
+            "turbo",
+            "info",
+            "turbo is on: clocks depend on temperature and on what other cores do",
+            "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost",
+            "leave it for realistic numbers; compare only with machines that have it too",
+        )
+    elif state == "off":
+        yield Finding(
+            "turbo",
+            "info",
+            "turbo is off: repeatable, but slower than in ordinary use",
+            "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost",
+            "",
+        )
+
+
+def threads(situation: Situation) -> Iterator[Finding]:
+    """Simultaneous multithreading: two logical CPUs of one core share its load and store units."""
+    cores = sum(package.cores for package in situation.machine.packages)
+    cpus = sum(package.cpus for package in situation.machine.packages)
+    if cores and cpus > cores:
+        yield Finding(
+            "smt",
+            "info",
+            f"{cpus // cores} logical CPUs share each core",
+            f"{cores} cores, {cpus} CPUs",
+            "",
+        )
+
+
+def quota(situation: Situation) -> Iterator[Finding]:
+    """A cgroup's quota, which stops all threads of the process once it is used up."""
+    limit = cpu_quota(situation.files)
+    usable = sum(len(node.cpus) for node in situation.machine.numa)
+    if limit is not None and limit < usable:
+        yield Finding(
+            "cpu-quota",
+            "warning",
+            f"the cgroup allows {limit:g} CPUs' time for {usable} CPUs: copies by many threads "
+            "will be stopped in the middle",
+            "cpu.max or cpu.cfs_quota_us of this process's cgroup",
+            "run without the quota (docker --cpus, Kubernetes limits), or with a cpuset instead",
+        )
+
+
+def cpuset(situation: Situation) -> Iterator[Finding]:
+    """CPUs that this process may not use."""
+    online = parse_list(situation.files.text("/sys/devices/system/cpu/online") or "")
+    allowed = parse_list(situation.files.fields("/proc/self/status").get("Cpus_allowed_list", ""))
+    missing = tuple(cpu for cpu in online if cpu not in allowed)
+    if allowed and missing:
+        yield Finding(
+            "cpuset",
+            "info",
+            f"this process may use {len(online) - len(missing)} of {len(online)} CPUs",
+            f"not CPUs {format_list(missing)}",
+            "start it outside the cpuset (taskset, container, batch system) to measure the rest",
+        )
+
+
+def load(situation: Situation) -> Iterator[Finding]:
+    """Other people's processes."""
+    words = (situation.files.text("/proc/loadavg") or "").split()
+    cpus = sum(package.cpus for package in situation.machine.packages)
+    if words and float(words[0]) > max(1.0, BUSY_FRACTION * cpus):
+        yield Finding(
+            "load",
+            "warning",
+            f"other work is running: the load of the last minute is {words[0]} on {cpus} CPUs",
+            f"/proc/loadavg: {' '.join(words[:3])}",
+            "wait until the machine is idle, or take an exclusive node",
+        )

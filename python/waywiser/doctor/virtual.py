@@ -1,0 +1,39 @@
+"""Checks of what a hypervisor or the capture itself hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.doctor.finding import Finding
+from waywiser.doctor.situation import Situation
+
+
+def virtualisation(situation: Situation) -> Iterator[Finding]:
+    """A virtual machine, and whether it shows where its GPUs hang."""
+    machine = situation.machine
+    if not machine.virtual:
+        return
+    hidden = bool(machine.gpus) and all(gpu.numa < 0 for gpu in machine.gpus)
+    if hidden:
+        yield Finding(
+            "hidden-topology",
+            "warning",
+            f"{machine.virtual} does not show which memory is near which GPU, and may hide sockets",
+            "numa_node is -1 for every GPU",
+            "trust measured locality only; virtual CPUs may move between sockets within seconds",
+        )
+    else:
+        yield Finding(
+            "virtualisation",
+            "info",
+            f"a virtual machine ({machine.virtual}): neighbours on the same host are not seen",
+            "the processor's hypervisor flag or the firmware's tables",
+            "",
+        )
+
+
+def left_out(situation: Situation) -> Iterator[Finding]:
+    """What the topology had to leave out or assume."""
+    for note in situation.machine.notes:
+        if "must be measured" not in note and "may hide" not in note:
+            yield Finding("topology", "info", note, "the capture of this machine", "")

@@ -1,0 +1,187 @@
+"""The theoretical peak of a workload: what its links could carry at best, and what that is made of.
+
+Line encoding is subtracted, packet headers and flow control are not, so nothing can be faster and
+nothing reaches it. What no system tells (the bandwidth of the host's memory) bounds nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from waywiser.topology import pcie
+from waywiser.topology.machine import Gpu, Machine, NvLink
+from waywiser.words import Path, Transfer, Value, Workload
+
+
+class Bound(Value, frozen=True):
+    """The most that a workload can move, over all its transfers together."""
+
+    bytes_per_second: float
+    made_of: str
+    """As in ``PCIe 5 x16: 16 lanes × 32 GT/s × 128/130 / 8 = 63.0 GB/s``."""
+    narrowest: str
+    """The resource that limits: ``PCIe to gpu:0``, ``NVLink out of gpu:0``, ``memory of gpu:0``."""
+
+
+class Resource(NamedTuple):
+    """Something that carries bytes one way, shared by all transfers that pass."""
+
+    name: str
+    bytes_per_second: float
+    made_of: str
+
+
+class Use(NamedTuple):
+    resource: Resource
+    passes: int = 1
+    """How often one byte of the transfer goes through it."""
+
+
+def bound(machine: Machine, workload: Workload) -> Bound | None:
+    """The workload's theoretical peak, None where it is not known (see `why_unbounded`)."""
+    found = _bound(machine, workload)
+    return found if isinstance(found, Bound) else None
+
+
+def why_unbounded(machine: Machine, workload: Workload) -> str:
+    """The reason why `bound` knows none; empty where it does."""
+    found = _bound(machine, workload)
+    return found if isinstance(found, str) else ""
+
+
+def _bound(machine: Machine, workload: Workload) -> Bound | str:
+    """Each resource needs its bytes over its rate; the slowest one bounds the whole."""
+    if not workload.transfers:
+        return "an operation moves no bytes"
+    moved = 0
+    load: dict[str, int] = {}
+    resources: dict[str, Resource] = {}
+    for transfer in workload.transfers:
+        uses = _uses(machine, transfer)
+        if isinstance(uses, str):
+            return uses
+        size = transfer.bytes or 1  # a curve, without sizes: all transfers alike
+        moved += size
+        for resource, passes in uses:
+            resources[resource.name] = resource
+            load[resource.name] = load.get(resource.name, 0) + passes * size
+    seconds = {name: load[name] / resources[name].bytes_per_second for name in load}
+    narrowest = max(seconds, key=lambda name: seconds[name])
+    rate = moved / seconds[narrowest]
+    made_of = resources[narrowest].made_of
+    if len(workload.transfers) > 1:
+        made_of += f"; {len(workload.transfers)} transfers together {rate / 1e9:.1f} GB/s"
+    return Bound(rate, made_of, narrowest)
+
+
+def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
+    """What a transfer passes through, or why that is unknown."""
+    source, destination = transfer.path.source.place, transfer.path.destination.place
+    gpus = {gpu.index: gpu for gpu in machine.gpus}
+    for place in (source, destination):
+        if place.kind == "gpu" and place.index not in gpus:
+            return f"{place} is not on this machine"
+        if place.kind == "file":
+            return "what a file system can carry is not told by the topology"
+    if source.kind == "gpu" and destination.kind == "gpu":
+        if source.index == destination.index:
+            return _local(gpus[source.index], transfer.path)
+        return _between(gpus[source.index], gpus[destination.index], transfer)
+    if source.kind == "gpu":
+        return _host_link(gpus[source.index], "from")
+    if destination.kind == "gpu":
+        return _host_link(gpus[destination.index], "to")
+    return "the bandwidth of host memory is not told by the system: it must be measured"
+
+
+def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
+    name = f"gpu:{gpu.index}"
+    cpu = [link for link in gpu.nvlinks if link.to == "cpu"]
+    if cpu:
+        return _nvlink(f"NVLink {direction} {name}", cpu)
+    link = gpu.pcie
+    rate = pcie.bytes_per_second(link.generation_max, link.width_max)
+    if not rate:
+        return f"the most that {name}'s PCIe link can do is not told"
+    made_of = pcie.describe(link.generation_max, link.width_max) + _lower_now(gpu)
+    return (Use(Resource(f"PCIe {direction} {name}", rate, made_of)),)
+
+
+def _lower_now(gpu: Gpu) -> str:
+    """The link's state when captured, where it is not at its most; idle GPUs lower it."""
+    link = gpu.pcie
+    generation = link.generation_now or link.generation_max
+    width = link.width_now or link.width_max
+    if (generation, width) == (link.generation_max, link.width_max):
+        return ""
+    return f" (was at PCIe {generation} x{width} when captured)"
+
+
+def _between(source: Gpu, destination: Gpu, transfer: Transfer) -> tuple[Use, ...] | str:
+    """Over direct lanes, else through a switch that both hang on, else over both PCIe links."""
+    if destination.index in source.peers and transfer.parameters.get("peer") != "off":
+        name = f"gpu:{source.index} to gpu:{destination.index}"
+        direct = [link for link in source.nvlinks if link.to == f"gpu:{destination.index}"]
+        if direct:
+            return _nvlink(f"NVLink {name}", direct)
+        up, down = _switch_lanes(source), _switch_lanes(destination)
+        if up and down:
+            return _both(
+                _nvlink(f"NVLink out of gpu:{source.index}", up),
+                _nvlink(f"NVLink into gpu:{destination.index}", down),
+            )
+    return _both(_host_link(source, "from"), _host_link(destination, "to"))
+
+
+def _both(first: tuple[Use, ...] | str, second: tuple[Use, ...] | str) -> tuple[Use, ...] | str:
+    if isinstance(first, str):
+        return first
+    return second if isinstance(second, str) else first + second
+
+
+def _switch_lanes(gpu: Gpu) -> list[NvLink]:
+    return [link for link in gpu.nvlinks if link.to == "switch"]
+
+
+def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
+    rate = nvlink_rate(links)
+    if not rate:
+        return f"{name}: the rate of a lane is not told"
+    return (Use(Resource(name, rate, describe_nvlinks(links))),)
+
+
+def nvlink_rate(links: Iterable[NvLink]) -> float:
+    """Bytes per second of some lanes in one direction; 0 where a lane's rate is unknown."""
+    rates = [link.lanes * link.gb_per_s_per_lane * 1e9 for link in links]
+    return sum(rates) if all(rates) else 0.0
+
+
+def describe_nvlinks(links: Iterable[NvLink]) -> str:
+    """``NVLink: 18 lanes × 26.562 GB/s = 478.1 GB/s``."""
+    bundles = list(links)
+    lanes = " + ".join(f"{link.lanes} lanes × {link.gb_per_s_per_lane:g} GB/s" for link in bundles)
+    return f"NVLink: {lanes} = {nvlink_rate(bundles) / 1e9:.1f} GB/s"
+
+
+def _local(gpu: Gpu, path: Path) -> tuple[Use, ...] | str:
+    rate = memory_rate(gpu)
+    if not rate:
+        return f"the memory clock or bus width of {path.source.place} is not told"
+    return (Use(Resource(f"memory of gpu:{gpu.index}", rate, describe_memory(gpu)), passes=2),)
+
+
+def memory_rate(gpu: Gpu) -> float:
+    """Bytes per second of the GPU's memory, reads and writes together; 0 where unknown.
+
+    Two transfers per clock that NVML reports, for HBM as for GDDR.
+    """
+    return gpu.clock_memory_max_mhz * 1e6 * 2 * gpu.memory_bus_bits / 8
+
+
+def describe_memory(gpu: Gpu) -> str:
+    """``memory: 3201 MHz × 2 × 6016 bit / 8 = 4814.3 GB/s, half of it for a copy …``."""
+    return (
+        f"memory: {gpu.clock_memory_max_mhz} MHz × 2 × {gpu.memory_bus_bits} bit / 8 = "
+        f"{memory_rate(gpu) / 1e9:.1f} GB/s, half of it for a copy (read and written, counted once)"
+    )
