@@ -86,6 +86,7 @@ class StopRule:
     slow_minimum: int
     slow_seconds: float
     maximum: int
+    minimum_seconds: float
     soft_seconds: float
     hard_seconds: float
     def __init__(self, **fields: float) -> None: ...

@@ -15,9 +15,10 @@ from waywiser.words import Stop, TimingMode, Value, Workload
 class Rule(Value):
     """When to stop sampling one series in one block; twin of ``StopRule`` in session.hpp.
 
-    Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``)
-    and the 95 % interval of the median is within ``wanted`` of the median, or, after
-    ``soft_seconds`` of sampling, within ``target``; at ``hard_seconds`` or ``maximum`` in any case.
+    Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``),
+    sampling has lasted ``minimum_seconds``, and the 95 % interval of the median is within
+    ``wanted`` of the median, or, after ``soft_seconds`` of sampling, within ``target``; at
+    ``hard_seconds`` or ``maximum`` in any case.
     """
 
     target: float = 0.02
@@ -25,7 +26,8 @@ class Rule(Value):
     minimum: int = 10
     slow_minimum: int = 6
     slow_seconds: float = 0.020
-    maximum: int = 5000
+    maximum: int = 2000
+    minimum_seconds: float = 0.01
     soft_seconds: float = 0.08
     hard_seconds: float = 0.60
 

@@ -20,7 +20,8 @@ struct StopRule {
     std::size_t minimum = 10;    // samples
     std::size_t slow_minimum = 6;   // samples, where one execution takes over slow_seconds
     double slow_seconds = 0.020;
-    std::size_t maximum = 5000;
+    std::size_t maximum = 2000;
+    double minimum_seconds = 0.01;  // of sampling: a shorter look is one moment, not a series
     double soft_seconds = 0.08;  // until then go on to `wanted`, from then `target` is enough
     double hard_seconds = 0.60;  // the budget
 };

@@ -58,7 +58,10 @@ std::optional<std::string> Stopper::add(double sample, double elapsed) {
     const std::size_t n = samples_.size();
     const bool spent = elapsed >= rule_.hard_seconds;
     const bool full = n >= rule_.maximum;
-    if (n < std::min(rule_.slow_minimum, rule_.minimum) && !full) return std::nullopt;
+    if ((n < std::min(rule_.slow_minimum, rule_.minimum) || elapsed < rule_.minimum_seconds) &&
+        !full) {
+        return std::nullopt;
+    }
     if (n < next_look_ && !spent && !full) return std::nullopt;
     next_look_ = n + std::max<std::size_t>(1, n / 10);
     interval_ = median_interval(samples_);

@@ -24,13 +24,14 @@ using measure::Timer;
 using measure::Timing;
 
 constexpr double kResolution = 20;        // an interval is this many times the timer's overhead
+constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of samples readable
 constexpr double kGrowth = 1.25;          // margin when the number of repetitions is raised
 constexpr double kProgressSeconds = 0.1;
 
 // How often an execution is repeated within a sample so that the timer's overhead is at most 5 %
 // of the interval (methodology 3).
 std::size_t repetitions_for(Timer& timer, std::size_t most, const std::function<void()>& condition) {
-    const double wanted = kResolution * timer.overhead();
+    const double wanted = std::max(kShortestInterval, kResolution * timer.overhead());
     std::size_t repetitions = 1;
     for (;;) {
         condition();

@@ -277,14 +277,15 @@ void bind_session(nb::module_& m) {
         .def("__init__",
              [](StopRule* self, double target, double wanted, std::size_t minimum,
                 std::size_t slow_minimum, double slow_seconds, std::size_t maximum,
-                double soft_seconds, double hard_seconds) {
-                 new (self) StopRule{target,       wanted,  minimum,      slow_minimum,
-                                     slow_seconds, maximum, soft_seconds, hard_seconds};
+                double minimum_seconds, double soft_seconds, double hard_seconds) {
+                 new (self) StopRule{target,       wanted,  minimum,         slow_minimum,
+                                     slow_seconds, maximum, minimum_seconds, soft_seconds,
+                                     hard_seconds};
              },
              nb::kw_only(), "target"_a = StopRule{}.target, "wanted"_a = StopRule{}.wanted,
              "minimum"_a = StopRule{}.minimum, "slow_minimum"_a = StopRule{}.slow_minimum,
              "slow_seconds"_a = StopRule{}.slow_seconds, "maximum"_a = StopRule{}.maximum,
-             "soft_seconds"_a = StopRule{}.soft_seconds, "hard_seconds"_a = StopRule{}.hard_seconds);
+             "minimum_seconds"_a = StopRule{}.minimum_seconds, "soft_seconds"_a = StopRule{}.soft_seconds, "hard_seconds"_a = StopRule{}.hard_seconds);
     nb::class_<Session>(m, "Session")
         .def("__init__",
              [](Session* self, Machine machine, bool peer_access, std::size_t memory_bytes,
