@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import cuda_toolkit
 from scikit_build_core import build as _core
 from scikit_build_core.build import (
     build_editable,
@@ -19,6 +18,8 @@ from scikit_build_core.build import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+
+import cuda_toolkit
 
 __all__ = [
     "build_editable",

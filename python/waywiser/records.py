@@ -12,7 +12,7 @@ from __future__ import annotations
 from waywiser.words import Stop, TimingMode, Value, Workload
 
 
-class Rule(Value):
+class Rule(Value, frozen=True):
     """When to stop sampling one series in one block; twin of ``StopRule`` in session.hpp.
 
     Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``),
@@ -32,7 +32,7 @@ class Rule(Value):
     hard_seconds: float = 0.60
 
 
-class Process(Value):
+class Process(Value, frozen=True):
     """What is a property of a worker process and not of a transfer; the plan groups by it."""
 
     peer_access: bool = True
@@ -40,7 +40,7 @@ class Process(Value):
     """Blocks that need fresh processes get a worker each."""
 
 
-class Order(Value):
+class Order(Value, frozen=True):
     """One visit of a series, to be measured."""
 
     workload: Workload
@@ -61,7 +61,7 @@ class Order(Value):
         return (self.workload.identity, self.block)
 
 
-class Samples(Value):
+class Samples(Value, frozen=True):
     """The raw samples of one visit, in the order taken, as columns of equal length n."""
 
     span: tuple[float, ...] = ()
@@ -82,7 +82,7 @@ class Samples(Value):
         return len(self.span)
 
 
-class BufferRecord(Value):
+class BufferRecord(Value, frozen=True):
     """Where the pages of one buffer were: state is verified, misplaced or unverified."""
 
     memory: str
@@ -92,7 +92,7 @@ class BufferRecord(Value):
     detail: str = ""
 
 
-class Failure(Value):
+class Failure(Value, frozen=True):
     """Why a visit has no samples. Kinds: ``refused``, ``out-of-memory``, ``sticky``, ``gpu``,
     ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``."""
 
@@ -100,7 +100,7 @@ class Failure(Value):
     reason: str
 
 
-class GpuState(Value):
+class GpuState(Value, frozen=True):
     """One reading of a GPU's state while a visit ran."""
 
     index: int
@@ -113,7 +113,7 @@ class GpuState(Value):
     power_w: float = 0.0
 
 
-class Visit(Value):
+class Visit(Value, frozen=True):
     """One block of one series, finished: what the profile commits at once."""
 
     workload: Workload
@@ -137,7 +137,7 @@ class Visit(Value):
     gpu_states: tuple[GpuState, ...] = ()
 
 
-class Series(Value):
+class Series(Value, frozen=True):
     """All visits of one workload, in block order: raw, as measured."""
 
     workload: Workload
@@ -151,7 +151,7 @@ class Series(Value):
         return next((visit.failure for visit in self.visits if visit.failure), None)
 
 
-class Refusal(Value):
+class Refusal(Value, frozen=True):
     """A path that cannot be measured here, with the reason: listed, never silent."""
 
     path: str

@@ -59,7 +59,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all values that cross a room: immutable, and strict when decoded."""
 
 
-class Place(Value):
+class Place(Value, frozen=True):
     """Where memory is: a NUMA node or GPU by index, or a file by path."""
 
     kind: Literal["numa", "gpu", "file"]
@@ -112,7 +112,7 @@ def _parse_word(text: str, what: str) -> tuple[str, dict[str, str]]:
     return match[1], parse_settings(match[2] or "")
 
 
-class Memory(Value):
+class Memory(Value, frozen=True):
     """A kind of memory at a place, with the variant of that kind (huge pages, say)."""
 
     kind: str
@@ -133,7 +133,7 @@ class Memory(Value):
         return cls(kind, Place.parse(place), variant)
 
 
-class Path(Value):
+class Path(Value, frozen=True):
     """Source memory to destination memory by an executor: one logical communication path."""
 
     source: Memory
@@ -156,7 +156,7 @@ class Path(Value):
         return transfer.path
 
 
-class Transfer(Value):
+class Transfer(Value, frozen=True):
     """A path, how many contiguous bytes it moves, and the executor's parameters."""
 
     path: Path
@@ -183,7 +183,7 @@ class Transfer(Value):
         return cls(path, parse_bytes(size) if size else 0, parameters)
 
 
-class Operation(Value):
+class Operation(Value, frozen=True):
     """Something that costs time but moves no bytes of its own, at a place."""
 
     name: str
@@ -194,7 +194,7 @@ class Operation(Value):
         return f"{self.name}{format_settings(self.parameters)}@{self.place}"
 
 
-class Quantity(Value):
+class Quantity(Value, frozen=True):
     """What one execution of a workload does: bytes moved, items processed, and the unit in which
     its performance is told (``GB/s`` for transfers, ``s`` for operations)."""
 
@@ -203,7 +203,7 @@ class Quantity(Value):
     unit: str
 
 
-class Workload(Value):
+class Workload(Value, frozen=True):
     """Transfers (or one operation) that start together, with the cache state before each start.
 
     One transfer is unidirectional, a path and its opposite is bidirectional, more are concurrent.
@@ -245,7 +245,7 @@ class Workload(Value):
         cache: Cache = "warm"
         for state in ("warm", "dirtied", "flushed"):
             if text.rstrip().endswith(f"({state})"):
-                cache = state  # type: ignore[assignment]
+                cache = state
                 text = text.rstrip().removesuffix(f"({state})")
         return cls(tuple(Transfer.parse(piece) for piece in text.split(";")), cache=cache)
 

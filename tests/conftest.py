@@ -1,0 +1,52 @@
+"""What all tests share: which of them this machine can run, and the library over the fake GPU."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FAKE_NATIVE = "waywiser_fake._native"
+FAKE_FOLDER = ROOT / "build" / "dev"
+
+
+@cache
+def missing_gpu() -> str | None:
+    """Why tests of a GPU cannot run here, or None. Asks the driver's management library, which
+    makes no context."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        count = pynvml.nvmlDeviceGetCount()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError as error:
+        return f"no NVIDIA driver that works here: {error}"
+    return None if count else "the driver finds no GPU"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if not marked:
+        return
+    why = missing_gpu()
+    if why is not None:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session")
+def fake_native_environment() -> dict[str, str]:
+    """The environment for a process that measures with the fake GPU; skips where it is not
+    built."""
+    if not list(FAKE_FOLDER.glob("waywiser_fake/_native.*.so")):
+        pytest.skip(f"the native library over the fake GPU is not built in {FAKE_FOLDER}")
+    paths = [str(ROOT / "python"), str(FAKE_FOLDER), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "WAYWISER_NATIVE": FAKE_NATIVE,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
