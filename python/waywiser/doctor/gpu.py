@@ -96,7 +96,7 @@ def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> Finding:
             "warning",
             f"gpu:{gpu.index}'s PCIe link stays at generation {generation} of {most} under load",
             evidence + ", read while bytes moved",
-            "look at the link speed in the firmware, the riser, and the kernel's log for PCIe errors",
+            "look at the link speed in the firmware, at the riser, and for PCIe errors in the log",
         )
     return Finding(
         "link-generation",

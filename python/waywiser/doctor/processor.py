@@ -30,7 +30,7 @@ def governor(situation: Situation) -> Iterator[Finding]:
         yield Finding(
             "governor",
             "warning",
-            f"the frequency governor is {', '.join(sorted(found))}: cores slow down between samples",
+            f"the frequency governor is {', '.join(sorted(found))}: cores slow down in between",
             "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
             "as root: cpupower frequency-set -g performance",
         )

@@ -1,7 +1,8 @@
 """The theoretical peak of a workload: what its links could carry at best, and what that is made of.
 
 Line encoding is subtracted, packet headers and flow control are not, so nothing can be faster and
-nothing reaches it. What no system tells (the bandwidth of the host's memory) bounds nothing here.
+nothing reaches it. (One exception says so itself: a bare topology file tells a link's speed only
+as it was when the file was written.) What no system tells (the bandwidth of the host's memory) bounds nothing here.
 """
 
 from __future__ import annotations
@@ -102,9 +103,13 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
         return _nvlink(f"NVLink {direction} {name}", cpu)
     link = gpu.pcie
     rate = pcie.bytes_per_second(link.generation_max, link.width_max)
-    if not rate:
-        return f"the most that {name}'s PCIe link can do is not told"
-    made_of = pcie.describe(link.generation_max, link.width_max) + _lower_now(gpu)
+    if rate:
+        made_of = pcie.describe(link.generation_max, link.width_max) + _lower_now(gpu)
+    elif link.gb_per_s_now:
+        rate = link.gb_per_s_now * 1e9
+        made_of = f"PCIe: {link.gb_per_s_now:.1f} GB/s as seen (more, if the GPU was idle)"
+    else:
+        return f"neither generation nor width of {name}'s PCIe link is told"
     return (Use(Resource(f"PCIe {direction} {name}", rate, made_of)),)
 
 

@@ -1,0 +1,57 @@
+"""``waywiser doctor``: is this machine fit to be measured?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from waywiser.doctor.finding import Finding, Severity
+
+_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def run_doctor(json: bool, severity: Severity = "warning") -> int:
+    """Prints the findings of every check; 0 where none is of ``severity`` or above, else 1.
+
+    Raises `WaywiserError` where the machine cannot be looked at, and for another severity.
+    """
+    from waywiser.doctor.diagnosis import diagnose, live_situation
+    from waywiser.doctor.finding import ORDER, at_least
+    from waywiser.words import WaywiserError
+
+    if severity not in ORDER:
+        raise WaywiserError(f"{severity!r} is no severity", remedy=f"write {' or '.join(ORDER)}")
+    situation = live_situation()
+    findings = diagnose(situation)
+    if json:
+        import msgspec
+
+        document = {"schema": 1, "hostname": situation.machine.hostname, "findings": findings}
+        text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+        sys.stdout.write(text.decode() + "\n")
+    else:
+        print_findings(findings)
+    return 1 if at_least(findings, severity) else 0
+
+
+def print_findings(findings: tuple[Finding, ...], console: Console | None = None) -> None:
+    """One paragraph per finding, the severest first, and a closing line that counts them."""
+    from rich.text import Text
+
+    from waywiser.cli.picture import plain_console
+    from waywiser.doctor.finding import ORDER
+
+    console = console or plain_console()
+    for finding in findings:
+        head = Text(f"{finding.severity:<8}", style=_STYLES[finding.severity])
+        console.print(head.append(f"{finding.id}: {finding.what}", style="default"))
+        console.print(Text(f"        seen: {finding.evidence}", style="dim"))
+        if finding.remedy:
+            console.print(Text(f"        remedy: {finding.remedy}"))
+    counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
+    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    verdict = "" if counts["error"] + counts["warning"] else "nothing stands in the way; "
+    console.print(Text(f"{verdict}{told or 'no findings'}"))

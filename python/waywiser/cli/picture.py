@@ -1,0 +1,211 @@
+"""A machine in the terminal: packages, NUMA nodes, caches, cores; GPUs, links, peaks and peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from waywiser.cli.peaks import peaks
+from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
+from waywiser.topology.system_files import format_list
+from waywiser.words import format_bytes
+
+PIPE_COLUMNS = 160
+"""Lines in a pipe are not folded at the width of some terminal."""
+
+
+def plain_console() -> Console:
+    """Colours and folding in a terminal (unless ``NO_COLOR``), plain lines in a pipe."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_COLUMNS)
+
+
+def print_machine(machine: Machine, console: Console | None = None) -> None:
+    """The whole picture, to standard output unless told otherwise."""
+    console = console or plain_console()
+    console.print(_title(machine))
+    for package in machine.packages:
+        console.print(_package(machine, package))
+    console.print()
+    if machine.gpus:
+        _print_gpus(machine, console)
+    else:
+        console.print(Text(f"no GPUs: {machine.gpu_reason}"))
+    for note in machine.notes:
+        console.print(Text("note: ", style="yellow").append(note, style="default"))
+
+
+def _title(machine: Machine) -> Text:
+    driver = f"driver {machine.driver} (CUDA {machine.cuda_driver})" if machine.driver else ""
+    virtual = f"virtual: {machine.virtual}" if machine.virtual else ""
+    rest = [part for part in (machine.architecture, virtual, driver) if part]
+    return Text(machine.hostname, style="bold").append(" · ".join(["", *rest]), style="default")
+
+
+def _package(machine: Machine, package: Package) -> Tree:
+    tree = Tree(
+        Text(f"package {package.index}", style="bold").append(
+            f"  {package.model}, {package.cores} cores, {package.cpus} CPUs", style="default"
+        )
+    )
+    for node in machine.numa:
+        if node.package == package.index:
+            branch = tree.add(
+                Text(f"numa:{node.index}", style="bold").append(_node(node), "default")
+            )
+            for line in _below_node(machine, node):
+                branch.add(Text(line))
+    return tree
+
+
+def _node(node: NumaNode) -> str:
+    cpus = f"{len(node.cpus)} CPUs {format_list(node.cpus)}"
+    return f"  {node.memory_bytes / 2**30:.1f} GiB, {cpus}"
+
+
+def _below_node(machine: Machine, node: NumaNode) -> Iterator[str]:
+    caches: dict[tuple[int, int, int], int] = {}
+    for cache in machine.caches:
+        if set(cache.cpus) <= set(node.cpus):
+            key = (cache.level, cache.bytes, len(cache.cpus))
+            caches[key] = caches.get(key, 0) + 1
+    for (level, size, cpus), count in sorted(caches.items(), reverse=True):
+        shared = "each CPU its own" if cpus == 1 else f"each shared by {cpus} CPUs"
+        yield f"{count} × L{level} {format_bytes(size)}, {shared}"
+    near = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
+    if near:
+        yield f"near gpu:{format_list(near)}"
+
+
+def _print_gpus(machine: Machine, console: Console) -> None:
+    for name, gpus in _grouped(machine.gpus, _model).items():
+        console.print(Text(f"{len(gpus)} × {name}", style="bold"))
+    console.print(_gpu_table(machine))
+    for line in _peak_lines(machine):
+        console.print(Text(line))
+    console.print()
+    if len(machine.gpus) > 1:
+        for text in _peer_lines(machine.gpus, unknown="none" if machine.driver else "not told"):
+            console.print(Text(text))
+    for describe in (_modes, _clocks, _trouble):
+        for text, gpus in _grouped(machine.gpus, describe).items():
+            if text:
+                console.print(Text(f"{_names(gpus)}: {text}"))
+
+
+def _grouped(gpus: Iterable[Gpu], text: Callable[[Gpu], str]) -> dict[str, list[Gpu]]:
+    """GPUs by what is told of them, so that eight alike take one line."""
+    groups: dict[str, list[Gpu]] = {}
+    for gpu in gpus:
+        groups.setdefault(text(gpu), []).append(gpu)
+    return groups
+
+
+def _names(gpus: Iterable[Gpu]) -> str:
+    return f"gpu:{format_list(tuple(gpu.index for gpu in gpus))}"
+
+
+def _model(gpu: Gpu) -> str:
+    parts = [gpu.name]
+    if gpu.memory_bytes:
+        parts.append(f"{gpu.memory_bytes / 2**30:.1f} GiB")
+    if gpu.compute:
+        parts.append(f"compute {gpu.compute}")
+    return ", ".join(parts)
+
+
+def _gpu_table(machine: Machine) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("  GPU", "PCI address", "near", "PCIe now", "at most", "NVLink lanes"):
+        table.add_column(heading, no_wrap=heading != "NVLink lanes")
+    for gpu in machine.gpus:
+        link = gpu.pcie
+        now = f"{link.gb_per_s_now:.1f} GB/s" if link.gb_per_s_now else ""
+        table.add_row(
+            f"  gpu:{gpu.index}",
+            gpu.pci,
+            f"numa:{gpu.numa}" if gpu.numa >= 0 else "not told",
+            _generation(link.generation_now, link.width_now) or now or "not told",
+            _generation(link.generation_max, link.width_max) or "not told",
+            ", ".join(f"{link.lanes} to {link.to}" for link in gpu.nvlinks) or "none",
+        )
+    return table
+
+
+def _generation(generation: int, width: int) -> str:
+    return f"{generation} x{width}" if generation and width else ""
+
+
+def _peak_lines(machine: Machine) -> Iterator[str]:
+    """The distinct peaks, each with the kind of way it belongs to."""
+    seen: dict[tuple[str, str], None] = {}
+    for peak in peaks(machine):
+        ends = peak.source.partition(":")[0], peak.destination.partition(":")[0]
+        if peak.source == peak.destination:
+            way = "within a GPU"
+        elif ends == ("gpu", "gpu"):
+            way = "GPU to GPU"
+        else:
+            way = "host and GPU"
+        if peak.bytes_per_second is not None:
+            seen[way, peak.made_of] = None
+    if seen:
+        yield "  at most, one way:"
+    for way, made_of in seen:
+        yield f"    {way:<12}  {made_of}"
+
+
+def _peer_lines(gpus: tuple[Gpu, ...], unknown: str) -> Iterator[str]:
+    """The peer matrix in one line where all pairs are alike, else as a matrix of letters.
+
+    ``unknown`` is what the absence of access means: a bare topology file does not tell all.
+    """
+    marks = {gpu.index: [_mark(gpu, other) for other in gpus] for gpu in gpus}
+    kinds = {mark for row in marks.values() for mark in row} - {"·"}
+    legend = {"N": "over NVLink", "P": "over PCIe", "-": unknown}
+    if len(kinds) == 1:
+        yield f"peer access between all pairs of GPUs: {legend[kinds.pop()]}"
+        return
+    told = ", ".join(f"{mark} {text}" for mark, text in legend.items() if mark in kinds)
+    yield f"peer access from row to column ({told}):"
+    width = len(str(gpus[-1].index)) + 1
+    yield " " * 8 + "".join(f"{gpu.index:>{width}}" for gpu in gpus)
+    for index, row in marks.items():
+        yield f"  {f'gpu:{index}':<6}" + "".join(f"{mark:>{width}}" for mark in row)
+
+
+def _mark(gpu: Gpu, other: Gpu) -> str:
+    if gpu.index == other.index:
+        return "·"
+    if other.index not in gpu.peers:
+        return "-"
+    ends = {link.to for link in gpu.nvlinks}
+    switched = "switch" in ends and any(link.to == "switch" for link in other.nvlinks)
+    return "N" if f"gpu:{other.index}" in ends or switched else "P"
+
+
+def _modes(gpu: Gpu) -> str:
+    told = (("ECC", gpu.ecc), ("MIG", gpu.mig), ("persistence mode", gpu.persistence))
+    parts = [f"{name} {value}" for name, value in told if value]
+    if gpu.pageable_access:
+        parts.append("reads pageable memory itself")
+    return ", ".join(parts)
+
+
+def _clocks(gpu: Gpu) -> str:
+    if not gpu.clock_sm_max_mhz:
+        return ""
+    return (
+        f"clocks now and at most: SM {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
+        f"memory {gpu.clock_memory_mhz} of {gpu.clock_memory_max_mhz} MHz"
+    )
+
+
+def _trouble(gpu: Gpu) -> str:
+    parts = [f"held down by {reason}" for reason in gpu.throttle]
+    parts += [f"in use by {process}" for process in gpu.processes]
+    return "; ".join(parts)
