@@ -8,8 +8,8 @@ named; rates come from the link's theoretical peak where the topology knows it.
 from __future__ import annotations
 
 from waywiser.records import Rule
-from waywiser.topology import pcie
-from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.bounds import bound
+from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Transfer, Workload
 
 VISIT_SECONDS = 0.004
@@ -54,9 +54,6 @@ LINK_RATE = 25e9
 LINK_EFFICIENCY = 0.85
 """Of a link's theoretical peak: 55.4 of 63 GB/s for PCIe 5, 395 of 478 for NVLink 4."""
 
-LOCAL_RATE = 1e12
-"""Bytes per second within a GPU: 2.07 TB/s on an H200, less on most."""
-
 SAMPLES = 40
 """To bring the interval of a quiet series within 1 %; the rule's minimum where it is slow."""
 
@@ -68,7 +65,7 @@ class Cost:
     """Expected times on one machine."""
 
     def __init__(self, machine: Machine) -> None:
-        self._gpus = {gpu.index: gpu for gpu in machine.gpus}
+        self._machine = machine
         self.worker_seconds = WORKER_SECONDS + GPU_CONTEXT_SECONDS * len(machine.gpus)
 
     def visit_seconds(self, workload: Workload, rule: Rule) -> float:
@@ -95,15 +92,12 @@ class Cost:
     def rate(self, transfer: Transfer) -> float:
         """Bytes per second that the transfer is expected to reach when it is large."""
         source, destination = transfer.path.source.place, transfer.path.destination.place
-        gpus = [self._gpus.get(p.index) for p in (source, destination) if p.kind == "gpu"]
-        if not gpus:
+        if source.kind == destination.kind == "numa":
             return HOST_COPY_RATE
-        if source == destination:
-            return LOCAL_RATE
         if "pageable" in (transfer.path.source.kind, transfer.path.destination.kind):
             return PAGEABLE_RATE
-        links = [_link_rate(gpu, peer=len(gpus) > 1) for gpu in gpus if gpu is not None]
-        return LINK_EFFICIENCY * min(links, default=LINK_RATE)
+        peak = bound(self._machine, Workload((transfer,)))
+        return LINK_EFFICIENCY * peak.bytes_per_second if peak else LINK_RATE
 
     def _setup_seconds(self, transfer: Transfer) -> float:
         ends = (transfer.path.source, transfer.path.destination)
@@ -113,10 +107,3 @@ class Cost:
         if memory.place.kind == "gpu":
             return GPU_BYTE_SECONDS
         return HOST_BYTE_SECONDS + (0.0 if memory.kind == "pageable" else PIN_BYTE_SECONDS)
-
-
-def _link_rate(gpu: Gpu, *, peer: bool) -> float:
-    """Theoretical bytes per second of what connects the GPU: to its peers, or to the host."""
-    if peer and gpu.nvlinks:
-        return 1e9 * sum(link.lanes * link.gb_per_s_per_lane for link in gpu.nvlinks) or LINK_RATE
-    return pcie.bytes_per_second(gpu.pcie.generation_max, gpu.pcie.width_max) or LINK_RATE

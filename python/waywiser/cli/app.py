@@ -1,0 +1,216 @@
+"""The verbs and their options. Each body imports what it needs, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from waywiser import __version__
+from waywiser.words import WaywiserError
+
+app = typer.Typer(
+    name="waywiser",
+    help="Measures every way bytes can move in a machine with CPUs and GPUs.",
+    add_completion=False,
+    # Plain help: rich would cost a third of a second before the first word.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
+
+
+# Older releases of typer raise click's errors, newer ones those of a click of their own. What
+# they share is where `BadParameter` comes from: UsageError, and before it ClickException.
+_CommandError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class UsageError(WaywiserError):
+    """A command line that is none."""
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Parses, calls, and returns the exit code. Without arguments it helps.
+
+    Raises `UsageError`, and what the verbs raise.
+    """
+    words = list(arguments) or ["--help"]
+    try:
+        result = command().main(words, prog_name="waywiser", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except _CommandError as error:
+        raise _usage_error(error) from None
+    return result if isinstance(result, int) else 0
+
+
+def command() -> Any:
+    """The whole command as click's object, for running and for documenting it."""
+    return typer.main.get_command(app)
+
+
+def _usage_error(error: Any) -> UsageError:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "waywiser"
+    return UsageError(message[:1].lower() + message[1:], remedy=f"see '{path} --help'")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"waywiser {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _waywiser(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Measures every way bytes can move in a machine with CPUs and GPUs.
+
+    Exit codes: 0 done (what was refused or did not converge is listed, not a failure); 2 could not
+    be done; doctor: 1 a finding.
+    """
+
+
+@app.command()
+def survey(
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The profile; by default HOST-TIME.wwp."
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="quick, standard (the default) or full."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Only series with all these words, or matching this glob; may be repeated.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB."),
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="LIST", help="0,1 or none; by default all.")
+    ] = None,
+    expect_gpus: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Fail where fewer GPUs can be measured.")
+    ] = 0,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES", help="For all buffers of a workload together; by default 4GiB."
+        ),
+    ] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Also measure GPUs that others are using.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Of orders and patterns; by default 1.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the survey in the profile -o FILE.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be measured, and how long it takes.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Measure this machine into a profile, and show what was found."""
+    from waywiser.cli.survey import Options, run_survey
+
+    options = Options(
+        output=output,
+        preset=preset,
+        only=tuple(only or ()),
+        sizes=sizes,
+        gpus=gpus,
+        expect_gpus=expect_gpus,
+        memory=memory,
+        share=share,
+        seed=seed,
+        resume=resume,
+        dry_run=dry_run,
+        json=json,
+    )
+    run_survey(options)
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """List the executors and kinds of memory, their parameters and their sources."""
+    from waywiser.cli.list import run_list
+
+    run_list(json=json)
+
+
+@app.command()
+def topology(
+    xml: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Of a capture or hwloc XML instead of this machine."),
+    ] = None,
+    capture: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a capture of this machine to send to others."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what the machine is, and what its links could do at best."""
+    from waywiser.cli.topology import run_topology
+
+    run_topology(xml, capture, json)
+
+
+@app.command()
+def show(
+    file: ProfileFile,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="As of survey; may be repeated."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a profile as a table: median, interval, bound, and why sampling stopped."""
+    from waywiser.cli.show import run_show
+
+    run_show(file, json, tuple(only or ()))
+
+
+@app.command()
+def export(
+    file: ProfileFile,
+    format: Annotated[
+        str, typer.Option(metavar="FORMAT", help="csv (one row per sample) or json.")
+    ] = "json",
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
+    ] = "-",
+) -> None:
+    """Write a profile's samples as CSV or JSON."""
+    from waywiser.cli.export import run_export
+
+    run_export(file, format, output)
+
+
+@app.command()
+def doctor(json: Json = False) -> int:
+    """Say whether this machine is fit to be measured, and what to do where it is not."""
+    from waywiser.cli.doctor import run_doctor
+
+    return run_doctor(json)

@@ -1,0 +1,61 @@
+"""``waywiser list``: what can move bytes, between what, with which settings, and after whom."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from waywiser.plan.catalogue import (
+    ExecutorKind,
+    MemoryKind,
+    Parameter,
+    list_executors,
+    list_memories,
+)
+
+WIDTH = 96
+"""Columns of the text: what fits into most terminals and messages."""
+
+
+def run_list(*, json: bool) -> None:
+    """Prints the registry. Needs no GPU and no driver."""
+    executors, memories = list_executors(), list_memories()
+    if json:
+        listed = {"schema": 1, "executors": executors, "memories": memories}
+        print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
+    else:
+        print("\n".join(_text(executors, memories)))
+
+
+def _text(executors: Sequence[ExecutorKind], memories: Sequence[MemoryKind]) -> Iterator[str]:
+    yield "Executors: who moves the bytes"
+    for executor in executors:
+        yield from _entry(executor.name, executor.description, executor.source)
+        yield from _settings(executor.parameters)
+    yield ""
+    yield "Memories: kinds, and where they are"
+    for memory in memories:
+        needs = "; needs a GPU" if memory.needs_gpu and memory.place != "gpu" else ""
+        description = f"{memory.description} (at {memory.place}:N{needs})"
+        yield from _entry(memory.name, description, memory.source)
+        yield from _settings(memory.parameters)
+
+
+def _entry(name: str, description: str, source: str) -> Iterator[str]:
+    yield ""
+    yield from _wrapped(f"{description}", first=f"  {name:<16}", rest=18)
+    yield from _wrapped(source, first=f"{'':18}source: ", rest=26)
+
+
+def _settings(parameters: Sequence[Parameter]) -> Iterator[str]:
+    for parameter in parameters:
+        values = ", ".join(parameter.choices)
+        yield from _wrapped(
+            f"{parameter.description} ({values})", first=f"{'':18}{parameter.name}: ", rest=22
+        )
+
+
+def _wrapped(text: str, *, first: str, rest: int) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * rest)

@@ -1,0 +1,212 @@
+"""How a survey goes: a live line in a terminal, plain lines in a pipe; always on standard error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TextIO
+
+from waywiser.plan.plan import Plan
+from waywiser.probe.supervisor import Progress
+from waywiser.records import Visit
+from waywiser.words import Workload, format_bytes
+
+BAR = 20
+"""Cells of the bar."""
+
+REDRAW_SECONDS = 0.1
+"""Between two states of the live line: quicker than anyone reads."""
+
+LINE_SECONDS = 5.0
+"""Between two plain lines, unless a tenth of the work was done in less."""
+
+SETTLING_SECONDS = 5.0
+"""So much of the expected time counts as gone as expected: early visits tell little of the rest."""
+
+
+def format_seconds(seconds: float) -> str:
+    """``8 s``, ``2 min 05 s``, ``1 h 10 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def format_value(workload: Workload, seconds: float) -> str:
+    """One execution's performance in the workload's unit."""
+    if workload.quantity.unit == "s":
+        return f"{seconds * 1e6:.3g} µs"
+    rate = workload.bytes / seconds / 1e9 if seconds > 0 else 0.0
+    return f"{rate:.3g} GB/s"
+
+
+class Tally:
+    """How much of the expected time is done, and how much real time is left."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._expected = {p.workload.identity: p.expected_seconds for p in plan.points}
+        self._total = max(sum(self._expected.values()) * plan.preset.blocks, 1e-9)
+        self._done = 0.0
+        self._earlier = 0.0
+        self._started = clock()
+        self.visits = 0
+        self.of_visits = plan.visits
+
+    def finished_before(self, visits: Iterable[Visit]) -> None:
+        """Counts visits of earlier runs: done, in no time of this one."""
+        for visit in visits:
+            self.finished(visit)
+        self._earlier = self._done
+
+    def finished(self, visit: Visit) -> None:
+        self.visits += 1
+        self._done += self._expected.get(visit.workload.identity, 0.0)
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return min(self._done / self._total, 1.0)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start of this run."""
+        return self._clock() - self._started
+
+    @property
+    def seconds_left(self) -> float:
+        """The expected rest, corrected by how the expectation has done so far."""
+        expected = self._done - self._earlier
+        pace = (self.seconds + SETTLING_SECONDS) / (expected + SETTLING_SECONDS)
+        return max(self._total - self._done, 0.0) * pace
+
+
+def watcher(
+    stream: TextIO | None = None, variables: Mapping[str, str] = os.environ
+) -> LiveLine | PlainLines:
+    """The one that suits where the lines go."""
+    stream = stream or sys.stderr
+    if stream.isatty() and variables.get("TERM", "dumb") != "dumb":
+        return LiveLine(stream, colour="NO_COLOR" not in variables)
+    return PlainLines(stream)
+
+
+class PlainLines:
+    """A line per tenth of the work or per five seconds, whichever is seldom enough to read."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._tally: Tally | None = None
+        self._told_tenth = 0
+        self._told_at = 0.0
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        self._tally = Tally(plan, self._clock)
+        self._tally.finished_before(finished)
+        self._told_at = self._clock()
+        self._told_tenth = int(self._tally.share * 10)
+
+    def progress(self, progress: Progress) -> None:
+        """Says nothing: lines are told when something is finished."""
+
+    def visit(self, visit: Visit) -> None:
+        assert self._tally is not None, "begin() comes first"
+        self._tally.finished(visit)
+        tenth = int(self._tally.share * 10)
+        overdue = self._clock() - self._told_at >= LINE_SECONDS
+        if tenth > self._told_tenth or overdue:
+            self._told_tenth, self._told_at = tenth, self._clock()
+            print(self._line(self._tally, visit), file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Nothing to put back."""
+
+    @staticmethod
+    def _line(tally: Tally, visit: Visit) -> str:
+        left = format_seconds(tally.seconds_left)
+        done = f"{tally.share:4.0%}  {tally.visits} of {tally.of_visits} visits"
+        return f"{done}, {left} left; last: {describe(visit.workload)}"
+
+
+class LiveLine:
+    """One line, redrawn in place: bar, time left, current series and its estimate."""
+
+    def __init__(
+        self, stream: TextIO, *, colour: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream
+        self._colour = colour
+        self._clock = clock
+        self._tally: Tally | None = None
+        self._drawn_at = float("-inf")
+        self._current = ""
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        self._tally = Tally(plan, self._clock)
+        self._tally.finished_before(finished)
+        self._draw()
+
+    def progress(self, progress: Progress) -> None:
+        self._current = f"{describe(progress.order.workload)}  {estimate_text(progress)}"
+        self._draw()
+
+    def visit(self, visit: Visit) -> None:
+        assert self._tally is not None, "begin() comes first"
+        self._tally.finished(visit)
+        self._current = describe(visit.workload)
+        self._draw()
+
+    def close(self) -> None:
+        """Takes the line away."""
+        self._stream.write("\r\x1b[K")
+        self._stream.flush()
+
+    def _draw(self) -> None:
+        now = self._clock()
+        if self._tally is None or now - self._drawn_at < REDRAW_SECONDS:
+            return
+        self._drawn_at = now
+        share = self._tally.share
+        cells = "█" * round(share * BAR)
+        head = f"{share:4.0%}  {format_seconds(self._tally.seconds_left)} left  "
+        width = shutil.get_terminal_size().columns - BAR - len(head) - 2
+        bar = f"\x1b[32m{cells}\x1b[0m" if self._colour else cells
+        rest = " " * (BAR - len(cells))
+        self._stream.write(f"\r\x1b[K{bar}{rest} {head}{fitted(self._current, width)}")
+        self._stream.flush()
+
+
+def describe(workload: Workload) -> str:
+    """A workload in few words: its curve, and the size of its transfers."""
+    if not workload.transfers:
+        return workload.curve
+    return f"{workload.curve} of {format_bytes(workload.transfers[0].bytes)}"
+
+
+def estimate_text(progress: Progress) -> str:
+    """``55.4 GB/s [55.3, 55.5] n=23``."""
+    workload = progress.order.workload
+    text = format_value(workload, progress.median)
+    if progress.low is not None and progress.high is not None:
+        ends = sorted(
+            (format_value(workload, end).split()[0] for end in (progress.low, progress.high)),
+            key=float,
+        )
+        text += f" [{', '.join(ends)}]"
+    return f"{text} n={progress.n}"
+
+
+def fitted(text: str, width: int) -> str:
+    """The text in at most ``width`` columns: its middle goes first, where paths are most alike."""
+    if len(text) <= width:
+        return text
+    if width < 3:
+        return ""
+    head = (width - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"

@@ -1,0 +1,201 @@
+"""``waywiser survey``: says what will be done, does it, and shows what was found."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from waywiser.cli.progress import format_seconds, watcher
+from waywiser.plan.plan import Plan, Request
+from waywiser.profile import default_name
+from waywiser.records import Refusal
+from waywiser.scope import ALL, Wishes
+from waywiser.survey import Survey, SurveyError, prepare, resume, start
+from waywiser.words import format_bytes, parse_bytes
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line as it was written; None for what was not said."""
+
+    output: str | None = None
+    preset: str | None = None
+    only: tuple[str, ...] = ()
+    sizes: str | None = None
+    gpus: str | None = None
+    expect_gpus: int = 0
+    memory: str | None = None
+    share: bool = False
+    seed: int | None = None
+    resume: bool = False
+    dry_run: bool = False
+    json: bool = False
+
+    @property
+    def request(self) -> Request:
+        said = {
+            "preset": self.preset,
+            "only": self.only,
+            "sizes": self.sizes,
+            "memory_bytes": self._memory_bytes,
+            "seed": self.seed,
+        }
+        return Request(**{name: value for name, value in said.items() if value is not None})
+
+    @property
+    def wishes(self) -> Wishes:
+        memory_bytes = self._memory_bytes or Wishes().memory_bytes
+        return Wishes(self.gpus or ALL, self.share, memory_bytes)
+
+    @property
+    def _memory_bytes(self) -> int | None:
+        return parse_bytes(self.memory) if self.memory else None
+
+
+def run_survey(options: Options) -> None:
+    """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
+    if options.resume:
+        file = _resume(options)
+    else:
+        survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
+        if options.dry_run:
+            _say_plan(survey, json=options.json)
+            return
+        file = Path(options.output or default_name(survey.machine.hostname))
+        _tell("\n".join(_before(survey)))
+        with closing(watcher()) as watching, _stopped_by_signals():
+            start(survey, file, watching, command=sys.argv)
+    _show(file, json=options.json)
+
+
+def _resume(options: Options) -> Path:
+    """Goes on with the profile's own plan; anything said about the plan would be ignored."""
+    if options.output is None:
+        raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
+    said = {
+        "--preset": options.preset,
+        "--only": options.only,
+        "--sizes": options.sizes,
+        "--gpus": options.gpus,
+        "--memory": options.memory,
+        "--share": options.share,
+        "--seed": options.seed,
+        "--dry-run": options.dry_run,
+    }
+    if extra := [name for name, value in said.items() if value]:
+        raise SurveyError(
+            f"--resume goes on with the plan in the profile, and takes no {extra[0]}",
+            where=options.output,
+            remedy="leave it out, or survey into a new file",
+        )
+    file = Path(options.output)
+    with closing(watcher()) as watching, _stopped_by_signals():
+        resume(file, watching, command=sys.argv)
+    return file
+
+
+def _tell(text: str) -> None:
+    """For people, not for pipes: standard output is kept for the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _before(survey: Survey) -> Iterator[str]:
+    """What is said before long work starts."""
+    machine = survey.machine
+    gpus = ", ".join(gpu.name for gpu in machine.gpus) or f"no GPU ({machine.gpu_reason})"
+    yield f"{machine.hostname}: {machine.cpu_model}, {len(machine.numa)} NUMA node(s); {gpus}"
+    for refusal in survey.scope.refusals:
+        yield f"{refusal.path} is left out: {refusal.reason}"
+    yield from survey.scope.notes
+    yield _total(survey.plan)
+    if survey.plan.left_out:
+        yield (
+            f"{survey.plan.left_out} series more are left to --preset standard: "
+            f"{survey.plan.preset.name} has no time for them"
+        )
+
+
+def _total(plan: Plan) -> str:
+    return (
+        f"{plan.preset.name}: {len(plan.points)} series in {plan.visits} visits, "
+        f"up to {format_bytes(plan.buffer_bytes)} of memory, "
+        f"about {format_seconds(plan.seconds)} (seed {plan.request.seed})"
+    )
+
+
+def _say_plan(survey: Survey, *, json: bool) -> None:
+    plan = survey.plan
+    if json:
+        said = {
+            "schema": 1,
+            "request": plan.request,
+            "estimate": survey.estimate,
+            "left_out": plan.left_out,
+            "series": [
+                {
+                    "identity": point.workload.identity,
+                    "workload": str(point.workload),
+                    "bytes": point.workload.bytes,
+                    "buffer_bytes": point.buffer_bytes,
+                    "seconds": point.expected_seconds * plan.preset.blocks,
+                }
+                for point in plan.points
+            ],
+            "refusals": [*survey.scope.refusals, *plan.refusals],
+        }
+        print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
+        return
+    print("\n".join(_before(survey)))
+    print("\n".join(_curves(plan)))
+    print("\n".join(_refused(plan.refusals)))
+
+
+def _curves(plan: Plan) -> Iterator[str]:
+    """One line per curve: how many sizes, from where to where, how long."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for point in plan.points:
+        seconds = point.expected_seconds * plan.preset.blocks
+        curves.setdefault(point.curve.text, []).append((point.size, seconds))
+    for text, sizes in curves.items():
+        first, last = format_bytes(min(sizes)[0]), format_bytes(max(sizes)[0])
+        count = f"{len(sizes)} sizes, {first} to {last}" if max(sizes)[0] else "no bytes"
+        yield f"  {text}: {count}, {format_seconds(sum(seconds for _, seconds in sizes))}"
+
+
+def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
+    """The paths that are not measured, under the reasons why."""
+    reasons: dict[str, list[str]] = {}
+    for refusal in refusals:
+        reasons.setdefault(refusal.reason, []).append(refusal.path)
+    for reason, paths in reasons.items():
+        yield f"not measured: {reason}"
+        yield from (f"  {path}" for path in paths)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """A scheduler's or a terminal's farewell stops a survey as Ctrl-C does: stored, resumable."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show(file: Path, *, json: bool) -> None:
+    from waywiser.cli.show import run_show
+
+    run_show(str(file), json)
+    _tell(f"profile: {file}")

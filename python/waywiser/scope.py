@@ -1,0 +1,153 @@
+"""What of this machine is to be measured: its places, less those left out and why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from waywiser import native
+from waywiser.probe.aside import leave_one_cpu_aside
+from waywiser.probe.environment import worker_environment
+from waywiser.probe.guest import memory_bound, usable_gpus
+from waywiser.records import Refusal
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.words import Value, WaywiserError
+
+ALL = "all"
+NONE = "none"
+
+DRIVER_SECONDS = 60.0
+"""For the driver to answer whether it works: waking many GPUs takes it seconds."""
+
+
+class ScopeError(WaywiserError):
+    """This machine is not what was asked for."""
+
+
+class Wishes(Value, frozen=True):
+    """What of the machine somebody wants measured."""
+
+    gpus: str = ALL
+    """``all``, ``none``, or indices: ``0,2``."""
+    share: bool = False
+    """Also GPUs that others are using."""
+    memory_bytes: int = 4 << 30
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The part of the machine that is measured, with what was left out."""
+
+    machine: Machine
+    memory_bytes: int
+    refusals: tuple[Refusal, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_scope(wishes: Wishes) -> Scope:
+    """Looks at this machine now, without a GPU context in this process.
+
+    Raises `ScopeError` for GPUs that are not there, `GuestError` where a control group leaves no
+    memory.
+    """
+    machine = live_machine()
+    memory_bytes, note = memory_bound(wishes.memory_bytes)
+    scope = Scope(machine, memory_bytes, notes=(note,) if note else ())
+    scope = _asked(scope, wishes.gpus)
+    scope = _free(scope, wishes.share)
+    scope = _working(scope)
+    return replace(scope, machine=leave_one_cpu_aside(scope.machine))
+
+
+def live_machine() -> Machine:
+    """This machine as it is now; with the library's own GPUs where that only pretends to some."""
+    from waywiser.topology.assemble import machine_from
+    from waywiser.topology.capture import capture_live
+
+    machine = machine_from(capture_live())
+    library = native.load()
+    if library.backend != "fake":
+        return machine
+    gpus = tuple(_pretended(gpu, library.gpus()) for gpu in library.gpus())
+    return msgspec.structs.replace(machine, gpus=gpus, gpu_reason="")
+
+
+def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]]) -> Gpu:
+    return Gpu(
+        gpu["index"],
+        gpu["uuid"],
+        gpu["name"],
+        gpu["pci"],
+        memory_bytes=gpu["memory_bytes"],
+        memory_free_bytes=gpu["free_bytes"],
+        compute=gpu["compute"],
+        peers=tuple(other["index"] for other in everyone if other["index"] != gpu["index"]),
+        pageable_access=gpu["pageable_access"],
+    )
+
+
+def _without(scope: Scope, kept: set[int], reason: str) -> Scope:
+    """Only the GPUs kept; ``reason`` is the machine's where none is left."""
+    gpus = tuple(gpu for gpu in scope.machine.gpus if gpu.index in kept)
+    why = scope.machine.gpu_reason if gpus or not scope.machine.gpus else reason
+    machine = msgspec.structs.replace(scope.machine, gpus=gpus, gpu_reason=why)
+    return replace(scope, machine=machine)
+
+
+def _asked(scope: Scope, gpus: str) -> Scope:
+    if gpus == ALL:
+        return scope
+    if gpus == NONE:
+        return _without(scope, set(), "left out by --gpus none")
+    words = [word.strip() for word in gpus.split(",")]
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise ScopeError(f"--gpus {gpus!r} is not a list of GPUs", remedy="write 0,1 or none")
+    wanted = {int(word) for word in words}
+    there = {gpu.index for gpu in scope.machine.gpus}
+    if missing := sorted(wanted - there):
+        known = ", ".join(map(str, sorted(there))) or f"none: {scope.machine.gpu_reason}"
+        raise ScopeError(
+            f"--gpus {gpus}: this machine has no gpu:{missing[0]}", remedy=f"it has {known}"
+        )
+    return _without(scope, wanted, "")
+
+
+def _free(scope: Scope, share: bool) -> Scope:
+    kept, refusals = usable_gpus(scope.machine, share, scope.memory_bytes)
+    reason = "; ".join(f"{refusal.path} is {refusal.reason}" for refusal in refusals)
+    return replace(_without(scope, set(kept), reason), refusals=tuple(refusals))
+
+
+def _working(scope: Scope) -> Scope:
+    """Without GPUs where this build or the driver cannot use them."""
+    if not scope.machine.gpus:
+        return scope
+    reason = _unavailable_reason()
+    return _without(scope, set(), reason) if reason else scope
+
+
+def _unavailable_reason() -> str:
+    """Asked in a process of its own: the answer loads the driver, which this one never does."""
+    if native.load().backend == "none":
+        return "this build of Waywiser has no CUDA; build it where nvcc is found"
+    question = "from waywiser import native; print(native.load().gpu_unavailable_reason())"
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-c", question],
+            env=worker_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DRIVER_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the GPU driver does not answer within {DRIVER_SECONDS:.0f} s"
+    if answer.returncode:
+        lines = answer.stderr.strip().splitlines()
+        return f"the GPU driver fails: {lines[-1] if lines else f'status {answer.returncode}'}"
+    return " ".join(answer.stdout.split())

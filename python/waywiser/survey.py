@@ -1,0 +1,233 @@
+"""A survey: looks at the machine, plans, measures, and keeps every visit at once in a profile.
+
+This is the one module that ties topology, plan, probe and profile together. It prints nothing:
+whoever calls it watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from waywiser import __version__, native
+from waywiser.plan.course import Course
+from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.probe.environment import PROCESS_ENVIRONMENT
+from waywiser.probe.guest import SurveyLock
+from waywiser.probe.options import ProbeOptions
+from waywiser.probe.supervisor import Progress, run_orders
+from waywiser.profile import Profile
+from waywiser.profile.profile import UNFINISHED
+from waywiser.records import Visit
+from waywiser.scope import Scope, Wishes, live_machine, read_scope
+from waywiser.topology.environment import environment
+from waywiser.topology.machine import Machine
+from waywiser.words import Value, WaywiserError
+
+
+class SurveyError(WaywiserError):
+    """A survey that cannot be made or continued."""
+
+
+class Interrupted(SurveyError):
+    """Stopped from outside; what was finished is in the profile."""
+
+
+class Estimate(Value, frozen=True):
+    """What was said before the work started."""
+
+    series: int
+    visits: int
+    buffer_bytes: int
+    seconds: float
+
+
+class Commission(Value, frozen=True):
+    """What a profile keeps of its plan: with the machine beside it, the same plan again."""
+
+    request: Request
+    wishes: Wishes
+    estimate: Estimate
+    waywiser: str = __version__
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey ready to be made."""
+
+    scope: Scope
+    wishes: Wishes
+    plan: Plan
+
+    @property
+    def machine(self) -> Machine:
+        return self.scope.machine
+
+    @property
+    def estimate(self) -> Estimate:
+        plan = self.plan
+        return Estimate(len(plan.points), plan.visits, plan.buffer_bytes, plan.seconds)
+
+
+class Watcher(Protocol):
+    """Whoever wants to see a survey being made."""
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        """Once, before anything is measured; ``finished`` are visits of earlier runs."""
+
+    def progress(self, progress: Progress) -> None:
+        """The estimate of the visit that is being measured."""
+
+    def visit(self, visit: Visit) -> None:
+        """A visit that is finished and stored."""
+
+
+def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey:
+    """Looks at the machine and plans. Measures nothing, writes nothing.
+
+    Raises `WaywiserError`: bad requests, fewer GPUs than expected, a registry that is missing.
+    """
+    scope = read_scope(wishes)
+    if len(scope.machine.gpus) < expect_gpus:
+        why = scope.machine.gpu_reason or "; ".join(f"{r.path} {r.reason}" for r in scope.refusals)
+        raise SurveyError(
+            f"{expect_gpus} GPUs are expected and {len(scope.machine.gpus)} can be measured",
+            remedy=why or "see 'waywiser topology'",
+        )
+    request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
+    return Survey(scope, wishes, make_plan(scope.machine, request))
+
+
+def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
+    """Makes the survey into a new profile.
+
+    Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
+    """
+    commission = Commission(survey.plan.request, survey.wishes, survey.estimate)
+    with (
+        SurveyLock(),
+        Profile.create(
+            file,
+            survey.machine,
+            _environment(survey.scope),
+            plan_json=msgspec.json.encode(commission),
+            refusals=(*survey.scope.refusals, *survey.plan.refusals),
+            command=command,
+        ) as profile,
+    ):
+        _measure(profile, survey.machine, survey.plan, (), watcher)
+
+
+def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
+    """Goes on with the survey in a profile, by its own plan, measuring only what is missing.
+
+    Raises `WaywiserError`: no such profile, another machine, another survey runs; `Interrupted`.
+    """
+    with SurveyLock():
+        with Profile.open(file) as before:
+            machine = before.machine
+            commission = _commission(before)
+        _require_same(machine, live_machine(), file)
+        scope = read_scope(commission.wishes)
+        _require_usable(machine, scope, file)
+        plan = make_plan(machine, commission.request)
+        with Profile.resume(file, _environment(scope), command=command) as profile:
+            finished = [v for v in profile.visits() if not _unfinished(v)]
+            _measure(profile, machine, plan, finished, watcher)
+
+
+def _measure(
+    profile: Profile,
+    machine: Machine,
+    plan: Plan,
+    finished: Sequence[Visit],
+    watcher: Watcher,
+) -> None:
+    def store(visit: Visit) -> None:
+        profile.commit_visit(visit)
+        course.record(visit)
+        watcher.visit(visit)
+
+    course = Course(plan, finished=finished, on_skip=store)
+    watcher.begin(plan, finished)
+    options = ProbeOptions(memory_bytes=plan.request.memory_bytes)
+    try:
+        run_orders(course, machine, options=options, on_visit=store, on_progress=watcher.progress)
+    except KeyboardInterrupt:
+        done = len(profile.finished())
+        raise Interrupted(
+            f"interrupted: {done} of {plan.visits} visits are stored",
+            where=str(profile.path),
+            remedy=f"go on with: waywiser survey --resume -o {profile.path}",
+        ) from None
+
+
+def _environment(scope: Scope) -> dict[str, Any]:
+    library = native.load()
+    return {
+        **environment(),
+        "waywiser": __version__,
+        "backend": library.backend,
+        "cuda_runtime": library.runtime_version,
+        "hwloc": library.hwloc_version,
+        "worker_variables": dict(PROCESS_ENVIRONMENT),
+        "notes": [*scope.machine.notes, *scope.notes],
+    }
+
+
+def _commission(profile: Profile) -> Commission:
+    try:
+        return msgspec.json.decode(profile.plan_json, type=Commission)
+    except msgspec.MsgspecError as error:
+        raise SurveyError(
+            f"its plan cannot be read ({error})",
+            where=str(profile.path),
+            remedy="resume it with the version of Waywiser that made it, or survey anew",
+        ) from error
+
+
+def _unfinished(visit: Visit) -> bool:
+    return visit.failure is not None and visit.failure.kind in UNFINISHED
+
+
+def _require_same(measured: Machine, live: Machine, file: Path) -> None:
+    """Raises where the profile's machine is not this one."""
+    if measured.hostname != live.hostname:
+        raise SurveyError(
+            f"it is of the machine {measured.hostname}, this is {live.hostname}",
+            where=str(file),
+            remedy=f"resume it on {measured.hostname}, or survey this machine into a new file",
+        )
+    uuids = {gpu.index: gpu.uuid for gpu in live.gpus}
+    for gpu in measured.gpus:
+        if uuids.get(gpu.index) != gpu.uuid:
+            raise SurveyError(
+                f"its gpu:{gpu.index} is {gpu.uuid}, here it is {uuids.get(gpu.index, 'missing')}",
+                where=str(file),
+                remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey anew",
+            )
+
+
+def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
+    """Raises where places of the profile may not be used now."""
+    usable = {gpu.index for gpu in scope.machine.gpus}
+    for gpu in measured.gpus:
+        if gpu.index not in usable:
+            why = next((r.reason for r in scope.refusals if r.path == f"gpu:{gpu.index}"), "")
+            raise SurveyError(
+                f"gpu:{gpu.index} cannot be measured now",
+                where=str(file),
+                remedy=why or scope.machine.gpu_reason,
+            )
+    cpus = {cpu for node in scope.machine.numa for cpu in node.cpus}
+    missing = sorted({cpu for node in measured.numa for cpu in node.cpus} - cpus)
+    if missing:
+        raise SurveyError(
+            f"it was measured on CPUs that may not be used now, as {missing[0]}",
+            where=str(file),
+            remedy="give the process the same CPUs (taskset, cpuset), or survey anew",
+        )
