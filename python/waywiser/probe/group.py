@@ -57,8 +57,9 @@ class Group:
                 member = Member(command, rank)
                 stack.callback(member.close)
                 self._members.append(member)
-                self._selector.register(member.answers, selectors.EVENT_READ, member)
-                self._selector.register(member.output, selectors.EVENT_READ, member)
+                for descriptor in (member.answers, member.output, member.process):
+                    if descriptor is not None:
+                        self._selector.register(descriptor, selectors.EVENT_READ, member)
             self._resources = stack.pop_all()
 
     def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:
@@ -168,14 +169,14 @@ class Group:
 
     def _messages(self, seconds: float) -> list[tuple[Member, FromWorker]]:
         """What the members say within that time; returns with the first of it."""
-        heard: list[tuple[Member, FromWorker]] = []
+        speaking: dict[int, Member] = {}
         for key, _ in self._selector.select(seconds):
             member: Member = key.data
-            if key.fd == member.answers:
-                heard += ((member, message) for message in member.receive())
+            if key.fd != member.output:
+                speaking[member.rank] = member  # once, even if it both answered and ended
             elif not member.drain_log():
                 self._selector.unregister(member.output)
-        return heard
+        return [(member, said) for member in speaking.values() for said in member.receive()]
 
     def end(self, seconds: float) -> None:
         """Ends the members, politely if they are well, and closes everything."""

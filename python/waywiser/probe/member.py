@@ -64,6 +64,9 @@ class Member:
             self.answers, answers = _pipe(mine, its)
             self._process, self.output = _start(command, orders, answers, mine)
             mine.callback(self.kill)
+            self.process = _open_process(self._process.pid, mine)
+            """Readable when the worker has ended, even if a child of it still holds its pipes;
+            None on kernels without process descriptors, before 5.3."""
             for descriptor in (self._orders, self.answers, self.output):
                 os.set_blocking(descriptor, False)
             self._resources = mine.pop_all()
@@ -82,9 +85,12 @@ class Member:
                 raise MemberLost(self.obituary()) from error
 
     def receive(self) -> list[FromWorker]:
-        """What has arrived; call when `answers` is readable. Raises `MemberLost` at the end of
-        the answers or for what is none."""
-        data = os.read(self.answers, _READ_BYTES)
+        """What has arrived; call when `answers` or `process` is readable. Raises `MemberLost` for
+        what is no answer, and when nothing more can come."""
+        try:
+            data = os.read(self.answers, _READ_BYTES)
+        except BlockingIOError:  # woken by the end of the process: somebody else holds the pipe
+            data = b""
         if not data:
             raise MemberLost(self.obituary())
         try:
@@ -205,6 +211,15 @@ def _start(
     finally:
         os.close(printed)
     return process, output
+
+
+def _open_process(pid: int, owner: ExitStack) -> int | None:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return None
+    owner.callback(os.close, descriptor)
+    return descriptor
 
 
 def _signal_name(number: int) -> str:

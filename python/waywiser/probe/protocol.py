@@ -27,7 +27,7 @@ VERSION = 1
 
 _PREFIX = b'{"v":%d,' % VERSION
 
-MAXIMUM_LINE_BYTES = 256 << 20
+MAXIMUM_LINE_BYTES = 64 << 20
 """No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a worker babbles,
 and the supervisor must not collect that in memory."""
 

@@ -81,6 +81,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 def serve(arguments: argparse.Namespace, make: Callable[[Hello], tuple[Measurer, Ready]]) -> None:
     """Talks to the supervisor until it says stop. Never returns when the supervisor is gone."""
     die_with(arguments.parent)
+    for descriptor in (arguments.read_fd, arguments.write_fd):
+        os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
     inbox, outbox = Inbox(arguments.read_fd), Outbox(arguments.write_fd)
     try:

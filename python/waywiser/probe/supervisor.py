@@ -68,7 +68,7 @@ class Supervisor:
         self._group: Group | None = None
         self._process: Process | None = None
         self._next_number = self._options.first_worker
-        self._host_timed: dict[Transfer, None] = {}
+        self._host_timed: list[Transfer] = []
         self._telemetry: GpuTelemetry | None = None
 
     def measure(self, order: Order, on_progress: OnProgress | None = None) -> Visit:
@@ -85,7 +85,8 @@ class Supervisor:
             readings=self._readings(order.workload),
             heard=heard,
         )
-        self._host_timed.update((t, None) for part in parts for t in part.host_timed)
+        found = (transfer for part in parts for transfer in part.host_timed)
+        self._host_timed += (transfer for transfer in found if transfer not in self._host_timed)
         if group.lost:
             self._drop()
         return visit
