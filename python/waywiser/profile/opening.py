@@ -6,13 +6,12 @@ a killed survey left its half-made commit beside them.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import struct
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -81,7 +80,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turns SQLite's errors into this package's, with the file's name and the remedy."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         text = str(error)
         where = str(path)
         if "locked" in text or "busy" in text:
@@ -107,8 +106,9 @@ def damaged(path: Path, detail: str) -> DamagedProfile:
     size = path.stat().st_size
     if size < header.bytes:
         detail = f"truncated: it has {size} bytes of {header.bytes}"
+    readable = " ".join("".join(c if c.isprintable() else " " for c in detail).split())
     return DamagedProfile(
-        f"the profile is damaged ({detail})",
+        f"the profile is damaged ({readable})",
         where=str(path),
         remedy="copy it again, or survey anew",
     )
@@ -172,7 +172,7 @@ def _connect_read_only(path: Path) -> Opened:
     if not journal.exists():
         # the folder or the file system does not even take read locks
         return Opened(_connect(path, "mode=ro&immutable=1"))
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+    with suppress(sqlite3.OperationalError):
         _roll_back(path)
         return Opened(_connect(path, "mode=ro"))
     folder = tempfile.TemporaryDirectory(prefix="waywiser-")
@@ -204,7 +204,21 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
     missing = [f"{table}.{column}" for table, column in names if (table, column) not in present]
     if missing:
         raise damaged(path, f"{missing[0]} is missing")
+    if _bytes_missing(connection, path):
+        raise damaged(path, "truncated")
     if path.stat().st_size <= CHECKED_BYTES:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            raise damaged(path, " ".join(verdict.split()))
+            raise damaged(path, verdict)
+
+
+def _bytes_missing(connection: sqlite3.Connection, path: Path) -> bool:
+    """SQLite itself forgives a last page that is cut short. Size and page count are compared in a
+    transaction, since another process may be committing."""
+    connection.execute("BEGIN")
+    try:
+        (pages,) = connection.execute("SELECT page_count FROM pragma_page_count").fetchone()
+        (page_bytes,) = connection.execute("SELECT page_size FROM pragma_page_size").fetchone()
+        return bool(path.stat().st_size < pages * page_bytes)
+    finally:
+        connection.execute("COMMIT")

@@ -153,27 +153,27 @@ class Profile:
 
     @property
     def schema_version(self) -> int:
-        return int(self._one("PRAGMA user_version"))
+        return self._one("PRAGMA user_version", tuple[int])[0]
 
     @property
     def created(self) -> str:
         """UTC, ISO 8601."""
-        return str(self._one("SELECT value FROM meta WHERE key = 'created'"))
+        return self._one("SELECT value FROM meta WHERE key = 'created'", tuple[str])[0]
 
     @property
     def machine(self) -> Machine:
-        return self._decode(self._one("SELECT json FROM machine"), Machine)
+        return self._decode(self._one("SELECT json FROM machine", tuple[str])[0], Machine)
 
     @property
     def plan_json(self) -> str:
         """What was to be measured, as the survey wrote it."""
-        return str(self._one("SELECT json FROM plan"))
+        return self._one("SELECT json FROM plan", tuple[str])[0]
 
     @property
     def environments(self) -> dict[int, dict[str, Any]]:
         """Per run, by its number: what could explain a number."""
-        found = self._all("SELECT run, json FROM environment ORDER BY run")
-        return {int(run): self._decode(text, dict[str, Any]) for run, text in found}
+        found = self._all("SELECT run, json FROM environment ORDER BY run", tuple[int, str])
+        return {run: self._decode(text, dict[str, Any]) for run, text in found}
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -183,7 +183,10 @@ class Profile:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        found = self._all("SELECT run, started, ended, version, command FROM run ORDER BY run")
+        found = self._all(
+            "SELECT run, started, ended, version, command FROM run ORDER BY run",
+            tuple[int, str, str | None, str, str],
+        )
         return tuple(
             Run(number, started, ended, version, self._decode(text, tuple[str, ...]))
             for number, started, ended, version, text in found
@@ -191,7 +194,7 @@ class Profile:
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        found = self._all("SELECT path, reason FROM refusal ORDER BY reason, path")
+        found = self._all("SELECT path, reason FROM refusal ORDER BY reason, path", tuple[str, str])
         return tuple(Refusal(path, reason) for path, reason in found)
 
     # What was measured.
@@ -202,15 +205,17 @@ class Profile:
         found = self._all(
             "SELECT series, block FROM visit"
             f" WHERE failure_kind IS NULL OR failure_kind NOT IN ({marks})",
+            tuple[str, int],
             UNFINISHED,
         )
-        return {(series, block) for series, block in found}
+        return set(found)
 
     def workloads(self) -> list[Workload]:
         """Those with at least one visit, by curve, then by size."""
         found = self._all(
             "SELECT workload FROM series WHERE identity IN (SELECT series FROM visit)"
-            " ORDER BY curve, bytes, identity"
+            " ORDER BY curve, bytes, identity",
+            tuple[str],
         )
         return [self._decode(text, Workload) for (text,) in found]
 
@@ -226,7 +231,8 @@ class Profile:
     def visits(self) -> Iterator[Visit]:
         """All visits in the order they were finished, one at a time in memory."""
         workloads = {workload.identity: workload for workload in self.workloads()}
-        for number, identity in self._all("SELECT visit, series FROM visit ORDER BY visit"):
+        found = self._all("SELECT visit, series FROM visit ORDER BY visit", tuple[int, str])
+        for number, identity in found:
             if identity not in workloads:
                 raise damaged(self.path, f"visit {number} is of no series")
             yield self._visit(number, workloads[identity])
@@ -234,7 +240,9 @@ class Profile:
     def visits_of(self, workload: Workload) -> Iterator[Visit]:
         """Those of one series in block order, one at a time in memory."""
         numbers = self._all(
-            "SELECT visit FROM visit WHERE series = ? ORDER BY block", (workload.identity,)
+            "SELECT visit FROM visit WHERE series = ? ORDER BY block",
+            tuple[int],
+            (workload.identity,),
         )
         for (number,) in numbers:
             yield self._visit(number, workload)
@@ -276,9 +284,11 @@ class Profile:
 
     def _visit(self, number: int, workload: Workload) -> Visit:
         head = ", ".join(rows.VISIT_COLUMNS)
-        row = self._all(f"SELECT {head} FROM visit WHERE visit = ?", (number,))[0]
+        row = self._one(f"SELECT {head} FROM visit WHERE visit = ?", tuple[Any, ...], (number,))
         columns = ", ".join(rows.SAMPLE_COLUMNS)
-        found = self._all(f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n", (number,))
+        found = self._all(
+            f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n", tuple[Any, ...], (number,)
+        )
         try:
             return rows.visit_from(row, workload, rows.samples_from(found))
         except (msgspec.MsgspecError, TypeError) as error:
@@ -296,15 +306,20 @@ class Profile:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _all(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> list[T]:
+        """All rows, each checked to be a ``row``: a table of SQLite takes any type."""
         with explained(self.path):
-            return self._connection.execute(sql, values).fetchall()
+            found = self._connection.execute(sql, values).fetchall()
+        try:
+            return msgspec.convert(found, list[row])  # type: ignore[valid-type]
+        except msgspec.ValidationError as error:
+            raise damaged(self.path, str(error)) from error
 
-    def _one(self, sql: str) -> Any:
-        found = self._all(sql)
+    def _one(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> T:
+        found = self._all(sql, row, values)
         if not found:
             raise damaged(self.path, f"nothing answers {sql!r}")
-        return found[0][0]
+        return found[0]
 
     def _decode(self, text: Any, type: type[T]) -> T:
         try:

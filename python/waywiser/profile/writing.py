@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any
 
 import msgspec
 
+from waywiser import __version__
 from waywiser.profile import rows
 from waywiser.records import Refusal, Visit
 from waywiser.topology.machine import Machine
@@ -53,7 +53,7 @@ def begin_run(
     """Returns the number of the new run."""
     cursor = connection.execute(
         "INSERT INTO run (started, version, command) VALUES (?, ?, ?)",
-        (now(), version(), msgspec.json.encode(list(command)).decode()),
+        (now(), __version__, msgspec.json.encode(list(command)).decode()),
     )
     run = int(cursor.lastrowid or 0)
     known = msgspec.json.encode(dict(environment)).decode()
@@ -68,10 +68,3 @@ def delete_visit(connection: sqlite3.Connection, number: int) -> None:
 
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def version() -> str:
-    try:
-        return metadata.version("waywiser")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"

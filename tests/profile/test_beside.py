@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from waywiser.profile import ExistingFile, NotWritable, beside
+
+
+def test_the_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with beside.beside(path) as part:
+        part.write_text("half")
+        assert not path.exists()
+        part.write_text("whole")
+    assert path.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), beside.beside(tmp_path / "a.csv") as part:
+        part.write_text("half")
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with pytest.raises(ExistingFile), beside.beside(path):
+        path.write_text("first")
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_to_nowhere_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ExistingFile), beside.beside(path):
+        pass
+
+
+def test_a_file_system_without_hard_links_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(beside.os, "link", refuse)
+    with beside.beside(tmp_path / "a.csv") as part:
+        part.write_text("whole")
+    assert (tmp_path / "a.csv").read_text() == "whole"
+    with pytest.raises(ExistingFile), beside.beside(tmp_path / "b.csv"):
+        (tmp_path / "b.csv").write_text("first")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "b.csv"]
+
+
+def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(NotWritable, match="Not a directory"),
+        beside.beside(tmp_path / "file" / "a"),
+    ):
+        pass

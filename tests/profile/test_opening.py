@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import profiles
+from waywiser.profile import (
+    DamagedProfile,
+    MissingProfile,
+    NewerProfile,
+    NotAProfile,
+    NotWritable,
+    Profile,
+    ProfileError,
+)
+from waywiser.profile import opening as opening_module
+from waywiser.profile.schema import SCHEMA_VERSION
+
+
+def read_all(path: Path) -> int:
+    with Profile.open(path) as profile:
+        known = (profile.machine, profile.refusals, profile.environments, profile.runs)
+        return len(known) + len(list(profile.visits())) + len(profile.series())
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return profiles.write(tmp_path_factory.mktemp("sound") / "a.wwp")
+
+
+def assert_clear(error: ProfileError, path: Path) -> None:
+    assert error.exit_code == 2
+    assert str(error).startswith(f"{path}: ")
+    assert "\n" not in str(error)
+
+
+def other_database(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE sample (n)")
+    connection.commit()
+    connection.close()
+
+
+def one_byte_short_of_a_header(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0" + bytes(83))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path.write_bytes(b""), "empty"),
+        (lambda path: path.write_bytes(b"series,n,span\r\n" * 50), "not a profile"),
+        (one_byte_short_of_a_header, "not a profile"),
+        (other_database, "another program's"),
+        (lambda path: path.mkdir(), "directory"),
+    ],
+)
+def test_what_is_no_profile_is_said(
+    tmp_path: Path, make: Callable[[Path], object], says: str
+) -> None:
+    path = tmp_path / "a.wwp"
+    make(path)
+    for opening in (Profile.open, lambda path: Profile.resume(path, {})):
+        with pytest.raises(NotAProfile, match=says) as caught:
+            opening(path)
+        assert_clear(caught.value, path)
+
+
+def test_a_missing_file_is_said_and_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with pytest.raises(MissingProfile) as caught:
+        Profile.open(path)
+    assert_clear(caught.value, path)
+    with pytest.raises(MissingProfile):
+        Profile.resume(path, {})
+    assert not path.exists()
+
+
+def test_a_newer_version_is_named_with_the_remedy(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 6}")
+    connection.close()
+    with pytest.raises(NewerProfile, match=f"version {SCHEMA_VERSION + 6}.*update") as caught:
+        Profile.open(path)
+    assert_clear(caught.value, path)
+
+
+@given(keep=st.floats(0, 1, exclude_max=True))
+def test_a_truncated_file_is_said(
+    sound: Path, tmp_path_factory: pytest.TempPathFactory, keep: float
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "a.wwp"
+    whole = sound.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * keep)])
+    with pytest.raises((DamagedProfile, NotAProfile)) as caught:
+        Profile.open(path)
+    assert_clear(caught.value, path)
+    if path.stat().st_size >= 100:
+        assert "truncated" in str(caught.value)
+
+
+wrong_bytes = st.lists(
+    st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4
+)
+
+
+@given(wrong=wrong_bytes)
+def test_a_file_with_wrong_bytes_is_read_or_refused_but_never_breaks(
+    sound: Path, tmp_path_factory: pytest.TempPathFactory, wrong: list[tuple[float, int]]
+) -> None:
+    damaged = bytearray(sound.read_bytes())
+    for position, value in wrong:
+        damaged[int(position * len(damaged))] = value
+    path = tmp_path_factory.mktemp("wrong") / "a.wwp"
+    path.write_bytes(damaged)
+    try:
+        read_all(path)
+    except ProfileError as error:
+        assert_clear(error, path)
+
+
+def test_a_file_without_one_of_the_tables_is_damaged(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE sample")
+    connection.execute("CREATE VIEW sample AS SELECT * FROM visit")  # a view is no table
+    connection.commit()
+    connection.close()
+    with pytest.raises(DamagedProfile, match=r"sample\.visit is missing"):
+        Profile.open(path)
+
+
+@pytest.mark.parametrize("table", ["machine", "plan"])
+def test_a_table_without_its_row_is_damaged(tmp_path: Path, table: str) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    connection = sqlite3.connect(path)
+    connection.execute(f"DELETE FROM {table}")
+    connection.commit()
+    connection.close()
+    with Profile.open(path) as profile, pytest.raises(DamagedProfile):
+        _ = (profile.machine, profile.plan_json)
+
+
+@pytest.fixture
+def other_user() -> Callable[[Callable[[], None]], None]:
+    """Runs a function as a user who owns nothing: as root only by taking off root's rights."""
+
+    def run(body: Callable[[], None]) -> None:
+        if os.geteuid() != 0:
+            body()
+            return
+        os.seteuid(65534)
+        try:
+            body()
+        finally:
+            os.seteuid(0)
+
+    return run
+
+
+def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("theirs")
+    for each in (folder, folder.parent, folder.parent.parent):
+        each.chmod(0o755)
+    return folder
+
+
+def test_other_peoples_profiles_open_and_do_not_resume(
+    tmp_path_factory: pytest.TempPathFactory,
+    other_user: Callable[[Callable[[], None]], None],
+) -> None:
+    folder = folder_of(tmp_path_factory)
+    path = profiles.write(folder / "a.wwp")
+    path.chmod(0o444)
+    folder.chmod(0o555)
+
+    def body() -> None:
+        assert read_all(path) > 4
+        with pytest.raises(NotWritable) as caught:
+            Profile.resume(path, {})
+        assert_clear(caught.value, path)
+        with pytest.raises(NotWritable):
+            profiles.write(folder / "b.wwp")
+
+    try:
+        other_user(body)
+    finally:
+        folder.chmod(0o755)
+    assert list(folder.iterdir()) == [path]
+
+
+def leave_hot_journal(path: Path, copy: Path) -> None:
+    """At ``copy`` what a kill in the middle of a commit leaves: pages of an unfinished transaction
+    in the file, and the journal that takes them back."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 1")  # so that pages go to the file before the commit
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE sample SET span = 12345.0")
+    connection.execute("UPDATE visit SET gate = 'never committed'")
+    journal = path.with_name(path.name + "-journal")
+    shutil.copyfile(path, copy)
+    shutil.copyfile(journal, copy.with_name(copy.name + "-journal"))
+    connection.execute("ROLLBACK")
+    connection.close()
+    assert b"never committed" in copy.read_bytes()
+
+
+def test_a_commit_cut_short_is_taken_back_when_read(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    leave_hot_journal(path, tmp_path / "b.wwp")
+    with Profile.open(tmp_path / "b.wwp") as profile:
+        assert list(profile.visits()) == list(profiles.visits())
+
+
+def test_a_commit_cut_short_is_taken_back_when_resumed(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    leave_hot_journal(path, tmp_path / "b.wwp")
+    with Profile.resume(tmp_path / "b.wwp", {}) as profile:
+        assert list(profile.visits()) == list(profiles.visits())
+        profile.commit_visit(
+            profiles.visit(
+                profiles.workload(profiles.HOST, 64), 0, profiles.samples(random.Random(1), 1e-6)
+            )
+        )
+
+
+def test_a_commit_cut_short_reads_where_nothing_may_be_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    other_user: Callable[[Callable[[], None]], None],
+) -> None:
+    folder = folder_of(tmp_path_factory)
+    path = folder / "b.wwp"
+    leave_hot_journal(profiles.write(folder / "a.wwp"), path)
+    before = path.read_bytes()
+    for each in folder.iterdir():
+        each.chmod(0o444)
+    folder.chmod(0o555)
+
+    def body() -> None:
+        with Profile.open(path) as profile:
+            assert list(profile.visits()) == list(profiles.visits())
+
+    try:
+        other_user(body)
+    finally:
+        folder.chmod(0o755)
+    assert path.read_bytes() == before
+
+
+def test_a_profile_held_by_another_program_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening_module, "BUSY_SECONDS", 0.05)
+    path = profiles.write(tmp_path / "a.wwp")
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(ProfileError, match="busy") as caught:
+        Profile.open(path)
+    assert_clear(caught.value, path)
+    holder.close()

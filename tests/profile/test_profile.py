@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import math
+import random
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import profiles
+import waywiser
+from waywiser.profile import ExistingFile, LockedProfile, NotWritable, Profile, ProfileError
+from waywiser.records import Failure, Refusal, Samples, Visit
+
+WHAT = profiles.workload(profiles.H2D, 2**20)
+
+
+def new(path: Path) -> Profile:
+    return Profile.create(path, profiles.machine(), profiles.ENVIRONMENT)
+
+
+def good(block: int = 0) -> Visit:
+    return profiles.visit(WHAT, block, profiles.samples(random.Random(block), 1e-3))
+
+
+def test_everything_comes_back_as_it_went_in(tmp_path: Path) -> None:
+    with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
+        assert list(profile.visits()) == list(profiles.visits())
+        assert profile.machine == profiles.machine()
+        assert profile.environment == profiles.ENVIRONMENT
+        assert set(profile.refusals) == set(profiles.REFUSALS)
+        assert msgspec.json.decode(profile.plan_json) == {"preset": "standard"}
+        (run,) = profile.runs
+        assert run.command == ("waywiser", "survey") and run.version == waywiser.__version__
+        assert run.ended is not None and run.started <= run.ended
+
+
+def test_series_hold_their_visits_in_block_order_by_curve_and_size(tmp_path: Path) -> None:
+    with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
+        series = profile.series()
+    assert {visit.workload.identity for visit in profiles.visits()} == {
+        each.workload.identity for each in series
+    }
+    keys = [(each.workload.curve, each.workload.bytes) for each in series]
+    assert keys == sorted(keys)
+    for each in series:
+        assert [v.block for v in each.visits] == sorted(v.block for v in each.visits)
+        assert all(v.workload == each.workload for v in each.visits)
+
+
+times = st.floats(1e-9, 1e3)
+
+
+@st.composite
+def any_samples(draw: st.DrawFn) -> Samples:
+    count = draw(st.integers(1, 5))
+    width = draw(st.integers(1, 3))
+
+    def column(values: st.SearchStrategy[float]) -> tuple[float, ...]:
+        return tuple(draw(st.lists(values, min_size=count, max_size=count)))
+
+    def perhaps(values: st.SearchStrategy[float]) -> tuple[float, ...]:
+        return column(values) if draw(st.booleans()) else ()
+
+    counts = st.integers(1, 2**32 - 1)
+    return Samples(
+        span=column(times),
+        host=perhaps(times),
+        skew=perhaps(times),
+        repetitions=perhaps(counts),  # type: ignore[arg-type]
+        flags=perhaps(counts),  # type: ignore[arg-type]
+        transfers=tuple(
+            tuple(draw(st.lists(times, min_size=width, max_size=width))) for _ in range(count)
+        ),
+    )
+
+
+@given(taken=any_samples(), notes=st.lists(st.text(max_size=8), max_size=2))
+def test_any_visit_comes_back_to_the_bit(
+    tmp_path_factory: pytest.TempPathFactory, taken: Samples, notes: list[str]
+) -> None:
+    visit = msgspec.structs.replace(profiles.visit(WHAT, 3, taken), notes=tuple(notes))
+    with new(tmp_path_factory.mktemp("any") / "a.wwp") as profile:
+        profile.commit_visit(visit)
+        assert list(profile.visits()) == [visit]
+
+
+def test_a_gap_in_a_column_comes_back_as_no_number(tmp_path: Path) -> None:
+    taken = Samples(span=(1.0, 2.0), host=(math.nan, 3.0))
+    with new(tmp_path / "a.wwp") as profile:
+        profile.commit_visit(profiles.visit(WHAT, 0, taken))
+        (back,) = profile.visits()
+    assert math.isnan(back.samples.host[0]) and back.samples.host[1] == 3.0
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [Samples(span=(math.nan,)), Samples(span=(math.inf,)), Samples(span=(1.0,), host=(1.0, 2.0))],
+)
+def test_samples_that_make_no_sense_leave_the_file_as_it_was(
+    tmp_path: Path, taken: Samples
+) -> None:
+    with new(tmp_path / "a.wwp") as profile:
+        with pytest.raises(ProfileError):
+            profile.commit_visit(profiles.visit(WHAT, 0, taken))
+        assert list(profile.visits()) == []
+        profile.commit_visit(good())
+        assert list(profile.visits()) == [good()]
+
+
+def test_a_committed_visit_is_there_for_others_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with new(path) as writer, Profile.open(path) as reader:
+        assert list(reader.visits()) == []
+        writer.commit_visit(good())
+        assert list(reader.visits()) == [good()]
+
+
+def test_finished_is_all_but_the_interrupted(tmp_path: Path) -> None:
+    kinds = ["crash", "timeout", "out-of-memory", "wrong-bytes", "interrupted"]
+    with new(tmp_path / "a.wwp") as profile:
+        profile.commit_visit(good(0))
+        for block, kind in enumerate(kinds, start=1):
+            profile.commit_visit(profiles.visit(WHAT, block, failure=Failure(kind, "why")))
+        assert profile.finished() == {(WHAT.identity, block) for block in range(5)}
+
+
+def test_an_interrupted_visit_is_measured_again_and_a_finished_one_never(tmp_path: Path) -> None:
+    stopped = profiles.visit(WHAT, 0, failure=Failure("interrupted", "Ctrl-C"))
+    with new(tmp_path / "a.wwp") as profile:
+        profile.commit_visit(stopped)
+        profile.commit_visit(good())
+        with pytest.raises(ProfileError, match="finished already"):
+            profile.commit_visit(good())
+        assert list(profile.visits()) == [good()]
+
+
+def test_resume_is_a_further_run_with_its_own_environment(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with new(path) as profile:
+        profile.commit_visit(good(0))
+    with Profile.resume(
+        path, {"driver": "999"}, command=["waywiser", "survey", "--resume"]
+    ) as more:
+        more.commit_visit(good(1))
+    with Profile.open(path) as profile:
+        assert list(profile.visits()) == [good(0), good(1)]
+        assert profile.environments == {1: profiles.ENVIRONMENT, 2: {"driver": "999"}}
+        assert profile.environment == {"driver": "999"}
+        assert [run.command[-1:] for run in profile.runs] == [(), ("--resume",)]
+    rows = sqlite3.connect(path)
+    assert rows.execute("SELECT run FROM visit ORDER BY visit").fetchall() == [(1,), (2,)]
+    rows.close()
+
+
+def test_a_later_reason_replaces_an_earlier_one(tmp_path: Path) -> None:
+    with new(tmp_path / "a.wwp") as profile:
+        profile.add_refusals([Refusal("a", "old"), Refusal("b", "why")])
+        profile.add_refusals([Refusal("a", "new")])
+        assert profile.refusals == (Refusal("a", "new"), Refusal("b", "why"))
+
+
+def test_one_survey_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with new(path) as first:
+        with pytest.raises(LockedProfile, match="another survey"):
+            Profile.resume(path, {})
+        with Profile.open(path):
+            pass  # closing a reader must not drop the lock
+        with pytest.raises(LockedProfile):
+            Profile.resume(path, {})
+        first.commit_visit(good())
+    Profile.resume(path, {}).close()
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    path.write_text("precious")
+    with pytest.raises(ExistingFile, match="not overwritten"):
+        new(path)
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NotWritable, match="No such file"):
+        new(tmp_path / "none" / "a.wwp")
+
+
+def test_a_reader_does_not_write(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    before = path.read_bytes()
+    with Profile.open(path) as profile:
+        with pytest.raises(ProfileError, match="reading only"):
+            profile.commit_visit(good(7))
+        with pytest.raises(NotWritable):
+            profile.add_refusals([Refusal("a", "b")])
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
+    profile = new(tmp_path / "a.wwp")
+    profile.close()
+    profile.close()
+
+
+def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with new(path) as profile:
+        profile.commit_visit(good(0))
+        (pages,) = profile._connection.execute("PRAGMA page_count").fetchone()
+        profile._connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = profiles.samples(random.Random(1), 1e-3, count=2000)
+        with pytest.raises(NotWritable, match="disk is full"):
+            profile.commit_visit(profiles.visit(WHAT, 1, large))
+        assert list(profile.visits()) == [good(0)]

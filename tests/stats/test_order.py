@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from waywiser.stats.order import Interval, lower_rank, median, median_interval, quantile, quantiles
+
+times = st.floats(1e-9, 1e3)
+samples = st.lists(times, min_size=1, max_size=200)
+enough = st.lists(times, min_size=6, max_size=200)
+
+
+@given(samples, st.floats(0, 1))
+def test_quantiles_are_those_of_numpy(values: list[float], probability: float) -> None:
+    assert quantile(values, probability) == pytest.approx(np.quantile(values, probability))
+
+
+@given(samples)
+def test_median_is_numpys(values: list[float]) -> None:
+    assert median(values) == pytest.approx(np.median(values), rel=1e-12)
+
+
+@given(samples, st.lists(st.floats(0, 1), min_size=2, max_size=5))
+def test_quantiles_grow_with_the_probability(values: list[float], asked: list[float]) -> None:
+    found = quantiles(values, sorted(asked))
+    assert all(before <= after for before, after in pairwise(found))
+    assert min(values) <= found[0] and found[-1] <= max(values)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
+def test_rank_is_the_greatest_whose_exact_confidence_is_enough(confidence: float) -> None:
+    below = scipy_stats.binom.cdf
+    allowed = (1 - confidence) / 2
+    for count in (*range(1, 200), 999, 5000, 100_001):
+        rank = lower_rank(count, confidence)
+        if rank is None:
+            assert below(0, count, 0.5) > allowed
+            continue
+        assert below(rank - 1, count, 0.5) <= allowed * (1 + 1e-9)
+        assert rank == (count + 1) // 2 or below(rank, count, 0.5) > allowed * (1 - 1e-9)
+
+
+def test_textbook_ranks_at_95_percent() -> None:
+    # Hahn & Meeker, table A.15: symmetric ranks of two-sided intervals for the median
+    found = [lower_rank(count) for count in (5, 6, 10, 20, 50, 100)]
+    assert found == [None, 1, 2, 6, 18, 40]
+
+
+@given(enough, st.randoms(use_true_random=False))
+def test_interval_does_not_depend_on_the_order(values: list[float], rng: random.Random) -> None:
+    shuffled = values[:]
+    rng.shuffle(shuffled)
+    assert median_interval(shuffled) == median_interval(values)
+    assert median(shuffled) == median(values)
+
+
+@given(enough, st.integers(-20, 20))
+def test_interval_scales_with_the_unit(values: list[float], power: int) -> None:
+    factor = 2.0**power  # exact in binary, so equality is
+    plain, scaled = median_interval(values), median_interval([v * factor for v in values])
+    assert plain is not None
+    assert scaled == Interval(plain.low * factor, plain.high * factor)
+
+
+@given(enough)
+def test_interval_holds_the_median_and_lies_within_the_samples(values: list[float]) -> None:
+    interval = median_interval(values)
+    assert interval is not None
+    assert min(values) <= interval.low <= median(values) <= interval.high <= max(values)
+    assert interval.low in values and interval.high in values
+
+
+@given(enough, st.tuples(st.floats(0.01, 0.9), st.floats(0.01, 0.9)).map(sorted))
+def test_more_confidence_is_no_narrower(values: list[float], asked: list[float]) -> None:
+    less, more = (median_interval(values, confidence) for confidence in asked)
+    assert less is not None
+    if more is not None:
+        assert more.low <= less.low and less.high <= more.high
+
+
+@given(st.lists(times, max_size=5))
+def test_under_six_samples_have_no_interval(values: list[float]) -> None:
+    assert median_interval(values) is None
+
+
+@pytest.mark.parametrize("count", [6, 10, 23, 60])
+@pytest.mark.parametrize("shape", ["normal", "exponential", "two humps"])
+def test_interval_covers_the_true_median_as_often_as_it_says(count: int, shape: str) -> None:
+    rng = np.random.default_rng(20261120)
+    rounds = 3000
+    if shape == "normal":
+        true, drawn = 10.0, rng.normal(10, 1, (rounds, count))
+    elif shape == "exponential":
+        true, drawn = float(np.log(2)), rng.exponential(1, (rounds, count))
+    else:
+        humps = rng.normal(0, 1, (rounds, count)) + 20 * rng.integers(0, 2, (rounds, count))
+        true, drawn = 10.0, humps
+    hits = 0
+    for row in drawn:
+        interval = median_interval(row.tolist())
+        assert interval is not None
+        hits += interval.low <= true <= interval.high
+    rank = lower_rank(count)
+    assert rank is not None
+    exact = 1 - 2 * scipy_stats.binom.cdf(rank - 1, count, 0.5)
+    assert exact >= 0.95
+    assert hits / rounds == pytest.approx(exact, abs=4 * (0.05 * 0.95 / rounds) ** 0.5)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0, -0.5, 2.0])
+def test_a_confidence_outside_its_range_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        median_interval([1.0] * 10, wrong)
+
+
+def test_no_samples_and_wrong_probabilities_are_refused() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        median([])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        quantile([1.0], 1.5)
+
+
+def test_intervals_that_touch_overlap() -> None:
+    assert Interval(1, 2).overlaps(Interval(2, 3))
+    assert not Interval(1, 2).overlaps(Interval(2.1, 3))

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from waywiser.stats.order import Interval
+from waywiser.stats.resolution import EVENT_TICK_SECONDS, HOST_TICK_SECONDS, at_least, tick
+
+
+def test_a_devices_tick_is_read_off_its_samples() -> None:
+    spans = [n * 32e-9 for n in (100, 101, 103, 101, 100)]
+    assert tick(spans, [1] * 5, "device") == pytest.approx(32e-9)
+    assert tick([span / 16 for span in spans], [16] * 5, "device") == pytest.approx(2e-9)
+
+
+def test_equal_samples_fall_back_on_the_documented_resolution() -> None:
+    assert tick([5e-6] * 10, [4] * 10, "device") == EVENT_TICK_SECONDS / 4
+
+
+def test_rounding_of_the_event_clock_is_no_tick() -> None:
+    assert tick([1e-3, 1e-3 + 1e-11, 1e-3 + 64e-9], [1] * 3, "device") == pytest.approx(
+        64e-9, rel=1e-3
+    )
+
+
+def test_the_hosts_tick_is_a_nanosecond() -> None:
+    assert tick([1e-6, 2e-6], [1, 1], "host") == HOST_TICK_SECONDS
+    assert tick([1e-6, 2e-6], (), "host") == HOST_TICK_SECONDS
+
+
+def test_an_interval_is_widened_only_where_it_is_narrower() -> None:
+    assert at_least(Interval(1.0, 2.0), 1.5, 0.5) == Interval(1.0, 2.0)
+    assert at_least(Interval(1.5, 1.5), 1.5, 0.5) == Interval(1.25, 1.75)
+    assert at_least(Interval(0.1, 0.1), 0.1, 1.0) == Interval(0.0, 0.6)
