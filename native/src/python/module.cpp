@@ -124,6 +124,14 @@ nb::list gpu_list() {
     return list;
 }
 
+std::vector<std::string> gpu_uuids() {
+    std::vector<std::string> uuids;
+    for (int index = 0; index < gpu::device_count(); ++index) {
+        uuids.push_back(gpu::device(index).uuid);
+    }
+    return uuids;
+}
+
 const Executor& executor_of(const Transfer& transfer) {
     const Executor* executor = Executors::instance().find(transfer.path.executor);
     if (executor == nullptr) {
@@ -352,5 +360,6 @@ NB_MODULE(_native, m) {
           },
           "source"_a = nb::none());
     m.def("gpu_unavailable_reason", &gpu::unavailable_reason);
+    m.def("gpu_uuids", &gpu_uuids);
     m.def("gpus", &gpu_list);
 }

@@ -155,7 +155,7 @@ class Supervisor:
         for said in ready:
             for gpu in self._machine.gpus:
                 counted = said.gpus[gpu.index] if gpu.index < len(said.gpus) else gpu.uuid
-                if counted != gpu.uuid:
+                if counted != gpu.uuid and gpu.uuid.startswith("GPU-"):  # CUDA names no MIG part
                     raise ProbeError(
                         f"gpu:{gpu.index} is {gpu.uuid} in the capture, but {counted} to CUDA",
                         remedy="capture again in the same environment (CUDA_VISIBLE_DEVICES)",

@@ -131,7 +131,7 @@ def _uuids(machine: Machine, library: ModuleType) -> tuple[str, ...]:
     """Of the GPUs as CUDA counts them; nothing where none is asked for or none answers, which
     then is a failure of the orders that need one and of no others."""
     try:
-        return tuple(gpu["uuid"] for gpu in library.gpus()) if machine.gpus else ()
+        return tuple(library.gpu_uuids()) if machine.gpus else ()
     except library.GpuError:
         return ()
 
