@@ -135,5 +135,5 @@ def test_a_scale_is_written_as_pattern_and_factor() -> None:
 
 @pytest.mark.parametrize("text", ["", "cpu", "=1.05", "cpu=", "cpu=x", "cpu=0", "cpu=-1", "a=nan"])
 def test_what_is_not_a_scale_is_said_clearly(text: str) -> None:
-    with pytest.raises(WaywiserError, match="is not a scale .write PATTERN=FACTOR"):
+    with pytest.raises(WaywiserError, match=r"is not a scale \(write PATTERN=FACTOR"):
         Scale.parse(text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from scripted_orders import a_machine, an_order, processes_in
+from scripted_orders import a_machine, an_order, is_alive, processes_in, wait_until
 
 from waywiser.probe.member import ProbeError
 from waywiser.probe.supervisor import Progress
@@ -127,6 +129,18 @@ def test_the_next_order_is_asked_for_after_the_visit_before_was_seen(run: Run) -
 
     run(orders(), on_visit=lambda visit: seen.append(visit.block))
     assert seen == [0, 1, 2]
+
+
+def test_a_worker_that_is_killed_between_two_orders_costs_none(run: Run, pids: Path) -> None:
+    def orders() -> Iterator[Order]:
+        yield an_order()
+        (worker,) = processes_in(pids)
+        os.kill(worker, signal.SIGKILL)
+        assert wait_until(lambda: not is_alive(worker), 1.0)
+        yield an_order(block=1)
+
+    visits = run(orders())
+    assert [(visit.failure, visit.worker) for visit in visits] == [(None, 1), (None, 2)]
 
 
 def test_progress_arrives_with_its_order(run: Run) -> None:

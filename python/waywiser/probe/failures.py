@@ -29,7 +29,9 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
         return OrderFailed("wrong-bytes", str(error))
     if isinstance(error, library.GpuError):
         message, kind = error.args[0], error.args[1]
-        return OrderFailed(_GPU_KINDS[kind], str(message), fatal=kind != "other")
+        why = library.gpu_unavailable_reason() if kind == "unavailable" else ""
+        reason = f"{why} ({message})" if why else str(message)
+        return OrderFailed(_GPU_KINDS[kind], reason, fatal=kind != "other")
     if isinstance(error, MemoryError):
-        return OrderFailed("out-of-memory", f"host memory: {error or 'none left'}", fatal=True)
+        return OrderFailed("out-of-memory", f"host memory: {str(error) or 'none left'}", fatal=True)
     return OrderFailed("crash", f"{type(error).__name__}: {error}", fatal=True)

@@ -62,6 +62,11 @@ class Group:
                         self._selector.register(descriptor, selectors.EVENT_READ, member)
             self._resources = stack.pop_all()
 
+    @property
+    def usable(self) -> bool:
+        """Whether another order can be measured, as far as one can see."""
+        return not self.lost and not any(member.ended for member in self._members)
+
     def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:
         """Introduces the members to their task: what each said when ready, by rank.
 

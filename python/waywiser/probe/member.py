@@ -170,15 +170,21 @@ class Member:
         """Whether the process ended within that time; takes in its log meanwhile, so that it does
         not wait for a reader, and leaves its status to be collected."""
         deadline = time.monotonic() + seconds
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        while self._process.returncode is None:
-            if os.waitid(os.P_PID, self._process.pid, options) is not None:
-                break
+        while not self.ended:
             if time.monotonic() > deadline:
                 return False
             self.drain_log()
             time.sleep(_POLL_SECONDS)
         return True
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process is gone by now."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return (
+            self._process.returncode is not None
+            or os.waitid(os.P_PID, self._process.pid, options) is not None
+        )
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:

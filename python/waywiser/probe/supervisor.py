@@ -109,7 +109,7 @@ class Supervisor:
             self._group = None
 
     def _group_for(self, process: Process) -> Group:
-        if self._group and self._process == process:
+        if self._group and self._group.usable and self._process == process:
             return self._group
         self.end()
         for _ in range(self._options.startup_attempts):
