@@ -21,7 +21,7 @@ from waywiser.records import (
     Series,
     Visit,
 )
-from waywiser.topology.machine import Gpu, Machine, NumaNode, Package, PcieLink
+from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Operation, Place, Stop, TimingMode, Transfer, Workload
 
 STARTED = "2026-11-20T12:00:00.000+00:00"
@@ -42,7 +42,7 @@ REFUSALS = (
 
 
 def machine() -> Machine:
-    """One package, one NUMA node, two GPUs on PCIe 5 x16."""
+    """One package, one NUMA node, two GPUs on PCIe 5 x16 and an NVLink switch."""
     gpus = tuple(
         Gpu(
             index=index,
@@ -52,6 +52,7 @@ def machine() -> Machine:
             numa=0,
             memory_bytes=16 * 2**30,
             pcie=PcieLink(5, 16, 5, 16),
+            nvlinks=(NvLink("switch", 18, 26.562),),
             peers=(1 - index,),
         )
         for index in range(2)

@@ -4,7 +4,8 @@ import os
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -167,18 +168,20 @@ def other_user() -> Callable[[Callable[[], None]], None]:
     return run
 
 
-def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("theirs")
-    for each in (folder, folder.parent, folder.parent.parent):
-        each.chmod(0o755)
-    return folder
+@pytest.fixture
+def theirs() -> Iterator[Path]:
+    """A folder that any user can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        path.chmod(0o755)
+        yield path
+        path.chmod(0o755)
 
 
 def test_other_peoples_profiles_open_and_do_not_resume(
-    tmp_path_factory: pytest.TempPathFactory,
-    other_user: Callable[[Callable[[], None]], None],
+    theirs: Path, other_user: Callable[[Callable[[], None]], None]
 ) -> None:
-    folder = folder_of(tmp_path_factory)
+    folder = theirs
     path = profiles.write(folder / "a.wwp")
     path.chmod(0o444)
     folder.chmod(0o555)
@@ -191,10 +194,7 @@ def test_other_peoples_profiles_open_and_do_not_resume(
         with pytest.raises(NotWritable):
             profiles.write(folder / "b.wwp")
 
-    try:
-        other_user(body)
-    finally:
-        folder.chmod(0o755)
+    other_user(body)
     assert list(folder.iterdir()) == [path]
 
 
@@ -234,10 +234,9 @@ def test_a_commit_cut_short_is_taken_back_when_resumed(tmp_path: Path) -> None:
 
 
 def test_a_commit_cut_short_reads_where_nothing_may_be_written(
-    tmp_path_factory: pytest.TempPathFactory,
-    other_user: Callable[[Callable[[], None]], None],
+    theirs: Path, other_user: Callable[[Callable[[], None]], None]
 ) -> None:
-    folder = folder_of(tmp_path_factory)
+    folder = theirs
     path = folder / "b.wwp"
     leave_hot_journal(profiles.write(folder / "a.wwp"), path)
     before = path.read_bytes()
@@ -249,10 +248,7 @@ def test_a_commit_cut_short_reads_where_nothing_may_be_written(
         with Profile.open(path) as profile:
             assert list(profile.visits()) == list(profiles.visits())
 
-    try:
-        other_user(body)
-    finally:
-        folder.chmod(0o755)
+    other_user(body)
     assert path.read_bytes() == before
 
 

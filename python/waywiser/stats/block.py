@@ -34,6 +34,7 @@ class BlockEstimate(Value, frozen=True):
     """Seconds that the clock can tell apart, per repetition."""
     host_median: float | None
     """From call to completion, as an application sees it; None where it was not taken."""
+    host_interval: Interval | None
     quantiles: dict[str, float] | None
     """``p0`` to ``p100``; None where repetitions were batched, since a mean of several has none."""
     spread: float
@@ -75,6 +76,7 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         interval=interval,
         tick=tick,
         host_median=median(host) if host else None,
+        host_interval=median_interval(host, confidence),
         quantiles=_named_quantiles(spans) if max(batches) == 1 else None,
         spread=spread(spans),
         farthest=farthest(spans),

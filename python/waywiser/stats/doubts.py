@@ -76,7 +76,7 @@ def _of_sampling(
     series: Series, blocks: Sequence[BlockEstimate], converged: bool
 ) -> Iterator[Doubt]:
     for visit in series.visits:
-        if visit.failure is not None:
+        if visit.failure is not None and visit.stop != "skipped":
             yield Doubt("failed block", f"block {visit.block}: {visit.failure.reason}")
     for block in blocks:
         if block.interval is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from waywiser.records import Series
+from waywiser.records import Series, Visit
 from waywiser.stats import resolution
 from waywiser.stats.block import BlockEstimate, estimate_block
 from waywiser.stats.doubts import Doubt, doubts
@@ -29,7 +29,7 @@ TARGET = 0.02
 
 Kind = Literal["within process", "between processes"]
 
-GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "skipped", "failed")
+GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
 """Reasons to stop, the best first; a series is told by the worst of its blocks."""
 
 
@@ -44,6 +44,7 @@ class Estimate(Value, frozen=True):
     """What the interval is about."""
     host_median: float | None
     """Seconds from call to completion, as an application sees it."""
+    host_interval: Interval | None
     rate: Rate | None
     """None for an operation."""
     count: int
@@ -51,16 +52,19 @@ class Estimate(Value, frozen=True):
     void: int
     blocks: tuple[BlockEstimate, ...]
     stop: Stop
-    """The worst over all visits, those without samples included."""
+    """The worst over all visits, failed ones included and skipped ones left out."""
     converged: bool
     doubts: tuple[Doubt, ...]
 
     @property
     def relative(self) -> float | None:
         """Half the interval's width over the median."""
-        if self.interval is None or not self.median:
-            return None
-        return self.interval.width / 2 / self.median
+        return _relative(self.interval, self.median)
+
+    @property
+    def host_relative(self) -> float | None:
+        """The same of what the application sees."""
+        return _relative(self.host_interval, self.host_median)
 
 
 def estimate(
@@ -75,34 +79,59 @@ def estimate(
     blocks = tuple(block for block in found if block is not None)
     if not blocks:
         return None
+    visits = _not_skipped(series.visits)
     middle = median([block.median for block in blocks])
-    kind, interval = _interval(blocks, middle)
-    converged = all(visit.stop == "converged" for visit in series.visits)
+    kind, interval = _interval(
+        [block.median for block in blocks],
+        [block.interval for block in blocks],
+        max(block.tick for block in blocks),
+    )
+    converged = all(visit.stop == "converged" for visit in visits)
     if kind == "between processes" and interval is not None:
         converged = converged or interval.width / 2 <= target * middle
-    host = [block.host_median for block in blocks if block.host_median is not None]
+    timed = [block for block in blocks if block.host_median is not None]
+    host = [block.host_median for block in timed if block.host_median is not None]
+    _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
     return Estimate(
         median=middle,
         interval=interval,
         kind=kind,
         host_median=median(host) if host else None,
+        host_interval=host_interval,
         rate=rate(series.workload.bytes, middle, interval),
         count=sum(block.count for block in blocks),
         void=sum(block.void for block in blocks),
         blocks=blocks,
-        stop=max((visit.stop for visit in series.visits), key=GRAVITY.index),
+        stop=worst_stop(series.visits),
         converged=converged,
         doubts=doubts(series, blocks, converged, machine),
     )
 
 
-def _interval(blocks: Sequence[BlockEstimate], middle: float) -> tuple[Kind, Interval | None]:
-    between = median_interval([block.median for block in blocks], CONFIDENCE)
+def worst_stop(visits: Sequence[Visit]) -> Stop:
+    """Why sampling of a series stopped: the worst of its visits, skipped ones left out."""
+    stops = [visit.stop for visit in _not_skipped(visits)]
+    return max(stops, key=GRAVITY.index, default="skipped")
+
+
+def _not_skipped(visits: Sequence[Visit]) -> list[Visit]:
+    """A plan that leaves a saturated size out of one block says nothing against the others."""
+    return [visit for visit in visits if visit.stop != "skipped"]
+
+
+def _interval(
+    medians: Sequence[float], intervals: Sequence[Interval | None], width: float
+) -> tuple[Kind, Interval | None]:
+    """Over the medians of blocks and their intervals; no narrower than ``width``."""
+    between = median_interval(medians, CONFIDENCE)
     if between is not None:
-        width = max(block.tick for block in blocks)
-        return "between processes", resolution.at_least(between, middle, width)
-    known = [block.interval for block in blocks if block.interval is not None]
-    if len(known) < len(blocks):
+        return "between processes", resolution.at_least(between, median(medians), width)
+    known = [interval for interval in intervals if interval is not None]
+    if not known or len(known) < len(intervals):
         return "within process", None
     low, high = min(each.low for each in known), max(each.high for each in known)
     return "within process", Interval(low, high)
+
+
+def _relative(interval: Interval | None, middle: float | None) -> float | None:
+    return interval.width / 2 / middle if interval is not None and middle else None

@@ -1,0 +1,55 @@
+"""Measured values in a few characters, never with more digits than their interval allows."""
+
+from __future__ import annotations
+
+import math
+
+MOST_DIGITS = 4
+"""A sharper interval does not make a table more readable; ``--json`` has every digit."""
+
+UNCERTAIN_DIGITS = 2
+"""Of a value without an interval."""
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def format_number(value: float, relative: float | None = None) -> str:
+    """``55.42``, ``0.512``, ``390``, ``15``: without exponent.
+
+    ``relative`` is the half-width of the value's interval over the value: the last digit shown is
+    the one where the half-width has its first, so 55.42 may be off by 0.01 to 0.09.
+    """
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    most = MOST_DIGITS - 1 - math.floor(math.log10(abs(value)))
+    if relative is None or not math.isfinite(relative):
+        decimals = most - MOST_DIGITS + UNCERTAIN_DIGITS
+    elif relative <= 0:
+        decimals = most
+    else:
+        # never coarser than one digit of the value itself
+        decimals = max(-math.floor(math.log10(abs(value) * relative)), most - MOST_DIGITS + 1)
+    decimals = min(decimals, most)
+    return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+def format_time(seconds: float, relative: float | None = None) -> str:
+    """``5.51 µs``, ``19.37 ms``: in the unit that leaves one to three digits before the point."""
+    for size, unit in _TIMES:
+        if seconds >= size * 0.9995:
+            return f"{format_number(seconds / size, relative)} {unit}"
+    return f"{format_number(seconds / 1e-9, relative)} ns"
+
+
+def format_rate(bytes_per_second: float, relative: float | None = None) -> str:
+    """In GB/s (10^9 bytes per second), without the unit."""
+    return format_number(bytes_per_second / 1e9, relative)
+
+
+def format_relative(relative: float | None) -> str:
+    """``±0.6 %``, ``±19 %``, ``<0.1 %``; a dash where there is no interval."""
+    if relative is None:
+        return "—"
+    if relative < 0.0005:
+        return "<0.1 %"
+    return f"±{relative * 100:.1f} %" if relative < 0.0995 else f"±{relative * 100:.0f} %"

@@ -1,0 +1,224 @@
+"""What a profile says as a whole: its series estimated, and what is missing grouped by reason.
+
+This is what ``waywiser show`` prints, and what ``show --json`` writes, field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median as middle_of
+
+from waywiser.plan.select import matches, require_match
+from waywiser.profile import Profile, Run
+from waywiser.records import Refusal, Series
+from waywiser.stats.doubts import REMEDIES
+from waywiser.stats.estimate import Estimate, estimate
+from waywiser.topology.bounds import Bound, bound, why_unbounded
+from waywiser.topology.machine import Machine
+from waywiser.words import Value, Workload
+
+SCHEMA = 1
+"""Of the JSON form."""
+
+
+class Group(Value, frozen=True):
+    """Things with the same reason, counted together and each named."""
+
+    reason: str
+    members: tuple[str, ...]
+    remedy: str = ""
+
+
+class Line(Value, frozen=True):
+    """One series, with what it was compared to."""
+
+    identity: str
+    workload: str
+    curve: str
+    bytes: int
+    """Of all transfers together; 0 for an operation."""
+    cache: str
+    mode: str
+    """Who timed: ``device``, ``host``, or empty where nothing was."""
+    estimate: Estimate | None
+    """None where nothing could be measured: then the reason is among the failures."""
+    bound: Bound | None
+    of_bound: float | None
+    """Rate over bound; 1 is the theoretical peak."""
+    seconds: float
+    """That measuring it took, set-up and verification included."""
+
+
+class Summary(Value, frozen=True):
+    """Counts of series; each is in exactly one of the last five."""
+
+    curves: int
+    series: int
+    converged: int
+    not_converged: int
+    failed: int
+    skipped: int
+    refused: int
+    """Paths, not series."""
+    seconds: float
+    blocks: float
+    """Median number of blocks of a measured series."""
+
+
+class Overview(Value, frozen=True):
+    """A profile without its samples."""
+
+    schema: int
+    profile: str
+    created: str
+    hostname: str
+    runs: tuple[Run, ...]
+    series: tuple[Line, ...]
+    refusals: tuple[Group, ...]
+    failures: tuple[Group, ...]
+    skipped: tuple[Group, ...]
+    """By reason, which holds the rates that had saturated."""
+    warnings: tuple[Group, ...]
+    """By kind of doubt, the gravest first, each with its remedy."""
+    notes: tuple[Group, ...]
+    """What the measuring itself remarked."""
+    unbounded: tuple[Group, ...]
+    """Curves without a theoretical peak, by the reason why it is not known."""
+    summary: Summary
+
+
+def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
+    """Reads the profile once, one series in memory at a time.
+
+    ``only`` keeps what matches any of the patterns of `waywiser.plan.select`; raises
+    `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
+    """
+    machine = profile.machine
+    _require_known(profile, only)
+    refusals = [refusal for refusal in profile.refusals if matches(refusal.path, only)]
+    gathered = _Gathered()
+    lines = []
+    for workload in profile.workloads():
+        if _asked_for(workload, only):
+            series = Series(workload, tuple(profile.visits_of(workload)))
+            lines.append(_line(series, machine))
+            gathered.add(series, lines[-1], machine)
+    return Overview(
+        schema=SCHEMA,
+        profile=str(profile.path),
+        created=profile.created,
+        hostname=machine.hostname,
+        runs=profile.runs,
+        series=tuple(lines),
+        refusals=_refused(refusals),
+        failures=_groups(gathered.failures),
+        skipped=_groups(gathered.skipped),
+        warnings=tuple(
+            Group(kind, tuple(gathered.doubts[kind]), remedy)
+            for kind, remedy in REMEDIES.items()
+            if kind in gathered.doubts
+        ),
+        notes=_groups(gathered.notes),
+        unbounded=_groups(gathered.unbounded),
+        summary=_summary(lines, gathered, len(refusals)),
+    )
+
+
+class _Gathered:
+    """Reasons and what they concern, filled series by series."""
+
+    def __init__(self) -> None:
+        self.failures: dict[str, list[str]] = {}
+        self.skipped: dict[str, list[str]] = {}
+        self.doubts: dict[str, list[str]] = {}
+        self.notes: dict[str, list[str]] = {}
+        self.unbounded: dict[str, list[str]] = {}
+        self.only_skipped = 0
+
+    def add(self, series: Series, line: Line, machine: Machine) -> None:
+        for visit in series.visits:
+            name = f"{line.workload}, block {visit.block}"
+            if visit.failure is not None:
+                skipped = visit.stop == "skipped"
+                reason = visit.failure.reason
+                text = reason if skipped else f"{visit.failure.kind}: {reason}"
+                (self.skipped if skipped else self.failures).setdefault(text, []).append(name)
+            elif len(visit.samples) and line.estimate is None:
+                reason = "void: the watchdog opened the gate at every sample"
+                self.failures.setdefault(reason, []).append(name)
+            for note in visit.notes:
+                self.notes.setdefault(note, []).append(name)
+        for doubt in line.estimate.doubts if line.estimate else ():
+            self.doubts.setdefault(doubt.kind, []).append(f"{line.workload}: {doubt.what}")
+        if line.bound is None and line.bytes:
+            curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
+            if line.curve not in curves:
+                curves.append(line.curve)
+        self.only_skipped += all(visit.stop == "skipped" for visit in series.visits)
+
+
+def _line(series: Series, machine: Machine) -> Line:
+    workload = series.workload
+    found = estimate(series, machine)
+    best = bound(machine, workload)
+    share = None
+    if found is not None and found.rate is not None and best is not None:
+        share = found.rate.value / best.bytes_per_second
+    measured = [visit.mode for visit in series.visits if len(visit.samples)]
+    return Line(
+        identity=workload.identity,
+        workload=str(workload),
+        curve=workload.curve,
+        bytes=workload.bytes,
+        cache=workload.cache,
+        mode=measured[0] if measured else "",
+        estimate=found,
+        bound=best,
+        of_bound=share,
+        seconds=sum(visit.elapsed_seconds for visit in series.visits),
+    )
+
+
+def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summary:
+    known = [line.estimate for line in lines if line.estimate is not None]
+    converged = sum(each.converged for each in known)
+    return Summary(
+        curves=len({line.curve for line in lines}),
+        series=len(lines),
+        converged=converged,
+        not_converged=len(known) - converged,
+        failed=len(lines) - len(known) - gathered.only_skipped,
+        skipped=gathered.only_skipped,
+        refused=refused,
+        seconds=sum(line.seconds for line in lines),
+        blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
+    )
+
+
+def _texts(workload: Workload) -> tuple[str, str]:
+    """A pattern may be meant for a curve or for one of its sizes."""
+    return str(workload), workload.curve
+
+
+def _asked_for(workload: Workload, only: Sequence[str]) -> bool:
+    return any(matches(text, only) for text in _texts(workload))
+
+
+def _require_known(profile: Profile, only: Sequence[str]) -> None:
+    if only:
+        texts = [text for workload in profile.workloads() for text in _texts(workload)]
+        require_match(only, [*texts, *(refusal.path for refusal in profile.refusals)])
+
+
+def _refused(refusals: Sequence[Refusal]) -> tuple[Group, ...]:
+    reasons: dict[str, list[str]] = {}
+    for refusal in refusals:
+        reasons.setdefault(refusal.reason, []).append(refusal.path)
+    return _groups(reasons)
+
+
+def _groups(reasons: dict[str, list[str]]) -> tuple[Group, ...]:
+    def largest_first() -> Iterator[tuple[str, list[str]]]:
+        yield from sorted(reasons.items(), key=lambda item: -len(item[1]))
+
+    return tuple(Group(reason, tuple(members)) for reason, members in largest_first())
