@@ -172,15 +172,16 @@ Caller::Caller(const Transfer& transfer, const Machine& machine)
         streams_.push_back(std::make_unique<gpu::Stream>(device));
         lanes_.push_back(streams_.back().get());
     }
-    if (!executor_->peer_access(transfer, machine).value_or(false)) return;
-    for (const GpuPlace& gpu : machine.gpus) {
-        for (const int peer : gpu.peers) gpu::enable_peer_access(gpu.index, peer);
-    }
 }
 
 TimingMode Caller::timing() const { return executor_->timing(transfer_, machine_); }
 
 std::unique_ptr<Execution> Caller::prepare() const {
+    if (executor_->peer_access(transfer_, machine_).value_or(false)) {
+        for (const GpuPlace& gpu : machine_.gpus) {
+            for (const int peer : gpu.peers) gpu::enable_peer_access(gpu.index, peer);
+        }
+    }
     return executor_->prepare(transfer_, machine_, lanes_);
 }
 

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <ostream>
 #include <stdexcept>
 
 #include "gpu/gpu.hpp"
@@ -175,6 +176,13 @@ Live live() {
             .host_buffers = now.host_buffers,
             .registrations = now.registrations,
             .gates = now.gates};
+}
+
+std::ostream& operator<<(std::ostream& stream, const Live& live) {
+    return stream << live.streams << " streams, " << live.events << " events, "
+                  << live.device_buffers << " device buffers, " << live.host_buffers
+                  << " host buffers, " << live.registrations << " registrations, " << live.gates
+                  << " gates";
 }
 
 Counts counts() { return Context::instance().counts(); }

@@ -38,6 +38,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iosfwd>
 #include <string>
 
 namespace waywiser::fake {
@@ -59,6 +60,7 @@ struct Live {
     bool operator==(const Live&) const = default;
 };
 Live live();
+std::ostream& operator<<(std::ostream& stream, const Live& live);
 
 // How often each POINT was passed since configure().
 struct Counts {

@@ -1,0 +1,139 @@
+#include "host/cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "host/affinity.hpp"
+#include "host/clock.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WAYWISER_INSTRUMENTED 1
+#endif
+
+namespace waywiser::host {
+namespace {
+
+constexpr std::size_t kLine = 64;
+// Fits the private cache of any core of today, yet is far more lines than a timer's tick.
+constexpr std::size_t kBytes = std::size_t{128} << 10;
+
+// A ring of lines in random order, which no prefetcher guesses: each holds the next one's number.
+std::vector<std::uint64_t> ring() {
+    constexpr std::size_t kStep = kLine / sizeof(std::uint64_t);
+    std::vector<std::size_t> order(kBytes / kLine);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin() + 1, order.end(), std::mt19937_64(1));
+    std::vector<std::uint64_t> words(kBytes / sizeof(std::uint64_t));
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        words[order[i] * kStep] = order[(i + 1) % order.size()] * kStep;
+    }
+    return words;
+}
+
+// Seconds per line of going once around.
+double walk(const std::vector<std::uint64_t>& words) {
+    const double start = now();
+    std::uint64_t at = 0;
+    for (std::size_t i = 0; i < kBytes / kLine; ++i) {
+        at = *static_cast<const volatile std::uint64_t*>(&words[at]);
+    }
+    const double seconds = now() - start;
+    EXPECT_EQ(at, 0u);
+    return seconds / static_cast<double>(kBytes / kLine);
+}
+
+// The quickest of several, since whatever disturbs a walk makes it slower.
+template <class Before>
+double quickest_walk(const std::vector<std::uint64_t>& words, Before before) {
+    double best = 1;
+    for (int i = 0; i < 40; ++i) {
+        before();
+        best = std::min(best, walk(words));
+    }
+    return best;
+}
+
+TEST(Flush, MakesAWarmBufferCold) {
+#ifdef WAYWISER_INSTRUMENTED
+    GTEST_SKIP() << "instrumented loads are too slow to tell a cache from memory";
+#endif
+    if (flush_instruction().empty()) GTEST_SKIP() << "no instruction flushes this CPU's caches";
+    const auto words = ring();
+    const double warm = quickest_walk(words, [&] { walk(words); });
+    const double cold = quickest_walk(words, [&] {
+        walk(words);
+        ASSERT_TRUE(flush(words.data(), kBytes, allowed_cpus()));
+    });
+    const double spared = quickest_walk(words, [&] {
+        walk(words);
+        std::vector<char> other(kBytes);
+        ASSERT_TRUE(flush(other.data(), kBytes, allowed_cpus()));
+    });
+    EXPECT_GT(cold, 3 * warm) << "flushed lines come as fast as cached ones";
+    EXPECT_LT(spared, cold / 2) << "flushing another buffer flushed this one";
+}
+
+TEST(Flush, KeepsTheBytes) {
+    if (flush_instruction().empty()) GTEST_SKIP() << "no instruction flushes this CPU's caches";
+    std::vector<unsigned char> bytes((std::size_t{9} << 20) + 13);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 31);
+    ASSERT_TRUE(flush(bytes.data() + 5, bytes.size() - 7, allowed_cpus()));
+    dirty(bytes.data() + 3, bytes.size() - 3, allowed_cpus());
+    ASSERT_TRUE(flush(bytes.data(), bytes.size(), {}));
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        ASSERT_EQ(bytes[i], static_cast<unsigned char>(i * 31)) << "at " << i;
+    }
+}
+
+// The last line of an unaligned range is easily forgotten.
+TEST(Flush, ReachesEveryLineOfAnUnalignedRange) {
+#ifdef WAYWISER_INSTRUMENTED
+    GTEST_SKIP() << "instrumented loads are too slow to tell a cache from memory";
+#endif
+    if (flush_instruction().empty()) GTEST_SKIP() << "no instruction flushes this CPU's caches";
+    alignas(4096) static volatile char lines[3 * kLine];
+    const auto load = [](std::size_t line) {
+        double best = 1;
+        for (int i = 0; i < 200; ++i) {
+            for (std::size_t l = 0; l < 3; ++l) lines[l * kLine] = 1;
+            flush(const_cast<const char*>(lines) + kLine - 1, kLine + 2, {});
+            const double start = now();
+            static_cast<void>(lines[line * kLine]);
+            best = std::min(best, now() - start);
+        }
+        return best;
+    };
+    const double clock = [] {
+        double best = 1;
+        for (int i = 0; i < 200; ++i) {
+            const double start = now();
+            best = std::min(best, now() - start);
+        }
+        return best;
+    }();
+    constexpr double kMemory = 30e-9;  // no memory answers sooner, no cache of a core later
+    for (const std::size_t line : {0u, 1u, 2u}) {
+        EXPECT_GT(load(line) - clock, kMemory) << "line " << line << " was not flushed";
+    }
+}
+
+TEST(Dirty, KeepsTheBytes) {
+    std::vector<unsigned char> bytes((std::size_t{9} << 20) + 13, 0x3C);
+    dirty(bytes.data(), bytes.size(), allowed_cpus());
+    EXPECT_TRUE(std::ranges::all_of(bytes, [](unsigned char b) { return b == 0x3C; }));
+}
+
+TEST(LineBytes, IsAPowerOfTwoThatCpusHave) {
+    const std::size_t line = line_bytes();
+    EXPECT_EQ(line & (line - 1), 0u);
+    EXPECT_GE(line, 16u);
+    EXPECT_LE(line, 256u);
+}
+
+}  // namespace
+}  // namespace waywiser::host

@@ -1,0 +1,24 @@
+#include "host/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace waywiser::host {
+namespace {
+
+TEST(Clock, CountsSecondsForward) {
+    const double start = now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const double seconds = now() - start;
+    EXPECT_GE(seconds, 0.020);
+    EXPECT_LT(seconds, 10);
+}
+
+TEST(Clock, KnowsWhatReadingItCosts) {
+    EXPECT_GT(clock_overhead(), 0);
+    EXPECT_LT(clock_overhead(), 1e-5);
+}
+
+}  // namespace
+}  // namespace waywiser::host

@@ -1,0 +1,66 @@
+#include "host/pages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <new>
+#include <string>
+
+#include "conformance.hpp"
+
+namespace waywiser::host {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+const NumaNode& first_node() {
+    static const Machine machine = test::this_machine();
+    return machine.numa.front();
+}
+
+bool huge_pages_on_request() {
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+    std::string modes;
+    std::getline(file, modes);
+    return modes.find("[never]") == std::string::npos && !modes.empty();
+}
+
+TEST(Pages, AreZeroAlignedAndThere) {
+    const Pages pages(5 * kMiB + 3, first_node(), PageSize::standard);
+    EXPECT_EQ(pages.bytes(), 5 * kMiB + 3);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages.data()) % (2 * kMiB), 0u);
+    EXPECT_TRUE(std::all_of(pages.data(), pages.data() + pages.bytes(),
+                            [](std::byte b) { return b == std::byte{0}; }));
+    // First touched by the constructor: the kernel can say where they are, or may not be asked.
+    const Placement placement = pages.placement();
+    EXPECT_TRUE(placement.state == Placement::State::verified || !placement.detail.empty());
+}
+
+TEST(Pages, OfStandardSizeAreNotHuge) {
+    const Pages pages(8 * kMiB, first_node(), PageSize::standard);
+    EXPECT_EQ(pages.placement().fraction_huge, 0);
+}
+
+TEST(Pages, AreHugeOnRequest) {
+    if (!huge_pages_on_request()) GTEST_SKIP() << "this kernel gives no transparent huge pages";
+    const Pages pages(32 * kMiB, first_node(), PageSize::huge);
+    // The kernel may lack unbroken memory for some of them.
+    EXPECT_GT(pages.placement().fraction_huge, 0);
+}
+
+TEST(Pages, ThatNobodyHasAreABadAllocation) {
+    EXPECT_THROW(Pages(std::size_t{1} << 60, first_node(), PageSize::standard), std::bad_alloc);
+}
+
+TEST(Placement, OfAnotherNodeIsNotClaimed) {
+    const Pages pages(kMiB, first_node(), PageSize::standard);
+    const Placement elsewhere = placement_of(pages.data(), pages.bytes(), first_node().index + 1);
+    EXPECT_NE(elsewhere.state, Placement::State::verified);
+    EXPECT_EQ(elsewhere.fraction_on_place, 0);
+    EXPECT_NE(elsewhere.detail, "");
+}
+
+}  // namespace
+}  // namespace waywiser::host

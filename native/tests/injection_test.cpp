@@ -1,0 +1,158 @@
+// What goes wrong in the runtime is surfaced by every executor and memory kind, and leaks nothing.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "conformance.hpp"
+#include "fake/fake.hpp"
+
+namespace waywiser::test {
+namespace {
+
+constexpr std::size_t kBytes = 40000;
+
+class Injection : public ::testing::Test {
+protected:
+    Injection() { fake::reset(); }
+    ~Injection() override {
+        fake::reset();
+        EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the test";
+    }
+
+    const Machine machine = this_machine();
+
+    // Every transfer that runs here, each on buffers of its own.
+    void for_each(const std::function<void(const Transfer&)>& visit) {
+        for (const Path& path : paths(machine)) {
+            for (Transfer& transfer : variations(path, machine)) {
+                transfer.bytes = kBytes;
+                if (refusal(transfer, machine)) continue;
+                SCOPED_TRACE(transfer.text());
+                visit(transfer);
+            }
+        }
+    }
+};
+
+// Prepares and runs one transfer; what it throws is the test's business.
+struct Once {
+    const Transfer& transfer;
+    const Machine& machine;
+    GuardedBuffer source{transfer.path.source, kBytes, machine};
+    GuardedBuffer destination{transfer.path.destination, kBytes, machine};
+    Caller caller{transfer, machine};
+
+    void operator()() const {
+        const auto execution = caller.prepare();
+        caller.run(*execution, source.view(0, kBytes), destination.view(0, kBytes));
+    }
+};
+
+std::optional<gpu::Failure> failure(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const gpu::Error& error) {
+        return error.kind();
+    }
+    return std::nullopt;
+}
+
+struct Count {
+    const char* point;
+    std::size_t times;
+};
+
+// How often running it passes each point of the runtime where something can go wrong.
+std::vector<Count> passed(const Once& once) {
+    fake::configure("");
+    once();
+    const fake::Counts counts = fake::counts();
+    return {{"copy", counts.copies},
+            {"fill", counts.fills},
+            {"launch", counts.launches},
+            {"event", counts.events}};
+}
+
+TEST_F(Injection, AnErrorFromAnyCallIsSurfaced) {
+    for_each([&](const Transfer& transfer) {
+        const Once once{transfer, machine};
+        for (const auto& [point, times] : passed(once)) {
+            for (std::size_t n = 1; n <= times; ++n) {
+                const std::string when = std::string(point) + "@" + std::to_string(n);
+                SCOPED_TRACE(when);
+                fake::configure("fail=" + when);
+                EXPECT_EQ(failure(std::cref(once)), gpu::Failure::other);
+                for (const auto* lane : once.caller.lanes()) lane->synchronize();
+                fake::configure("sticky=" + when);
+                EXPECT_EQ(failure(std::cref(once)), gpu::Failure::sticky);
+                fake::configure("lost=" + when);
+                EXPECT_EQ(failure(std::cref(once)), gpu::Failure::sticky) << "swallowed";
+            }
+        }
+        fake::reset();
+        EXPECT_EQ(failure(std::cref(once)), std::nullopt) << "it does not recover";
+    });
+}
+
+TEST_F(Injection, OutOfMemoryAtEachAllocationIsSurfacedAndLeaksNothing) {
+    for_each([&](const Transfer& transfer) {
+        const auto all = [&] { Once{transfer, machine}(); };
+        fake::configure("");
+        all();
+        const std::size_t times = fake::counts().allocations;
+        for (std::size_t n = 1; n <= times; ++n) {
+            SCOPED_TRACE("allocation " + std::to_string(n));
+            fake::configure("oom_at=" + std::to_string(n));
+            EXPECT_EQ(failure(all), gpu::Failure::out_of_memory);
+            EXPECT_EQ(fake::live(), fake::Live{});
+        }
+    });
+}
+
+TEST_F(Injection, WhatAGpuCannotHoldIsOutOfMemory) {
+    fake::configure("memory=1");
+    for (const Memory& memory : memories(machine)) {
+        if (!memory.on_gpu()) continue;
+        const MemoryKind& kind = *Memories::instance().find(memory.kind);
+        EXPECT_EQ(failure([&] {
+                      const auto buffer = kind.allocate(memory, std::size_t{2} << 20, machine);
+                  }),
+                  gpu::Failure::out_of_memory)
+            << memory.text();
+    }
+}
+
+TEST_F(Injection, WithoutPeerAccessTheBytesStillArrive) {
+    fake::configure("no_peers=all");
+    const Machine apart = this_machine();
+    for (const Path& path : paths(apart)) {
+        if (!path.source.on_gpu() || !path.destination.on_gpu()) continue;
+        const Transfer transfer{path, kBytes, {}};
+        if (refusal(transfer, apart)) continue;
+        SCOPED_TRACE(transfer.text());
+        const Once once{transfer, apart};
+        const auto execution = once.caller.prepare();
+        EXPECT_EQ(copy_once(once.caller, *execution, once.source, 0, once.destination, 0, kBytes, 1),
+                  "");
+    }
+}
+
+TEST_F(Injection, WithoutAGpuEverythingThatNeedsOneIsRefused) {
+    const std::vector<Path> known = paths(machine);
+    Machine bare = machine;
+    bare.gpus.clear();
+    for (const Path& path : known) {
+        const bool needs =
+            Memories::instance().find(path.source.kind)->needs_gpu() ||
+            Memories::instance().find(path.destination.kind)->needs_gpu();
+        const auto reason = refusal({path, kBytes, {}}, bare);
+        if (needs) {
+            EXPECT_TRUE(reason && !reason->empty()) << path.text();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace waywiser::test

@@ -1,0 +1,54 @@
+#include "measure/buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include "conformance.hpp"
+#include "fake/fake.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class Buffers : public ::testing::Test {
+protected:
+    Buffers() { fake::reset(); }
+    ~Buffers() override { EXPECT_EQ(fake::live(), fake::Live{}); }
+
+    const Machine machine = test::this_machine();
+    const Memory device{"device", Place::parse("gpu:0"), {}};
+    const Memory other{"device", Place::parse("gpu:1"), {}};
+};
+
+TEST_F(Buffers, AreLentAgainWhenNobodyHoldsThem) {
+    BufferPool pool(machine, 100 * kMiB);
+    const std::byte* data = pool.take(device, kMiB)->data();
+    EXPECT_EQ(pool.take(device, 5)->data(), data);
+    const auto held = pool.take(device, kMiB);
+    EXPECT_NE(pool.take(device, kMiB)->data(), held->data());
+    EXPECT_NE(pool.take(other, kMiB)->data(), data);
+}
+
+TEST_F(Buffers, MakeRoomForOthersWithinTheBound) {
+    BufferPool pool(machine, 10 * kMiB);
+    pool.take(device, 6 * kMiB);
+    const auto next = pool.take(other, 6 * kMiB);
+    EXPECT_EQ(pool.bytes(), 6 * kMiB);
+    EXPECT_LE(pool.peak_bytes(), 10 * kMiB);
+    EXPECT_EQ(fake::live().device_buffers, 1u);
+    EXPECT_THROW(pool.take(device, 5 * kMiB), Refused);
+    EXPECT_THROW(pool.take(device, 11 * kMiB), Refused);
+    EXPECT_NO_THROW(pool.take(device, 4 * kMiB));
+}
+
+TEST_F(Buffers, AreGivenUpOnRequest) {
+    BufferPool pool(machine, 10 * kMiB);
+    pool.take(device, kMiB);
+    const auto held = pool.take(other, kMiB);
+    pool.clear();
+    EXPECT_EQ(pool.bytes(), kMiB);
+    EXPECT_EQ(fake::live().device_buffers, 1u);
+}
+
+}  // namespace
+}  // namespace waywiser::measure

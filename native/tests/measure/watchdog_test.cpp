@@ -1,0 +1,55 @@
+#include "measure/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "fake/fixture.hpp"
+#include "patience.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+class WatchdogTest : public test::OnFake {
+protected:
+    gpu::Stream stream{0};
+    gpu::Gate gate;
+};
+
+TEST_F(WatchdogTest, OpensAGateThatStaysClosed) {
+    Watchdog watchdog(gate, 0.05);
+    watchdog.closing();
+    gate.close(stream);
+    EXPECT_TRUE(test::Call([&] { stream.synchronize(); }).returns());
+    EXPECT_FALSE(watchdog.opened());
+}
+
+TEST_F(WatchdogTest, LeavesAGateAloneThatIsOpenedInTime) {
+    Watchdog watchdog(gate, 20);
+    for (int round = 0; round < 3; ++round) {
+        watchdog.closing();
+        gate.close(stream);
+        gate.open();
+        EXPECT_TRUE(watchdog.opened());
+        stream.synchronize();
+    }
+}
+
+TEST_F(WatchdogTest, DoesNotWatchAnOpenGate) {
+    Watchdog watchdog(gate, 0.05);
+    watchdog.closing();
+    EXPECT_TRUE(watchdog.opened());
+    gate.close(stream);  // by somebody who did not tell it
+    test::Call waiting([&] { stream.synchronize(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(waiting.blocks());
+    gate.open();
+    EXPECT_TRUE(waiting.returns());
+}
+
+TEST_F(WatchdogTest, EndsWithoutWaitingForItsTime) {
+    EXPECT_TRUE(test::Call([&] { const Watchdog watchdog(gate, 3600); }).returns());
+}
+
+}  // namespace
+}  // namespace waywiser::measure

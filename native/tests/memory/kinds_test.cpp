@@ -1,0 +1,93 @@
+// Every kind of memory: what it gives is whole, writable where it says so, and where it says.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "conformance.hpp"
+#include "fake/fake.hpp"
+#include "host/pages.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class MemoryKinds : public ::testing::Test {
+protected:
+    MemoryKinds() { fake::reset(); }
+    ~MemoryKinds() override { EXPECT_EQ(fake::live(), fake::Live{}); }
+    const Machine machine = test::this_machine();
+};
+
+std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes, const Machine& machine) {
+    return Memories::instance().find(memory.kind)->allocate(memory, bytes, machine);
+}
+
+TEST_F(MemoryKinds, GiveBuffersOfAnySize) {
+    for (const Memory& memory : test::memories(machine)) {
+        for (const std::size_t bytes : {std::size_t{1}, std::size_t{4097}, 3 * kMiB + 5}) {
+            SCOPED_TRACE(memory.text() + " of " + std::to_string(bytes));
+            const auto buffer = allocate(memory, bytes, machine);
+            ASSERT_NE(buffer->data(), nullptr);
+            EXPECT_GE(buffer->bytes(), bytes);
+            if (Memories::instance().find(memory.kind)->cpu_accessible()) {
+                std::memset(buffer->data(), 0x77, bytes);
+                EXPECT_EQ(buffer->data()[bytes - 1], std::byte{0x77});
+            }
+        }
+    }
+}
+
+TEST_F(MemoryKinds, SayWhereTheBytesAreOrWhyTheyDoNotKnow) {
+    for (const Memory& memory : test::memories(machine)) {
+        SCOPED_TRACE(memory.text());
+        const Placement placement = allocate(memory, kMiB, machine)->placement();
+        switch (placement.state) {
+            case Placement::State::verified: EXPECT_EQ(placement.fraction_on_place, 1); break;
+            case Placement::State::misplaced:
+                EXPECT_LT(placement.fraction_on_place, 1);
+                EXPECT_NE(placement.detail, "");
+                break;
+            case Placement::State::unverified:
+                EXPECT_EQ(placement.fraction_on_place, 0);
+                EXPECT_NE(placement.detail, "");
+                break;
+        }
+    }
+}
+
+TEST_F(MemoryKinds, NamesAreUnique) {
+    std::set<std::string> names;
+    for (const auto& kind : Memories::instance().entries()) {
+        EXPECT_TRUE(names.insert(kind->info().name).second) << kind->info().name;
+    }
+}
+
+// What cannot be had is an error at the allocation, not a crash at the first touch.
+TEST_F(MemoryKinds, MoreThanThereIsCannotBeAllocated) {
+    constexpr std::size_t kTooMuch = std::size_t{1} << 60;
+    for (const Memory& memory : test::memories(machine)) {
+        EXPECT_ANY_THROW(allocate(memory, kTooMuch, machine)) << memory.text();
+    }
+}
+
+TEST_F(MemoryKinds, AreVariedAsTheySay) {
+    for (const Memory& memory : test::memories(machine)) {
+        const MemoryKind& kind = *Memories::instance().find(memory.kind);
+        for (const Parameter& parameter : kind.info().parameters) {
+            for (const std::string& choice : parameter.choices) {
+                Memory variant = memory;
+                variant.variant[parameter.name] = choice;
+                if (const auto reason = kind.refusal(variant, machine)) {
+                    EXPECT_NE(*reason, "") << variant.text();
+                } else {
+                    EXPECT_NE(allocate(variant, kMiB, machine)->data(), nullptr) << variant.text();
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace waywiser
