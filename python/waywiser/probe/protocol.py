@@ -65,7 +65,7 @@ class End(Value, frozen=True, tag="stop", tag_field="type"):
 class Ready(Value, frozen=True, tag="ready", tag_field="type"):
     pid: int
     backend: str
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
     gpus: tuple[str, ...] = ()
     """UUIDs in the order of their CUDA indices; empty where the worker was given no GPU."""
 
