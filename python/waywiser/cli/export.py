@@ -4,7 +4,7 @@ CSV (RFC 4180): one row per sample, in the order taken, the columns of `COLUMNS`
 value that was not taken. A visit without samples has no row.
 
 JSON: ``{"schema", "machine", "environment", "series": [...]}``. A series has its ``workload`` (the
-text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by ``; ``, and a list),
+text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by ``; ``, a list),
 ``bytes``, ``cache``, ``unit``, ``stop`` (the worst of its visits), its ``visits`` and its
 ``samples``, each with its ``block``. Times are seconds.
 """
@@ -90,7 +90,12 @@ def _opened(output: str) -> Iterator[TextIO]:
         finally:
             stream.detach()
         return
-    with beside(Path(output)) as part, part.open("w", encoding="utf-8", newline="") as stream:
+    path = Path(output)
+    if path.is_char_device() or path.is_fifo():  # /dev/stdout, a named pipe: nothing to overwrite
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+        return
+    with beside(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
         yield stream
 
 

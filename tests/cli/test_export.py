@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import profiles
+from waywiser.cli.export import COLUMNS, ExportError, run_export, write_csv, write_json
+from waywiser.profile import ExistingFile, MissingProfile, Profile
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return profiles.write(tmp_path_factory.mktemp("export") / "a.wwp")
+
+
+def exported(file: Path, format: str, folder: Path) -> str:
+    target = folder / f"out.{format}"
+    assert run_export(str(file), format, str(target)) == 0
+    with target.open(encoding="utf-8", newline="") as stream:
+        return stream.read()
+
+
+def test_csv_has_a_row_per_sample_in_order(profile: Path, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(exported(profile, "csv", tmp_path), newline="")))
+    assert tuple(rows[0]) == COLUMNS
+    found: dict[tuple[str, int], list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault((row["identity"], int(row["block"])), []).append(row)
+    measured = [visit for visit in profiles.visits() if len(visit.samples)]
+    assert set(found) == {(visit.workload.identity, visit.block) for visit in measured}
+    for visit in measured:
+        mine = found[visit.workload.identity, visit.block]
+        assert tuple(float(row["span_seconds"]) for row in mine) == visit.samples.span
+        assert tuple(float(row["host_seconds"]) for row in mine) == visit.samples.host
+        assert tuple(int(row["repetitions"]) for row in mine) == visit.samples.repetitions
+        parts = tuple(tuple(map(float, row["transfer_seconds"].split())) for row in mine)
+        assert parts == (visit.samples.transfers or ((),) * len(mine))
+        assert [row["n"] for row in mine] == [str(n) for n in range(len(mine))]
+        assert {row["workload"] for row in mine} == {str(visit.workload)}
+        assert {row["stop"] for row in mine} == {visit.stop}
+
+
+def test_csv_is_rfc_4180(profile: Path, tmp_path: Path) -> None:
+    text = exported(profile, "csv", tmp_path)
+    lines = text.split("\r\n")
+    assert lines[-1] == "" and not any("\n" in line for line in lines)
+    assert lines[0] == ",".join(COLUMNS)
+    widths = {len(row) for row in csv.reader(io.StringIO(text, newline=""), strict=True)}
+    assert widths == {len(COLUMNS)}
+
+
+def test_flags_are_columns_of_their_own(profile: Path, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(exported(profile, "csv", tmp_path), newline="")))
+    tiny = [row for row in rows if row["workload"] == f"{profiles.HOST} of 8"]
+    assert {(row["void"], row["below_resolution"]) for row in tiny} == {("0", "1")}
+
+
+def test_json_is_as_promised(profile: Path, tmp_path: Path) -> None:
+    found = json.loads(exported(profile, "json", tmp_path))
+    assert list(found) == ["schema", "machine", "environment", "series"]
+    assert found["machine"]["hostname"] == "node7"
+    assert found["environment"] == profiles.ENVIRONMENT
+    by_text = {series["workload"]: series for series in found["series"]}
+    large = by_text[f"{profiles.H2D} of {2**30}"]
+    promised = {"workload", "path", "bytes", "parameters", "cache", "samples", "stop"}
+    assert promised <= set(large)
+    assert (large["path"], large["bytes"], large["cache"]) == (profiles.H2D, 2**30, "warm")
+    assert large["stop"] == "converged" and large["parameters"] == {}
+    assert by_text[f"{profiles.HOST} of 8"]["parameters"] == {"threads": "2"}
+    pair = by_text[f"{profiles.H2D} of 8; {profiles.D2H} of 8"]
+    assert pair["path"] == f"{profiles.H2D}; {profiles.D2H}" and pair["parameters"] == [{}, {}]
+    assert by_text["empty-interval@gpu:0"]["path"] == "empty-interval@gpu:0"
+
+
+def test_json_has_every_sample_and_every_failure(profile: Path, tmp_path: Path) -> None:
+    found = json.loads(exported(profile, "json", tmp_path))
+    samples: dict[tuple[str, int], list[Any]] = {}
+    told: dict[tuple[str, int], Any] = {}
+    for series in found["series"]:
+        for sample in series["samples"]:
+            samples.setdefault((series["identity"], sample["block"]), []).append(sample)
+        for visit in series["visits"]:
+            told[series["identity"], visit["block"]] = visit
+    for visit in profiles.visits():
+        key = (visit.workload.identity, visit.block)
+        mine = samples.get(key, [])
+        assert tuple(sample["span"] for sample in mine) == visit.samples.span
+        assert tuple(sample["flags"] for sample in mine) == visit.samples.flags
+        failure = told[key]["failure"]
+        assert (failure and failure["kind"]) == (visit.failure and visit.failure.kind)
+        assert told[key]["stop"] == visit.stop
+
+
+def test_standard_output_gets_the_same_bytes(profile: Path, tmp_path: Path) -> None:
+    for format in ("csv", "json"):
+        code = (
+            f"from waywiser.cli.export import run_export as r; r({str(profile)!r}, {format!r}, '-')"
+        )
+        found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        ended = subprocess.run(
+            [sys.executable, "-c", code], env=found, check=True, capture_output=True
+        )
+        assert ended.stdout.decode() == exported(profile, format, tmp_path)
+        assert ended.stderr == b""
+
+
+def test_captured_standard_output_serves_too(
+    profile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_export(str(profile), "json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == 1
+
+
+def test_a_device_is_written_to(profile: Path) -> None:
+    assert run_export(str(profile), "csv", "/dev/null") == 0
+
+
+def test_an_existing_file_is_not_overwritten(profile: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("precious")
+    with pytest.raises(ExistingFile):
+        run_export(str(profile), "csv", str(target))
+    assert target.read_text() == "precious"
+
+
+def test_an_export_that_fails_leaves_no_file(
+    profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Profile, "visits_of", fail)
+    with pytest.raises(KeyboardInterrupt):
+        run_export(str(profile), "csv", str(tmp_path / "out.csv"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_input_is_said_before_anything_is_written(profile: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with pytest.raises(ExportError, match="no format"):
+        run_export(str(profile), "xml", str(target))
+    with pytest.raises(MissingProfile):
+        run_export(str(tmp_path / "none.wwp"), "csv", str(target))
+    assert not target.exists()
+
+
+class Nowhere(io.TextIOBase):
+    """Counts characters and keeps none."""
+
+    written = 0
+
+    def write(self, text: str) -> int:
+        self.written += len(text)
+        return len(text)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_json])
+def test_memory_does_not_grow_with_the_profile(tmp_path: Path, write: Any) -> None:
+    rng = random.Random(1)
+    peaks = []
+    for visits in (4, 24):
+        path = tmp_path / f"{visits}.wwp"
+        with Profile.create(path, profiles.machine(), {}) as new:
+            for block in range(visits):
+                what = profiles.workload(profiles.H2D, 8 * (block // 2 + 1))
+                taken = profiles.samples(rng, 1e-3, count=1000)
+                new.commit_visit(profiles.visit(what, block % 2, taken))
+        with Profile.open(path) as opened:
+            stream = Nowhere()
+            tracemalloc.start()
+            write(opened, stream)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            assert stream.written > 1000 * visits
+    assert peaks[1] < 1.5 * peaks[0]

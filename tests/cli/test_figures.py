@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waywiser.cli.figures import format_number, format_rate, format_relative, format_time
+
+
+@pytest.mark.parametrize(
+    ("value", "relative", "text"),
+    [
+        (55.4217, 0.08 / 55.4217, "55.42"),
+        (55.4217, 0.2 / 55.4217, "55.4"),
+        (55.4217, 2.0 / 55.4217, "55"),
+        (14.6, 2.8 / 14.6, "15"),
+        (104.2, 0.2, "100"),
+        (388.888, 1e-9, "388.9"),
+        (0.000412, 0.01, "0.000412"),
+        (9.996, 0.0005, "9.996"),
+        (9.9996, 0.0005, "10.000"),
+        (5.5, None, "5.5"),
+        (5.4321, None, "5.4"),
+        (1234.5, None, "1200"),
+        (7.0, 3.0, "7"),
+        (0.0, 0.1, "0"),
+        (math.inf, 0.1, "inf"),
+    ],
+)
+def test_the_last_digit_is_the_one_that_is_uncertain(
+    value: float, relative: float | None, text: str
+) -> None:
+    assert format_number(value, relative) == text
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1.0))
+def test_rounding_stays_within_the_interval_or_four_digits(value: float, relative: float) -> None:
+    off = abs(float(format_number(value, relative)) - value)
+    # half a unit of the last place, which is no larger than the half-width's first digit
+    assert off <= max(value * relative, value * 0.0005) * 1.001
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (5.5e-6, "5.50 µs"),
+        (19.37e-3, "19.4 ms"),
+        (3.25e-8, "32.5 ns"),
+        (1e-10, "0.100 ns"),
+        (12.0, "12.0 s"),
+        (0.99996e-3, "1.000 ms"),
+    ],
+)
+def test_times_are_in_their_own_unit(seconds: float, text: str) -> None:
+    assert format_time(seconds, 0.01) == text
+
+
+def test_rates_are_decimal() -> None:
+    assert format_rate(55.42e9, 0.001) == "55.42"
+
+
+@pytest.mark.parametrize(
+    ("relative", "text"),
+    [(None, "—"), (0.0004, "<0.1 %"), (0.0062, "±0.6 %"), (0.0996, "±10 %"), (0.19, "±19 %")],
+)
+def test_half_widths(relative: float | None, text: str) -> None:
+    assert format_relative(relative) == text

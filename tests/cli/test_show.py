@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import profiles
+from waywiser.cli.show import print_overview, run_show
+from waywiser.plan.select import NothingMatches
+from waywiser.profile import MissingProfile, Profile
+from waywiser.records import Failure, Samples
+from waywiser.stats.doubts import REMEDIES
+from waywiser.stats.overview import overview
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return profiles.write(tmp_path_factory.mktemp("show") / "a.wwp")
+
+
+@pytest.fixture
+def shown(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run_show(str(profile), False) == 0
+    return capsys.readouterr().out
+
+
+def as_json(file: Path, capsys: pytest.CaptureFixture[str], *only: str) -> Any:
+    assert run_show(str(file), True, only) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def at_width(file: Path, width: int, **options: Any) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, highlight=False, **options)
+    with Profile.open(file) as opened:
+        print_overview(overview(opened), console)
+    return stream.getvalue()
+
+
+def rows_of(text: str, heading: str) -> list[list[str]]:
+    """The cells of a curve's rows, header and bound left out."""
+    lines = text.split(f"\n{heading}\n")[1].split("\n\n")[0].splitlines()
+    body = [line for line in lines if not line.strip().startswith(("bound", "size"))]
+    return [[cell for cell in line.strip().split("  ") if cell] for line in body]
+
+
+def test_a_curve_is_told_with_its_bound(shown: str) -> None:
+    rows = [[cell.strip() for cell in row] for row in rows_of(shown, profiles.H2D)]
+    assert [row[0] for row in rows] == ["8 B", "64 KiB", "1 MiB", "1 GiB"]
+    assert rows[-1] == [
+        *("1 GiB", "19.52 ms", "±0.1 %", "55.01", "87%", "19.52 ms", "20×2", "converged")
+    ]
+    assert "bound 63.0 GB/s: PCIe 5 x16" in shown
+
+
+def test_small_sizes_are_told_as_time_alone(shown: str) -> None:
+    small = rows_of(shown, profiles.H2D)[0]
+    assert [cell.strip() for cell in small] == [
+        *("8 B", "4.998 µs", "±0.2 %", "7.00 µs", "20×2", "converged")
+    ]
+
+
+def test_both_directions_at_once_are_written_as_one(shown: str) -> None:
+    assert "pinned@numa:0 <-> device@gpu:0 by copy-engine\n" in shown
+    assert rows_of(shown, "pinned@numa:0 <-> device@gpu:0 by copy-engine")[-1][0] == "2 GiB"
+
+
+def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
+    assert (
+        "not measured: the driver cannot prefetch here (2)\n"
+        "  managed@numa:0 -> device@gpu:0 by prefetch\n"
+        "  managed@numa:0 -> device@gpu:1 by prefetch\n" in shown
+    )
+    for refusal in profiles.REFUSALS:
+        assert refusal.path in shown and refusal.reason in shown
+
+
+def test_what_failed_is_listed_with_kind_and_reason(shown: str) -> None:
+    assert "failed: crash: the worker died of SIGSEGV (2)\n" in shown
+    assert "  pageable@numa:0 -> device@gpu:0 by copy-engine of 64 KiB, block 1\n" in shown
+
+
+def test_marks_point_to_warnings_with_remedies(shown: str) -> None:
+    loud = rows_of(shown, profiles.HOST)[-1]
+    marks = loud[-1].strip()
+    assert "budget" in loud[-2]
+    explained = {
+        line[0]: line[3:].split(",")[0] for line in shown.splitlines() if line[1:3] == "  "
+    }
+    assert [explained[mark] for mark in marks] == ["not converged", "spread"]
+    assert f"remedy: {REMEDIES['spread']}" in shown
+
+
+def test_the_last_line_sums_up(shown: str) -> None:
+    last = shown.splitlines()[-1]
+    assert last.startswith("node7: 23 series of 7 curves, 19 converged (95% of the measured)")
+    assert "1 did not converge, 3 failed, 3 paths refused; 3.51 s of measuring" in last
+
+
+def test_a_pipe_gets_plain_unfolded_lines(shown: str) -> None:
+    assert "\x1b" not in shown
+    assert all(refusal.path in shown.splitlines()[n].strip() for n, refusal in found_lines(shown))
+
+
+def found_lines(text: str) -> list[tuple[int, Any]]:
+    lines = text.splitlines()
+    return [(lines.index(f"  {refusal.path}"), refusal) for refusal in profiles.REFUSALS]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_it_fits_the_terminal_with_nothing_cut_off(profile: Path, width: int) -> None:
+    text = at_width(profile, width, force_terminal=True, color_system=None)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for title in ("size", "time", "GB/s", "bound", "app sees", "samples", "stopped"):
+        assert title in text
+
+
+def test_colours_only_where_they_are_wanted(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[33m" in at_width(profile, 80, force_terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in at_width(profile, 80, force_terminal=True)
+
+
+def test_json_has_every_series_with_interval_bound_and_reason(
+    profile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(profile, capsys)
+    assert found["schema"] == 1 and found["hostname"] == "node7"
+    assert len(found["series"]) == found["summary"]["series"] == 23
+    (large,) = [s for s in found["series"] if s["workload"] == f"{profiles.H2D} of {2**30}"]
+    estimate = large["estimate"]
+    assert estimate["interval"]["low"] <= estimate["median"] <= estimate["interval"]["high"]
+    assert estimate["rate"]["value"] == pytest.approx(2**30 / estimate["median"])
+    assert estimate["kind"] == "within process" and estimate["stop"] == "converged"
+    assert large["of_bound"] == estimate["rate"]["value"] / large["bound"]["bytes_per_second"]
+    assert [block["count"] for block in estimate["blocks"]] == [20, 20]
+    lost = [s for s in found["series"] if s["estimate"] is None]
+    assert len(lost) == found["summary"]["failed"] == 3
+    assert {group["reason"] for group in found["warnings"]} <= set(REMEDIES)
+    assert sum(len(group["members"]) for group in found["refusals"]) == len(profiles.REFUSALS)
+
+
+def test_only_keeps_what_is_asked_for(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = as_json(profile, capsys, "device@gpu:1")
+    assert {series["curve"] for series in found["series"]} == {profiles.PEER}
+    assert [group["members"] for group in found["refusals"]] == [
+        ["managed@numa:0 -> device@gpu:1 by prefetch"]
+    ]
+    either = as_json(profile, capsys, "cpu numa:0", f"*of {2**30}")
+    assert {s["curve"] for s in either["series"]} > {profiles.HOST, profiles.H2D}
+
+
+def test_only_that_matches_nothing_is_an_error(profile: Path) -> None:
+    with pytest.raises(NothingMatches, match="nearest") as caught:
+        run_show(str(profile), False, ["gpu:7"])
+    assert caught.value.exit_code == 2
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MissingProfile):
+        run_show(str(tmp_path / "none.wwp"), False)
+
+
+def write(path: Path, *visits: Any, refusals: Any = ()) -> Path:
+    with Profile.create(path, profiles.machine(), {}, refusals=refusals) as new:
+        for visit in visits:
+            new.commit_visit(visit)
+    return path
+
+
+def test_a_profile_of_refusals_alone_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.wwp", refusals=profiles.REFUSALS)
+    assert run_show(str(path), False) == 0
+    assert capsys.readouterr().out.endswith(
+        "node7: 0 series of 0 curves, 0 converged, 3 paths refused; 0 ns of measuring\n"
+    )
+
+
+def test_sizes_left_out_as_saturated_stand_with_their_curve(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(1)
+    small, large = (profiles.workload(profiles.H2D, size) for size in (2**20, 2**30))
+    skip = profiles.visit(large, 0, failure=Failure("skipped", "the rate has saturated: 55 GB/s"))
+    skip = type(skip)(
+        workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
+    )
+    path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
+    run_show(str(path), False)
+    out = capsys.readouterr().out
+    assert "  left out, for the rate has saturated: 1 GiB\n" in out
+    assert "1 left out as saturated" in out and "failed" not in out
+    assert "1 converged (100% of the measured)" in out
+
+
+def test_a_series_of_void_samples_is_among_the_failures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    void = Samples(span=(1e-3,) * 8, flags=(1,) * 8)
+    what = profiles.workload(profiles.H2D, 8)
+    path = write(tmp_path / "a.wwp", profiles.visit(what, 0, void))
+    run_show(str(path), False)
+    out = capsys.readouterr().out
+    assert "failed: void: the watchdog opened the gate at every sample\n" in out
+    assert "1 failed" in out
+
+
+def test_many_transfers_at_once_are_listed_and_blocks_of_unequal_length_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(1)
+    what = profiles.workload(f"{profiles.H2D}; {profiles.D2H}; {profiles.PEER}", 2**20)
+    taken = [profiles.samples(rng, 1e-3, count, transfers=3) for count in (18, 22)]
+    visits = [profiles.visit(what, block, each) for block, each in enumerate(taken)]
+    run_show(str(write(tmp_path / "a.wwp", *visits)), False)
+    out = capsys.readouterr().out
+    assert out.startswith(f"3 transfers at once:\n  {profiles.H2D}\n  {profiles.D2H}\n")
+    assert "18-22×2" in out
