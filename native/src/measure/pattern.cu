@@ -81,6 +81,16 @@ struct Count {
     }
 };
 
+struct Reset {
+    unsigned long long* count;
+    unsigned long long* first;
+
+    WAYWISER_DEVICE void operator()(gpu::Thread) const {
+        *count = 0;
+        *first = ~0ULL;
+    }
+};
+
 // The GPU that can reach the bytes, or -1: then the CPU can. Where both can, the GPU is asked: it
 // is faster, and some systems let the CPU read write-combined memory only at a crawl.
 int reaching_gpu(const View& view, const Machine& machine) {
@@ -116,11 +126,12 @@ void write(const View& view, Word seed, Word flip, const Machine& machine) {
 Mismatch check_on_gpu(const View& view, Word seed, int gpu) {
     const gpu::Stream stream(gpu);
     const gpu::DeviceBuffer counters(gpu, 2 * sizeof(unsigned long long));
-    unsigned long long found[2] = {0, std::numeric_limits<unsigned long long>::max()};
-    gpu::copy_sync(counters.data(), found, sizeof found, gpu);
     auto* counts = reinterpret_cast<unsigned long long*>(counters.data());
+    gpu::launch(stream, {}, Reset{counts, counts + 1});
     gpu::launch(stream, kShape, Count{view.data, view.bytes, seed, counts, counts + 1});
     stream.synchronize();
+    // All wrong until told otherwise: the copy that brings the answer may be the one that fails.
+    unsigned long long found[2] = {view.bytes, 0};
     gpu::copy_sync(found, counters.data(), sizeof found, gpu);
     return {.count = found[0], .first = found[0] == 0 ? 0 : found[1]};
 }
