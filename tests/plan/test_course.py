@@ -139,3 +139,25 @@ def test_orders_carry_their_cost_and_a_generous_timeout() -> None:
     for order in orders:
         assert order.timeout_seconds >= max(30.0, 10 * order.expected_seconds)
         assert order.buffer_bytes == 2 * order.workload.bytes
+
+
+def test_quick_skips_what_it_has_no_time_for_and_says_so() -> None:
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 1.0
+        return now
+
+    skipped: list[Visit] = []
+    quick = plan(preset="quick")
+    orders = list(Course(quick, on_skip=skipped.append, clock=clock))
+    assert len(orders) == 25
+    assert len(skipped) == quick.visits - 25
+    assert {v.failure for v in skipped} == {Failure("skipped", "the 25 s of quick were over")}
+
+
+def test_asked_sizes_have_no_deadline() -> None:
+    clock = iter(range(0, 10**6, 100)).__next__
+    asked = plan(preset="quick", sizes="1KiB")
+    assert len(list(Course(asked, clock=clock))) == asked.visits

@@ -36,6 +36,15 @@ def test_standard_visits_defaults_at_every_octave_and_settings_at_few_sizes() ->
     assert sizes["empty-interval@gpu:0"] == [0]
 
 
+def test_standard_varies_the_settings_of_principal_paths_only_and_full_of_all() -> None:
+    local, beside = "pageable@numa:0 -> pageable@numa:0 by cpu", "pinned@numa:0 -> pageable@numa:0"
+    standard, full = curves(plan()), curves(plan(preset="full"))
+    assert f"{local}[threads=8]" in standard and f"{local} (dirtied)" in standard
+    assert f"{beside} by cpu" in standard
+    assert not [t for t in standard if t.startswith(beside) and ("[" in t or "(" in t)]
+    assert f"{beside} by cpu[threads=8]" in full and f"{beside} by cpu (dirtied)" in full
+
+
 def test_an_opposite_pair_is_measured_once_and_host_first() -> None:
     pairs = [text for text in curves(plan()) if "; " in text]
     assert pairs == [f"{H2D}; {D2H}"]
@@ -116,9 +125,6 @@ def test_only_selects_curves_and_refusals() -> None:
     assert {r.path for r in plan(only=("pinned cpu",)).refusals} == {
         "device -> pinned by cpu",
         "pinned -> device by cpu",
-        "pageable@numa:0 -> pinned@numa:0 by cpu[threads=32]",
-        "pinned@numa:0 -> pageable@numa:0 by cpu[threads=32]",
-        "pinned@numa:0 -> pinned@numa:0 by cpu[threads=32]",
     }
 
 
@@ -131,7 +137,8 @@ def test_only_what_is_refused_says_why() -> None:
 
 def test_settings_that_the_registry_refuses_are_listed() -> None:
     refused = {r.path: r.reason for r in plan().refusals}
-    assert refused["pinned@numa:0 -> pinned@numa:0 by cpu[threads=32]"] == "too many threads"
+    path = "pageable@numa:0 -> pageable@numa:0 by cpu[threads=32]"
+    assert refused[path] == "too many threads"
 
 
 def test_the_same_request_gives_the_same_plan() -> None:

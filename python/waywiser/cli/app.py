@@ -29,6 +29,10 @@ ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.ww
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C when it is not the one that exits."""
+
+
 class UsageError(WaywiserError):
     """A command line that is none."""
 
@@ -45,6 +49,8 @@ def call(arguments: Sequence[str]) -> int:
         raise KeyboardInterrupt from None
     except _CommandError as error:
         raise _usage_error(error) from None
+    if result == _INTERRUPTED:
+        raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
 
 
@@ -169,12 +175,16 @@ def topology(
         str | None,
         typer.Option(metavar="FILE", help="Write a capture of this machine to send to others."),
     ] = None,
+    anonymous: Annotated[
+        bool,
+        typer.Option("--anonymous", help="Leave out of the capture what points at somebody."),
+    ] = False,
     json: Json = False,
-) -> None:
+) -> int:
     """Show what the machine is, and what its links could do at best."""
     from waywiser.cli.topology import run_topology
 
-    run_topology(xml, capture, json)
+    return run_topology(xml, capture, json, anonymous)
 
 
 @app.command()
@@ -185,11 +195,11 @@ def show(
         typer.Option(metavar="PATTERN", help="As of survey; may be repeated."),
     ] = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Show a profile as a table: median, interval, bound, and why sampling stopped."""
     from waywiser.cli.show import run_show
 
-    run_show(file, json, tuple(only or ()))
+    return run_show(file, json, only or ())
 
 
 @app.command()
@@ -209,8 +219,16 @@ def export(
 
 
 @app.command()
-def doctor(json: Json = False) -> int:
+def doctor(
+    severity: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD", help="From which severity on it counts: info, warning or error."
+        ),
+    ] = "warning",
+    json: Json = False,
+) -> int:
     """Say whether this machine is fit to be measured, and what to do where it is not."""
     from waywiser.cli.doctor import run_doctor
 
-    return run_doctor(json)
+    return run_doctor(json, severity)

@@ -40,23 +40,19 @@ class Options:
 
     @property
     def request(self) -> Request:
-        said = {
-            "preset": self.preset,
-            "only": self.only,
-            "sizes": self.sizes,
-            "memory_bytes": self._memory_bytes,
-            "seed": self.seed,
-        }
-        return Request(**{name: value for name, value in said.items() if value is not None})
+        usual = Request()
+        return Request(
+            preset=self.preset or usual.preset,
+            only=self.only,
+            sizes=self.sizes or usual.sizes,
+            memory_bytes=self.wishes.memory_bytes,
+            seed=usual.seed if self.seed is None else self.seed,
+        )
 
     @property
     def wishes(self) -> Wishes:
-        memory_bytes = self._memory_bytes or Wishes().memory_bytes
+        memory_bytes = parse_bytes(self.memory) if self.memory else Wishes().memory_bytes
         return Wishes(self.gpus or ALL, self.share, memory_bytes)
-
-    @property
-    def _memory_bytes(self) -> int | None:
-        return parse_bytes(self.memory) if self.memory else None
 
 
 def run_survey(options: Options) -> None:
@@ -80,16 +76,16 @@ def _resume(options: Options) -> Path:
     if options.output is None:
         raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
     said = {
-        "--preset": options.preset,
-        "--only": options.only,
-        "--sizes": options.sizes,
-        "--gpus": options.gpus,
-        "--memory": options.memory,
+        "--preset": options.preset is not None,
+        "--only": bool(options.only),
+        "--sizes": options.sizes is not None,
+        "--gpus": options.gpus is not None,
+        "--memory": options.memory is not None,
         "--share": options.share,
-        "--seed": options.seed,
+        "--seed": options.seed is not None,
         "--dry-run": options.dry_run,
     }
-    if extra := [name for name, value in said.items() if value]:
+    if extra := [name for name, was_said in said.items() if was_said]:
         raise SurveyError(
             f"--resume goes on with the plan in the profile, and takes no {extra[0]}",
             where=options.output,

@@ -1,36 +1,50 @@
 """What a visit costs in time, before anything has been measured: the model behind the estimate.
 
-A visit prepares its buffers (allocate, place, pin, fill), copies and verifies once, samples until
-the rule is content, and verifies again. The constants are deliberately round and their sources
-named; rates come from the link's theoretical peak where the topology knows it.
+A visit takes its buffers from a pool (which allocates, places and pins them at first), fills and
+verifies them, samples until the rule is content, and verifies again. The constants are round, and
+each says where it comes from; rates come from the link's theoretical peak where topology knows it.
 """
 
 from __future__ import annotations
 
+from waywiser.plan.sizes import GROWING
 from waywiser.records import Rule
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Transfer, Workload
 
-VISIT_SECONDS = 0.004
-"""Order, answer, threads and streams of a visit that moves nothing; two processes and a file."""
+VISIT_SECONDS = 0.008
+"""Of a visit that moves nothing: order, answer, threads, and a commit that reaches the disk."""
 
 WORKER_SECONDS = 0.6
 """Starting an interpreter with the native library, finding out the machine, and ending it."""
 
 GPU_CONTEXT_SECONDS = 0.4
-"""More, per GPU, where a driver has to make a context."""
+"""More, per GPU, where a driver has to make a context and clocks have to rise."""
 
-HOST_BYTE_SECONDS = 1.6e-9
-"""Per byte of a buffer in CPU memory: page faults at first touch, the pattern, two verifications;
-a few passes of one core at some GB/s."""
+MOST_THREADS = 16
+"""That the native library sets to fill, verify and touch a buffer."""
+
+PASS_BYTE_SECONDS = 0.17e-9
+"""Per byte and thread of one pass over a buffer in CPU memory, filling or verifying it: two cores
+of a virtual machine took 0.55 s for the six passes over 1 GiB."""
+
+PASS_BYTE_SECONDS_LEAST = 0.016e-9
+"""The same with any number of threads: about 60 GB/s, what a socket's memory gives to one pass."""
+
+PASSES = 3
+"""Over source and destination, twice each, before the samples and after: written, written, read
+and compared."""
+
+TOUCH_BYTE_SECONDS = 1.5e-9
+"""Per byte and thread of pages that are touched for the first time."""
 
 PIN_BYTE_SECONDS = 0.17e-9
 """More, per byte of page-locked memory: 0.140 s to register 1 GiB and 0.032 s to release it, on
 one H200 host."""
 
-GPU_BYTE_SECONDS = 0.3e-9
-"""Per byte of a buffer in GPU memory: pattern and verification pass through the host link."""
+ALLOCATED_SHARE = 0.5
+"""Of the visits beyond 64 MiB, how many find no buffer in the pool: the first ones."""
 
 CALL_SECONDS = 10e-6
 """Of starting and completing one execution on a GPU: 8 B to an H200 takes 5.7 to 7.5 us."""
@@ -40,6 +54,9 @@ MEMCPY_CALL_SECONDS = 0.2e-6
 
 SHORTEST_SAMPLE_SECONDS = 150e-6
 """Small transfers are batched until the timer's own cost is under 5 % of the sample."""
+
+CONDITION_SECONDS = 1e-3
+"""Per sample, for bringing the caches into another state than warm."""
 
 HOST_COPY_RATE = 8e9
 """Bytes per second of one core between two buffers beyond its caches: 5 to 12 GB/s on current
@@ -54,8 +71,11 @@ LINK_RATE = 25e9
 LINK_EFFICIENCY = 0.85
 """Of a link's theoretical peak: 55.4 of 63 GB/s for PCIe 5, 395 of 478 for NVLink 4."""
 
-SAMPLES = 40
-"""To bring the interval of a quiet series within 1 %; the rule's minimum where it is slow."""
+EXTRA_EXECUTIONS = 4
+"""Besides the samples: the first, the last, and two that find the number of repetitions."""
+
+SAMPLES = 30
+"""That bring the interval of a usual series within 1 %."""
 
 GROWING_SHARE = 0.5
 """Of the sizes beyond 64 MiB, how many are measured: links saturate before, memory often after."""
@@ -66,44 +86,54 @@ class Cost:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        cpus = min((len(node.cpus) for node in machine.numa), default=1)
+        self._threads = max(1, min(cpus, MOST_THREADS))
         self.worker_seconds = WORKER_SECONDS + GPU_CONTEXT_SECONDS * len(machine.gpus)
 
     def visit_seconds(self, workload: Workload, rule: Rule) -> float:
         """Of one visit, set-up and verification included."""
-        setup = sum(map(self._setup_seconds, workload.transfers))
-        return VISIT_SECONDS + setup + self._sampling_seconds(workload, rule)
-
-    def _sampling_seconds(self, workload: Workload, rule: Rule) -> float:
         once = max(map(self._transfer_seconds, workload.transfers), default=CALL_SECONDS)
-        if workload.cache != "warm":
-            once += workload.bytes * HOST_BYTE_SECONDS
-        # Each sample is executed a second time, unbatched, for the time an application sees.
-        sample = max(2 * once, SHORTEST_SAMPLE_SECONDS)
-        minimum = rule.slow_minimum if once > rule.slow_seconds else rule.minimum
-        return max(minimum * sample, min(SAMPLES * sample, rule.soft_seconds))
-
-    def _transfer_seconds(self, transfer: Transfer) -> float:
-        path = transfer.path
-        on_gpu = "gpu" in (path.source.place.kind, path.destination.place.kind)
-        return (CALL_SECONDS if on_gpu else MEMCPY_CALL_SECONDS) + transfer.bytes / self.rate(
-            transfer
-        )
+        setup = sum(map(self._setup_seconds, workload.transfers)) + EXTRA_EXECUTIONS * once
+        return VISIT_SECONDS + setup + _sampling_seconds(workload, once, rule)
 
     def rate(self, transfer: Transfer) -> float:
         """Bytes per second that the transfer is expected to reach when it is large."""
-        source, destination = transfer.path.source.place, transfer.path.destination.place
-        if source.kind == destination.kind == "numa":
+        source, destination = transfer.path.source, transfer.path.destination
+        if source.place.kind == destination.place.kind == "numa":
             return HOST_COPY_RATE
-        if "pageable" in (transfer.path.source.kind, transfer.path.destination.kind):
+        if "pageable" in (source.kind, destination.kind):
             return PAGEABLE_RATE
         peak = bound(self._machine, Workload((transfer,)))
         return LINK_EFFICIENCY * peak.bytes_per_second if peak else LINK_RATE
 
+    def _transfer_seconds(self, transfer: Transfer) -> float:
+        path = transfer.path
+        on_gpu = "gpu" in (path.source.place.kind, path.destination.place.kind)
+        call = CALL_SECONDS if on_gpu else MEMCPY_CALL_SECONDS
+        return call + max(transfer.bytes, 1) / self.rate(transfer)
+
     def _setup_seconds(self, transfer: Transfer) -> float:
         ends = (transfer.path.source, transfer.path.destination)
-        return transfer.bytes * sum(map(self._byte_seconds, ends))
+        return sum(self._buffer_seconds(memory, transfer.bytes) for memory in ends)
 
-    def _byte_seconds(self, memory: Memory) -> float:
-        if memory.place.kind == "gpu":
-            return GPU_BYTE_SECONDS
-        return HOST_BYTE_SECONDS + (0.0 if memory.kind == "pageable" else PIN_BYTE_SECONDS)
+    def _buffer_seconds(self, memory: Memory, size: int) -> float:
+        """Of one buffer in CPU memory; a GPU fills and verifies its own in no time worth telling."""
+        if memory.place.kind != "numa":
+            return 0.0
+        each = PASSES * max(PASS_BYTE_SECONDS / self._threads, PASS_BYTE_SECONDS_LEAST)
+        if size > GROWING:
+            pin = 0.0 if memory.kind == "pageable" else PIN_BYTE_SECONDS
+            each += ALLOCATED_SHARE * (TOUCH_BYTE_SECONDS / self._threads + pin)
+        return size * each
+
+
+def _sampling_seconds(workload: Workload, once: float, rule: Rule) -> float:
+    if workload.cache != "warm":
+        once += CONDITION_SECONDS
+    # A device-timed sample is executed a second time for what an application sees.
+    on_gpu = any("gpu" in (t.path.source.place.kind, t.path.destination.place.kind)
+                 for t in workload.transfers)  # fmt: skip
+    sample = max(once * (2 if on_gpu else 1), SHORTEST_SAMPLE_SECONDS)
+    minimum = rule.slow_minimum if once > rule.slow_seconds else rule.minimum
+    usual = min(SAMPLES * sample, max(rule.hard_seconds / 2, rule.soft_seconds))
+    return max(minimum * sample, usual, rule.minimum_seconds)

@@ -8,8 +8,10 @@ visit of its own with the reason, never silence.
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
@@ -35,7 +37,8 @@ class Course:
     """Iterate over it for the orders; tell it of every visit with `record`.
 
     ``finished`` are visits of an earlier run: they are not ordered again, but their rates count.
-    ``on_skip`` receives a visit for each size that is not measured because the rate has saturated.
+    ``on_skip`` receives a visit for each size that is not measured, because the rate has saturated
+    or because the preset's time is over.
     """
 
     def __init__(
@@ -44,9 +47,12 @@ class Course:
         *,
         finished: Iterable[Visit] = (),
         on_skip: Callable[[Visit], None] = lambda visit: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
         self._on_skip = on_skip
+        self._clock = clock
+        self._deadline = math.inf
         self._finished: set[Key] = set()
         self._rates: dict[Key, dict[int, float]] = {}
         for visit in finished:
@@ -67,6 +73,9 @@ class Course:
             )
 
     def __iter__(self) -> Iterator[Order]:
+        limit = self._plan.preset.deadline_seconds
+        if limit and not self._plan.request.sizes:
+            self._deadline = self._clock() + limit
         for process, points in self._plan.by_process():
             for block in self._blocks(process):
                 yield from self._block(process, block, points)
@@ -81,17 +90,25 @@ class Course:
         first = [p for p in due if not p.growing]
         shuffler.shuffle(first)
         for point in first:
-            yield self._order(point, process, block)
+            yield from self._order_or_skip(point, process, block)
         growing = sorted((p for p in due if p.growing), key=lambda p: p.size)
         for _, wave in groupby(growing, key=lambda p: p.size):
             curves = list(wave)
             shuffler.shuffle(curves)
             for point in curves:
-                reason = "" if point.always else self._saturated(point, block)
-                if reason:
-                    self._on_skip(_skipped(point, block, reason))
-                else:
-                    yield self._order(point, process, block)
+                yield from self._order_or_skip(point, process, block)
+
+    def _order_or_skip(self, point: Point, process: Process, block: int) -> Iterator[Order]:
+        if reason := self._reason_to_skip(point, block):
+            self._on_skip(_skipped(point, block, reason))
+        else:
+            yield self._order(point, process, block)
+
+    def _reason_to_skip(self, point: Point, block: int) -> str:
+        if self._clock() > self._deadline:
+            preset = self._plan.preset
+            return f"the {preset.deadline_seconds:g} s of {preset.name} were over"
+        return self._saturated(point, block) if point.growing and not point.always else ""
 
     def _saturated(self, point: Point, block: int) -> str:
         """How the rates below agree, or nothing while they still differ."""

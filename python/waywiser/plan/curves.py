@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.preset import Preset
+from waywiser.plan.preset import Preset, Variations
 from waywiser.plan.vary import MOST_COMBINATIONS, Settings, combinations
 from waywiser.records import Refusal
 from waywiser.words import Cache, Memory, Operation, Path, Place, Transfer, Workload
@@ -59,23 +59,25 @@ def path_curves(
     curves: list[Curve] = []
     refused: list[Refusal] = []
     for path in paths:
-        for index, transfer in enumerate(_settings(path, catalogue, preset)):
+        chosen = _is_principal(path, catalogue)
+        how = preset.variations if chosen or preset.secondary_varied else "none"
+        for index, transfer in enumerate(_settings(path, catalogue, how)):
             if index and (reason := catalogue.refusal(transfer)):
                 refused.append(Refusal(str(transfer), reason))
                 continue
-            principal = index == 0 and _is_principal(path, catalogue)
+            principal = chosen and index == 0
             peer_access = catalogue.peer_access(transfer)
             curves.append(Curve((transfer,), principal=principal, peer_access=peer_access))
     return curves, refused
 
 
-def _settings(path: Path, catalogue: Catalogue, preset: Preset) -> list[Transfer]:
-    """The transfer with all defaults first, then the variations that the preset asks for."""
+def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfer]:
+    """The transfer with all defaults first, then its variations."""
     kinds = catalogue.memories
-    parameters = combinations(catalogue.parameters(Transfer(path)), preset.variations)
-    sources = combinations(kinds[path.source.kind].parameters, preset.variations)
-    destinations = combinations(kinds[path.destination.kind].parameters, preset.variations)
-    if preset.variations == "product":
+    parameters = combinations(catalogue.parameters(Transfer(path)), how)
+    sources = combinations(kinds[path.source.kind].parameters, how)
+    destinations = combinations(kinds[path.destination.kind].parameters, how)
+    if how == "product":
         triples = [(s, d, p) for s in sources for d in destinations for p in parameters]
         triples.sort(key=lambda triple: sum(map(len, triple)))
     else:
@@ -131,11 +133,12 @@ def _all_default(curve: Curve) -> bool:
     )
 
 
-def cache_curves(curves: Iterable[Curve], catalogue: Catalogue) -> Iterator[Curve]:
+def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
     """Default paths from memory that the CPU reaches, in the cache states other than warm."""
     for curve in curves:
         kinds = [catalogue.memories[t.path.source.kind] for t in curve.transfers]
-        if _all_default(curve) and all(kind.cpu_accessible for kind in kinds):
+        wanted = curve.principal or (preset.secondary_varied and _all_default(curve))
+        if wanted and all(kind.cpu_accessible for kind in kinds):
             for state in CACHE_STATES:
                 yield replace(curve, cache=state, principal=False)
 

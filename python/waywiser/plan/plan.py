@@ -112,7 +112,7 @@ def _curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal
     single, refused = path_curves(found.valid, catalogue, preset)
     curves = [*single, *pair_curves(single, catalogue, preset)]
     if preset.cache_sizes:
-        curves += cache_curves(single, catalogue)
+        curves += cache_curves(single, catalogue, preset)
     curves += operation_curves(gpu.index for gpu in machine.gpus)
     return curves, [*found.refused, *refused]
 

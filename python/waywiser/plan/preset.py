@@ -23,9 +23,11 @@ class Preset(Value, frozen=True):
     fresh_processes: bool
     """Each block is measured by a process of its own."""
     variations: Variations
+    secondary_varied: bool
+    """Also on secondary paths (see `waywiser.plan.curves`); the same holds for cache states."""
     rule: Rule
     principal_octaves: int
-    """Octaves between the sizes of a principal curve (see `waywiser.plan.curves`)."""
+    """Octaves between the sizes of a principal curve."""
     secondary_octaves: int
     """The same for the rest, which go no further than `waywiser.plan.sizes.GROWING`."""
     largest_always: bool
@@ -40,6 +42,9 @@ class Preset(Value, frozen=True):
     """Opposite pairs are measured from this size on."""
     seconds: float = 0.0
     """The plan is cut to this expected time, best coverage first; 0 for no cut."""
+    deadline_seconds: float = 0.0
+    """What is not begun by then is skipped, where the machine is slower than expected; 0 for none.
+    Like the cut, it does not hold for sizes that somebody asked for."""
 
 
 _KIB, _MIB = 2**10, 2**20
@@ -50,6 +55,7 @@ QUICK = Preset(
     blocks=1,
     fresh_processes=False,
     variations="none",
+    secondary_varied=False,
     # A first look: 2 % where it comes cheaply, never more than a quarter of a second for one.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.25),
     principal_octaves=1,
@@ -59,6 +65,7 @@ QUICK = Preset(
     cache_sizes=(),
     # Leaves five of the thirty seconds for starting up, the table, and an estimate 25 % short.
     seconds=20.0,
+    deadline_seconds=25.0,
     # What lies beyond costs most of the time and says least that is new.
     sizes="8:256MiB",
     # Whether both directions are had at once is a question of bandwidth.
@@ -67,10 +74,11 @@ QUICK = Preset(
 
 STANDARD = Preset(
     name="standard",
-    description="every path and each setting alone, in two blocks, with intervals within 2 %",
+    description="every path, and each setting of the principal ones, in two blocks",
     blocks=2,
     fresh_processes=False,
     variations="single",
+    secondary_varied=False,
     # Most series reach 1 % in a few milliseconds; the rest get half a second for 2 %.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.50),
     principal_octaves=1,
@@ -88,6 +96,7 @@ FULL = Preset(
     blocks=6,
     fresh_processes=True,
     variations="product",
+    secondary_varied=True,
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
     principal_octaves=1,
     secondary_octaves=2,

@@ -1,0 +1,205 @@
+"""The command line's manners: quick help, one clear line for every error, output for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from plan import scripted_native
+from plan.machines import machine
+
+import waywiser
+from waywiser import cli, native, scope
+from waywiser.cli.document import document
+from waywiser.words import WaywiserError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+
+HEAVY = ("numpy", "scipy", "rich", "plotly", "jinja2", "pynvml", "sqlite3", "waywiser.survey")
+"""What help must not pay for."""
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine with one GPU and a registry, so that planning needs nothing of this machine."""
+    monkeypatch.setenv(native.MODULE_VARIABLE, scripted_native.__name__)
+    native.load.cache_clear()
+    monkeypatch.setattr(scope, "live_machine", lambda: machine(gpus=1))
+    monkeypatch.setattr(scope, "_unavailable_reason", lambda: "")
+    yield
+    native.load.cache_clear()
+
+
+def one_line(output: Output) -> str:
+    """What was said on standard error, which must be one line, with nothing on standard output."""
+    said = output.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "Traceback" not in said.err
+    return said.err
+
+
+def test_help_takes_less_than_a_third_of_a_second() -> None:
+    command = [sys.executable, "-m", "waywiser", "--help"]
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    # The best of several: the limit is the program's, not the load of the machine that tests it.
+    assert min(seconds() for _ in range(7)) < 0.3
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from waywiser import cli; cli.run(['survey', '--help']);"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    assert "--dry-run" in done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+def test_the_version_is_told(capsys: Output) -> None:
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"waywiser {waywiser.__version__}\n"
+
+
+def test_no_arguments_help(capsys: Output) -> None:
+    assert cli.run([]) == 0
+    assert "Usage: waywiser" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["measure"], "no such command 'measure'"),
+        (["survey", "--quick"], "no such option: --quick"),
+        (["survey", "--seed", "x"], "invalid value for '--seed'"),
+        (["show"], "missing argument 'FILE' (see 'waywiser show --help')"),
+        (["survey", "--preset", "fast"], "use one of quick, standard, full"),
+        (["survey", "--sizes", "8:4"], "--sizes '8:4'"),
+        (["survey", "--memory", "much"], "'much' is not a size"),
+        (["survey", "--only", "teleport"], "matches no series"),
+        (["survey", "--gpus", "7"], "this machine has no gpu:7"),
+        (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),
+        (["survey", "--resume"], "name it with -o FILE"),
+        (["survey", "--resume", "-o", "none.wwp"], "none.wwp: there is no such file"),
+        (["survey", "--resume", "-o", "none.wwp", "--seed", "0"], "takes no --seed"),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_what_is_wrong_is_one_line_and_two(
+    arguments: list[str], says: str, capsys: Output, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(arguments) == 2
+    line = one_line(capsys)
+    assert line.startswith("waywiser: error: ") and says in line
+    assert not list(tmp_path.iterdir())
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("waywiser.cli.list.run_list", fail)
+
+
+def test_what_nobody_foresaw_asks_for_a_report(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(monkeypatch, ZeroDivisionError("division\nby zero"))
+    assert cli.run(["list"]) == 2
+    assert "please report it: ZeroDivisionError: division by zero" in one_line(capsys)
+    monkeypatch.setenv("WAYWISER_DEBUG", "1")
+    assert cli.run(["list"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_error_brings_its_own_exit_code(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = WaywiserError("odd", where="here", remedy="even it")
+    error.exit_code = 3
+    fail_with(monkeypatch, error)
+    assert cli.run(["list"]) == 3
+    assert one_line(capsys) == "waywiser: error: here: odd (even it)\n"
+
+
+def test_ctrl_c_is_no_traceback(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert cli.run(["list"]) == 2
+    assert one_line(capsys) == "waywiser: interrupted\n"
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    code = "import sys; from waywiser import cli; sys.exit(cli.run(['survey', '--help']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdout and child.stderr
+        child.stdout.close()
+        assert b"Traceback" not in child.stderr.read()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_list_tells_everything_with_its_source(capsys: Output) -> None:
+    assert cli.run(["list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [executor["name"] for executor in listed["executors"]] == ["copy-engine", "cpu"]
+    assert [memory["name"] for memory in listed["memories"]] == ["device", "pageable", "pinned"]
+    assert all(entry["source"] for entry in listed["executors"] + listed["memories"])
+    assert cli.run(["list"]) == 0
+    text = capsys.readouterr().out
+    for word in ("cpu", "threads: the threads (1, 2, 4", "pages: the pages", "source: somebody"):
+        assert word in text
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_dry_run_says_how_many_how_much_and_how_long(capsys: Output) -> None:
+    arguments = ["survey", "--dry-run", "--only", "pinned@numa:0 -> device@gpu:0 by copy-engin?"]
+    assert cli.run(arguments) == 0
+    text = capsys.readouterr().out
+    assert "standard: 28 series in 56 visits, up to 2 GiB of memory, about " in text
+    assert "pinned@numa:0 -> device@gpu:0 by copy-engine: 28 sizes, 8 B to 1 GiB" in text
+    assert cli.run([*arguments, "--json", "--memory", "1GiB", "--seed", "5"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["request"]["seed"] == 5
+    assert plan["estimate"]["series"] == len(plan["series"]) == 27
+    assert plan["estimate"]["buffer_bytes"] == 2**30
+    assert plan["refusals"] == [
+        {
+            "path": "pinned@numa:0 -> device@gpu:0 by copy-engine of 1 GiB",
+            "reason": "1 GiB needs 2 GiB of buffers, --memory allows 1 GiB",
+        }
+    ]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_dry_run_lists_what_cannot_be_measured_under_its_reason(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scope, "live_machine", machine)
+    assert cli.run(["survey", "--dry-run", "--preset", "quick"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("not measured: no driver is loaded; install one\n") == 1
+    assert "\n  pinned@numa:0 -> device@gpu:0 by copy-engine\n" in text
+
+
+def test_the_reference_is_current() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text() == document(), (
+        "run: python -m waywiser.cli.document > docs/cli.md"
+    )

@@ -1,0 +1,218 @@
+"""Surveys with a scripted registry and probe: what is stored, resumed, refused, and left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from plan import scripted_native
+from plan.machines import machine
+
+from waywiser import native, scope, survey
+from waywiser.plan.plan import Plan, Request
+from waywiser.probe.guest import SurveyLock
+from waywiser.profile import ExistingFile, Profile
+from waywiser.records import Order, Samples, Visit
+from waywiser.scope import ScopeError, Wishes
+from waywiser.survey import Commission, Interrupted, SurveyError
+from waywiser.topology.machine import Machine
+
+QUICK = Request(preset="quick", only=("pinned@numa:0 -> device@gpu:0",))
+
+
+class Watching:
+    """Counts what it is told."""
+
+    def __init__(self, stop_after: int = -1) -> None:
+        self.plan: Plan | None = None
+        self.finished = 0
+        self.visits: list[Visit] = []
+        self._stop_after = stop_after
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        self.plan, self.finished = plan, len(list(finished))
+
+    def progress(self, progress: object) -> None: ...
+
+    def visit(self, visit: Visit) -> None:
+        self.visits.append(visit)
+        if len(self.visits) == self._stop_after:
+            raise KeyboardInterrupt
+
+
+def answer(order: Order) -> Visit:
+    """10 GB/s beyond a microsecond, so that large sizes saturate."""
+    seconds = 1e-6 + order.workload.bytes / 10e9
+    samples = Samples(
+        span=(seconds,) * 6,
+        host=(seconds,) * 6,
+        skew=(0.0,) * 6,
+        repetitions=(1,) * 6,
+        flags=(0,) * 6,
+        transfers=((seconds,),) * 6,
+    )
+    return Visit(order.workload, order.block, "converged", "2026-01-01T00:00:00", samples=samples)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine], None]]:
+    """A machine with one GPU, a registry and a probe that answer at once; call it to change the
+    machine."""
+    monkeypatch.setenv(native.MODULE_VARIABLE, scripted_native.__name__)
+    native.load.cache_clear()
+
+    def become(now: Machine) -> None:
+        monkeypatch.setattr(scope, "live_machine", lambda: now)
+        monkeypatch.setattr(survey, "live_machine", lambda: now)
+
+    def run_orders(orders: Iterable[Order], *_: Any, on_visit: Any, **__: Any) -> None:
+        for order in orders:
+            on_visit(answer(order))
+
+    become(machine(gpus=1))
+    monkeypatch.setattr(survey, "run_orders", run_orders)
+    monkeypatch.setattr(survey, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}"))
+    monkeypatch.setattr(scope, "_unavailable_reason", lambda: "")
+    yield become
+    native.load.cache_clear()
+
+
+def make(file: Path, request: Request = QUICK, stop_after: int = -1) -> Watching:
+    watching = Watching(stop_after)
+    survey.start(survey.prepare(request, Wishes()), file, watching, command=("waywiser", "survey"))
+    return watching
+
+
+@pytest.mark.usefixtures("host")
+def test_every_visit_and_skip_is_stored_with_the_plan_and_the_refusals(tmp_path: Path) -> None:
+    watching = make(tmp_path / "a.wwp")
+    assert watching.plan is not None
+    with Profile.open(tmp_path / "a.wwp") as profile:
+        stored = list(profile.visits())
+        assert stored == watching.visits
+        assert len(stored) == watching.plan.visits
+        assert {visit.stop for visit in stored} == {"converged", "skipped"}
+        assert profile.machine == machine(gpus=1)
+        commission = msgspec.json.decode(profile.plan_json, type=Commission)
+        assert commission.request == QUICK
+        assert commission.estimate.visits == watching.plan.visits
+        assert profile.environment["backend"] == "fake"
+        assert profile.runs[0].command == ("waywiser", "survey")
+        assert profile.runs[0].ended is not None
+
+
+@pytest.mark.usefixtures("host")
+def test_an_interrupted_survey_says_how_to_go_on_and_does(tmp_path: Path) -> None:
+    file = tmp_path / "a.wwp"
+    with pytest.raises(Interrupted, match=r"7 of \d+ visits") as error:
+        make(file, stop_after=7)
+    assert f"waywiser survey --resume -o {file}" in str(error.value)
+    watching = Watching()
+    survey.resume(file, watching)
+    assert watching.finished == 7 and watching.plan is not None
+    with Profile.open(file) as profile:
+        keys = [(visit.workload.identity, visit.block) for visit in profile.visits()]
+        assert len(keys) == len(set(keys)) == watching.plan.visits
+        assert len(profile.runs) == 2
+    again = Watching()
+    survey.resume(file, again)
+    assert again.finished == watching.plan.visits and not again.visits
+
+
+@pytest.mark.usefixtures("host")
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "a.wwp"
+    file.write_text("mine")
+    with pytest.raises(ExistingFile):
+        make(file)
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.usefixtures("host")
+def test_one_survey_at_a_time(tmp_path: Path) -> None:
+    with (
+        SurveyLock(f"waywiser-test-{os.getpid()}"),
+        pytest.raises(Exception, match="surveyed already, by process"),
+    ):
+        make(tmp_path / "a.wwp")
+    assert not (tmp_path / "a.wwp").exists()
+
+
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        (msgspec.structs.replace(machine(gpus=1), hostname="other"), "testhost, this is other"),
+        (machine(gpus=0), "gpu:0 is GPU-0, here it is missing"),
+        (machine(gpus=1, nodes=0), "CPUs that may not be used now"),
+        (machine(gpus=1, free=2**20), "gpu:0 cannot be measured now.*lower --memory"),
+    ],
+)
+def test_a_survey_is_not_resumed_on_another_machine(
+    tmp_path: Path, host: Callable[[Machine], None], now: Machine, says: str
+) -> None:
+    file = tmp_path / "a.wwp"
+    with pytest.raises(Interrupted):
+        make(file, stop_after=3)
+    host(now)
+    with pytest.raises(SurveyError, match=says):
+        survey.resume(file, Watching())
+
+
+def test_fewer_gpus_than_expected_are_an_error_with_the_reason(
+    host: Callable[[Machine], None],
+) -> None:
+    survey.prepare(QUICK, Wishes(), expect_gpus=1)
+    with pytest.raises(SurveyError, match="2 GPUs are expected and 1 can be measured"):
+        survey.prepare(QUICK, Wishes(), expect_gpus=2)
+    host(machine())
+    with pytest.raises(SurveyError, match="no driver is loaded"):
+        survey.prepare(Request(), Wishes(), expect_gpus=1)
+
+
+def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
+    host(machine(gpus=4))
+    chosen = survey.prepare(Request(), Wishes(gpus="1,3"))
+    assert [gpu.index for gpu in chosen.machine.gpus] == [1, 3]
+    none = survey.prepare(Request(), Wishes(gpus="none"))
+    assert none.machine.gpus == ()
+    assert "left out by --gpus none" in {refusal.reason for refusal in none.plan.refusals}
+
+
+@pytest.mark.parametrize(("gpus", "says"), [("1", "no gpu:1.*it has 0"), ("a", "not a list")])
+@pytest.mark.usefixtures("host")
+def test_gpus_that_are_not_there_are_an_error(gpus: str, says: str) -> None:
+    with pytest.raises(ScopeError, match=says):
+        survey.prepare(Request(), Wishes(gpus=gpus))
+
+
+def test_gpus_that_others_use_are_left_alone_unless_shared(
+    host: Callable[[Machine], None],
+) -> None:
+    two = machine(gpus=2)
+    busy = msgspec.structs.replace(two.gpus[0], processes=("42 train 100 MiB",))
+    host(msgspec.structs.replace(two, gpus=(busy, two.gpus[1])))
+    alone = survey.prepare(Request(), Wishes())
+    assert [gpu.index for gpu in alone.machine.gpus] == [1]
+    assert [refusal.path for refusal in alone.scope.refusals] == ["gpu:0"]
+    shared = survey.prepare(Request(), Wishes(share=True))
+    assert len(shared.machine.gpus) == 2
+
+
+def test_gpus_that_cannot_be_used_are_left_out_with_the_reason(
+    host: Callable[[Machine], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scope, "_unavailable_reason", lambda: "the driver is too old")
+    plan = survey.prepare(Request(), Wishes()).plan
+    assert "the driver is too old" in {refusal.reason for refusal in plan.refusals}
+
+
+def test_the_driver_is_asked_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(native.MODULE_VARIABLE, "no_such_module")
+    monkeypatch.setattr(native, "load", lambda: scripted_native)
+    assert "no_such_module" in scope._unavailable_reason()
+    monkeypatch.setattr(scripted_native, "backend", "none")
+    assert "no CUDA" in scope._unavailable_reason()
