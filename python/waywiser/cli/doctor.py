@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.doctor.finding import Finding, Severity
+    from waywiser.doctor.finding import Finding
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
-def run_doctor(json: bool, severity: Severity = "warning") -> int:
+def run_doctor(json: bool, severity: str = "warning") -> int:
     """Prints the findings of every check; 0 where none is of ``severity`` or above, else 1.
 
     Raises `WaywiserError` where the machine cannot be looked at, and for another severity.
     """
     from waywiser.doctor.diagnosis import diagnose, live_situation
-    from waywiser.doctor.finding import ORDER, at_least
-    from waywiser.words import WaywiserError
+    from waywiser.doctor.finding import at_least, parse_severity
 
-    if severity not in ORDER:
-        raise WaywiserError(f"{severity!r} is no severity", remedy=f"write {' or '.join(ORDER)}")
+    least = parse_severity(severity)
     situation = live_situation()
     findings = diagnose(situation)
     if json:
@@ -34,7 +32,7 @@ def run_doctor(json: bool, severity: Severity = "warning") -> int:
         sys.stdout.write(text.decode() + "\n")
     else:
         print_findings(findings)
-    return 1 if at_least(findings, severity) else 0
+    return 1 if at_least(findings, least) else 0
 
 
 def print_findings(findings: tuple[Finding, ...], console: Console | None = None) -> None:

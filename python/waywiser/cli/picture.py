@@ -85,8 +85,8 @@ def _print_gpus(machine: Machine, console: Console) -> None:
     for name, gpus in _grouped(machine.gpus, _model).items():
         console.print(Text(f"{len(gpus)} × {name}", style="bold"))
     console.print(_gpu_table(machine))
-    for line in _peak_lines(machine):
-        console.print(Text(line))
+    console.print()
+    console.print(_peak_table(machine))
     console.print()
     if len(machine.gpus) > 1:
         for text in _peer_lines(machine.gpus, unknown="none" if machine.driver else "not told"):
@@ -131,17 +131,36 @@ def _gpu_table(machine: Machine) -> Table:
             f"numa:{gpu.numa}" if gpu.numa >= 0 else "not told",
             _generation(link.generation_now, link.width_now) or now or "not told",
             _generation(link.generation_max, link.width_max) or "not told",
-            ", ".join(f"{link.lanes} to {link.to}" for link in gpu.nvlinks) or "none",
+            _nvlinks(gpu),
         )
     return table
+
+
+def _nvlinks(gpu: Gpu) -> str:
+    """``4 each to gpu:1-3, 2 to cpu``."""
+    to_gpus: dict[int, list[int]] = {}
+    parts = []
+    for link in gpu.nvlinks:
+        kind, _, number = link.to.partition(":")
+        if kind == "gpu":
+            to_gpus.setdefault(link.lanes, []).append(int(number))
+        else:
+            parts.append(f"{link.lanes} to {link.to}")
+    for lanes, others in to_gpus.items():
+        each = " each" if len(others) > 1 else ""
+        parts.append(f"{lanes}{each} to gpu:{format_list(tuple(others))}")
+    return ", ".join(parts) or "none"
 
 
 def _generation(generation: int, width: int) -> str:
     return f"{generation} x{width}" if generation and width else ""
 
 
-def _peak_lines(machine: Machine) -> Iterator[str]:
+def _peak_table(machine: Machine) -> Table:
     """The distinct peaks, each with the kind of way it belongs to."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("  at most, one way", no_wrap=True)
+    table.add_column("", overflow="fold")
     seen: dict[tuple[str, str], None] = {}
     for peak in peaks(machine):
         ends = peak.source.partition(":")[0], peak.destination.partition(":")[0]
@@ -151,12 +170,10 @@ def _peak_lines(machine: Machine) -> Iterator[str]:
             way = "GPU to GPU"
         else:
             way = "host and GPU"
-        if peak.bytes_per_second is not None:
-            seen[way, peak.made_of] = None
-    if seen:
-        yield "  at most, one way:"
+        seen[way, peak.made_of] = None
     for way, made_of in seen:
-        yield f"    {way:<12}  {made_of}"
+        table.add_row(f"  {way}", made_of)
+    return table
 
 
 def _peer_lines(gpus: tuple[Gpu, ...], unknown: str) -> Iterator[str]:

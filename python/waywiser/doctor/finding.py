@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from waywiser.words import Value
+from waywiser.words import Value, WordError
 
 Severity = Literal["info", "warning", "error"]
 """``info`` explains a number; ``warning`` makes it worse or less certain; ``error`` prevents it."""
@@ -21,6 +21,14 @@ class Finding(Value, frozen=True):
     """What was read, and where."""
     remedy: str
     """What a person can do; waywiser itself changes nothing. Empty where nothing is to be done."""
+
+
+def parse_severity(text: str) -> Severity:
+    """The severity of that name. Raises `WordError` for anything else."""
+    for severity in ORDER:
+        if text == severity:
+            return severity
+    raise WordError(f"{text!r} is no severity", remedy=f"write {' or '.join(ORDER)}")
 
 
 def at_least(findings: tuple[Finding, ...], severity: Severity) -> tuple[Finding, ...]:

@@ -135,9 +135,9 @@ def _caches(tree: HwlocTree, system: SystemFacts) -> tuple[Cache, ...]:
 def _locality_notes(virtual: str, gpus: tuple[Gpu, ...], nodes: int) -> list[str]:
     if virtual and gpus and all(gpu.numa < 0 for gpu in gpus):
         return [
-            f"numa_node is -1 for every GPU and {virtual} may hide sockets: "
+            "numa_node is -1 for every GPU, and the hypervisor may hide sockets: "
             "what is near to what must be measured"
         ]
     if virtual and nodes == 1:
-        return [f"{virtual} may hide sockets behind the one NUMA node that it shows"]
+        return ["the hypervisor may hide sockets behind the one NUMA node that it shows"]
     return []

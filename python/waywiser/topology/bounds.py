@@ -1,8 +1,9 @@
 """The theoretical peak of a workload: what its links could carry at best, and what that is made of.
 
 Line encoding is subtracted, packet headers and flow control are not, so nothing can be faster and
-nothing reaches it. (One exception says so itself: a bare topology file tells a link's speed only
-as it was when the file was written.) What no system tells (the bandwidth of the host's memory) bounds nothing here.
+nothing reaches it. One exception says so itself: a bare topology file tells a link's speed only as
+it was when the file was written. What no system tells (the bandwidth of the host's memory) bounds
+nothing here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from waywiser.topology import pcie
 from waywiser.topology.machine import Gpu, Machine, NvLink
-from waywiser.words import Path, Transfer, Value, Workload
+from waywiser.words import Transfer, Value, Workload
 
 
 class Bound(Value, frozen=True):
@@ -23,6 +24,8 @@ class Bound(Value, frozen=True):
     """As in ``PCIe 5 x16: 16 lanes × 32 GT/s × 128/130 / 8 = 63.0 GB/s``."""
     narrowest: str
     """The resource that limits: ``PCIe to gpu:0``, ``NVLink out of gpu:0``, ``memory of gpu:0``."""
+    note: str = ""
+    """What to know of it: the state of a link that was not at its most when captured."""
 
 
 class Resource(NamedTuple):
@@ -31,6 +34,7 @@ class Resource(NamedTuple):
     name: str
     bytes_per_second: float
     made_of: str
+    note: str = ""
 
 
 class Use(NamedTuple):
@@ -73,7 +77,7 @@ def _bound(machine: Machine, workload: Workload) -> Bound | str:
     made_of = resources[narrowest].made_of
     if len(workload.transfers) > 1:
         made_of += f"; {len(workload.transfers)} transfers together {rate / 1e9:.1f} GB/s"
-    return Bound(rate, made_of, narrowest)
+    return Bound(rate, made_of, narrowest, resources[narrowest].note)
 
 
 def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
@@ -87,7 +91,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
             return "what a file system can carry is not told by the topology"
     if source.kind == "gpu" and destination.kind == "gpu":
         if source.index == destination.index:
-            return _local(gpus[source.index], transfer.path)
+            return _local(gpus[source.index])
         return _between(gpus[source.index], gpus[destination.index], transfer)
     if source.kind == "gpu":
         return _host_link(gpus[source.index], "from")
@@ -104,13 +108,13 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
     link = gpu.pcie
     rate = pcie.bytes_per_second(link.generation_max, link.width_max)
     if rate:
-        made_of = pcie.describe(link.generation_max, link.width_max) + _lower_now(gpu)
+        made_of = pcie.describe(link.generation_max, link.width_max)
     elif link.gb_per_s_now:
         rate = link.gb_per_s_now * 1e9
         made_of = f"PCIe: {link.gb_per_s_now:.1f} GB/s as seen (more, if the GPU was idle)"
     else:
-        return f"neither generation nor width of {name}'s PCIe link is told"
-    return (Use(Resource(f"PCIe {direction} {name}", rate, made_of)),)
+        return "neither generation nor width of the GPU's PCIe link is told"
+    return (Use(Resource(f"PCIe {direction} {name}", rate, made_of, _lower_now(gpu))),)
 
 
 def _lower_now(gpu: Gpu) -> str:
@@ -120,7 +124,7 @@ def _lower_now(gpu: Gpu) -> str:
     width = link.width_now or link.width_max
     if (generation, width) == (link.generation_max, link.width_max):
         return ""
-    return f" (was at PCIe {generation} x{width} when captured)"
+    return f"gpu:{gpu.index}'s link was at PCIe {generation} x{width} when captured"
 
 
 def _between(source: Gpu, destination: Gpu, transfer: Transfer) -> tuple[Use, ...] | str:
@@ -152,7 +156,7 @@ def _switch_lanes(gpu: Gpu) -> list[NvLink]:
 def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
     rate = nvlink_rate(links)
     if not rate:
-        return f"{name}: the rate of a lane is not told"
+        return "the rate of an NVLink lane is not told"
     return (Use(Resource(name, rate, describe_nvlinks(links))),)
 
 
@@ -169,11 +173,11 @@ def describe_nvlinks(links: Iterable[NvLink]) -> str:
     return f"NVLink: {lanes} = {nvlink_rate(bundles) / 1e9:.1f} GB/s"
 
 
-def _local(gpu: Gpu, path: Path) -> tuple[Use, ...] | str:
+def _local(gpu: Gpu) -> tuple[Use, ...] | str:
     rate = memory_rate(gpu)
     if not rate:
-        return f"the memory clock or bus width of {path.source.place} is not told"
-    return (Use(Resource(f"memory of gpu:{gpu.index}", rate, describe_memory(gpu)), passes=2),)
+        return "the clock or bus width of the GPU's memory is not told"
+    return (Use(Resource(f"memory of gpu:{gpu.index}", rate, describe_copy_within(gpu)), passes=2),)
 
 
 def memory_rate(gpu: Gpu) -> float:
@@ -184,9 +188,9 @@ def memory_rate(gpu: Gpu) -> float:
     return gpu.clock_memory_max_mhz * 1e6 * 2 * gpu.memory_bus_bits / 8
 
 
-def describe_memory(gpu: Gpu) -> str:
-    """``memory: 3201 MHz × 2 × 6016 bit / 8 = 4814.3 GB/s, half of it for a copy …``."""
+def describe_copy_within(gpu: Gpu) -> str:
+    """``memory: 3201 MHz × 2 × 6016 bit / 8 / 2 (read and written) = 2407.2 GB/s``."""
     return (
-        f"memory: {gpu.clock_memory_max_mhz} MHz × 2 × {gpu.memory_bus_bits} bit / 8 = "
-        f"{memory_rate(gpu) / 1e9:.1f} GB/s, half of it for a copy (read and written, counted once)"
+        f"memory: {gpu.clock_memory_max_mhz} MHz × 2 × {gpu.memory_bus_bits} bit / 8 / 2 "
+        f"(read and written) = {memory_rate(gpu) / 2e9:.1f} GB/s"
     )

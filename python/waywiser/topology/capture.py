@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -227,7 +228,8 @@ def save_capture(capture: Capture, file: str | Path) -> None:
     except OSError as error:
         raise CaptureError(error.strerror or str(error), where=str(file)) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
 
 
 def _version() -> str:

@@ -147,7 +147,7 @@ def gpus_of_tree(
     if not objects:
         return (), "the topology file shows no NVIDIA GPU (capture with 'waywiser topology')"
     index_of = {
-        f"{part.type}:{part.attributes.get('gp_index', '')}": index
+        f"{part.type}:{part.number('gp_index')}": index
         for index, item in enumerate(objects)
         for part in item.walk()
     }
@@ -187,6 +187,7 @@ def _gpu_of_object(
     infos: dict[str, str] = {}
     for part in reversed(list(item.walk())):
         infos |= part.infos
+    kib = infos.get("CUDAGlobalMemorySize", "")
     kind = item.attributes["pci_type"].split("]")[0] + "]"
     return Gpu(
         index=index,
@@ -194,8 +195,8 @@ def _gpu_of_object(
         name=infos.get("GPUModel") or infos.get("PCIDevice") or f"NVIDIA GPU {kind.split()[-1]}",
         pci=item.attributes.get("pci_busid", ""),
         numa=near_node(item, hosts),
-        memory_bytes=int(infos.get("CUDAGlobalMemorySize", "0")) << 10,
-        pcie=PcieLink(gb_per_s_now=float(item.attributes.get("pci_link_speed", "0") or 0)),
+        memory_bytes=int(kib) << 10 if kib.isdecimal() else 0,
+        pcie=PcieLink(gb_per_s_now=item.link_speed),
         nvlinks=links,
         peers=peers,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from functools import cached_property
 
 from waywiser.words import WaywiserError
 
@@ -17,33 +16,33 @@ class TopologyError(WaywiserError):
     """A text that is not a topology in hwloc's XML."""
 
 
+_NUMBERS = ("os_index", "gp_index", "depth", "cache_size", "local_memory")
+
+
 class HwlocObject:
-    """One object of the tree: its type in hwloc 2's words, attributes, infos and children."""
+    """One object of the tree: its type in hwloc 2's words, attributes, infos and children.
+
+    Raises ValueError where an attribute is not what it should be.
+    """
 
     def __init__(self, element: ElementTree.Element, parent: HwlocObject | None = None) -> None:
         self.attributes = element.attrib
         self.type = _modern_type(element)
         self.parent = parent
         self.infos = {i.get("name", ""): i.get("value", "") for i in element.findall("info")}
+        self._numbers = {name: int(element.attrib[name]) for name in _NUMBERS if element.get(name)}
+        self.os_index = self._numbers.get("os_index", -1)
+        self.link_speed = float(element.get("pci_link_speed") or 0)
+        """GB/s of a PCI device's link when the file was written, 0 where unknown."""
+        self.cpus = parse_bitmap(element.get("cpuset", ""))
+        """Logical CPUs of the object that the capturing process was allowed to see."""
+        self.nodes = parse_bitmap(element.get("nodeset", ""))
+        """NUMA nodes near the object, by the system's numbers."""
         self.children = [HwlocObject(child, self) for child in element.findall("object")]
-
-    @property
-    def os_index(self) -> int:
-        return int(self.attributes.get("os_index", "-1"))
 
     def number(self, attribute: str) -> int:
         """A numeric attribute, 0 where it is missing."""
-        return int(self.attributes.get(attribute, "0") or 0)
-
-    @cached_property
-    def cpus(self) -> frozenset[int]:
-        """Logical CPUs of the object that the capturing process was allowed to see."""
-        return parse_bitmap(self.attributes.get("cpuset", ""))
-
-    @cached_property
-    def nodes(self) -> frozenset[int]:
-        """NUMA nodes near the object, by the system's numbers."""
-        return parse_bitmap(self.attributes.get("nodeset", ""))
+        return self._numbers.get(attribute, 0)
 
     def walk(self) -> Iterator[HwlocObject]:
         """The object and everything below it, depth first."""
@@ -103,7 +102,7 @@ def read_xml(text: str, where: str = "hwloc XML") -> HwlocTree:
             raise TopologyError("a topology without any processor", where=where)
         infos = {i.get("name", ""): i.get("value", "") for i in root.findall("info")}
         distances = [_distances(part) for part in root if part.tag.startswith("distances2")]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TopologyError(f"not a topology of hwloc: {error}", where=where) from error
     return HwlocTree(machine, machine.infos | infos, distances)
 

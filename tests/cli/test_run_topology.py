@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from topology.captured import ALL, CAPTURES, machine, shared_file
+from waywiser.cli.picture import print_machine
+from waywiser.cli.topology import run_topology
+from waywiser.topology.capture import CaptureError, load_capture
+
+
+def picture(name: str, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_machine(machine(name), console)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("width", [80, 160])
+def test_every_machine_fits_its_terminal(name: str, width: int) -> None:
+    text = picture(name, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text  # nothing is cut off
+    assert "\x1b" not in text  # no colours outside a terminal
+    for node in machine(name).numa:
+        assert f"numa:{node.index}" in text
+    for gpu in machine(name).gpus:
+        assert f"gpu:{gpu.index} " in text and gpu.pci in text
+
+
+def test_links_peaks_and_peers_are_shown() -> None:
+    text = picture("h200-vm-8gpu", 120)
+    assert "8 × NVIDIA H200" in text
+    assert "PCIe 5 x16: 16 lanes × 32 GT/s × 128/130 / 8 = 63.0 GB/s" in text
+    assert "NVLink: 18 lanes × 26.562 GB/s = 478.1 GB/s" in text
+    assert "peer access between all pairs of GPUs: over NVLink" in text
+
+
+def test_what_is_wrong_with_a_gpu_is_shown() -> None:
+    text = picture("two-socket-4gpu", 120)
+    assert "gpu:1: held down by thermal slowdown" in text
+    assert "gpu:2: in use by 4711 python 2048 MiB" in text
+    assert "1 x8      4 x16" in text
+
+
+def test_an_uneven_peer_matrix_is_drawn() -> None:
+    whole = machine("two-socket-4gpu")
+    gpus = tuple(
+        msgspec.structs.replace(gpu, peers=tuple(p for p in gpu.peers if p != 3))
+        for gpu in whole.gpus
+    )
+    console = Console(file=io.StringIO(), width=80)
+    print_machine(msgspec.structs.replace(whole, gpus=gpus), console)
+    assert isinstance(console.file, io.StringIO)
+    drawn = console.file.getvalue()
+    assert "N over NVLink, - none" in drawn
+    assert "  gpu:0  · N N -" in drawn
+    assert "  gpu:3  N N N ·" in drawn
+
+
+def test_json_has_the_machine_and_its_peaks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_topology(str(CAPTURES / "h200-vm-8gpu.json"), None, json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == 1
+    assert len(document["machine"]["gpus"]) == 8
+    assert len(document["peaks"]) == 2 * 8 + 8 * 8
+    first = document["peaks"][0]
+    assert (first["source"], first["destination"]) == ("numa:0", "gpu:0")
+    assert first["bytes_per_second"] == pytest.approx(63.015e9, rel=1e-4)
+
+
+def test_a_capture_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = str(CAPTURES / "two-socket-4gpu.json"), str(tmp_path / "sent.json")
+    assert run_topology(source, target, json=False, anonymous=True) == 0
+    assert target in capsys.readouterr().out
+    assert load_capture(target).system.hostname == "anonymous"
+    with pytest.raises(CaptureError, match="exists already"):
+        run_topology(source, target, json=False)
+
+
+def test_sixteen_gpus_fit_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    path = shared_file("nvidiaDGX2.xml")
+    assert run_topology(str(path), None, json=False) == 0
+    text = capsys.readouterr().out
+    assert "16 × Tesla V100-SXM3-32GB-H" in text
+    assert "gpu:15  0000:e7:00.0" in text
+    assert text.count("is not told") == 1

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from topology.captured import ALL, machine
+from topology.fake_system import system_of
+from waywiser.doctor.diagnosis import CHECKS, diagnose
+from waywiser.doctor.finding import ORDER, Finding, at_least
+from waywiser.doctor.gpu import link_findings
+from waywiser.doctor.situation import Situation
+from waywiser.records import GpuState
+from waywiser.topology.machine import Machine
+
+CPU = "sys/devices/system/cpu"
+A100 = machine("two-socket-4gpu")
+H200 = machine("h200-vm-8gpu")
+NO_GPU = machine("no-gpu")
+PERFORMANCE = {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance"}
+
+
+def found(root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: str) -> list[Finding]:
+    return list(diagnose(Situation(on, system_of(root, PERFORMANCE | files), **more)))
+
+
+def one(findings: list[Finding], name: str) -> Finding:
+    (finding,) = [finding for finding in findings if finding.id == name]
+    return finding
+
+
+def names(findings: list[Finding]) -> set[str]:
+    return {finding.id for finding in findings}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_captured_machine_makes_a_check_fail(name: str, tmp_path: Path) -> None:
+    for finding in diagnose(Situation(machine(name), system_of(tmp_path, {}), "cuda", "13.0")):
+        assert finding.what and finding.evidence
+        assert finding.remedy or finding.severity == "info"
+        assert "\n" not in finding.what + finding.evidence + finding.remedy
+
+
+def test_a_quiet_bare_metal_host_has_no_warning(tmp_path: Path) -> None:
+    quiet = {
+        "proc/loadavg": "0.10 0.05 0.01 1/100 7",
+        "proc/sys/kernel/numa_balancing": "0",
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+        "proc/meminfo": "MemTotal: 1000 kB\nSwapTotal: 100 kB\nSwapFree: 100 kB",
+    }
+    findings = found(tmp_path, quiet)
+    assert at_least(tuple(findings), "warning") == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "severity", "says"),
+    [
+        ({f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"}, "governor", "warning", "powersave"),
+        ({f"{CPU}/intel_pstate/no_turbo": "0"}, "turbo", "info", "on"),
+        ({f"{CPU}/cpufreq/boost": "0"}, "turbo", "info", "off"),
+        ({"proc/sys/kernel/numa_balancing": "1"}, "numa-balancing", "warning", "pages move"),
+        ({"proc/loadavg": "5.00 1 1 1/1 1"}, "load", "warning", "5.00 on 16 CPUs"),
+        (
+            {"sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never"},
+            "huge-pages",
+            "info",
+            "always on",
+        ),
+        (
+            {"sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]"},
+            "huge-pages",
+            "info",
+            "off",
+        ),
+        (
+            {"proc/meminfo": "MemTotal: 8388608 kB\nSwapTotal: 4194304 kB\nSwapFree: 2097152 kB"},
+            "swap",
+            "warning",
+            "2.0 GiB",
+        ),
+        (
+            {"proc/self/limits": "Max locked memory         65536    65536    bytes"},
+            "memlock",
+            "info",
+            "64 KiB",
+        ),
+        (
+            {"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "250000 100000"},
+            "cpu-quota",
+            "warning",
+            "2.5 CPUs' time for 16",
+        ),
+        (
+            {"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "1073741824"},
+            "cgroup-memory",
+            "warning",
+            "1.0 GiB",
+        ),
+        (
+            {f"{CPU}/online": "0-15", "proc/self/status": "Cpus_allowed_list:\t0-3"},
+            "cpuset",
+            "info",
+            "4 of 16",
+        ),
+    ],
+)
+def test_each_disturbance_of_the_host_is_found(
+    files: dict[str, str], name: str, severity: str, says: str, tmp_path: Path
+) -> None:
+    finding = one(found(tmp_path, files), name)
+    assert finding.severity == severity
+    assert says in finding.what
+
+
+def test_numa_balancing_does_not_matter_with_one_node(tmp_path: Path) -> None:
+    findings = found(tmp_path, {"proc/sys/kernel/numa_balancing": "1"}, H200)
+    assert "numa-balancing" not in names(findings)
+
+
+def test_a_machine_without_governors_says_so(tmp_path: Path) -> None:
+    (finding,) = [
+        f for f in diagnose(Situation(NO_GPU, system_of(tmp_path, {}))) if f.id == "governor"
+    ]
+    assert finding.severity == "info"
+
+
+def test_threads_that_share_a_core_are_told(tmp_path: Path) -> None:
+    package = msgspec.structs.replace(NO_GPU.packages[0], cpus=16)
+    smt = msgspec.structs.replace(NO_GPU, packages=(package,))
+    assert "2 logical CPUs share each core" in one(found(tmp_path, {}, smt), "smt").what
+
+
+def test_a_hot_narrow_and_busy_node_of_gpus(tmp_path: Path) -> None:
+    findings = found(tmp_path, {}, A100, backend="cuda", runtime_version="12.4")
+    assert "gpu:0 has 8 of 16" in one(findings, "link-width").what
+    assert one(findings, "throttling").severity == "warning"
+    assert "thermal slowdown" in one(findings, "throttling").what
+    assert "4711 python" in one(findings, "gpu-in-use").evidence
+    assert one(findings, "ecc").severity == "info"
+    assert len([f for f in findings if f.id == "persistence"]) == 4
+    assert "driver" not in names(findings)
+
+
+def test_clocks_that_somebody_set_are_no_warning(tmp_path: Path) -> None:
+    gpu = msgspec.structs.replace(H200.gpus[0], throttle=("clocks set by an administrator",))
+    findings = found(tmp_path, {}, msgspec.structs.replace(H200, gpus=(gpu,)))
+    assert one(findings, "throttling").severity == "info"
+
+
+def test_a_driver_of_an_older_major_version_is_an_error(tmp_path: Path) -> None:
+    finding = one(found(tmp_path, {}, A100, runtime_version="13.0"), "driver")
+    assert finding.severity == "error"
+    assert "up to 12.2" in finding.what and "newer driver" in finding.remedy
+    assert diagnose(Situation(A100, system_of(tmp_path, {}), "cuda", "13.0"))[0] == finding
+
+
+def test_gpus_that_the_build_cannot_use_are_an_error(tmp_path: Path) -> None:
+    assert one(found(tmp_path, {}, H200, backend="none"), "no-cuda").severity == "error"
+
+
+def test_no_gpu_is_an_info_and_a_gpu_without_driver_a_warning(tmp_path: Path) -> None:
+    assert one(found(tmp_path, {}), "no-gpu").severity == "info"
+    device = "sys/bus/pci/devices/0000:1b:00.0"
+    there = {f"{device}/vendor": "0x10de", f"{device}/class": "0x030200"}
+    assert one(found(tmp_path, there), "no-gpu").severity == "warning"
+
+
+def test_a_hypervisor_that_hides_the_topology_is_a_warning(tmp_path: Path) -> None:
+    assert one(found(tmp_path, {}, H200), "hidden-topology").severity == "warning"
+    plain = msgspec.structs.replace(NO_GPU, virtual="QEMU/KVM")
+    assert one(found(tmp_path, {}, plain), "virtualisation").severity == "info"
+
+
+def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
+    assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").what
+
+
+def test_what_the_topology_left_out_is_told(tmp_path: Path) -> None:
+    assert "numa:2 is left out" in one(found(tmp_path, {}), "topology").what
+
+
+def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -> None:
+    idle = [f for f in link_findings(A100) if f.id == "link-generation"]
+    assert [f.severity for f in idle] == ["info"] * 4
+    loaded = [GpuState(i, pcie_generation=3 if i == 2 else 4, pcie_width=16) for i in range(4)]
+    (slow,) = link_findings(A100, loaded)
+    assert (slow.severity, slow.id) == ("warning", "link-generation")
+    assert "gpu:2" in slow.what and "3 of 4" in slow.what
+
+
+def test_the_best_reading_under_load_counts() -> None:
+    states = [GpuState(i, pcie_generation=g, pcie_width=16) for i in range(4) for g in (1, 4)]
+    assert list(link_findings(A100, states)) == []
+
+
+def test_the_severest_come_first_and_the_asked_severity_filters(tmp_path: Path) -> None:
+    findings = diagnose(Situation(A100, system_of(tmp_path, {}), "cuda", "13.0"))
+    ranks = [ORDER.index(finding.severity) for finding in findings]
+    assert ranks == sorted(ranks, reverse=True)
+    assert {f.severity for f in at_least(findings, "warning")} == {"warning", "error"}
+    assert len(at_least(findings, "info")) == len(findings)
+
+
+def test_every_check_says_what_it_looks_at() -> None:
+    assert all(check.__doc__ for check in CHECKS)
