@@ -49,6 +49,20 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_file_system_without_links_keeps_the_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: object, target: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    capture = load_capture(CAPTURES / "no-gpu.json")
+    save_capture(capture, tmp_path / "x.json")
+    assert load_capture(tmp_path / "x.json") == capture
+    with pytest.raises(CaptureError, match="exists already"):
+        save_capture(capture, tmp_path / "x.json")
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CaptureError, match="Not a directory"):

@@ -222,7 +222,7 @@ def save_capture(capture: Capture, file: str | Path) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(text)
-        os.link(beside, path)  # unlike a rename, refuses to replace
+        _place(beside, path)
     except FileExistsError as error:
         raise CaptureError("exists already", where=str(file), remedy="name another") from error
     except OSError as error:
@@ -230,6 +230,17 @@ def save_capture(capture: Capture, file: str | Path) -> None:
     finally:
         with suppress(OSError):
             beside.unlink()
+
+
+def _place(beside: Path, path: Path) -> None:
+    """Gives a finished file its name, unless somebody has it."""
+    try:
+        os.link(beside, path)  # unlike a rename, refuses to replace
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        with path.open("xb") as file:
+            file.write(beside.read_bytes())
 
 
 def _version() -> str:
