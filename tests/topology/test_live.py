@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from topology.captured import CAPTURES
-
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import Capture, load_capture
 
