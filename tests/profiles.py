@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import random
+import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from waywiser.profile import Profile
@@ -190,15 +192,24 @@ def visits(seed: int = 1, blocks: int = 2, sizes: Sequence[int] = SIZES) -> Iter
 
 
 def write(path: Path, seed: int = 1, blocks: int = 2) -> Path:
-    """A finished profile of `visits` at ``path``."""
-    with Profile.create(
-        path,
-        machine(),
-        ENVIRONMENT,
-        plan_json='{"preset":"standard"}',
-        refusals=REFUSALS,
-        command=("waywiser", "survey"),
-    ) as profile:
-        for each in visits(seed, blocks):
-            profile.commit_visit(each)
+    """A finished profile of `visits` at ``path``; made once in a run of the tests, then copied."""
+    with path.open("xb") as file:
+        file.write(_finished(seed, blocks))
     return path
+
+
+@cache
+def _finished(seed: int, blocks: int) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.wwp"
+        with Profile.create(
+            path,
+            machine(),
+            ENVIRONMENT,
+            plan_json='{"preset":"standard"}',
+            refusals=REFUSALS,
+            command=("waywiser", "survey"),
+        ) as profile:
+            for each in visits(seed, blocks):
+                profile.commit_visit(each)
+        return path.read_bytes()

@@ -192,7 +192,7 @@ def test_other_peoples_profiles_open_and_do_not_resume(
             Profile.resume(path, {})
         assert_clear(caught.value, path)
         with pytest.raises(NotWritable):
-            profiles.write(folder / "b.wwp")
+            Profile.create(folder / "b.wwp", profiles.machine(), {})
 
     other_user(body)
     assert list(folder.iterdir()) == [path]
