@@ -13,7 +13,7 @@ from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Transfer, Workload
 
-VISIT_SECONDS = 0.008
+VISIT_SECONDS = 0.004
 """Of a visit that moves nothing: order, answer, threads, and a commit that reaches the disk."""
 
 WORKER_SECONDS = 0.6
@@ -62,7 +62,7 @@ HOST_COPY_RATE = 8e9
 """Bytes per second of one core between two buffers beyond its caches: 5 to 12 GB/s on current
 servers."""
 
-PAGEABLE_RATE = 9e9
+PAGEABLE_RATE = 11e9
 """Bytes per second through the driver's staging: 7.2 and 13.5 GB/s on an H200 host."""
 
 LINK_RATE = 25e9
@@ -74,11 +74,14 @@ LINK_EFFICIENCY = 0.85
 EXTRA_EXECUTIONS = 4
 """Besides the samples: the first, the last, and two that find the number of repetitions."""
 
-SAMPLES = 30
+SAMPLES = 18
 """That bring the interval of a usual series within 1 %."""
 
-GROWING_SHARE = 0.5
-"""Of the sizes beyond 64 MiB, how many are measured: links saturate before, memory often after."""
+GROWING_SHARE_LINK = 0.2
+"""Of the sizes beyond 64 MiB, how many are measured where a link limits: it is saturated by then."""
+
+GROWING_SHARE_HOST = 0.9
+"""The same where the host's memory limits, which goes on to change."""
 
 
 class Cost:
@@ -96,20 +99,22 @@ class Cost:
         setup = sum(map(self._setup_seconds, workload.transfers)) + EXTRA_EXECUTIONS * once
         return VISIT_SECONDS + setup + _sampling_seconds(workload, once, rule)
 
+    def growing_share(self, workload: Workload) -> float:
+        """Of visits beyond `waywiser.plan.sizes.GROWING`, the share expected to be measured."""
+        by_link = all(map(_limited_by_link, workload.transfers))
+        return GROWING_SHARE_LINK if by_link else GROWING_SHARE_HOST
+
     def rate(self, transfer: Transfer) -> float:
         """Bytes per second that the transfer is expected to reach when it is large."""
-        source, destination = transfer.path.source, transfer.path.destination
-        if source.place.kind == destination.place.kind == "numa":
+        if not _on_gpu(transfer):
             return HOST_COPY_RATE
-        if "pageable" in (source.kind, destination.kind):
+        if not _limited_by_link(transfer):
             return PAGEABLE_RATE
         peak = bound(self._machine, Workload((transfer,)))
         return LINK_EFFICIENCY * peak.bytes_per_second if peak else LINK_RATE
 
     def _transfer_seconds(self, transfer: Transfer) -> float:
-        path = transfer.path
-        on_gpu = "gpu" in (path.source.place.kind, path.destination.place.kind)
-        call = CALL_SECONDS if on_gpu else MEMCPY_CALL_SECONDS
+        call = CALL_SECONDS if _on_gpu(transfer) else MEMCPY_CALL_SECONDS
         return call + max(transfer.bytes, 1) / self.rate(transfer)
 
     def _setup_seconds(self, transfer: Transfer) -> float:
@@ -117,7 +122,7 @@ class Cost:
         return sum(self._buffer_seconds(memory, transfer.bytes) for memory in ends)
 
     def _buffer_seconds(self, memory: Memory, size: int) -> float:
-        """Of one buffer in CPU memory; a GPU fills and verifies its own in no time worth telling."""
+        """Of one buffer in CPU memory; a GPU passes over its own in no time worth telling."""
         if memory.place.kind != "numa":
             return 0.0
         each = PASSES * max(PASS_BYTE_SECONDS / self._threads, PASS_BYTE_SECONDS_LEAST)
@@ -131,9 +136,18 @@ def _sampling_seconds(workload: Workload, once: float, rule: Rule) -> float:
     if workload.cache != "warm":
         once += CONDITION_SECONDS
     # A device-timed sample is executed a second time for what an application sees.
-    on_gpu = any("gpu" in (t.path.source.place.kind, t.path.destination.place.kind)
-                 for t in workload.transfers)  # fmt: skip
-    sample = max(once * (2 if on_gpu else 1), SHORTEST_SAMPLE_SECONDS)
+    twice = all(map(_limited_by_link, workload.transfers))
+    sample = max(once * (2 if twice else 1), SHORTEST_SAMPLE_SECONDS)
     minimum = rule.slow_minimum if once > rule.slow_seconds else rule.minimum
     usual = min(SAMPLES * sample, max(rule.hard_seconds / 2, rule.soft_seconds))
     return max(minimum * sample, usual, rule.minimum_seconds)
+
+
+def _on_gpu(transfer: Transfer) -> bool:
+    return "gpu" in (transfer.path.source.place.kind, transfer.path.destination.place.kind)
+
+
+def _limited_by_link(transfer: Transfer) -> bool:
+    """Whether the bytes meet nothing slower than what connects the places, as a staging buffer."""
+    kinds = (transfer.path.source.kind, transfer.path.destination.kind)
+    return _on_gpu(transfer) and "pageable" not in kinds

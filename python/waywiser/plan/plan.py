@@ -199,6 +199,7 @@ def _points(
             workload,
             curve.buffer_bytes(size),
             seconds=cost.visit_seconds(workload, preset.rule),
+            share=cost.growing_share(workload) if grows and not always else 1.0,
             growing=grows,
             always=always,
         )

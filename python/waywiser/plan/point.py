@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from waywiser.plan.cost import GROWING_SHARE
 from waywiser.plan.curves import Curve
 from waywiser.words import Workload
 
@@ -25,6 +24,8 @@ class Point:
     """Of all its buffers together."""
     seconds: float
     """Expected of one visit that is measured."""
+    share: float = 1.0
+    """Of its visits, how many are expected to be measured and not skipped."""
     growing: bool = False
     """Visited in the waves above `waywiser.plan.sizes.GROWING`, and skipped once the rate has
     saturated..."""
@@ -34,7 +35,7 @@ class Point:
     @property
     def expected_seconds(self) -> float:
         """Of one visit, skipped ones counted."""
-        return self.seconds * (GROWING_SHARE if self.growing and not self.always else 1.0)
+        return self.seconds * self.share
 
     @property
     def timeout_seconds(self) -> float:
