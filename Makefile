@@ -18,9 +18,9 @@ set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
 survey: build
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
+# A native test that fails does not hide what pytest finds.
 test: build
-	scripts/test-native
-	.venv/bin/python -m pytest
+	@scripts/test-native; native=$$?; .venv/bin/python -m pytest; exit $$((native || $$?))
 
 build: $(ready)
 	scripts/build dev
