@@ -73,7 +73,8 @@ def live_machine() -> Machine:
     if library.backend != "fake":
         return machine
     gpus = tuple(_pretended(gpu, library.gpus()) for gpu in library.gpus())
-    return msgspec.structs.replace(machine, gpus=gpus, gpu_reason="")
+    reason = library.gpu_unavailable_reason()
+    return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
 
 
 def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]]) -> Gpu:

@@ -14,8 +14,8 @@ from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
 from waywiser.words import Workload, format_bytes
 
-BAR = 20
-"""Cells of the bar."""
+BAR = 12
+"""Cells of the bar: what 80 columns have left beside a path and its estimate."""
 
 REDRAW_SECONDS = 0.1
 """Between two states of the live line: quicker than anyone reads."""
@@ -145,40 +145,38 @@ class LiveLine:
         self._clock = clock
         self._tally: Tally | None = None
         self._drawn_at = float("-inf")
-        self._current = ""
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         self._tally = Tally(plan, self._clock)
         self._tally.finished_before(finished)
-        self._draw()
+        self._draw("", "")
 
     def progress(self, progress: Progress) -> None:
-        self._current = f"{describe(progress.order.workload)}  {estimate_text(progress)}"
-        self._draw()
+        self._draw(describe(progress.order.workload), estimate_text(progress))
 
     def visit(self, visit: Visit) -> None:
         assert self._tally is not None, "begin() comes first"
         self._tally.finished(visit)
-        self._current = describe(visit.workload)
-        self._draw()
+        self._draw(describe(visit.workload), "")
 
     def close(self) -> None:
         """Takes the line away."""
         self._stream.write("\r\x1b[K")
         self._stream.flush()
 
-    def _draw(self) -> None:
+    def _draw(self, series: str, estimate: str) -> None:
         now = self._clock()
         if self._tally is None or now - self._drawn_at < REDRAW_SECONDS:
             return
         self._drawn_at = now
         share = self._tally.share
         cells = "█" * round(share * BAR)
-        head = f"{share:4.0%}  {format_seconds(self._tally.seconds_left)} left  "
-        width = shutil.get_terminal_size().columns - BAR - len(head) - 2
         bar = f"\x1b[32m{cells}\x1b[0m" if self._colour else cells
-        rest = " " * (BAR - len(cells))
-        self._stream.write(f"\r\x1b[K{bar}{rest} {head}{fitted(self._current, width)}")
+        bar += "░" * (BAR - len(cells))
+        head = f" {share:4.0%}  {format_seconds(self._tally.seconds_left)} left  "
+        tail = f"  {estimate}" if estimate else ""
+        width = shutil.get_terminal_size().columns - BAR - len(head) - len(tail) - 1
+        self._stream.write(f"\r\x1b[K{bar}{head}{fitted(series, width)}{tail}")
         self._stream.flush()
 
 
@@ -190,7 +188,9 @@ def describe(workload: Workload) -> str:
 
 
 def estimate_text(progress: Progress) -> str:
-    """``55.4 GB/s [55.3, 55.5] n=23``."""
+    """``55.4 GB/s [55.3, 55.5] n=23``; only the count while there is no median."""
+    if not progress.median > 0:
+        return f"n={progress.n}"
     workload = progress.order.workload
     text = format_value(workload, progress.median)
     if progress.low is not None and progress.high is not None:

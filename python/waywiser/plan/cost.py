@@ -78,7 +78,7 @@ SAMPLES = 18
 """That bring the interval of a usual series within 1 %."""
 
 GROWING_SHARE_LINK = 0.2
-"""Of the sizes beyond 64 MiB, how many are measured where a link limits: it is saturated by then."""
+"""Of the sizes beyond 64 MiB, how many are measured where a link limits: most saturate before."""
 
 GROWING_SHARE_HOST = 0.9
 """The same where the host's memory limits, which goes on to change."""

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from plan import scripted_native
+from plan.machines import machine
+
+from waywiser import native
+from waywiser.cli import progress
+from waywiser.cli.progress import LiveLine, PlainLines, Tally, estimate_text, fitted
+from waywiser.plan.course import Course
+from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.probe.supervisor import Progress
+from waywiser.records import Order, Visit
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """Time that passes when told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plan]:
+    monkeypatch.setenv(native.MODULE_VARIABLE, scripted_native.__name__)
+    native.load.cache_clear()
+    yield make_plan(machine(gpus=1), Request(preset="quick", only=("pinned device copy-engine",)))
+    native.load.cache_clear()
+
+
+def visit(order: Order) -> Visit:
+    return Visit(order.workload, order.block, "converged", "2026-01-01T00:00:00")
+
+
+def orders(plan: Plan) -> list[Order]:
+    return list(Course(plan))
+
+
+def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
+    clock = Clock()
+    tally = Tally(plan, clock)
+    total = tally.seconds_left
+    assert total == pytest.approx(sum(point.expected_seconds for point in plan.points))
+    for order in orders(plan):
+        tally.finished(visit(order))
+        clock.now += 3 * order.expected_seconds  # three times slower than expected
+        if 0.4 < tally.share < 0.5:
+            assert tally.seconds_left > (1 - tally.share) * total
+    assert tally.share == pytest.approx(1) and tally.seconds_left == pytest.approx(0)
+    assert tally.visits == tally.of_visits == plan.visits
+
+
+def test_what_earlier_runs_finished_took_no_time_of_this_one(plan: Plan) -> None:
+    tally = Tally(plan, Clock())
+    tally.finished_before(map(visit, orders(plan)[:-1]))
+    rest = orders(plan)[-1].expected_seconds
+    assert tally.visits == plan.visits - 1
+    assert tally.seconds_left < 2 * rest
+
+
+def test_a_pipe_gets_a_line_per_tenth(plan: Plan) -> None:
+    stream = io.StringIO()
+    lines = progress.watcher(stream, {"TERM": "xterm"})
+    assert isinstance(lines, PlainLines)
+    lines.begin(plan, ())
+    for order in orders(plan):
+        lines.visit(visit(order))
+    lines.close()
+    told = stream.getvalue().splitlines()
+    assert 3 <= len(told) <= 10
+    assert "\x1b" not in stream.getvalue() and "\r" not in stream.getvalue()
+    assert told[-1].startswith(f"100%  {plan.visits} of {plan.visits} visits, 0 s left; last: ")
+
+
+def test_a_pipe_gets_a_line_at_least_every_five_seconds(plan: Plan) -> None:
+    stream, clock = io.StringIO(), Clock()
+    lines = PlainLines(stream, clock)
+    lines.begin(plan, ())
+    smallest = min(orders(plan), key=lambda order: order.expected_seconds)
+    lines.visit(visit(smallest))
+    assert not stream.getvalue()
+    clock.now += 5
+    lines.visit(visit(smallest))
+    assert stream.getvalue().count("\n") == 1
+
+
+def live(plan: Plan, variables: dict[str, str], **estimate: Any) -> str:
+    """What the terminal got for one visit under way."""
+    terminal, clock = Terminal(), Clock()
+    line = progress.watcher(terminal, variables)
+    assert isinstance(line, LiveLine)
+    line = LiveLine(terminal, colour="NO_COLOR" not in variables, clock=clock)
+    line.begin(plan, ())
+    clock.now += 1
+    large = max(orders(plan), key=lambda order: order.workload.transfers[0].bytes)
+    line.visit(visit(large))
+    clock.now += 1
+    line.progress(Progress(large, **estimate))
+    line.close()
+    return terminal.getvalue()
+
+
+def test_a_terminal_shows_the_series_its_estimate_and_the_time_left(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    seconds = 0.005
+    text = live(plan, {"TERM": "xterm"}, n=23, median=seconds, low=0.0049, high=0.0051)
+    last = text.split("\r\x1b[K")[-2]
+    assert "copy-engine of 256 MiB  53.7 GB/s [52.6, 54.8] n=23" in last
+    assert "s left" in last and "\x1b[32m█" in last
+    assert text.endswith("\r\x1b[K")
+
+
+def test_no_color_means_none(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = live(plan, {"TERM": "xterm", "NO_COLOR": "1"}, n=3, median=0.0)
+    assert "\x1b[32m" not in text
+    assert "of 256 MiB  n=3" in text
+
+
+def test_the_live_line_fits_a_narrow_terminal(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    text = live(plan, {"TERM": "xterm", "NO_COLOR": "1"}, n=23, median=5e-3, low=5e-3, high=5e-3)
+    assert all(len(line) < 60 for line in text.split("\r\x1b[K"))
+
+
+def test_a_dumb_terminal_is_a_pipe() -> None:
+    assert isinstance(progress.watcher(Terminal(), {"TERM": "dumb"}), PlainLines)
+
+
+def test_an_operation_is_told_in_microseconds(plan: Plan) -> None:
+    interval = make_plan(machine(gpus=1), Request(preset="quick", only=("empty-interval",)))
+    (order,) = Course(interval)
+    told = estimate_text(Progress(order, 50, 3.1e-6, 3.0e-6, 3.2e-6))
+    assert told == "3.1 µs [3, 3.2] n=50"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.4, "59 s"), (60, "1 min 00 s"), (125, "2 min 05 s"), (4200, "1 h 10 min")],
+)
+def test_durations_read_well(seconds: float, text: str) -> None:
+    assert progress.format_seconds(seconds) == text
+
+
+def test_long_texts_lose_their_middle() -> None:
+    assert fitted("abcdefghij", 10) == "abcdefghij"
+    assert fitted("abcdefghij", 7) == "abc…hij"
+    assert fitted("abcdefghij", 2) == ""

@@ -1,0 +1,166 @@
+"""Whole surveys in processes of their own: the command line, real workers, and the fake GPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from waywiser.profile import Profile
+from waywiser.records import Visit
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+
+SCRIPT = """
+import sys
+from waywiser import cli, survey
+from waywiser.probe.guest import SurveyLock
+survey.SurveyLock = lambda: SurveyLock("waywiser-test-whole")
+sys.exit(cli.run(sys.argv[1:]))
+"""
+"""The command with a lock of its own, so that a survey of this host may run beside the tests."""
+
+Run = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
+    """Starts ``waywiser`` over the fake GPU in ``tmp_path``."""
+
+    def start(*arguments: str, fake: str = "latency=1;event=1") -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, *arguments],
+            cwd=tmp_path,
+            env={**fake_native_environment, "WAYWISER_FAKE": fake, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def survey(*more: str) -> tuple[str, ...]:
+    return ("survey", "--preset", "quick", "--sizes", "4KiB,64KiB", "-o", "a.wwp", *more)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def visits(file: Path) -> list[Visit]:
+    with Profile.open(file) as profile:
+        return list(profile.visits())
+
+
+def test_a_survey_of_two_gpus_is_measured_stored_and_shown(run: Run, tmp_path: Path) -> None:
+    code, out, err = finish(run(*survey("--only", "pinned device")))
+    assert code == 0, err
+    assert "quick: 12 series in 12 visits" in err and "profile: a.wwp" in err
+    assert "pinned@numa:0 -> device@gpu:1 by copy-engine" in out and "64 KiB" in out
+    found = visits(tmp_path / "a.wwp")
+    assert len(found) == 12
+    assert all(len(visit.samples) >= 6 and visit.failure is None for visit in found)
+    assert {visit.mode for visit in found} == {"device"}
+    pairs = [visit for visit in found if len(visit.workload.transfers) == 2]
+    assert len(pairs) == 4 and all(len(visit.samples.transfers[0]) == 2 for visit in pairs)
+    with Profile.open(tmp_path / "a.wwp") as profile:
+        assert [gpu.name for gpu in profile.machine.gpus] == ["Fake GPU", "Fake GPU"]
+        assert profile.runs[0].ended
+
+
+def test_the_empty_interval_of_each_gpu_is_a_series(run: Run, tmp_path: Path) -> None:
+    code, _, err = finish(run(*survey("--only", "empty-interval")))
+    assert code == 0, err
+    found = sorted(str(visit.workload) for visit in visits(tmp_path / "a.wwp"))
+    assert found == ["empty-interval@gpu:0", "empty-interval@gpu:1"]
+
+
+def test_peer_access_off_is_measured_by_another_worker(run: Run, tmp_path: Path) -> None:
+    only = "device@gpu:0 -> device@gpu:1*"
+    arguments = ("survey", "--sizes", "64KiB", "-o", "a.wwp", "--only", only)
+    code, _, err = finish(run(*arguments))
+    assert code == 0, err
+    workers: dict[bool, set[int]] = {True: set(), False: set()}
+    for visit in visits(tmp_path / "a.wwp"):
+        off = visit.workload.transfers[0].parameters.get("peer") == "off"
+        workers[off].add(visit.worker)
+    assert workers[True] and workers[False] and not workers[True] & workers[False]
+
+
+def test_a_worker_that_crashes_costs_one_visit(run: Run, tmp_path: Path) -> None:
+    fake = f"latency=1;event=1;crash=copy@40;once={tmp_path / 'struck'}"
+    code, out, err = finish(run(*survey("--only", "pinned device"), fake=fake))
+    assert code == 0, err
+    failures = [visit.failure for visit in visits(tmp_path / "a.wwp") if visit.failure]
+    assert [failure.kind for failure in failures] == ["crash"]
+    assert failures[0].reason in " ".join(out.split())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_survey_is_stored_and_resumed(
+    run: Run, tmp_path: Path, number: signal.Signals
+) -> None:
+    file = tmp_path / "a.wwp"
+    process = run(*survey("--only", "copy-engine", "--sizes", "8:64KiB"))
+    wait_for(lambda: file.exists() and len(visits(file)) >= 3)
+    process.send_signal(number)
+    code, _, err = finish(process)
+    assert code == 2
+    assert "go on with: waywiser survey --resume -o a.wwp" in err and "Traceback" not in err
+    before = visits(file)
+    assert not workers_of(process.pid)
+    process = run("survey", "--resume", "-o", "a.wwp")
+    wait_for(lambda: len(visits(file)) > len(before))
+    process.kill()  # nothing said, nothing cleaned up
+    finish(process)
+    wait_for(lambda: not workers_of(process.pid))
+    kept = visits(file)
+    assert kept[: len(before)] == before
+    assert len({(v.workload.identity, v.block) for v in kept}) == len(kept)
+
+
+def test_every_size_is_there_after_a_resume(run: Run, tmp_path: Path) -> None:
+    process = run(*survey("--only", f"{H2D[:-1]}?"))
+    code, _, err = finish(process)
+    assert code == 0, err
+    before = visits(tmp_path / "a.wwp")
+    code, out, err = finish(run("survey", "--resume", "-o", "a.wwp"))
+    assert code == 0, err
+    assert visits(tmp_path / "a.wwp") == before and H2D in out
+
+
+def test_a_gpu_that_cannot_be_used_leaves_the_host_to_be_measured(run: Run, tmp_path: Path) -> None:
+    fake = "unavailable=the driver is too old"
+    code, out, err = finish(run(*survey("--only", "pageable pageable"), fake=fake))
+    assert code == 0, err
+    assert "the driver is too old" in err and "the driver is too old" in out
+    assert {v.workload.transfers[0].path.executor for v in visits(tmp_path / "a.wwp")} == {"cpu"}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def workers_of(supervisor: int) -> list[int]:
+    """Processes that say they work for the supervisor."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if str(supervisor).encode() in words and b"waywiser.probe.worker" in words:
+                found.append(int(entry.name))
+    return found
