@@ -19,6 +19,9 @@ using fake::Side;
 
 constexpr std::align_val_t kAlignment{512};
 
+// More than any test has; allocators of sanitizers end the process where others say no.
+constexpr std::size_t kMostBytes = std::size_t{1} << 38;
+
 // New memory holds what somebody left there: nobody may take it for zero. Of larger buffers only
 // the beginning is soiled, since filling them would cost more than the tests that use them.
 constexpr std::size_t kSoiledBytes = std::size_t{1} << 20;
@@ -41,6 +44,7 @@ struct Free {
 
 std::byte* allocate(std::size_t bytes, Side side, const char* call) {
     pass_allocation(call);
+    if (bytes > kMostBytes) out_of_memory(call);
     std::unique_ptr<std::byte, Free> data(static_cast<std::byte*>(
         ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow)));
     if (!data) out_of_memory(call);

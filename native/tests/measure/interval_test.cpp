@@ -88,20 +88,31 @@ auto swinging(double fraction) {
     return [fraction](std::size_t n) { return n % 2 == 0 ? 1 + fraction : 1 - fraction; };
 }
 
+// No sample counts as slow, and there is no least time, unless a test says so.
+constexpr StopRule kRule{.slow_seconds = 1000, .minimum_seconds = 0};
+
+double steady(std::size_t) { return 1.0; }
+
 TEST(Stopper, TakesTheMinimumOfSteadySamples) {
-    const Fed fed = feed({.slow_seconds = 10}, 1e-6, [](std::size_t) { return 1.0; });
+    const Fed fed = feed(kRule, 1e-6, steady);
     EXPECT_EQ(fed.stop, "converged");
     EXPECT_EQ(fed.samples, StopRule{}.minimum);
 }
 
+TEST(Stopper, LooksForAtLeastTheTimeItIsTold) {
+    const Fed fed = feed({.slow_seconds = 1000, .minimum_seconds = 0.01}, 1e-4, steady);
+    EXPECT_EQ(fed.stop, "converged");
+    EXPECT_NEAR(static_cast<double>(fed.samples), 100, 2);
+}
+
 TEST(Stopper, TakesFewerWhereOneIsSlow) {
-    const Fed fed = feed({}, 1e-6, [](std::size_t) { return 0.5; });
+    const Fed fed = feed({.minimum_seconds = 0}, 1e-6, steady);
     EXPECT_EQ(fed.stop, "converged");
     EXPECT_EQ(fed.samples, StopRule{}.slow_minimum);
 }
 
 TEST(Stopper, TriesForOnePercentAndIsContentWithTwo) {
-    const StopRule rule{.slow_seconds = 10};
+    const StopRule rule = kRule;
     const Fed good = feed(rule, 1e-4, swinging(0.009));
     EXPECT_EQ(good.stop, "converged");
     EXPECT_LE(good.samples, 12u);
@@ -113,14 +124,16 @@ TEST(Stopper, TriesForOnePercentAndIsContentWithTwo) {
 }
 
 TEST(Stopper, GivesUpWhenTheBudgetIsSpent) {
-    const StopRule rule{.slow_seconds = 10};
+    const StopRule rule = kRule;
     const Fed fed = feed(rule, 1e-3, swinging(0.05));
     EXPECT_EQ(fed.stop, "budget");
     EXPECT_NEAR(1e-3 * static_cast<double>(fed.samples), rule.hard_seconds, 2e-3);
 }
 
 TEST(Stopper, GivesUpAtTheMostSamples) {
-    const Fed fed = feed({.slow_seconds = 10, .maximum = 300}, 1e-9, swinging(0.05));
+    StopRule rule = kRule;
+    rule.maximum = 300;
+    const Fed fed = feed(rule, 1e-9, swinging(0.05));
     EXPECT_EQ(fed.stop, "limit");
     EXPECT_EQ(fed.samples, 300u);
 }
@@ -132,8 +145,7 @@ TEST(Stopper, NeverStopsWithoutAnInterval) {
 }
 
 TEST(Stopper, OutliersDoNotKeepItBusy) {
-    const Fed fed = feed({.slow_seconds = 100}, 1e-6,
-                         [](std::size_t n) { return n % 10 == 3 ? 50.0 : 1.0; });
+    const Fed fed = feed(kRule, 1e-6, [](std::size_t n) { return n % 10 == 3 ? 50.0 : 1.0; });
     EXPECT_EQ(fed.stop, "converged");
     EXPECT_LT(fed.samples, 30u);
 }
