@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from plan import scripted_native
 from plan.machines import machine
-
 from waywiser import native, scope, survey
 from waywiser.plan.plan import Plan, Request
 from waywiser.probe.guest import SurveyLock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from waywiser.plan.sizes import parse_sizes
 from waywiser.profile import Profile
 from waywiser.records import Visit
 
@@ -125,6 +127,34 @@ def test_a_stopped_survey_is_stored_and_resumed(
     kept = visits(file)
     assert kept[: len(before)] == before
     assert len({(v.workload.identity, v.block) for v in kept}) == len(kept)
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -> None:
+    file, dice = tmp_path / "a.wwp", random.Random(20)
+    process = run(*survey("--only", "pinned@numa:0 -> device", "--sizes", "8:1MiB:4"))
+    wait_for(file.exists)
+    finished: list[Visit] = []
+    for _ in range(20):
+        time.sleep(dice.uniform(0.1, 0.6))
+        workers = workers_of(process.pid)
+        if workers and dice.random() < 0.5:
+            os.kill(dice.choice(workers), signal.SIGKILL)
+            continue
+        process.kill()
+        finish(process)
+        wait_for(lambda gone=process.pid: not workers_of(gone))
+        kept = visits(file)
+        assert kept[: len(finished)] == finished
+        finished = kept
+        process = run("survey", "--resume", "-o", "a.wwp")
+    code, _, err = finish(process)
+    assert code == 0, err
+    kept = visits(file)
+    assert kept[: len(finished)] == finished
+    keys = {(v.workload.identity, v.block) for v in kept}
+    assert len(keys) == len(kept) == 4 * len(parse_sizes("8:1MiB:4"))
+    assert {v.failure.kind for v in kept if v.failure} <= {"crash"}
 
 
 def test_every_size_is_there_after_a_resume(run: Run, tmp_path: Path) -> None:

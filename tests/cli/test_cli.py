@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plan import scripted_native
-from plan.machines import machine
 
 import waywiser
+from plan import scripted_native
+from plan.machines import machine
 from waywiser import cli, native, scope
 from waywiser.cli.document import document
 from waywiser.words import WaywiserError

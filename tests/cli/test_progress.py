@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from plan import scripted_native
 from plan.machines import machine
-
 from waywiser import native
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, Tally, estimate_text, fitted

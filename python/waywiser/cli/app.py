@@ -211,11 +211,11 @@ def export(
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
     ] = "-",
-) -> None:
+) -> int:
     """Write a profile's samples as CSV or JSON."""
     from waywiser.cli.export import run_export
 
-    run_export(file, format, output)
+    return run_export(file, format, output)
 
 
 @app.command()
