@@ -132,7 +132,7 @@ def test_a_stopped_survey_is_stored_and_resumed(
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -> None:
     file, dice = tmp_path / "a.wwp", random.Random(20)
-    process = run(*survey("--only", "pinned@numa:0 -> device", "--sizes", "8:1MiB:4"))
+    process = run(*survey("--only", "pinned@numa:0 -> device", "--sizes", "8:1MiB:2"))
     wait_for(file.exists)
     finished: list[Visit] = []
     for _ in range(20):
@@ -153,7 +153,7 @@ def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -
     kept = visits(file)
     assert kept[: len(finished)] == finished
     keys = {(v.workload.identity, v.block) for v in kept}
-    assert len(keys) == len(kept) == 4 * len(parse_sizes("8:1MiB:4"))
+    assert len(keys) == len(kept) == 4 * len(parse_sizes("8:1MiB:2"))
     assert {v.failure.kind for v in kept if v.failure} <= {"crash"}
 
 

@@ -16,7 +16,9 @@ SYNC = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
     [
         ("pinned", [H2D, D2H, SYNC]),
         ("device pinned", [H2D, D2H, SYNC]),
-        ("PINNED@numa:0 -> device", [H2D, D2H, SYNC]),
+        ("PINNED@numa:0 -> device", [H2D, SYNC]),
+        ("gpu:0 -> pinned", [D2H]),
+        ("-> pinned by", [D2H]),
         ("pinned* -> device*", [H2D, SYNC]),
         ("*copy-engine", [H2D, D2H]),
         ("*[api=sync]", [SYNC]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
@@ -20,7 +21,9 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     """Whether any pattern matches ``text``; no patterns match everything.
 
     A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
-    since settings are written in them); any other is words that must all occur. Case is ignored.
+    since settings are written in them). Any other is words that must all occur; with an arrow
+    (``pinned -> device``) also in that order, since the opposite path has the same words. Case is
+    ignored.
     """
     return not patterns or any(_matches_one(text.casefold(), p.casefold()) for p in patterns)
 
@@ -28,7 +31,10 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
 def _matches_one(text: str, pattern: str) -> bool:
     if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
-    return all(word in text for word in pattern.split())
+    words = pattern.split()
+    if "->" in words:
+        return re.search(".*".join(map(re.escape, words)), text) is not None
+    return all(word in text for word in words)
 
 
 def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
