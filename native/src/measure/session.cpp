@@ -139,7 +139,9 @@ void Session::State::enable_peers(const Transfer& transfer) {
     const int a = transfer.path.source.place.index;
     const int b = transfer.path.destination.place.index;
     for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
-        if (peers.insert({from, to}).second) gpu::enable_peer_access(from, to);
+        if (peers.contains({from, to})) continue;
+        gpu::enable_peer_access(from, to);
+        peers.insert({from, to});
     }
 }
 

@@ -60,6 +60,17 @@ Workbench::Workbench(const Request& request, const Machine& machine, BufferPool&
     for (const Transfer& transfer : request.transfers) lay_out(transfer, machine, pool, streams);
 }
 
+Workbench::~Workbench() {
+    for (const Part& part : parts_) {
+        for (const gpu::Stream* lane : part.lanes) {
+            try {
+                lane->synchronize();
+            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+            }
+        }
+    }
+}
+
 void Workbench::lay_out(const Transfer& transfer, const Machine& machine, BufferPool& pool,
                         Streams& streams) {
     const Executor& executor = *Executors::instance().find(transfer.path.executor);

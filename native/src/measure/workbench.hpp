@@ -25,6 +25,9 @@ private:
 class Workbench {
 public:
     Workbench(const Request& request, const Machine& machine, BufferPool& pool, Streams& streams);
+    ~Workbench();  // waits for what a failure left under way: the next workload gets the buffers
+    Workbench(const Workbench&) = delete;
+    Workbench& operator=(const Workbench&) = delete;
 
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
     [[nodiscard]] std::vector<PlacedBuffer> placements() const;

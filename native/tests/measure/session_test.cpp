@@ -10,6 +10,7 @@
 #include "conformance.hpp"
 #include "fake/fake.hpp"
 #include "gpu/gpu.hpp"
+#include "host/clock.hpp"
 #include "patience.hpp"
 
 namespace waywiser {
@@ -265,6 +266,16 @@ TEST_F(SessionTest, AnErrorAtAnyCopyCostsOneWorkload) {
         EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
         expect_sound(measure(asked), 1);
     }
+}
+
+// Copies already under way when a call fails must have ended before anybody gets their buffers.
+TEST_F(SessionTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
+    fake::configure("fail=copy@20;delay=0.05@10+;only_bytes=32768");
+    const Request asked = to_gpu(32 << 10);
+    EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
+    const double before = host::now();
+    gpu::synchronize_device(0);
+    EXPECT_LT(host::now() - before, 0.02) << "copies were still under way";
 }
 
 TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {
