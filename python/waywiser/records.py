@@ -134,6 +134,9 @@ class Visit(Value, frozen=True):
     elapsed_seconds: float = 0.0
     """From order to answer, as the supervisor saw it."""
     buffer_bytes: int = 0
+    """Of the workload's own buffers."""
+    held_bytes: int = 0
+    """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()
 
 

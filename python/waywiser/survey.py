@@ -154,7 +154,8 @@ def _measure(
 
     course = Course(plan, finished=finished, on_skip=store)
     watcher.begin(plan, finished)
-    options = ProbeOptions(memory_bytes=plan.request.memory_bytes)
+    first_worker = max((visit.worker for visit in finished), default=0) + 1
+    options = ProbeOptions(memory_bytes=plan.buffer_bytes, first_worker=first_worker)
     try:
         run_orders(course, machine, options=options, on_visit=store, on_progress=watcher.progress)
     except KeyboardInterrupt:

@@ -21,6 +21,10 @@ from waywiser.words import Value, format_bytes
 CACHE_SMALLEST = 64 * 2**10
 """Below it a flush costs a thousand times the copy, and the copy is all latency."""
 
+WORKING_BYTES = 256 * 2**20
+"""What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
+warm cache take pieces of their own."""
+
 
 class Request(Value, frozen=True):
     """What was asked for: with the machine it gives the same plan again."""
@@ -62,8 +66,10 @@ class Plan:
 
     @property
     def buffer_bytes(self) -> int:
-        """The most that is allocated at a time."""
-        return max((point.buffer_bytes for point in self.points), default=0)
+        """What a worker may hold: the buffers of the largest workload, and of small ones enough
+        that cache states and alignment find room."""
+        largest = max((point.buffer_bytes for point in self.points), default=0)
+        return min(max(largest, WORKING_BYTES), self.request.memory_bytes)
 
     def by_process(self) -> Iterator[tuple[Process, list[Point]]]:
         """The worker processes in order, with the points that each visits."""

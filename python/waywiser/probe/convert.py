@@ -46,4 +46,5 @@ def measured(outcome: dict[str, Any]) -> Measured:
         setup_seconds=outcome["setup_seconds"],
         sampling_seconds=outcome["sampling_seconds"],
         buffer_bytes=outcome["buffer_bytes"],
+        held_bytes=outcome["pool_peak_bytes"],
     )

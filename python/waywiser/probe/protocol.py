@@ -99,6 +99,7 @@ class Measured(Value, frozen=True):
     setup_seconds: float = 0.0
     sampling_seconds: float = 0.0
     buffer_bytes: int = 0
+    held_bytes: int = 0
     host_timed: tuple[Transfer, ...] = ()
     """Transfers that this visit showed to block behind a closed gate."""
 

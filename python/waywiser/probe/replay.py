@@ -97,6 +97,7 @@ class Recording:
             setup_seconds=visit.setup_seconds,
             sampling_seconds=visit.sampling_seconds,
             buffer_bytes=visit.buffer_bytes,
+            held_bytes=visit.held_bytes,
         )
 
     def _visit(self, order: Order) -> Visit:

@@ -45,6 +45,7 @@ def together(parts: Mapping[int, Measured]) -> Measured:
         setup_seconds=max(part.setup_seconds for _, part in shares),
         sampling_seconds=max(part.sampling_seconds for _, part in shares),
         buffer_bytes=sum(part.buffer_bytes for _, part in shares),
+        held_bytes=sum(part.held_bytes for _, part in shares),
         host_timed=tuple(transfer for _, part in shares for transfer in part.host_timed),
     )
 

@@ -18,8 +18,8 @@ from waywiser.words import Workload, canonical_json
 
 VISIT_COLUMNS = (
     "series", "block", "run", "worker", "mode", "stop", "failure_kind", "failure_reason",
-    "started", "setup_seconds", "sampling_seconds", "elapsed_seconds", "buffer_bytes", "gate",
-    "buffers", "gpu_states", "notes",
+    "started", "setup_seconds", "sampling_seconds", "elapsed_seconds", "buffer_bytes", "held_bytes",
+    "gate", "buffers", "gpu_states", "notes",
 )  # fmt: skip
 SAMPLE_COLUMNS = ("span", "host", "skew", "repetitions", "flags", "transfers")
 
@@ -58,6 +58,7 @@ def visit_row(visit: Visit, run: int) -> tuple[Any, ...]:
         visit.sampling_seconds,
         visit.elapsed_seconds,
         visit.buffer_bytes,
+        visit.held_bytes,
         visit.gate,
         _json(visit.buffers),
         _json(visit.gpu_states),

@@ -128,6 +128,7 @@ TABLES = (
             Column("sampling_seconds", "REAL NOT NULL", "taking the samples"),
             Column("elapsed_seconds", "REAL NOT NULL", "from order to answer"),
             Column("buffer_bytes", "INTEGER NOT NULL", "held by the workload"),
+            Column("held_bytes", "INTEGER NOT NULL", "held by the worker at most so far"),
             Column("gate", "TEXT NOT NULL", "what held the work back until all was enqueued"),
             Column("buffers", "TEXT NOT NULL", "where the pages were; JSON list"),
             Column("gpu_states", "TEXT NOT NULL", "readings while it ran; JSON list"),
