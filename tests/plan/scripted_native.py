@@ -6,6 +6,8 @@ ones. The ``scripted`` fixture selects it.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +106,8 @@ def refusal(transfer: Transfer, machine: Machine) -> str | None:
             return f"this machine has no {end.place}"
     if transfer.executor == "cpu" and any(end.kind == "device" for end in ends):
         return "the CPU cannot address device memory"
+    if any(end.kind == "pinned" for end in ends) and not machine.gpus:
+        return "pinned memory needs a GPU"
     if transfer.executor == "copy-engine" and not machine.gpus:
         return "the runtime's copies need a GPU"
     if transfer.parameters == {"threads": "32"}:
@@ -129,3 +133,11 @@ def timing(transfer: Transfer, machine: Machine) -> str:
 
 def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
     return transfer.parameters.get("peer", "on") == "on" if _between_gpus(transfer) else None
+
+
+def median_interval(samples: list[float]) -> tuple[float, float, float]:
+    """As the native one, with the whole range as the interval."""
+    ordered = sorted(samples)
+    few = len(ordered) < 6
+    low, high = (math.nan, math.nan) if few else (ordered[0], ordered[-1])
+    return statistics.median(ordered), low, high

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
 from waywiser import native
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
@@ -76,6 +78,7 @@ class Catalogue:
     def __init__(self, machine: Machine) -> None:
         self._native = native.load()
         self._machine = native_machine(machine)
+        self._without_gpus = native_machine(msgspec.structs.replace(machine, gpus=()))
         self.executors = list_executors()
         self.memories = {kind.name: kind for kind in list_memories()}
 
@@ -83,6 +86,10 @@ class Catalogue:
         """The reason why the transfer cannot be run, or None."""
         reason: str | None = self._native.refusal(self._transfer(transfer), self._machine)
         return reason
+
+    def possible_without_gpu(self, transfer: Transfer) -> bool:
+        """Whether the transfer could be run on the machine if its GPUs were taken out."""
+        return self._native.refusal(self._transfer(transfer), self._without_gpus) is None
 
     def parameters(self, transfer: Transfer) -> tuple[Parameter, ...]:
         """The parameters that mean something on the transfer's path, narrowed to the machine."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import NamedTuple
 
+from waywiser import native
 from waywiser.plan.plan import Plan
 from waywiser.plan.point import Point
 from waywiser.records import Failure, Order, Process, Visit
@@ -24,6 +25,9 @@ from waywiser.words import format_bytes
 SATURATED = 0.01
 """Rates within it are the same rate: it is what the interval of a series is wanted to be."""
 
+SATURATED_AT_MOST = 0.05
+"""Rates of noisy series are the same where their intervals allow it, up to this."""
+
 AGREEING_SIZES = 3
 """Consecutive sizes that must agree: two can by chance, or on a step of a protocol."""
 
@@ -31,6 +35,12 @@ _VOID = 1
 """The bit of a sample's flags that says its gate was opened by the watchdog."""
 
 Key = tuple[str, int]
+
+
+class _Rate(NamedTuple):
+    bytes_per_second: float
+    within: float
+    """Half-width of its interval, as a fraction."""
 
 
 class Course:
@@ -54,7 +64,7 @@ class Course:
         self._clock = clock
         self._deadline = math.inf
         self._finished: set[Key] = set()
-        self._rates: dict[Key, dict[int, float]] = {}
+        self._rates: dict[Key, dict[int, _Rate]] = {}
         for visit in finished:
             self._finished.add((visit.workload.identity, visit.block))
             self.record(visit)
@@ -68,9 +78,10 @@ class Course:
         ]
         if spans and visit.workload.bytes:
             rates = self._rates.setdefault((visit.workload.curve, visit.block), {})
-            rates[visit.workload.transfers[0].bytes] = visit.workload.bytes / statistics.median(
-                spans
-            )
+            median, low, high = native.load().median_interval(spans)
+            within = (high - low) / 2 / median
+            rate = _Rate(visit.workload.bytes / median, 0.0 if math.isnan(within) else within)
+            rates[visit.workload.transfers[0].bytes] = rate
 
     def __iter__(self) -> Iterator[Order]:
         limit = self._plan.preset.deadline_seconds
@@ -114,8 +125,10 @@ class Course:
         """How the rates below agree, or nothing while they still differ."""
         rates = self._rates.get((point.workload.curve, block), {})
         below = sorted(size for size in rates if size < point.size)[-AGREEING_SIZES:]
-        last = [rates[size] for size in below]
-        if len(last) < AGREEING_SIZES or max(last) - min(last) > SATURATED * max(last):
+        last = [rates[size].bytes_per_second for size in below]
+        within = max((rates[size].within for size in below), default=0.0)
+        same = min(max(SATURATED, within), SATURATED_AT_MOST)
+        if len(last) < AGREEING_SIZES or max(last) - min(last) > same * max(last):
             return ""
         told = ", ".join(f"{rate / 1e9:.4g}" for rate in last)
         sizes = ", ".join(map(format_bytes, below))

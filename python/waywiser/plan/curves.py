@@ -1,10 +1,11 @@
 """What to measure over sizes: paths with their settings, opposite pairs, and cache states.
 
 A curve is *principal* where its answer is what people ask a machine for: default settings, and
-bytes that change place, or that stay at a place in memory which is there for its own sake.
-Everything else (a setting varied, host memory that exists to feed a GPU copied to more of it,
-two kinds at one place, a cache state) is *secondary*: it is read beside a principal curve, and
-fewer sizes serve.
+bytes that change place, or that stay at a place in memory which is there for its own sake, moved by
+somebody who is at home there. Everything else (a setting varied, two kinds at one place, a copy
+within the host that needs a GPU's runtime, a cache state) is *secondary*: it is read beside a
+principal curve, and fewer sizes serve. *Remote* from any question is what stays on the host between
+memories that exist to feed a GPU: only the full preset goes there unasked.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Curve:
     operation: Operation | None = None
     cache: Cache = "warm"
     principal: bool = False
+    remote: bool = False
     peer_access: bool | None = None
     """What the process must have; None where it does not matter."""
 
@@ -66,8 +68,9 @@ def path_curves(
                 refused.append(Refusal(str(transfer), reason))
                 continue
             principal = chosen and index == 0
+            remote = _is_remote(path, catalogue)
             peer_access = catalogue.peer_access(transfer)
-            curves.append(Curve((transfer,), principal=principal, peer_access=peer_access))
+            curves.append(Curve((transfer,), None, "warm", principal, remote, peer_access))
     return curves, refused
 
 
@@ -99,9 +102,14 @@ def _with_settings(path: Path, source: Settings, destination: Settings, of: Sett
 def _is_principal(path: Path, catalogue: Catalogue) -> bool:
     if path.source.place != path.destination.place:
         return True
-    same_kind = path.source.kind == path.destination.kind
-    feeds_gpu = catalogue.memories[path.source.kind].needs_gpu and path.source.place.kind != "gpu"
-    return same_kind and not feeds_gpu
+    if path.source.kind != path.destination.kind:
+        return False
+    return path.source.place.kind == "gpu" or catalogue.possible_without_gpu(Transfer(path))
+
+
+def _is_remote(path: Path, catalogue: Catalogue) -> bool:
+    kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
+    return all(kind.place == "numa" and kind.needs_gpu for kind in kinds)
 
 
 def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:

@@ -48,7 +48,7 @@ class Plan:
     refusals: tuple[Refusal, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
     left_out: int
-    """Series for which the preset has no time."""
+    """Series that the preset has no time for, or that nobody asks for unless it is full."""
     worker_seconds: float
     """Expected for starting one worker process."""
 
@@ -100,6 +100,8 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         refusals += cut
         points += _points(curve, kept, preset, cost, growing=not request.sizes)
     everything = len(points)
+    if not (preset.remote or request.only):
+        points = [point for point in points if not point.curve.remote]
     if preset.seconds and not request.sizes:
         points = best_coverage(points, preset.seconds - cost.worker_seconds)
     return Plan(

@@ -25,6 +25,8 @@ class Preset(Value, frozen=True):
     variations: Variations
     secondary_varied: bool
     """Also on secondary paths (see `waywiser.plan.curves`); the same holds for cache states."""
+    remote: bool
+    """Host memories that feed GPUs are measured among themselves too (see `curves`)."""
     rule: Rule
     principal_octaves: int
     """Octaves between the sizes of a principal curve."""
@@ -56,6 +58,7 @@ QUICK = Preset(
     fresh_processes=False,
     variations="none",
     secondary_varied=False,
+    remote=False,
     # A first look: 2 % where it comes cheaply, never more than a quarter of a second for one.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.25),
     principal_octaves=1,
@@ -74,11 +77,12 @@ QUICK = Preset(
 
 STANDARD = Preset(
     name="standard",
-    description="every path, and each setting of the principal ones, in two blocks",
+    description="every path, and each setting of the principal ones, in two processes",
     blocks=2,
-    fresh_processes=False,
+    fresh_processes=True,
     variations="single",
     secondary_varied=False,
+    remote=False,
     # Most series reach 1 % in a few milliseconds; the rest get half a second for 2 %.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.50),
     principal_octaves=1,
@@ -97,6 +101,7 @@ FULL = Preset(
     fresh_processes=True,
     variations="product",
     secondary_varied=True,
+    remote=True,
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
     principal_octaves=1,
     secondary_octaves=2,
