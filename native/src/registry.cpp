@@ -82,9 +82,8 @@ int Executor::submit_node(const Transfer& transfer, const Machine& machine) cons
         if (side->on_host()) return side->place.index;
     }
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
-        if (const GpuPlace* gpu = side->on_gpu() ? machine.gpu(side->place.index) : nullptr) {
-            if (machine.node(gpu->numa) != nullptr) return gpu->numa;
-        }
+        const GpuPlace* gpu = side->on_gpu() ? machine.gpu(side->place.index) : nullptr;
+        if (gpu != nullptr && machine.node(gpu->numa) != nullptr) return gpu->numa;
     }
     return -1;
 }

@@ -79,8 +79,8 @@ def gpu_uuids() -> list[str]:
     """Of the GPUs by their CUDA indices; loads the driver, but makes no context on any of them."""
 
 def gpus() -> list[dict[str, Any]]:
-    """index, name, uuid, pci, compute, memory_bytes, free_bytes, multiprocessors, l2_bytes, pageable_access,
-    concurrent_managed; for workers only, since asking loads the driver."""
+    """index, name, uuid, pci, compute, memory_bytes, free_bytes, multiprocessors, l2_bytes,
+    pageable_access, concurrent_managed; for workers only, since asking loads the driver."""
 
 class StopRule:
     target: float

@@ -25,9 +25,9 @@ struct Parameter {
 
 struct Info {
     std::string name;
-    std::string description;             // one line
-    std::vector<Parameter> parameters;   // in general; a machine or path may narrow them
-    std::string source;                  // in the literature
+    std::string description;            // one line
+    std::vector<Parameter> parameters;  // in general; a machine or path may narrow them
+    std::string source;                 // in the literature
 };
 
 template <class T>
@@ -42,8 +42,8 @@ public:
         std::ranges::sort(entries_, {}, [](const auto& e) { return e->info().name; });
     }
     [[nodiscard]] const T* find(const std::string& name) const {
-        const auto it = std::ranges::find_if(
-            entries_, [&](const auto& e) { return e->info().name == name; });
+        const auto it =
+            std::ranges::find_if(entries_, [&](const auto& e) { return e->info().name == name; });
         return it == entries_.end() ? nullptr : it->get();
     }
     [[nodiscard]] const std::vector<std::unique_ptr<T>>& entries() const { return entries_; }

@@ -15,21 +15,21 @@ namespace waywiser {
 
 // When to stop sampling one series in one block (methodology 5).
 struct StopRule {
-    double target = 0.02;        // half-width of the 95 % interval over the median: enough
-    double wanted = 0.01;        // the same: better, worth `soft_seconds` of trying
-    std::size_t minimum = 10;    // samples
-    std::size_t slow_minimum = 6;   // samples, where one execution takes over slow_seconds
+    double target = 0.02;          // half-width of the 95 % interval over the median: enough
+    double wanted = 0.01;          // the same: better, worth `soft_seconds` of trying
+    std::size_t minimum = 10;      // samples
+    std::size_t slow_minimum = 6;  // samples, where one execution takes over slow_seconds
     double slow_seconds = 0.020;
     std::size_t maximum = 2000;
     double minimum_seconds = 0.01;  // of sampling: a shorter look is one moment, not a series
-    double soft_seconds = 0.08;  // until then go on to `wanted`, from then `target` is enough
-    double hard_seconds = 0.60;  // the budget
+    double soft_seconds = 0.08;     // until then go on to `wanted`, from then `target` is enough
+    double hard_seconds = 0.60;     // the budget
 };
 
 struct Sample {
-    double span = 0;      // seconds of one repetition: the longest of `transfers`, or of the release
-    double host = 0;      // seconds from the first call to completion, one repetition, host clock
-    double skew = 0;      // seconds between the first and last start, where it can be seen; else 0
+    double span = 0;  // seconds of one repetition: the longest of `transfers`, or of the release
+    double host = 0;  // seconds from the first call to completion, one repetition, host clock
+    double skew = 0;  // seconds between the first and last start, where it can be seen; else 0
     std::uint32_t repetitions = 1;  // batched into this sample
     std::uint32_t flags = 0;
     std::vector<double> transfers;  // seconds per transfer
@@ -54,15 +54,15 @@ struct PlacedBuffer {
 
 struct Outcome {
     TimingMode mode = TimingMode::host;
-    std::string stop;                    // "converged", "budget", "limit"
+    std::string stop;  // "converged", "budget", "limit"
     std::vector<Sample> samples;
-    std::vector<PlacedBuffer> buffers;   // source, destination of each transfer
-    std::string gate;                    // kind, in device mode
+    std::vector<PlacedBuffer> buffers;  // source, destination of each transfer
+    std::string gate;                   // kind, in device mode
     std::vector<std::string> notes;
     double setup_seconds = 0;
     double sampling_seconds = 0;
-    std::size_t buffer_bytes = 0;        // held by this workload
-    std::size_t pool_peak_bytes = 0;     // held by the session at most so far, idle buffers included
+    std::size_t buffer_bytes = 0;     // held by this workload
+    std::size_t pool_peak_bytes = 0;  // held by the session at most so far, idle buffers included
 };
 
 // Destination bytes differ from the source: never a number.
@@ -75,10 +75,10 @@ class BlocksBehindGate : public std::runtime_error {
 };
 
 struct SessionOptions {
-    bool peer_access = true;                  // between all GPUs that can
-    std::size_t memory_bytes = 4ULL << 30;    // of buffers, host and device together
-    double watchdog_seconds = 10;             // a gate closed for longer is opened and voided
-    std::vector<Transfer> host_timed;         // reclassified by an earlier watchdog
+    bool peer_access = true;                // between all GPUs that can
+    std::size_t memory_bytes = 4ULL << 30;  // of buffers, host and device together
+    double watchdog_seconds = 10;           // a gate closed for longer is opened and voided
+    std::vector<Transfer> host_timed;       // reclassified by an earlier watchdog
 };
 
 struct Progress {

@@ -59,15 +59,15 @@ enum class TimingMode { device, host };
 // What the survey knows of the machine and executors may ask: places and how they see each other.
 // It comes from a capture, so it can describe a machine that nobody in the room owns.
 struct NumaNode {
-    int index = 0;             // the operating system's
-    std::vector<int> cpus;     // logical CPUs this process may use there; empty for none
+    int index = 0;          // the operating system's
+    std::vector<int> cpus;  // logical CPUs this process may use there; empty for none
     bool operator==(const NumaNode&) const = default;
 };
 struct GpuPlace {
-    int index = 0;             // CUDA's, with CUDA_DEVICE_ORDER=PCI_BUS_ID
+    int index = 0;  // CUDA's, with CUDA_DEVICE_ORDER=PCI_BUS_ID
     std::string uuid;
-    int numa = -1;             // -1 where the system does not say
-    std::vector<int> peers;    // GPUs whose memory this one can access directly
+    int numa = -1;           // -1 where the system does not say
+    std::vector<int> peers;  // GPUs whose memory this one can access directly
     bool pageable_access = false;
     bool operator==(const GpuPlace&) const = default;
 };

@@ -14,7 +14,10 @@ enum class Call { async, peer_async, sync };
 class CopyExecution final : public Execution {
 public:
     CopyExecution(Call call, int source_gpu, int destination_gpu, gpu::Stream& stream)
-        : call_(call), source_gpu_(source_gpu), destination_gpu_(destination_gpu), stream_(stream) {}
+        : call_(call),
+          source_gpu_(source_gpu),
+          destination_gpu_(destination_gpu),
+          stream_(stream) {}
 
     void start(const View& source, const View& destination) override {
         switch (call_) {
@@ -67,12 +70,14 @@ public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "copy-engine",
-            .description = "the runtime's memcpy: a GPU's DMA engines, staged by the runtime where "
-                           "they cannot reach",
+            .description =
+                "the runtime's memcpy: a GPU's DMA engines, staged by the runtime where "
+                "they cannot reach",
             .parameters = {api(), peer(), submit({"nearest"})},
-            .source = "Pearson et al., Comm|Scope, ICPE 2019 (cudaMemcpyAsync, "
-                      "cudaMemcpyPeerAsync); Pearson, thesis, ch. Explicit Memory Performance "
-                      "(cudaMemcpy)"};
+            .source =
+                "Pearson et al., Comm|Scope, ICPE 2019 (cudaMemcpyAsync, "
+                "cudaMemcpyPeerAsync); Pearson, thesis, ch. Explicit Memory Performance "
+                "(cudaMemcpy)"};
         return info;
     }
 
@@ -154,14 +159,16 @@ private:
     }
     static Parameter peer() {
         return {.name = "peer",
-                .description = "direct access between the two GPUs' contexts enabled (on) or not "
-                               "(off: the runtime stages through the host)",
+                .description =
+                    "direct access between the two GPUs' contexts enabled (on) or not "
+                    "(off: the runtime stages through the host)",
                 .choices = {"on", "off"}};
     }
     static Parameter submit(std::vector<std::string> choices) {
         return {.name = "submit",
-                .description = "NUMA node whose CPUs make the call: the source's nearest, or a "
-                               "node's number",
+                .description =
+                    "NUMA node whose CPUs make the call: the source's nearest, or a "
+                    "node's number",
                 .choices = std::move(choices)};
     }
     // With one node there is nothing to choose.

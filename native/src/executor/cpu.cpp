@@ -67,8 +67,9 @@ public:
             .name = "cpu",
             .description = "threads of the CPU load and store every byte",
             .parameters = {threads({"1"}), stores(), side()},
-            .source = "Pearson et al., Comm|Scope, ICPE 2019 (libc memcpy between NUMA nodes); "
-                      "Pearson, thesis, ch. Explicit Memory Performance"};
+            .source =
+                "Pearson et al., Comm|Scope, ICPE 2019 (libc memcpy between NUMA nodes); "
+                "Pearson, thesis, ch. Explicit Memory Performance"};
         return info;
     }
 
@@ -121,8 +122,9 @@ private:
     }
     static Parameter stores() {
         return {.name = "stores",
-                .description = "ordinary stores (memcpy), or streaming: non-temporal, around the "
-                               "caches",
+                .description =
+                    "ordinary stores (memcpy), or streaming: non-temporal, around the "
+                    "caches",
                 .choices = {"ordinary", "streaming"}};
     }
     static Parameter side() {

@@ -59,8 +59,9 @@ cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream
 cudaEvent_t raw(const Event& event) { return static_cast<cudaEvent_t>(event.handle()); }
 
 std::string version_text(int version) {
-    return version == 0 ? std::string()
-                        : std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    return version == 0
+               ? std::string()
+               : std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 std::string uuid_text(const cudaUUID_t& uuid) {
@@ -184,8 +185,7 @@ bool Stream::done() const {
 Event::Event(int device, EventUse use_for) {
     use(device);
     cudaEvent_t event = nullptr;
-    const unsigned flags =
-        use_for == EventUse::timing ? cudaEventDefault : cudaEventDisableTiming;
+    const unsigned flags = use_for == EventUse::timing ? cudaEventDefault : cudaEventDisableTiming;
     WAYWISER_CUDA(cudaEventCreateWithFlags(&event, flags));
     handle_.reset(event);
 }
@@ -267,8 +267,8 @@ void copy_async(void* destination, const void* source, std::size_t bytes, const 
 void copy_peer_async(void* destination, int destination_device, const void* source,
                      int source_device, std::size_t bytes, const Stream& stream) {
     use(stream.device());
-    WAYWISER_CUDA(cudaMemcpyPeerAsync(destination, destination_device, source, source_device,
-                                      bytes, raw(stream)));
+    WAYWISER_CUDA(cudaMemcpyPeerAsync(destination, destination_device, source, source_device, bytes,
+                                      raw(stream)));
 }
 
 void copy_sync(void* destination, const void* source, std::size_t bytes, int device) {
@@ -295,8 +295,8 @@ WaitValue wait_value() {
         void* entry = nullptr;
         cudaDriverEntryPointQueryResult found{};
 #if CUDART_VERSION >= 12050
-        const cudaError_t code = cudaGetDriverEntryPointByVersion(
-            "cuStreamWaitValue32", &entry, 12000, cudaEnableDefault, &found);
+        const cudaError_t code = cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &entry,
+                                                                  12000, cudaEnableDefault, &found);
 #else
         const cudaError_t code =
             cudaGetDriverEntryPoint("cuStreamWaitValue32", &entry, cudaEnableDefault, &found);
@@ -319,7 +319,7 @@ __global__ void spin_until(const volatile unsigned* word, unsigned epoch) {
 
 struct Gate::State {
     HostBuffer word{sizeof(unsigned), HostUse::portable};
-    unsigned epoch = 0;              // the value that opens what is closed now
+    unsigned epoch = 0;  // the value that opens what is closed now
     std::atomic<bool> closed{false};
     bool by_value = wait_value() != nullptr;
 
@@ -336,9 +336,8 @@ void Gate::close(const Stream& stream) {
     if (!state_->closed.exchange(true)) ++state_->epoch;
     auto* word = reinterpret_cast<unsigned*>(state_->word.data());
     if (state_->by_value) {
-        const CUresult code =
-            wait_value()(raw(stream), reinterpret_cast<CUdeviceptr>(word), state_->epoch,
-                         CU_STREAM_WAIT_VALUE_GEQ);
+        const CUresult code = wait_value()(raw(stream), reinterpret_cast<CUdeviceptr>(word),
+                                           state_->epoch, CU_STREAM_WAIT_VALUE_GEQ);
         if (code == CUDA_SUCCESS) return;
         if (code != CUDA_ERROR_NOT_SUPPORTED && code != CUDA_ERROR_INVALID_VALUE) {
             throw Error(Failure::other, "cuStreamWaitValue32", static_cast<int>(code),

@@ -26,7 +26,11 @@ public:
     Error(Failure kind, const std::string& call, int code, const std::string& name,
           std::source_location where = std::source_location::current())
         : std::runtime_error(call + " failed: " + name + " (" + std::to_string(code) + ")"),
-          kind_(kind), call_(call), code_(code), name_(name), where_(where) {}
+          kind_(kind),
+          call_(call),
+          code_(code),
+          name_(name),
+          where_(where) {}
     [[nodiscard]] Failure kind() const { return kind_; }
     [[nodiscard]] const std::string& call() const { return call_; }
     [[nodiscard]] int code() const { return code_; }
@@ -70,8 +74,12 @@ void synchronize_device(int device);
 // --- streams and events --------------------------------------------------------------------
 
 namespace detail {
-struct StreamDeleter { void operator()(void* handle) const noexcept; };
-struct EventDeleter { void operator()(void* handle) const noexcept; };
+struct StreamDeleter {
+    void operator()(void* handle) const noexcept;
+};
+struct EventDeleter {
+    void operator()(void* handle) const noexcept;
+};
 }  // namespace detail
 
 // A stream that does not synchronise with the default stream.
@@ -109,9 +117,16 @@ double seconds_between(const Event& start, const Event& stop);
 // --- memory --------------------------------------------------------------------------------
 
 namespace detail {
-struct DeviceDeleter { int device = 0; void operator()(std::byte* data) const noexcept; };
-struct HostDeleter { void operator()(std::byte* data) const noexcept; };
-struct RegistrationDeleter { void operator()(std::byte* data) const noexcept; };
+struct DeviceDeleter {
+    int device = 0;
+    void operator()(std::byte* data) const noexcept;
+};
+struct HostDeleter {
+    void operator()(std::byte* data) const noexcept;
+};
+struct RegistrationDeleter {
+    void operator()(std::byte* data) const noexcept;
+};
 }  // namespace detail
 
 class DeviceBuffer {  // cudaMalloc
@@ -169,8 +184,8 @@ public:
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    void close(const Stream& stream);  // everything enqueued on the stream from now on waits
-    void open() noexcept;              // from any thread, any number of times
+    void close(const Stream& stream);        // everything enqueued on the stream from now on waits
+    void open() noexcept;                    // from any thread, any number of times
     [[nodiscard]] std::string kind() const;  // "stream-wait-value" or "spin-kernel"
 
 private:

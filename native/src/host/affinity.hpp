@@ -5,8 +5,8 @@
 
 namespace waywiser::host {
 
-std::vector<int> allowed_cpus();                   // of this thread, in order
-bool run_on(const std::vector<int>& cpus);         // this thread, on any of them
+std::vector<int> allowed_cpus();            // of this thread, in order
+bool run_on(const std::vector<int>& cpus);  // this thread, on any of them
 
 // Runs on `cpus` until the end of the scope, then where it ran before.
 class RunOn {

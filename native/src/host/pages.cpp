@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kAskedPages = 512;  // enough to see a stray percent, cheap to ask
 constexpr int kMostNodes = 1024;
-constexpr int kBindPolicy = 2;            // MPOL_BIND of the kernel's mempolicy.h
+constexpr int kBindPolicy = 2;  // MPOL_BIND of the kernel's mempolicy.h
 
 std::size_t page_bytes() {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -36,7 +36,8 @@ std::string bind_to(std::byte* data, std::size_t bytes, int node) {
     std::array<unsigned long, kMostNodes / kBits> mask{};
     const auto bit = static_cast<std::size_t>(node);
     mask[bit / kBits] |= 1UL << (bit % kBits);
-    if (syscall(SYS_mbind, data, bytes, kBindPolicy, mask.data(), kMostNodes + 1, 0) == 0) return {};
+    if (syscall(SYS_mbind, data, bytes, kBindPolicy, mask.data(), kMostNodes + 1, 0) == 0)
+        return {};
     return std::string("mbind: ") + std::strerror(errno);
 }
 
@@ -98,18 +99,21 @@ Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
     }
     if (known == 0) return placement;
     placement.fraction_on_place = static_cast<double>(counts[node]) / static_cast<double>(known);
-    placement.state = counts[node] == known ? Placement::State::verified : Placement::State::misplaced;
+    placement.state =
+        counts[node] == known ? Placement::State::verified : Placement::State::misplaced;
     return placement;
 }
 
 Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size) : bytes_(bytes) {
-    const std::size_t aligned = (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
+    const std::size_t aligned =
+        (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
     mapped_bytes_ = aligned + kHugePage;  // room to start on a huge page
     void* mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) throw std::bad_alloc();
     mapping_ = static_cast<std::byte*>(mapping);
-    const auto start = (reinterpret_cast<std::uintptr_t>(mapping) + kHugePage - 1) & ~(kHugePage - 1);
+    const auto start =
+        (reinterpret_cast<std::uintptr_t>(mapping) + kHugePage - 1) & ~(kHugePage - 1);
     data_ = reinterpret_cast<std::byte*>(start);
     madvise(data_, aligned, size == PageSize::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     const std::string binding_error = bind_to(data_, aligned, node.index);

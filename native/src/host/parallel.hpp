@@ -10,7 +10,8 @@
 
 namespace waywiser::host {
 
-inline constexpr std::size_t kWorthAThread = std::size_t{4} << 20;  // bytes; below, starting costs more
+inline constexpr std::size_t kWorthAThread = std::size_t{4}
+                                             << 20;  // bytes; below, starting costs more
 inline constexpr std::size_t kMostThreads = 16;
 inline constexpr std::size_t kShareAlignment = std::size_t{2} << 20;  // shares meet at huge pages
 

@@ -15,7 +15,8 @@ constexpr std::size_t kLine = 64;
 
 #if defined(__x86_64__)
 
-__attribute__((target("avx512f"))) void lines_avx512(char* to, const char* from, std::size_t lines) {
+__attribute__((target("avx512f"))) void lines_avx512(char* to, const char* from,
+                                                     std::size_t lines) {
     for (std::size_t i = 0; i < lines; ++i, to += kLine, from += kLine) {
         const __m512i all = _mm512_loadu_si512(from);
         _mm512_stream_si512(reinterpret_cast<__m512i*>(to), all);

@@ -29,15 +29,14 @@ void BufferPool::clear() {
 
 void BufferPool::make_room(const Memory& memory, std::size_t bytes) {
     // A smaller idle one of the same memory will not be wanted again soon.
-    std::erase_if(entries_, [&](const Entry& entry) {
-        return entry.memory == memory && idle(entry.buffer);
-    });
+    std::erase_if(entries_,
+                  [&](const Entry& entry) { return entry.memory == memory && idle(entry.buffer); });
     for (auto it = entries_.begin(); it != entries_.end() && this->bytes() + bytes > limit_;) {
         it = idle(it->buffer) ? entries_.erase(it) : std::next(it);
     }
     if (this->bytes() + bytes > limit_) {
-        throw Refused("the workload's buffers need more than the " +
-                      std::to_string(limit_ >> 20) + " MiB allowed: raise --memory");
+        throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
+                      " MiB allowed: raise --memory");
     }
 }
 

@@ -12,7 +12,7 @@ namespace waywiser::measure {
 
 struct Interval {
     double median = 0;
-    double low = 0;   // NaN where there are too few samples for an interval
+    double low = 0;  // NaN where there are too few samples for an interval
     double high = 0;
     [[nodiscard]] double half_width() const { return (high - low) / 2; }
     [[nodiscard]] bool within(double fraction) const;

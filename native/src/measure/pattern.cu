@@ -146,9 +146,11 @@ Mismatch check_on_cpu(const View& view, Word seed, const std::vector<int>& cpus)
             std::memcpy(&word, view.data + at, some);
             if (some < kWord || word != word_at(seed, at / kWord)) {
                 for (std::size_t i = at; i < at + some; ++i) {
-                    if (std::to_integer<unsigned char>(view.data[i]) == byte_at(seed, 0, i)) continue;
+                    if (std::to_integer<unsigned char>(view.data[i]) == byte_at(seed, 0, i))
+                        continue;
                     ++count;
-                    for (auto now = first.load(); i < now && !first.compare_exchange_weak(now, i);) {
+                    for (auto now = first.load();
+                         i < now && !first.compare_exchange_weak(now, i);) {
                     }
                 }
             }

@@ -23,14 +23,15 @@ using measure::Part;
 using measure::Timer;
 using measure::Timing;
 
-constexpr double kResolution = 20;        // an interval is this many times the timer's overhead
+constexpr double kResolution = 20;           // an interval is this many times the timer's overhead
 constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of samples readable
-constexpr double kGrowth = 1.25;          // margin when the number of repetitions is raised
+constexpr double kGrowth = 1.25;             // margin when the number of repetitions is raised
 constexpr double kProgressSeconds = 0.1;
 
 // How often an execution is repeated within a sample so that the timer's overhead is at most 5 %
 // of the interval (methodology 3).
-std::size_t repetitions_for(Timer& timer, std::size_t most, const std::function<void()>& condition) {
+std::size_t repetitions_for(Timer& timer, std::size_t most,
+                            const std::function<void()>& condition) {
     const double wanted = std::max(kShortestInterval, kResolution * timer.overhead());
     std::size_t repetitions = 1;
     for (;;) {
@@ -82,8 +83,7 @@ void take_samples(const Sampling& sampling, Outcome& outcome) {
         if (sampling.progress && now - told > kProgressSeconds) {
             told = now;
             const measure::Interval& interval = stopper.interval();
-            sampling.progress(
-                {stopper.count(), interval.median, interval.low, interval.high});
+            sampling.progress({stopper.count(), interval.median, interval.low, interval.high});
         }
     }
     outcome.sampling_seconds = host::now() - start;
@@ -97,9 +97,9 @@ struct Session::State {
     measure::BufferPool pool{machine, options.memory_bytes};
     measure::Streams streams;
     measure::ClockRaiser clocks;
-    std::set<std::pair<int, int>> peers;          // enabled so far
-    std::optional<gpu::Gate> gate;                // made at the first device-timed workload,
-    std::optional<measure::Watchdog> watchdog;    // since both need a GPU
+    std::set<std::pair<int, int>> peers;        // enabled so far
+    std::optional<gpu::Gate> gate;              // made at the first device-timed workload,
+    std::optional<measure::Watchdog> watchdog;  // since both need a GPU
 
     void make_gate() {
         if (gate) return;
@@ -207,8 +207,8 @@ Outcome Session::State::measure_empty_interval(
     }
     make_gate();
     clocks.raise(request.empty_interval);
-    const auto timer = measure::empty_interval_timer(streams.get(request.empty_interval, 0), *gate,
-                                                     *watchdog);
+    const auto timer =
+        measure::empty_interval_timer(streams.get(request.empty_interval, 0), *gate, *watchdog);
     Outcome outcome;
     outcome.mode = TimingMode::device;
     outcome.gate = gate->kind();

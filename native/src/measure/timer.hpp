@@ -19,8 +19,8 @@ struct Part {
     std::vector<int> cpu;             // where its host thread runs
     View source;
     View destination;
-    std::size_t stride = 0;           // bytes from one slice of the buffers to the next
-    std::size_t slices = 1;           // distinct pieces that repetitions take in turn
+    std::size_t stride = 0;  // bytes from one slice of the buffers to the next
+    std::size_t slices = 1;  // distinct pieces that repetitions take in turn
 
     void start(std::size_t repetition) const {
         const std::size_t offset = repetition % slices * stride;
@@ -32,7 +32,7 @@ struct Part {
 };
 
 struct Timing {
-    double span = 0;                // seconds of one repetition
+    double span = 0;  // seconds of one repetition
     double skew = 0;
     std::vector<double> transfers;  // seconds of one repetition, each
 };

@@ -17,8 +17,8 @@ public:
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
-    void closing();      // the gate is about to be closed
-    bool opened();       // the gate was opened by its owner; false if the watchdog was first
+    void closing();  // the gate is about to be closed
+    bool opened();   // the gate was opened by its owner; false if the watchdog was first
 
 private:
     void watch();

@@ -82,7 +82,8 @@ void Workbench::lay_out(const Transfer& transfer, const Machine& machine, Buffer
     part.slices = slices_;
     for (auto [memory, view] : {std::pair{&transfer.path.source, &part.source},
                                 std::pair{&transfer.path.destination, &part.destination}}) {
-        buffers_.push_back(pool.take(*memory, slices_ == 1 ? transfer.bytes : slices_ * part.stride));
+        buffers_.push_back(
+            pool.take(*memory, slices_ == 1 ? transfer.bytes : slices_ * part.stride));
         *view = {buffers_.back()->data(), transfer.bytes, memory};
     }
     for (const int device : executor.lanes(transfer, machine)) {

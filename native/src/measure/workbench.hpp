@@ -32,13 +32,13 @@ public:
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
     [[nodiscard]] std::vector<PlacedBuffer> placements() const;
     [[nodiscard]] std::size_t buffer_bytes() const;
-    [[nodiscard]] std::vector<int> gpus() const;           // that the workload touches
+    [[nodiscard]] std::vector<int> gpus() const;  // that the workload touches
     [[nodiscard]] const std::vector<int>& submit_cpus() const { return submit_cpus_; }
     [[nodiscard]] std::size_t slices() const { return slices_; }
 
-    void fill();          // sources with the pattern, destinations with its complement
-    void check() const;   // throws WrongBytes unless the first slice has arrived everywhere
-    void condition();     // the state that every execution starts from, caches included
+    void fill();         // sources with the pattern, destinations with its complement
+    void check() const;  // throws WrongBytes unless the first slice has arrived everywhere
+    void condition();    // the state that every execution starts from, caches included
 
 private:
     void lay_out(const Transfer& transfer, const Machine& machine, BufferPool& pool,

@@ -24,8 +24,9 @@ public:
             .name = "pageable",
             .description = "ordinary host memory, bound to its NUMA node and first touched there",
             .parameters = {pages_variant()},
-            .source = "Pearson et al., Comm|Scope, ICPE 2019; Pearson, thesis, ch. Explicit Memory "
-                      "Performance (AllocPageable)"};
+            .source =
+                "Pearson et al., Comm|Scope, ICPE 2019; Pearson, thesis, ch. Explicit Memory "
+                "Performance (AllocPageable)"};
         return info;
     }
     [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }

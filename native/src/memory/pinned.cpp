@@ -25,11 +25,13 @@ public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "pinned",
-            .description = "page-locked host memory, bound to its NUMA node, registered with every "
-                           "GPU",
+            .description =
+                "page-locked host memory, bound to its NUMA node, registered with every "
+                "GPU",
             .parameters = {pages_variant()},
-            .source = "Pearson et al., Comm|Scope, ICPE 2019; Pearson, thesis, ch. Explicit Memory "
-                      "Performance (AllocPinned)"};
+            .source =
+                "Pearson et al., Comm|Scope, ICPE 2019; Pearson, thesis, ch. Explicit Memory "
+                "Performance (AllocPinned)"};
         return info;
     }
     [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }

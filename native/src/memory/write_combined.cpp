@@ -28,7 +28,8 @@ public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "write-combined",
-            .description = "page-locked host memory that the CPU writes in bursts and does not cache",
+            .description =
+                "page-locked host memory that the CPU writes in bursts and does not cache",
             .parameters = {},
             .source = "Pearson, thesis, ch. Explicit Memory Performance (AllocWriteCombined)"};
         return info;

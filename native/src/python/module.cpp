@@ -218,95 +218,107 @@ nb::dict measure_workload(Session& session, std::vector<Transfer> transfers, int
 
 void bind_words(nb::module_& m) {
     nb::class_<Memory>(m, "Memory")
-        .def("__init__",
-             [](Memory* self, std::string kind, const std::string& place, Settings variant) {
-                 new (self) Memory{std::move(kind), Place::parse(place), std::move(variant)};
-             },
-             "kind"_a, "place"_a, "variant"_a = Settings())
+        .def(
+            "__init__",
+            [](Memory* self, std::string kind, const std::string& place, Settings variant) {
+                new (self) Memory{std::move(kind), Place::parse(place), std::move(variant)};
+            },
+            "kind"_a, "place"_a, "variant"_a = Settings())
         .def("__str__", &Memory::text);
     nb::class_<Transfer>(m, "Transfer")
-        .def("__init__",
-             [](Transfer* self, Memory source, Memory destination, std::string executor,
-                std::size_t bytes, Settings parameters) {
-                 new (self) Transfer{
-                     {std::move(source), std::move(destination), std::move(executor)},
-                     bytes,
-                     std::move(parameters)};
-             },
-             "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings())
+        .def(
+            "__init__",
+            [](Transfer* self, Memory source, Memory destination, std::string executor,
+               std::size_t bytes, Settings parameters) {
+                new (self)
+                    Transfer{{std::move(source), std::move(destination), std::move(executor)},
+                             bytes,
+                             std::move(parameters)};
+            },
+            "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings())
         .def("__str__", &Transfer::text);
     nb::class_<NumaNode>(m, "NumaNode")
-        .def("__init__",
-             [](NumaNode* self, int index, std::vector<int> cpus) {
-                 new (self) NumaNode{index, std::move(cpus)};
-             },
-             "index"_a, "cpus"_a);
+        .def(
+            "__init__",
+            [](NumaNode* self, int index, std::vector<int> cpus) {
+                new (self) NumaNode{index, std::move(cpus)};
+            },
+            "index"_a, "cpus"_a);
     nb::class_<GpuPlace>(m, "GpuPlace")
-        .def("__init__",
-             [](GpuPlace* self, int index, std::string uuid, int numa, std::vector<int> peers,
-                bool pageable_access) {
-                 new (self)
-                     GpuPlace{index, std::move(uuid), numa, std::move(peers), pageable_access};
-             },
-             "index"_a, "uuid"_a, "numa"_a, "peers"_a, "pageable_access"_a);
+        .def(
+            "__init__",
+            [](GpuPlace* self, int index, std::string uuid, int numa, std::vector<int> peers,
+               bool pageable_access) {
+                new (self)
+                    GpuPlace{index, std::move(uuid), numa, std::move(peers), pageable_access};
+            },
+            "index"_a, "uuid"_a, "numa"_a, "peers"_a, "pageable_access"_a);
     nb::class_<Machine>(m, "Machine")
-        .def("__init__",
-             [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus) {
-                 new (self) Machine{std::move(numa), std::move(gpus)};
-             },
-             "numa"_a, "gpus"_a);
+        .def(
+            "__init__",
+            [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus) {
+                new (self) Machine{std::move(numa), std::move(gpus)};
+            },
+            "numa"_a, "gpus"_a);
 }
 
 void bind_registry(nb::module_& m) {
     m.def("memories", &memory_list);
     m.def("executors", &executor_list);
-    m.def("refusal",
-          [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
-          "transfer"_a, "machine"_a);
-    m.def("parameters",
-          [](const Transfer& transfer, const Machine& machine) {
-              return parameter_list(executor_of(transfer).parameters(transfer.path, machine));
-          },
-          "transfer"_a, "machine"_a);
-    m.def("timing",
-          [](const Transfer& transfer, const Machine& machine) {
-              return text(executor_of(transfer).timing(transfer, machine));
-          },
-          "transfer"_a, "machine"_a);
-    m.def("peer_access",
-          [](const Transfer& transfer, const Machine& machine) {
-              return executor_of(transfer).peer_access(transfer, machine);
-          },
-          "transfer"_a, "machine"_a);
+    m.def(
+        "refusal",
+        [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "parameters",
+        [](const Transfer& transfer, const Machine& machine) {
+            return parameter_list(executor_of(transfer).parameters(transfer.path, machine));
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "timing",
+        [](const Transfer& transfer, const Machine& machine) {
+            return text(executor_of(transfer).timing(transfer, machine));
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "peer_access",
+        [](const Transfer& transfer, const Machine& machine) {
+            return executor_of(transfer).peer_access(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
 }
 
 void bind_session(nb::module_& m) {
     nb::class_<StopRule>(m, "StopRule")
-        .def("__init__",
-             [](StopRule* self, double target, double wanted, std::size_t minimum,
-                std::size_t slow_minimum, double slow_seconds, std::size_t maximum,
-                double minimum_seconds, double soft_seconds, double hard_seconds) {
-                 new (self) StopRule{target,       wanted,  minimum,         slow_minimum,
-                                     slow_seconds, maximum, minimum_seconds, soft_seconds,
-                                     hard_seconds};
-             },
-             nb::kw_only(), "target"_a = StopRule{}.target, "wanted"_a = StopRule{}.wanted,
-             "minimum"_a = StopRule{}.minimum, "slow_minimum"_a = StopRule{}.slow_minimum,
-             "slow_seconds"_a = StopRule{}.slow_seconds, "maximum"_a = StopRule{}.maximum,
-             "minimum_seconds"_a = StopRule{}.minimum_seconds, "soft_seconds"_a = StopRule{}.soft_seconds, "hard_seconds"_a = StopRule{}.hard_seconds);
+        .def(
+            "__init__",
+            [](StopRule* self, double target, double wanted, std::size_t minimum,
+               std::size_t slow_minimum, double slow_seconds, std::size_t maximum,
+               double minimum_seconds, double soft_seconds, double hard_seconds) {
+                new (self)
+                    StopRule{target,  wanted,          minimum,      slow_minimum, slow_seconds,
+                             maximum, minimum_seconds, soft_seconds, hard_seconds};
+            },
+            nb::kw_only(), "target"_a = StopRule{}.target, "wanted"_a = StopRule{}.wanted,
+            "minimum"_a = StopRule{}.minimum, "slow_minimum"_a = StopRule{}.slow_minimum,
+            "slow_seconds"_a = StopRule{}.slow_seconds, "maximum"_a = StopRule{}.maximum,
+            "minimum_seconds"_a = StopRule{}.minimum_seconds,
+            "soft_seconds"_a = StopRule{}.soft_seconds, "hard_seconds"_a = StopRule{}.hard_seconds);
     nb::class_<Session>(m, "Session")
-        .def("__init__",
-             [](Session* self, Machine machine, bool peer_access, std::size_t memory_bytes,
-                double watchdog_seconds, std::vector<Transfer> host_timed) {
-                 new (self) Session(std::move(machine), {.peer_access = peer_access,
-                                                         .memory_bytes = memory_bytes,
-                                                         .watchdog_seconds = watchdog_seconds,
-                                                         .host_timed = std::move(host_timed)});
-             },
-             "machine"_a, nb::kw_only(), "peer_access"_a = true,
-             "memory_bytes"_a = SessionOptions{}.memory_bytes,
-             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
-             "host_timed"_a = std::vector<Transfer>())
+        .def(
+            "__init__",
+            [](Session* self, Machine machine, bool peer_access, std::size_t memory_bytes,
+               double watchdog_seconds, std::vector<Transfer> host_timed) {
+                new (self) Session(std::move(machine), {.peer_access = peer_access,
+                                                        .memory_bytes = memory_bytes,
+                                                        .watchdog_seconds = watchdog_seconds,
+                                                        .host_timed = std::move(host_timed)});
+            },
+            "machine"_a, nb::kw_only(), "peer_access"_a = true,
+            "memory_bytes"_a = SessionOptions{}.memory_bytes,
+            "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
+            "host_timed"_a = std::vector<Transfer>())
         .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "empty_interval"_a = -1,
              "cache"_a = "warm", "rule"_a, "seed"_a = 1, "progress"_a = nb::none());
 }
@@ -314,8 +326,9 @@ void bind_session(nb::module_& m) {
 // gpu::Error with its fields: args == (message, kind, call, code, name, where).
 void bind_errors(nb::module_& m) {
     static nb::object gpu_error;
-    gpu_error = nb::steal(PyErr_NewException((nb::cast<std::string>(m.attr("__name__")) + ".GpuError").c_str(),
-                                             PyExc_RuntimeError, nullptr));
+    gpu_error = nb::steal(
+        PyErr_NewException((nb::cast<std::string>(m.attr("__name__")) + ".GpuError").c_str(),
+                           PyExc_RuntimeError, nullptr));
     m.attr("GpuError") = gpu_error;
     nb::register_exception_translator([](const std::exception_ptr& error, void*) {
         try {
@@ -323,8 +336,8 @@ void bind_errors(nb::module_& m) {
         } catch (const gpu::Error& e) {
             const std::string where =
                 std::string(e.where().file_name()) + ":" + std::to_string(e.where().line());
-            const nb::object fields = nb::make_tuple(e.what(), text(e.kind()), e.call(), e.code(),
-                                                     e.name(), where);
+            const nb::object fields =
+                nb::make_tuple(e.what(), text(e.kind()), e.call(), e.code(), e.name(), where);
             PyErr_SetObject(gpu_error.ptr(), fields.ptr());
         }
     });
@@ -350,15 +363,16 @@ NB_MODULE(_native, m) {
         const measure::Interval interval = measure::median_interval(std::move(samples));
         return nb::make_tuple(interval.median, interval.low, interval.high);
     });
-    m.def("hwloc_xml",
-          [](const std::optional<std::string>& source) {
-              try {
-                  return host::hwloc_xml(source);
-              } catch (const std::runtime_error& error) {
-                  throw nb::value_error(error.what());
-              }
-          },
-          "source"_a = nb::none());
+    m.def(
+        "hwloc_xml",
+        [](const std::optional<std::string>& source) {
+            try {
+                return host::hwloc_xml(source);
+            } catch (const std::runtime_error& error) {
+                throw nb::value_error(error.what());
+            }
+        },
+        "source"_a = nb::none());
     m.def("gpu_unavailable_reason", &gpu::unavailable_reason);
     m.def("gpu_uuids", &gpu_uuids);
     m.def("gpus", &gpu_list);

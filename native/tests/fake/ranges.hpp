@@ -32,7 +32,7 @@ public:
 
 private:
     struct Range {
-        std::size_t bytes;
+        std::size_t bytes = 0;
         Side side;
     };
     [[nodiscard]] bool overlaps(std::uintptr_t begin, std::size_t bytes) const;

@@ -34,7 +34,7 @@ TEST(Pages, AreZeroAlignedAndThere) {
     EXPECT_TRUE(std::all_of(pages.data(), pages.data() + pages.bytes(),
                             [](std::byte b) { return b == std::byte{0}; }));
     // First touched by the constructor: the kernel can say where they are, or may not be asked.
-    const Placement placement = pages.placement();
+    const Placement& placement = pages.placement();
     EXPECT_TRUE(placement.state == Placement::State::verified || !placement.detail.empty());
 }
 
