@@ -10,6 +10,7 @@ import typer
 from waywiser import __version__
 from waywiser.words import WaywiserError
 
+# Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
     name="waywiser",
     help="Measures every way bytes can move in a machine with CPUs and GPUs.",
@@ -98,36 +99,45 @@ def survey(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="quick, standard (the default) or full."),
+        typer.Option("--preset", metavar="NAME", help="quick, standard (the default) or full."),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
+            "--only",
             metavar="PATTERN",
             help="Only series with all these words, or matching this glob; may be repeated.",
         ),
     ] = None,
     sizes: Annotated[
         str | None,
-        typer.Option(metavar="SIZES", help="8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB."),
+        typer.Option(
+            "--sizes", metavar="SIZES", help="8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB."
+        ),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option(metavar="LIST", help="0,1 or none; by default all.")
+        str | None, typer.Option("--gpus", metavar="LIST", help="0,1 or none; by default all.")
     ] = None,
     expect_gpus: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Fail where fewer GPUs can be measured.")
+        int,
+        typer.Option(
+            "--expect-gpus", metavar="N", min=0, help="Fail where fewer GPUs can be measured."
+        ),
     ] = 0,
     memory: Annotated[
         str | None,
         typer.Option(
-            metavar="BYTES", help="For all buffers of a workload together; by default 4GiB."
+            "--memory",
+            metavar="BYTES",
+            help="For all buffers of a workload together; by default 4GiB.",
         ),
     ] = None,
     share: Annotated[
         bool, typer.Option("--share", help="Also measure GPUs that others are using.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Of orders and patterns; by default 1.")
+        int | None,
+        typer.Option("--seed", metavar="N", help="Of orders and patterns; by default 1."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the survey in the profile -o FILE.")
@@ -169,11 +179,15 @@ def list_(json: Json = False) -> None:
 def topology(
     xml: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Of a capture or hwloc XML instead of this machine."),
+        typer.Option(
+            "--xml", metavar="FILE", help="Of a capture or hwloc XML instead of this machine."
+        ),
     ] = None,
     capture: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write a capture of this machine to send to others."),
+        typer.Option(
+            "--capture", metavar="FILE", help="Write a capture of this machine to send to others."
+        ),
     ] = None,
     anonymous: Annotated[
         bool,
@@ -192,7 +206,7 @@ def show(
     file: ProfileFile,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="As of survey; may be repeated."),
+        typer.Option("--only", metavar="PATTERN", help="As of survey; may be repeated."),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -206,7 +220,7 @@ def show(
 def export(
     file: ProfileFile,
     format: Annotated[
-        str, typer.Option(metavar="FORMAT", help="csv (one row per sample) or json.")
+        str, typer.Option("--format", metavar="FORMAT", help="csv (one row per sample) or json.")
     ] = "json",
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
@@ -223,7 +237,9 @@ def doctor(
     severity: Annotated[
         str,
         typer.Option(
-            metavar="WORD", help="From which severity on it counts: info, warning or error."
+            "--severity",
+            metavar="WORD",
+            help="From which severity on it counts: info, warning or error.",
         ),
     ] = "warning",
     json: Json = False,

@@ -1,0 +1,114 @@
+"""Whether Waywiser's numbers are right: the same copies timed by PyTorch's events, in one call.
+
+    python benchmarks/independent.py [--json FILE] [--bytes 1GiB]
+
+Takes turns: PyTorch, a survey of just these paths, PyTorch again, so that a machine that drifts
+shows as a difference between the two PyTorch columns and not as one between the tools. Needs a GPU
+and PyTorch; with two GPUs the peer copies are compared as well. The exit status is 1 when a ratio
+of the rates lies outside 1 % (and the two PyTorch runs agree within it), else 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from waywiser.profile import Profile
+from waywiser.stats.estimate import estimate
+from waywiser.words import format_bytes, parse_bytes
+
+WARM_UPS, SAMPLES = 3, 15
+TOLERANCE = 0.01
+
+H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
+LOCAL = "device@gpu:0 -> device@gpu:0 by copy-engine"
+PEER = "device@gpu:0 -> device@gpu:1 by copy-engine"
+
+
+def timed(copy: Callable[[], None], device: int) -> float:
+    """Seconds of one copy: the median between two events on the device's stream."""
+    times = []
+    with torch.cuda.device(device):
+        for _ in range(WARM_UPS + SAMPLES):
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            copy()
+            stop.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(stop) * 1e-3)
+    return statistics.median(times[WARM_UPS:])
+
+
+def torch_rates(size: int) -> dict[str, float]:
+    """Bytes per second of each path by PyTorch's copies."""
+    host = torch.randint(0, 255, (size,), dtype=torch.uint8).pin_memory()
+    device = torch.empty(size, dtype=torch.uint8, device="cuda:0")
+    other = torch.empty_like(device)
+    seconds = {
+        H2D: timed(lambda: device.copy_(host, non_blocking=True), 0),
+        D2H: timed(lambda: host.copy_(device, non_blocking=True), 0),
+        LOCAL: timed(lambda: other.copy_(device), 0),
+    }
+    if torch.cuda.device_count() > 1:
+        far = torch.empty(size, dtype=torch.uint8, device="cuda:1")
+        seconds[PEER] = timed(lambda: far.copy_(device, non_blocking=True), 0)
+    return {path: size / took for path, took in seconds.items()}
+
+
+def waywiser_rates(size: int, profile: Path) -> dict[str, tuple[float, float]]:
+    """Bytes per second, and the relative half-width of its interval, from a survey."""
+    only = [argument for path in (H2D, D2H, LOCAL, PEER) for argument in ("--only", f"{path}")]
+    if torch.cuda.device_count() < 2:
+        only = only[:-2]
+    command = [sys.executable, "-m", "waywiser", "survey", "-o", str(profile), "--preset",
+               "standard", "--sizes", str(size), "--share", *only]  # fmt: skip
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    rates = {}
+    with Profile.open(profile) as recorded:
+        for series in recorded.series():
+            found = estimate(series)
+            if found is not None and series.workload.bytes:
+                rate = series.workload.bytes / found.median
+                rates[series.workload.curve] = (rate, found.relative or float("nan"))
+    return rates
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="also write the figures there")
+    parser.add_argument("--bytes", type=parse_bytes, default=1 << 30)
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        before = torch_rates(wanted.bytes)
+        torch.cuda.empty_cache()
+        measured = waywiser_rates(wanted.bytes, Path(folder) / "independent.wwp")
+        after = torch_rates(wanted.bytes)
+    print(f"{format_bytes(wanted.bytes)} on {torch.cuda.get_device_name(0)}, "
+          f"PyTorch {torch.__version__}; GB/s")  # fmt: skip
+    print(f"{'waywiser':>10} {'±':>6} {'torch':>8} {'again':>8} {'ratio':>7}  path")
+    outside, rows = 0, []
+    for path in before:
+        rate, within = measured[path]
+        ratio = rate / statistics.mean((before[path], after[path]))
+        steady = abs(before[path] / after[path] - 1) <= TOLERANCE
+        outside += steady and abs(ratio - 1) > TOLERANCE
+        row = {"path": path, "bytes": wanted.bytes, "waywiser": rate, "relative": within}
+        rows.append(row | {"torch": before[path], "torch_again": after[path], "ratio": ratio})
+        print(f"{rate / 1e9:10.2f} {within:6.2%} {before[path] / 1e9:8.2f} "
+              f"{after[path] / 1e9:8.2f} {ratio:7.4f}  {path}")  # fmt: skip
+    if wanted.json:
+        wanted.json.write_text(json.dumps(rows, indent=2) + "\n")
+    return 1 if outside else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
