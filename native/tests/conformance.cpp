@@ -37,8 +37,7 @@ std::vector<int> listed_cpus(const std::filesystem::path& file) {
 std::vector<NumaNode> numa_nodes() {
     std::vector<NumaNode> nodes;
     for (int index = 0; index < 1024; ++index) {
-        const std::filesystem::path node =
-            "/sys/devices/system/node/node" + std::to_string(index);
+        const std::filesystem::path node = "/sys/devices/system/node/node" + std::to_string(index);
         NumaNode known{index, listed_cpus(node / "cpulist")};
         if (!known.cpus.empty()) nodes.push_back(std::move(known));
     }
@@ -107,10 +106,11 @@ std::vector<Transfer> variations(const Path& path, const Machine& machine) {
     const Executor& executor = *Executors::instance().find(path.executor);
     for (const Parameter& parameter : executor.parameters(path, machine)) {
         for (const std::string& choice : parameter.choices) {
-            if (choice != parameter.fallback()) found.push_back({path, 0, {{parameter.name, choice}}});
+            if (choice != parameter.fallback())
+                found.push_back({path, 0, {{parameter.name, choice}}});
         }
     }
-    for (Memory Path::*side : {&Path::source, &Path::destination}) {
+    for (Memory Path::* side : {&Path::source, &Path::destination}) {
         const MemoryKind& kind = *Memories::instance().find((path.*side).kind);
         for (const Parameter& parameter : kind.info().parameters) {
             for (const std::string& choice : parameter.choices) {

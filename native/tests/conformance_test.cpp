@@ -18,8 +18,8 @@ constexpr std::size_t kLargest = (std::size_t{1} << 20) + 13;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // About machine words, cache lines, pages, and the 64 KiB and 1 MiB at which runtimes change ways.
-constexpr std::size_t kSizes[] = {1,    3,    7,     8,     63,    64,   65,      511,
-                                  4095, 4096, 4097,  65535, 65536, 65537, kLargest};
+constexpr std::size_t kSizes[] = {1,    3,    7,    8,     63,    64,    65,      511,
+                                  4095, 4096, 4097, 65535, 65536, 65537, kLargest};
 constexpr std::pair<std::size_t, std::size_t> kOffsets[] = {{0, 0},  {1, 0},   {0, 1},
                                                             {3, 61}, {64, 64}, {4095, 8}};
 
@@ -90,9 +90,9 @@ TEST_P(Conformance, BringsTheRightBytesAndNoOthers) {
             const auto execution = caller.prepare();
             unsigned seed = 1;
             for (const auto& [from, to] : kOffsets) {
-                ASSERT_EQ(copy_once(caller, *execution, source, from, destination, to, bytes,
-                                    seed++),
-                          "");
+                ASSERT_EQ(
+                    copy_once(caller, *execution, source, from, destination, to, bytes, seed++),
+                    "");
             }
         }
     }
@@ -124,8 +124,8 @@ TEST_P(Conformance, StartsRepeatedlyWithoutWaiting) {
         if (device) caller.lanes().front()->synchronize();
         const auto arrived = destination.read(0, kPieces * kPiece);
         constexpr auto kGuard = static_cast<std::ptrdiff_t>(GuardedBuffer::kGuard);
-        EXPECT_TRUE(std::equal(sent.begin() + kGuard, sent.end() - kGuard,
-                               arrived.begin() + kGuard));
+        EXPECT_TRUE(
+            std::equal(sent.begin() + kGuard, sent.end() - kGuard, arrived.begin() + kGuard));
     }
 }
 
@@ -184,8 +184,7 @@ TEST_P(Conformance, LeavesNoMemoryBehind) {
 std::string test_name(const ::testing::TestParamInfo<Path>& info) {
     std::string name = info.param.executor + "_" + info.param.source.text() + "_to_" +
                        info.param.destination.text();
-    std::ranges::replace_if(
-        name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+    std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
     return name + "_" + std::to_string(info.index);
 }
 

@@ -134,8 +134,8 @@ TEST_F(Injection, WithoutPeerAccessTheBytesStillArrive) {
         SCOPED_TRACE(transfer.text());
         const Once once{transfer, apart};
         const auto execution = once.caller.prepare();
-        EXPECT_EQ(copy_once(once.caller, *execution, once.source, 0, once.destination, 0, kBytes, 1),
-                  "");
+        EXPECT_EQ(
+            copy_once(once.caller, *execution, once.source, 0, once.destination, 0, kBytes, 1), "");
     }
 }
 
@@ -144,9 +144,8 @@ TEST_F(Injection, WithoutAGpuEverythingThatNeedsOneIsRefused) {
     Machine bare = machine;
     bare.gpus.clear();
     for (const Path& path : known) {
-        const bool needs =
-            Memories::instance().find(path.source.kind)->needs_gpu() ||
-            Memories::instance().find(path.destination.kind)->needs_gpu();
+        const bool needs = Memories::instance().find(path.source.kind)->needs_gpu() ||
+                           Memories::instance().find(path.destination.kind)->needs_gpu();
         const auto reason = refusal({path, kBytes, {}}, bare);
         if (needs) {
             EXPECT_TRUE(reason && !reason->empty()) << path.text();

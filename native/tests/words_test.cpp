@@ -6,7 +6,8 @@ namespace waywiser {
 namespace {
 
 TEST(Place, IsReadAsItIsWritten) {
-    for (const char* text : {"numa:0", "numa:12", "gpu:7", "file:/data/x", "file:a:b", "file:gpu:1"}) {
+    for (const char* text :
+         {"numa:0", "numa:12", "gpu:7", "file:/data/x", "file:a:b", "file:gpu:1"}) {
         EXPECT_EQ(Place::parse(text).text(), text);
     }
     EXPECT_EQ(Place::parse("gpu:3"), (Place{Place::Kind::gpu, 3, {}}));

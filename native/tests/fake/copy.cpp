@@ -171,8 +171,9 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
         if (context.lost()) return;
         if (bytes != 0) std::memset(destination, value, bytes);
         const auto told = context.options();
-        fake::last_until(fake::later(began, told->latency_seconds + static_cast<double>(bytes) /
-                                                                   (told->d2d_gb_per_s * 1e9)));
+        fake::last_until(fake::later(
+            began,
+            told->latency_seconds + static_cast<double>(bytes) / (told->d2d_gb_per_s * 1e9)));
     });
 }
 

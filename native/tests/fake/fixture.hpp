@@ -10,10 +10,14 @@ namespace waywiser::test {
 class OnFake : public ::testing::Test {
 protected:
     OnFake() { fake::reset(); }
+
+public:
     ~OnFake() override {
         fake::reset();
         EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the test";
     }
+    OnFake(const OnFake&) = delete;
+    OnFake& operator=(const OnFake&) = delete;
 };
 
 }  // namespace waywiser::test

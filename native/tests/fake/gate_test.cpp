@@ -115,9 +115,7 @@ TEST_F(FakeGate, BlocksLargePeerCopiesWithoutPeerAccess) {
     const gpu::DeviceBuffer from(0, kLarge);
     const gpu::DeviceBuffer to(1, kLarge);
     const auto copy = [&](std::size_t bytes) {
-        return [&, bytes] {
-            gpu::copy_peer_async(to.data(), 1, from.data(), 0, bytes, stream);
-        };
+        return [&, bytes] { gpu::copy_peer_async(to.data(), 1, from.data(), 0, bytes, stream); };
     };
     expect_passes(copy(kLarge - 1));
     expect_blocks(copy(kLarge));

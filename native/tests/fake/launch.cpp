@@ -8,8 +8,7 @@ namespace waywiser::gpu {
 
 void detail::run_on_host(const Stream& stream, std::function<void()> work) {
     using fake::Context;
-    const fake::Effects effects =
-        Context::instance().pass(fake::Point::launch, "cudaLaunchKernel");
+    const fake::Effects effects = Context::instance().pass(fake::Point::launch, "cudaLaunchKernel");
     fake::thread_of(stream).enqueue([work = std::move(work), effects] {
         Context& context = Context::instance();
         const fake::Instant began = fake::now();

@@ -33,8 +33,8 @@ TEST_F(FakeMemory, CopiesTheBytesBetweenAllTypes) {
 
 TEST_F(FakeMemory, NewMemoryIsNotZero) {
     gpu::HostBuffer host(64, gpu::HostUse::portable);
-    EXPECT_TRUE(std::any_of(host.data(), host.data() + 64,
-                            [](std::byte b) { return b != std::byte{0}; }));
+    EXPECT_TRUE(
+        std::any_of(host.data(), host.data() + 64, [](std::byte b) { return b != std::byte{0}; }));
 }
 
 TEST_F(FakeMemory, CatchesCopiesOutOfBounds) {
@@ -64,7 +64,9 @@ TEST_F(FakeMemory, CatchesCopiesAcrossTheEdgeOfARegistration) {
 TEST_F(FakeMemory, AnUnpinnedRangeIsPageableAgain) {
     gpu::Stream stream(0);
     std::vector<std::byte> bytes(64);
-    { const gpu::Registration pinned(bytes.data(), 64); }
+    {
+        const gpu::Registration pinned(bytes.data(), 64);
+    }
     EXPECT_THROW(gpu::fill_async(bytes.data(), 0, 64, stream), gpu::Error);
 }
 

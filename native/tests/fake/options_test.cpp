@@ -24,10 +24,11 @@ TEST(FakeOptions, ReadsEveryKindOfValue) {
     EXPECT_TRUE(options.peers(1, 2));
     EXPECT_EQ(options.h2d_gb_per_s, 12.5);
     EXPECT_DOUBLE_EQ(options.latency_seconds, 7e-6);
-    EXPECT_EQ(options.out_of_memory->point, Point::alloc);
-    EXPECT_EQ(options.out_of_memory->when.number, 3u);
-    EXPECT_EQ(options.sticky->when.number, 1u);
-    EXPECT_EQ(options.hang->point, Point::launch);
+    EXPECT_EQ(options.out_of_memory.value_or(Strike{}).point, Point::alloc);
+    EXPECT_EQ(options.out_of_memory.value_or(Strike{}).when.number, 3u);
+    EXPECT_EQ(options.sticky.value_or(Strike{Point::alloc, {When::Kind::every, 9}}).when.number,
+              1u);
+    EXPECT_EQ(options.hang.value_or(Strike{}).point, Point::launch);
     EXPECT_EQ(options.delay_seconds, 0.25);
     EXPECT_EQ(options.gate, GateFault::stuck);
     EXPECT_EQ(options.only_bytes, 4096u);
@@ -49,9 +50,9 @@ TEST(FakeOptions, WhenStrikesAtFromOrEvery) {
 }
 
 TEST(FakeOptions, NamesWhatItDoesNotUnderstand) {
-    for (const char* text : {"devces=2", "devices", "devices=two", "devices=-1", "oom_at=0",
-                             "oom_at=3-", "sticky=copies", "flip=launch@1", "gate=open", "h2d=0",
-                             "delay=-1", "no_peers=01"}) {
+    for (const char* text :
+         {"devces=2", "devices", "devices=two", "devices=-1", "oom_at=0", "oom_at=3-",
+          "sticky=copies", "flip=launch@1", "gate=open", "h2d=0", "delay=-1", "no_peers=01"}) {
         try {
             parse_options(text);
             ADD_FAILURE() << text << " was accepted";

@@ -11,8 +11,8 @@ constexpr auto kAwake = std::chrono::microseconds(60);
 }  // namespace
 
 Instant later(Instant from, double seconds) {
-    return from + std::chrono::duration_cast<Instant::duration>(
-                      std::chrono::duration<double>(seconds));
+    return from +
+           std::chrono::duration_cast<Instant::duration>(std::chrono::duration<double>(seconds));
 }
 
 void last_until(Instant end) {

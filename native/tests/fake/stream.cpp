@@ -15,9 +15,7 @@ constexpr int kNotReady = 600;
 // Two neighbours a tick apart are the closest that events can tell, as on H200.
 constexpr auto kTick = std::chrono::nanoseconds(32);
 
-fake::Instant tick(fake::Instant when) {
-    return when - when.time_since_epoch() % kTick;
-}
+fake::Instant tick(fake::Instant when) { return when - when.time_since_epoch() % kTick; }
 
 void before_waiting(const char* call) {
     Context& context = Context::instance();

@@ -27,7 +27,8 @@ std::vector<std::uint64_t> ring() {
     constexpr std::size_t kStep = kLine / sizeof(std::uint64_t);
     std::vector<std::size_t> order(kBytes / kLine);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::shuffle(order.begin() + 1, order.end(), std::mt19937_64(1));
+    std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed): the same ring each time
+    std::shuffle(order.begin() + 1, order.end(), random);
     std::vector<std::uint64_t> words(kBytes / sizeof(std::uint64_t));
     for (std::size_t i = 0; i < order.size(); ++i) {
         words[order[i] * kStep] = order[(i + 1) % order.size()] * kStep;

@@ -38,8 +38,8 @@ protected:
     }
 
     static Request request(const char* source, const char* source_place, const char* destination,
-                           const char* destination_place, const char* executor,
-                           std::size_t bytes, const Settings& parameters = {}) {
+                           const char* destination_place, const char* executor, std::size_t bytes,
+                           const Settings& parameters = {}) {
         const Path path{{source, Place::parse(source_place), {}},
                         {destination, Place::parse(destination_place), {}},
                         executor};
@@ -132,7 +132,8 @@ TEST_F(SessionTest, TimesTheHostsWorkByTheHost) {
           request("pageable", n.c_str(), "device", "gpu:0", "copy-engine", kMiB),
           request("device", "gpu:0", "pageable", n.c_str(), "copy-engine", kMiB),
           request("pinned", n.c_str(), "pinned", n.c_str(), "copy-engine", kMiB),
-          request("pinned", n.c_str(), "device", "gpu:0", "copy-engine", kMiB, {{"api", "sync"}})}) {
+          request("pinned", n.c_str(), "device", "gpu:0", "copy-engine", kMiB,
+                  {{"api", "sync"}})}) {
         SCOPED_TRACE(asked.transfers.front().text());
         const Outcome outcome = measure(asked);
         expect_sound(outcome, 1);
@@ -218,7 +219,8 @@ TEST_F(SessionTest, TellsItsProgress) {
 TEST_F(SessionTest, RefusesWhatItCannotMeasure) {
     EXPECT_THROW(measure({.transfers = {}, .rule = kQuick}), Refused);
     EXPECT_THROW(measure(to_gpu(0)), Refused);
-    EXPECT_THROW(measure(request("bubble", "numa:0", "device", "gpu:0", "copy-engine", 8)), Refused);
+    EXPECT_THROW(measure(request("bubble", "numa:0", "device", "gpu:0", "copy-engine", 8)),
+                 Refused);
     EXPECT_THROW(measure(request("device", "gpu:9", "device", "gpu:0", "copy-engine", 8)), Refused);
     EXPECT_THROW(measure(to_gpu(1024 * kMiB)), Refused) << "more than the memory allowed";
     expect_sound(measure(to_gpu(64)), 1);
@@ -228,9 +230,9 @@ TEST_F(SessionTest, FindsWrongBytes) {
     for (const char* text : {"flip=copy@/1;only_bytes=65536", "drop=copy@/1;only_bytes=65536"}) {
         fake::configure(text);
         EXPECT_THROW(measure(to_gpu(64 << 10)), WrongBytes) << text;
-        EXPECT_THROW(measure(request("device", "gpu:0", "pageable", node.c_str(), "copy-engine",
-                                     64 << 10)),
-                     WrongBytes)
+        EXPECT_THROW(
+            measure(request("device", "gpu:0", "pageable", node.c_str(), "copy-engine", 64 << 10)),
+            WrongBytes)
             << text;
     }
     fake::reset();
@@ -281,8 +283,8 @@ TEST_F(SessionTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
 TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {
     const Request asked = to_gpu(64 << 10);
     for (const char* kind : {"sticky=", "lost="}) {
-        for (const char* point : {"copy@1", "copy@30", "launch@1", "launch@2", "event@1", "event@20",
-                                  "fill@1"}) {
+        for (const char* point :
+             {"copy@1", "copy@30", "launch@1", "launch@2", "event@1", "event@20", "fill@1"}) {
             SCOPED_TRACE(std::string(kind) + point);
             fake::configure(std::string(kind) + point);
             EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::sticky);
