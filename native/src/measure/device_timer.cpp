@@ -38,6 +38,7 @@ void behind_gate(const std::set<gpu::Stream*>& streams, gpu::Gate& gate, Watchdo
     }
     const bool in_time = watchdog.opened();
     for (gpu::Stream* stream : streams) stream->synchronize();
+    watchdog.finished();
     if (!in_time) {
         throw BlocksBehindGate(
             "a call blocks the host behind a closed gate: the watchdog opened it");

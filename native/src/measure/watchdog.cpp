@@ -26,22 +26,29 @@ Watchdog::~Watchdog() {
 
 void Watchdog::closing() {
     const std::scoped_lock lock(guard_);
-    closed_since_ = host::now();
+    since_ = host::now();
+    closed_ = true;
     bitten_ = false;
 }
 
 bool Watchdog::opened() {
     const std::scoped_lock lock(guard_);
-    closed_since_ = 0;
+    since_ = host::now();
+    closed_ = false;
     return !bitten_;
+}
+
+void Watchdog::finished() {
+    const std::scoped_lock lock(guard_);
+    since_ = 0;
 }
 
 void Watchdog::watch() {
     std::unique_lock lock(guard_);
     while (!ending_) {
         changed_.wait_for(lock, std::chrono::duration<double>(seconds_ / kLooksPerLimit));
-        if (closed_since_ > 0 && host::now() - closed_since_ > seconds_) {
-            bitten_ = true;
+        if (since_ > 0 && host::now() - since_ > seconds_) {
+            bitten_ = bitten_ || closed_;
             gate_.open();
         }
     }

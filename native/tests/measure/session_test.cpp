@@ -245,6 +245,13 @@ TEST_F(SessionTest, FindsBytesThatGoWrongLater) {
     EXPECT_THROW(measure(to_gpu(64 << 10)), WrongBytes);
 }
 
+TEST_F(SessionTest, IsDelayedAndNotLostByAnOpeningThatWasLost) {
+    options.watchdog_seconds = 0.1;
+    fake::configure("gate=lost");
+    test::Call call([&] { EXPECT_EQ(measure(to_gpu(64 << 10)).mode, TimingMode::device); });
+    EXPECT_TRUE(call.returns());
+}
+
 TEST_F(SessionTest, TellsThatAPathBlocksBehindTheGate) {
     options.watchdog_seconds = 0.1;
     fake::configure("block=copy@/1;only_bytes=65536");

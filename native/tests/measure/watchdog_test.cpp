@@ -32,13 +32,24 @@ TEST_F(WatchdogTest, LeavesAGateAloneThatIsOpenedInTime) {
         gate.open();
         EXPECT_TRUE(watchdog.opened());
         stream.synchronize();
+        watchdog.finished();
     }
 }
 
-TEST_F(WatchdogTest, DoesNotWatchAnOpenGate) {
+TEST_F(WatchdogTest, OpensAgainWhereAnOpeningWasLost) {
+    Watchdog watchdog(gate, 0.05);
+    watchdog.closing();
+    gate.close(stream);
+    EXPECT_TRUE(watchdog.opened());  // in time, but the stream never heard of it
+    EXPECT_TRUE(test::Call([&] { stream.synchronize(); }).returns());
+    watchdog.finished();
+}
+
+TEST_F(WatchdogTest, DoesNotWatchWhatHasFinished) {
     Watchdog watchdog(gate, 0.05);
     watchdog.closing();
     EXPECT_TRUE(watchdog.opened());
+    watchdog.finished();
     gate.close(stream);  // by somebody who did not tell it
     test::Call waiting([&] { stream.synchronize(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -83,8 +83,9 @@ STANDARD = Preset(
     variations="single",
     secondary_varied=False,
     remote=False,
-    # Most series reach 1 % in a few milliseconds; the rest get half a second for 2 %.
-    rule=Rule(soft_seconds=0.02, hard_seconds=0.50),
+    # Most series reach 1 % in a few milliseconds; the rest get a third of a second for 2 %: what
+    # is not quiet by then is seldom quiet later, and every such series costs as much as thirty.
+    rule=Rule(soft_seconds=0.02, hard_seconds=0.30),
     principal_octaves=1,
     secondary_octaves=5,
     largest_always=True,
