@@ -33,6 +33,8 @@ PINNED_MACHINES = ("x86_64", "aarch64")
 OLDEST = (12, 4)
 """The oldest system toolkit that this is built with."""
 
+USUAL_PLACE = Path("/usr/local/cuda/bin/nvcc")
+
 _OFF = {"OFF", "0", "NO", "FALSE", "N"}
 
 
@@ -66,7 +68,7 @@ def system_compiler() -> Path | None:
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(variable):
             named.append(str(Path(os.environ[variable], "bin", "nvcc")))
-    named += [shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"]
+    named += [shutil.which("nvcc"), str(USUAL_PLACE)]
     for name in filter(None, named):
         found = version(Path(name))
         if found is not None and found >= OLDEST:

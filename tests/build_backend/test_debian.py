@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import debian
+
+
+def script(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder of programs, besides the system's shell."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_another_distribution_is_told_in_one_line(tmp_path: Path, programs: Path) -> None:
+    with pytest.raises(debian.Unavailable, match="no apt-get"):
+        debian.fetch(tmp_path / "deps", ["libhwloc-dev"])
+
+
+def test_the_packages_own_error_is_passed_on(tmp_path: Path, programs: Path) -> None:
+    script(programs, "apt-get", "echo 'W: old' >&2; echo 'E: Unable to locate it' >&2; exit 100")
+    script(programs, "dpkg-deb", "exit 0")
+    with pytest.raises(debian.Unavailable) as error:
+        debian.fetch(tmp_path / "deps", ["libhwloc-dev"])
+    assert "E: Unable to locate it" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_apt_keeps_its_hands_off_the_system(tmp_path: Path, programs: Path) -> None:
+    deps = tmp_path / "deps"
+    script(
+        programs,
+        "apt-get",
+        f'while read -r line; do echo "$line"; done < "$3" > "{tmp_path}/settings"; '
+        'case "$*" in *" download "*) : > a.deb;; esac',
+    )
+    script(programs, "dpkg-deb", ': > "$3/unpacked"')
+    debian.fetch(deps, ["libhwloc-dev"])
+    assert (deps / "unpacked").exists()
+    assert not (deps / "apt").exists()
+    settings = (tmp_path / "settings").read_text()
+    assert f'Dir::State::Lists "{deps}/apt/lists";' in settings
+    assert f'Dir::Cache "{deps}/apt/cache";' in settings
+    assert "#clear APT::Update::Post-Invoke;" in settings
