@@ -67,7 +67,7 @@ def run_survey(options: Options) -> None:
         file = Path(options.output or default_name(survey.machine.hostname))
         _tell("\n".join(_before(survey)))
         with closing(watcher()) as watching, _stopped_by_signals():
-            start(survey, file, watching, command=sys.argv)
+            start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
 
 
@@ -93,7 +93,7 @@ def _resume(options: Options) -> Path:
         )
     file = Path(options.output)
     with closing(watcher()) as watching, _stopped_by_signals():
-        resume(file, watching, command=sys.argv)
+        resume(file, watching, command=("waywiser", *sys.argv[1:]))
     return file
 
 
