@@ -159,5 +159,3 @@ class Refusal(Value, frozen=True):
 
     path: str
     reason: str
-
-

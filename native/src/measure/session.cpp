@@ -19,7 +19,6 @@
 namespace waywiser {
 namespace {
 
-using measure::Part;
 using measure::Timer;
 using measure::Timing;
 

@@ -29,7 +29,7 @@ private:
     double seconds_;
     std::mutex guard_;
     std::condition_variable changed_;
-    double since_ = 0;     // of closing, or of opening while work goes on; 0: nothing to watch
+    double since_ = 0;  // of closing, or of opening while work goes on; 0: nothing to watch
     bool closed_ = false;
     bool bitten_ = false;
     bool ending_ = false;

@@ -44,9 +44,7 @@ TEST_F(MemoryKinds, SayWhereTheBytesAreOrWhyTheyDoNotKnow) {
         SCOPED_TRACE(memory.text());
         const Placement placement = allocate(memory, kMiB, machine)->placement();
         switch (placement.state) {
-            case Placement::State::verified:
-                EXPECT_EQ(placement.fraction_on_place, 1);
-                break;
+            case Placement::State::verified: EXPECT_EQ(placement.fraction_on_place, 1); break;
             case Placement::State::misplaced:
                 EXPECT_LT(placement.fraction_on_place, 1);
                 EXPECT_NE(placement.detail, "");

@@ -112,7 +112,8 @@ def _before(survey: Survey) -> Iterator[str]:
     yield from survey.scope.notes
     yield _total(survey.plan)
     if survey.plan.left_out:
-        yield f"{survey.plan.left_out} series more are left to a more thorough --preset, or to --only"
+        left = survey.plan.left_out
+        yield f"{left} series more are left to a more thorough --preset, or to --only"
 
 
 def _total(plan: Plan) -> str:
