@@ -118,6 +118,7 @@ class Session:
 
         Returns mode (``device``/``host``), stop (``converged``/``budget``/``limit``), gate,
         notes, setup_seconds, sampling_seconds, buffer_bytes, pool_peak_bytes, buffers (list of
-        {memory, state, fraction_on_place, fraction_huge, detail}) and samples: a dict of equally long
-        lists ``span``, ``host``, ``skew``, ``repetitions``, ``flags``, ``transfers`` (list of lists).
+        {memory, state, fraction_on_place, fraction_huge, detail}) and samples: a dict of equally
+        long lists ``span``, ``host``, ``skew``, ``repetitions``, ``flags``, ``transfers`` (list of
+        lists).
         """
