@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from fractions import Fraction
 from typing import Literal
 
 import msgspec
@@ -112,7 +113,7 @@ def _parse_word(text: str, what: str) -> tuple[str, dict[str, str]]:
     return match[1], parse_settings(match[2] or "")
 
 
-class Memory(Value, frozen=True):
+class Memory(Value, frozen=True, omit_defaults=True):
     """A kind of memory at a place, with the variant of that kind (huge pages, say)."""
 
     kind: str
@@ -133,7 +134,7 @@ class Memory(Value, frozen=True):
         return cls(kind, Place.parse(place), variant)
 
 
-class Path(Value, frozen=True):
+class Path(Value, frozen=True, omit_defaults=True):
     """Source memory to destination memory by an executor: one logical communication path."""
 
     source: Memory
@@ -156,7 +157,7 @@ class Path(Value, frozen=True):
         return transfer.path
 
 
-class Transfer(Value, frozen=True):
+class Transfer(Value, frozen=True, omit_defaults=True):
     """A path, how many contiguous bytes it moves, and the executor's parameters."""
 
     path: Path
@@ -183,7 +184,7 @@ class Transfer(Value, frozen=True):
         return cls(path, parse_bytes(size) if size else 0, parameters)
 
 
-class Operation(Value, frozen=True):
+class Operation(Value, frozen=True, omit_defaults=True):
     """Something that costs time but moves no bytes of its own, at a place."""
 
     name: str
@@ -203,7 +204,7 @@ class Quantity(Value, frozen=True):
     unit: str
 
 
-class Workload(Value, frozen=True):
+class Workload(Value, frozen=True, omit_defaults=True):
     """Transfers (or one operation) that start together, with the cache state before each start.
 
     One transfer is unidirectional, a path and its opposite is bidirectional, more are concurrent.
@@ -251,13 +252,19 @@ class Workload(Value, frozen=True):
 
 
 def canonical_json(value: object) -> bytes:
-    """JSON with sorted keys and every field written: equal values give equal bytes."""
+    """JSON with sorted keys: equal values give equal bytes.
+
+    Words leave out what equals its default, so that a field that is added later, with a default
+    that means what was meant before, leaves the identities of recorded workloads as they are.
+    """
     return msgspec.json.encode(msgspec.to_builtins(value), order="sorted")
 
 
 _UNITS = {"": 1, "b": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30,
           "gib": 2**30, "t": 2**40, "tib": 2**40}  # fmt: skip
-_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$")
+_SIZE = re.compile(r"^\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-zA-Z]*)\s*$")
+_MOST_BYTES = 2**62
+"""More than any machine has, and what 64 bits with a sign can still add and double."""
 
 
 def parse_bytes(text: str) -> int:
@@ -266,9 +273,11 @@ def parse_bytes(text: str) -> int:
     unit = _UNITS.get(match[2].lower()) if match else None
     if match is None or unit is None:
         raise WordError(f"{text!r} is not a size", remedy="write 4096, 64KiB, 8MiB or 1GiB")
-    size = float(match[1]) * unit
-    if size != int(size):
+    size = Fraction(match[1]) * unit
+    if size.denominator != 1:
         raise WordError(f"{text!r} is not a whole number of bytes")
+    if size > _MOST_BYTES:
+        raise WordError(f"{text!r} is more than any machine has")
     return int(size)
 
 
