@@ -62,6 +62,7 @@ def one_byte_short_of_a_header(path: Path) -> None:
         (one_byte_short_of_a_header, "not a profile"),
         (other_database, "another program's"),
         (lambda path: path.mkdir(), "directory"),
+        (os.mkfifo, "no file on a disk"),
     ],
 )
 def test_what_is_no_profile_is_said(

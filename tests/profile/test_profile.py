@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 import profiles
 import waywiser
-from waywiser.profile import ExistingFile, LockedProfile, NotWritable, Profile, ProfileError
+from waywiser.profile import (
+    ExistingFile,
+    LockedProfile,
+    NotWritable,
+    Profile,
+    ProfileError,
+    writing,
+)
 from waywiser.records import Failure, Refusal, Samples, Visit
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
@@ -189,6 +196,20 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_missing_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotWritable, match="No such file"):
         new(tmp_path / "none" / "a.wwp")
+
+
+def test_a_disk_without_room_for_a_new_profile_is_said_of_the_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(writing, "fill", full)
+    with pytest.raises(NotWritable, match="the disk is full") as caught:
+        new(tmp_path / "a.wwp")
+    assert caught.value.where == str(tmp_path / "a.wwp")
+    assert "--resume" not in caught.value.remedy  # there is nothing to resume
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_reader_does_not_write(tmp_path: Path) -> None:

@@ -48,7 +48,11 @@ class Header(NamedTuple):
 def read_header(path: Path) -> Header:
     """Raises `MissingProfile`, `NotAProfile`, or `NewerProfile`."""
     where = str(path)
+    remedy = "name a file that waywiser survey made"
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            kind = "a directory" if path.is_dir() else "no file on a disk"
+            raise NotAProfile(f"is {kind}", where=where, remedy=remedy)
         with path.open("rb") as file:
             data = file.read(_HEADER_BYTES)
     except FileNotFoundError as error:
@@ -56,8 +60,9 @@ def read_header(path: Path) -> Header:
             "there is no such file", where=where, remedy="waywiser survey -o FILE makes one"
         ) from error
     except OSError as error:
-        raise NotAProfile(f"cannot be read: {error.strerror}", where=where) from error
-    remedy = "name a file that waywiser survey made"
+        raise NotAProfile(
+            f"cannot be read: {error.strerror}", where=where, remedy="ask its owner"
+        ) from error
     if not data:
         raise NotAProfile("the file is empty", where=where, remedy=remedy)
     if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):

@@ -14,7 +14,7 @@ import msgspec
 
 from waywiser.profile import rows, writing
 from waywiser.profile.beside import beside
-from waywiser.profile.errors import ProfileError
+from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import (
     Opened,
@@ -77,14 +77,14 @@ class Profile:
         """
         file = Path(path)
         plan = plan_json if isinstance(plan_json, str) else plan_json.decode()
-        with beside(file) as part, explained(part):
-            connection = sqlite3.connect(part, isolation_level=None)
+        with beside(file) as part:
             try:
-                connection.executescript("BEGIN;" + create_sql())
-                writing.fill(connection, machine, plan, refusals)
-                connection.execute("COMMIT")
-            finally:
-                connection.close()
+                with explained(part):
+                    _write_new(part, machine, plan, refusals)
+            except NotWritable as error:  # nothing is left that could be named or resumed
+                raise NotWritable(
+                    error.what, where=str(file), remedy="make space, or name a file elsewhere"
+                ) from error
         return cls.resume(file, environment, command=command)
 
     @classmethod
@@ -326,3 +326,13 @@ class Profile:
             return msgspec.json.decode(text, type=type)
         except (msgspec.MsgspecError, TypeError) as error:
             raise damaged(self.path, str(error)) from error
+
+
+def _write_new(part: Path, machine: Machine, plan: str, refusals: Sequence[Refusal]) -> None:
+    connection = sqlite3.connect(part, isolation_level=None)
+    try:
+        connection.executescript("BEGIN;" + create_sql())
+        writing.fill(connection, machine, plan, refusals)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
