@@ -71,7 +71,13 @@ def test_sizes_take_binary_units(text: str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "KiB", "-8", "1.3", "0.3KiB", "8 bytes", "1e9", "٣"])
+def test_a_large_size_keeps_every_digit() -> None:
+    assert parse_bytes("9007199254740993") == 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "KiB", "-8", "1.3", "0.3KiB", "8 bytes", "1e9", "٣", "9" * 5000, "8388608TiB"]
+)
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(WordError):
         parse_bytes(text)
