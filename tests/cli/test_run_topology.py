@@ -22,6 +22,16 @@ def picture(name: str, width: int) -> str:
     return file.getvalue()
 
 
+def test_a_capture_may_go_to_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_topology(str(CAPTURES / "small-vm.json"), "-", json=False) == 0
+    (tmp_path / "sent.json").write_text(capsys.readouterr().out)
+    assert load_capture("sent.json") == load_capture(CAPTURES / "small-vm.json")
+    assert [file.name for file in tmp_path.iterdir()] == ["sent.json"]
+
+
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("width", [80, 160])
 def test_every_machine_fits_its_terminal(name: str, width: int) -> None:

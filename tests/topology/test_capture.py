@@ -94,7 +94,7 @@ def test_a_file_that_is_no_capture_is_named_with_the_reason(
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match=r"nowhere\.xml: No such file"):
+    with pytest.raises(CaptureError, match=r"nowhere\.xml: cannot be read: No such file"):
         load_capture(tmp_path / "nowhere.xml")
 
 

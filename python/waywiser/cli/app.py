@@ -43,6 +43,7 @@ def call(arguments: Sequence[str]) -> int:
 
     Raises `UsageError`, and what the verbs raise.
     """
+    _require_said(arguments)
     words = list(arguments) or ["--help"]
     try:
         result = command().main(words, prog_name="waywiser", standalone_mode=False)
@@ -58,6 +59,19 @@ def call(arguments: Sequence[str]) -> int:
 def command() -> Any:
     """The whole command as click's object, for running and for documenting it."""
     return typer.main.get_command(app)
+
+
+def _require_said(arguments: Sequence[str]) -> None:
+    """Raises for an empty word: ``--gpus "$GPUS"`` without the variable must not mean all."""
+    before = "the command line"
+    for word in arguments:
+        option, separator, value = word.partition("=")
+        if not word or (option.startswith("--") and separator and not value):
+            raise UsageError(
+                f"an empty value in {before if not word else option}",
+                remedy="is a variable of the shell not set? Leave it out, or say what is meant",
+            )
+        before = word
 
 
 def _usage_error(error: Any) -> UsageError:
@@ -186,7 +200,9 @@ def topology(
     capture: Annotated[
         str | None,
         typer.Option(
-            "--capture", metavar="FILE", help="Write a capture of this machine to send to others."
+            "--capture",
+            metavar="FILE",
+            help="Write a capture of this machine to send to others; - for standard output.",
         ),
     ] = None,
     anonymous: Annotated[

@@ -6,20 +6,23 @@ import sys
 
 
 def run_topology(xml: str | None, capture: str | None, json: bool, anonymous: bool = False) -> int:
-    """Prints the machine (live, or of the file ``xml``), or writes a capture of it to a file;
-    ``anonymous`` leaves out what points at somebody.
+    """Prints the machine (live, or of the file ``xml``), or writes a capture of it to a file
+    (``-``: to standard output); ``anonymous`` leaves out what points at somebody.
 
     Returns the exit code. Raises `WaywiserError` for a file that is no topology, a capture that
     exists already, and a live machine without the native library.
     """
     from waywiser.topology.anonymous import anonymised
     from waywiser.topology.assemble import machine_from
-    from waywiser.topology.capture import capture_live, load_capture, save_capture
+    from waywiser.topology.capture import capture_live, capture_text, load_capture, save_capture
 
     found = load_capture(xml) if xml is not None else capture_live()
     if anonymous:
         found = anonymised(found)
     machine = machine_from(found)
+    if capture == "-":
+        sys.stdout.write(capture_text(found))
+        return 0
     if capture is not None:
         save_capture(found, capture)
         names = "" if anonymous else " (it names the host, its GPUs and processes on them)"

@@ -168,7 +168,11 @@ def load_capture(file: str | Path) -> Capture:
     try:
         data = Path(file).read_bytes()
     except OSError as error:
-        raise CaptureError(error.strerror or str(error), where=str(file)) from error
+        raise CaptureError(
+            f"cannot be read: {error.strerror or error}",
+            where=str(file),
+            remedy="name a capture or hwloc XML",
+        ) from error
     head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if head == b"<":
         return _load_xml(data, file)
@@ -212,21 +216,29 @@ class _Versioned(msgspec.Struct):
     schema: int
 
 
+def capture_text(capture: Capture) -> str:
+    """As `save_capture` writes it."""
+    return msgspec.json.format(msgspec.json.encode(capture), indent=1).decode() + "\n"
+
+
 def save_capture(capture: Capture, file: str | Path) -> None:
     """Writes the capture beside its place and links it there; an existing file stays as it is.
 
     Raises `CaptureError` where the file exists or cannot be written.
     """
     path = Path(file)
-    text = msgspec.json.format(msgspec.json.encode(capture), indent=1) + b"\n"
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_bytes(text)
+        beside.write_text(capture_text(capture), encoding="utf-8")
         _place(beside, path)
     except FileExistsError as error:
         raise CaptureError("exists already", where=str(file), remedy="name another") from error
     except OSError as error:
-        raise CaptureError(error.strerror or str(error), where=str(file)) from error
+        raise CaptureError(
+            f"cannot be written: {error.strerror or error}",
+            where=str(file),
+            remedy="name a file in a folder that exists, is yours and has space",
+        ) from error
     finally:
         with suppress(OSError):
             beside.unlink()
