@@ -89,17 +89,23 @@ class Watcher(Protocol):
 def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey:
     """Looks at the machine and plans. Measures nothing, writes nothing.
 
-    Raises `WaywiserError`: bad requests, fewer GPUs than expected, a registry that is missing.
+    Raises `WaywiserError`: bad requests, nothing to measure, fewer GPUs than expected, a registry
+    that is missing.
     """
     scope = read_scope(wishes)
     if len(scope.machine.gpus) < expect_gpus:
         why = scope.machine.gpu_reason or "; ".join(f"{r.path} {r.reason}" for r in scope.refusals)
+        expected = "1 GPU is" if expect_gpus == 1 else f"{expect_gpus} GPUs are"
         raise SurveyError(
-            f"{expect_gpus} GPUs are expected and {len(scope.machine.gpus)} can be measured",
+            f"{expected} expected and {len(scope.machine.gpus)} can be measured",
             remedy=why or "see 'waywiser topology'",
         )
     request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
-    return Survey(scope, wishes, make_plan(scope.machine, request))
+    plan = make_plan(scope.machine, request)
+    if not plan.points:
+        why = plan.refusals[-1].reason if plan.refusals else "no size suits what --only names"
+        raise SurveyError("nothing is left to measure", remedy=why)
+    return Survey(scope, wishes, plan)
 
 
 def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:

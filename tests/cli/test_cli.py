@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -94,6 +95,15 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--only", "teleport"], "matches no series"),
         (["survey", "--gpus", "7"], "this machine has no gpu:7"),
         (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),
+        (["survey", "--expect-gpus", "8", "--gpus", "none"], "left out by --gpus none"),
+        (["survey", "--gpus", ""], "an empty value in --gpus (is a variable"),
+        (["survey", "--gpus="], "an empty value in --gpus (is a variable"),
+        (["survey", ""], "an empty value in survey"),
+        (["survey", "--gpus", "none", "--memory", "0"], "nothing is left to measure ("),
+        (["survey", "--dry-run", "--gpus", "none", "--sizes", "1TiB"], "--memory allows 4 GiB"),
+        (["survey", "--sizes", "9" * 5000], "is not a size"),
+        (["survey", "--memory", "9999999TiB"], "is more than any machine has"),
+        (["survey", "--resume", "-o", "none.wwp", "--expect-gpus", "1"], "takes no --expect-gpus"),
         (["survey", "--resume"], "name it with -o FILE"),
         (["survey", "--resume", "-o", "none.wwp"], "none.wwp: there is no such file"),
         (["survey", "--resume", "-o", "none.wwp", "--seed", "0"], "takes no --seed"),
@@ -126,6 +136,52 @@ def test_what_nobody_foresaw_asks_for_a_report(
     monkeypatch.setenv("WAYWISER_DEBUG", "1")
     assert cli.run(["list"]) == 2
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_no_mistake(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
+    assert cli.run(["list"]) == 2
+    assert one_line(capsys) == (
+        "waywiser: error: the output: cannot be written: No space left on device\n"
+    )
+
+
+def waywiser_in_shell(words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What a shell makes of ``$W`` and the words."""
+    return subprocess.run(
+        ["sh", "-c", f"$W {words}"],
+        env={**ENVIRONMENT, "W": f"{sys.executable} -m waywiser", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_what_cannot_be_written_is_one_line_and_two() -> None:
+    done = waywiser_in_shell("survey --help > /dev/full")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "cannot be written: No space left" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_harm_nothing(closed: str) -> None:
+    done = waywiser_in_shell(f"survey --help {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("--dry-run" in done.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+def test_an_encoding_without_a_character_loses_only_that() -> None:
+    code = (
+        "from waywiser import cli; from waywiser.cli import streams; streams.prepare(); print('±')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**ENVIRONMENT, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"?\n")
 
 
 def test_an_error_brings_its_own_exit_code(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,11 @@ def test_times_are_in_their_own_unit(seconds: float, text: str) -> None:
     assert format_time(seconds, 0.01) == text
 
 
+def test_a_time_never_has_four_digits_before_its_point() -> None:
+    assert format_time(998e-9) == "1.00 µs"
+    assert format_time(999.6e-6, 0.1) == "1.00 ms"
+
+
 def test_rates_are_decimal() -> None:
     assert format_rate(55.42e9, 0.001) == "55.42"
 

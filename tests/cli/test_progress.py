@@ -119,9 +119,39 @@ def test_a_terminal_shows_the_series_its_estimate_and_the_time_left(
     seconds = 0.005
     text = live(plan, {"TERM": "xterm"}, n=23, median=seconds, low=0.0049, high=0.0051)
     last = text.split("\r\x1b[K")[-2]
-    assert "copy-engine of 256 MiB  53.7 GB/s [52.6, 54.8] n=23" in last
+    assert "copy-engine of 256 MiB  54 GB/s ±2.0 % n=23" in last
     assert "s left" in last and "\x1b[32m█" in last
     assert text.endswith("\r\x1b[K")
+
+
+def test_little_is_told_by_its_time_and_leaves_room_for_its_path(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    small = min(orders(plan), key=lambda order: order.workload.transfers[0].bytes)
+    terminal, clock = Terminal(), Clock()
+    line = LiveLine(terminal, colour=False, clock=clock)
+    line.begin(plan, ())
+    clock.now += 1
+    line.progress(Progress(small, 588, 1.33e-6, 1.01e-6, 1.35e-6))
+    last = terminal.getvalue().split("\r\x1b[K")[-1]
+    assert last.endswith(" of 8 B  1.3 µs ±13 % n=588")
+    assert len(last) <= 80 - len("^C")
+
+
+class Left(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_survey_goes_on_where_nobody_reads(plan: Plan) -> None:
+    for lines in (PlainLines(Left()), LiveLine(Left(), colour=True)):
+        lines.begin(plan, ())
+        for order in orders(plan):
+            lines.visit(visit(order))
+        lines.close()
 
 
 def test_no_color_means_none(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +175,7 @@ def test_an_operation_is_told_in_microseconds(plan: Plan) -> None:
     interval = make_plan(machine(gpus=1), Request(preset="quick", only=("empty-interval",)))
     (order,) = Course(interval)
     told = estimate_text(Progress(order, 50, 3.1e-6, 3.0e-6, 3.2e-6))
-    assert told == "3.1 µs [3, 3.2] n=50"
+    assert told == "3.10 µs ±3.2 % n=50"
 
 
 @pytest.mark.parametrize(

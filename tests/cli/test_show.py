@@ -13,7 +13,7 @@ import profiles
 from waywiser.cli.show import print_overview, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile
-from waywiser.records import Failure, Samples
+from waywiser.records import Failure, Refusal, Samples
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.overview import overview
 
@@ -184,6 +184,29 @@ def test_a_profile_of_refusals_alone_is_shown(
     assert capsys.readouterr().out.endswith(
         "node7: 0 series of 0 curves, 0 converged, 3 paths refused; 0 ns of measuring\n"
     )
+
+
+def test_the_sizes_in_a_refusal_stay_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
+    run_show(str(write(tmp_path / "a.wwp", refusals=[Refusal(path, "too large")])), False)
+    assert f"  {path}\n" in capsys.readouterr().out
+
+
+def test_a_survey_that_was_stopped_is_told_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.wwp"
+    what = profiles.workload(profiles.H2D, 2**20)
+    plan = b'{"estimate": {"visits": 2}}'
+    with Profile.create(path, profiles.machine(), {}, plan_json=plan) as new:
+        for block in range(2):
+            new.commit_visit(profiles.visit(what, block, profiles.samples(random.Random(1), 1e-3)))
+            run_show(str(path), False)
+            shown = capsys.readouterr().out
+            told = "not complete: 1 of 2 visits are stored; go on with: waywiser survey --resume"
+            assert (f"{told} -o {path}" in shown) == (block == 0)
 
 
 def test_sizes_left_out_as_saturated_stand_with_their_curve(

@@ -66,6 +66,25 @@ def test_what_the_measuring_remarked_is_grouped(tmp_path: Path) -> None:
     assert (note.reason, len(note.members)) == ("spin gate", 2)
 
 
+def test_what_is_still_to_be_measured_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    plan = b'{"estimate": {"visits": 3, "seconds": 1.5}, "request": {}}'
+    with Profile.create(path, profiles.machine(), {}, plan_json=plan) as profile:
+        for size in (2**20, 2**21):
+            what = profiles.workload(profiles.H2D, size)
+            profile.commit_visit(profiles.visit(what, 0, profiles.samples(random.Random(1), 1e-3)))
+        interrupted = profiles.visit(
+            profiles.workload(profiles.H2D, 2**22), 0, failure=Failure("interrupted", "stopped")
+        )
+        profile.commit_visit(interrupted)
+        result = overview(profile)
+    assert (result.visits, result.planned_visits) == (2, 3)
+
+
+def test_a_plan_that_says_nothing_promises_nothing(found: Overview) -> None:
+    assert found.planned_visits is None
+
+
 def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> None:
     what = profiles.workload(profiles.H2D, 2**30)
     good = profiles.visit(what, 0, profiles.samples(random.Random(1), 1e-3))

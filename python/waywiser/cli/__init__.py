@@ -6,6 +6,7 @@ what nobody foresaw as one line that asks for a report.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -17,30 +18,44 @@ DEBUG_VARIABLE = "WAYWISER_DEBUG"
 FAILED = 2
 """Exit code of what could not be done, usage errors included."""
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What the system says where an output takes no more."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command ``waywiser``; always raises `SystemExit`."""
+    from waywiser.cli import streams
+
+    streams.prepare()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
+    from waywiser.cli import streams
     from waywiser.cli.app import call
     from waywiser.words import WaywiserError
 
     try:
-        return call(arguments)
+        code = call(arguments)
+        sys.stdout.flush()
+        return code
     except WaywiserError as error:
         print(f"waywiser: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has had enough; that is no error. Nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.give_up(sys.stdout)
         return 0
     except KeyboardInterrupt:
         print("waywiser: interrupted", file=sys.stderr)
         return FAILED
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            streams.give_up(sys.stdout)
+            where = error.filename or "the output"
+            streams.say(f"waywiser: error: {where}: cannot be written: {error.strerror}\n")
+            return FAILED
         if os.environ.get(DEBUG_VARIABLE) == "1":
             traceback.print_exc()
         else:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 
+RATE_BYTES = 64 * 2**10
+"""Sizes below tell of latency: their time is shown, a rate would only restate it."""
+
 MOST_DIGITS = 4
 """A sharper interval does not make a table more readable; ``--json`` has every digit."""
 
 UNCERTAIN_DIGITS = 2
 """Of a value without an interval."""
 
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"))
 
 
 def format_number(value: float, relative: float | None = None) -> str:
@@ -36,9 +39,10 @@ def format_number(value: float, relative: float | None = None) -> str:
 def format_time(seconds: float, relative: float | None = None) -> str:
     """``5.51 µs``, ``19.37 ms``: in the unit that leaves one to three digits before the point."""
     for size, unit in _TIMES:
-        if seconds >= size * 0.9995:
-            return f"{format_number(seconds / size, relative)} {unit}"
-    return f"{format_number(seconds / 1e-9, relative)} ns"
+        text = format_number(seconds / size, relative)
+        if float(text) < 1000:
+            return f"{text} {unit}"
+    return f"{format_number(seconds, relative)} s"
 
 
 def format_rate(bytes_per_second: float, relative: float | None = None) -> str:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
+from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
+from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
@@ -16,6 +18,9 @@ from waywiser.words import Workload, format_bytes
 
 BAR = 12
 """Cells of the bar: what 80 columns have left beside a path and its estimate."""
+
+ECHO = 3
+"""Columns left free at the end of the live line: a terminal writes ``^C`` there."""
 
 REDRAW_SECONDS = 0.1
 """Between two states of the live line: quicker than anyone reads."""
@@ -37,12 +42,11 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
-def format_value(workload: Workload, seconds: float) -> str:
-    """One execution's performance in the workload's unit."""
-    if workload.quantity.unit == "s":
-        return f"{seconds * 1e6:.3g} µs"
-    rate = workload.bytes / seconds / 1e9 if seconds > 0 else 0.0
-    return f"{rate:.3g} GB/s"
+def format_value(workload: Workload, seconds: float, relative: float | None = None) -> str:
+    """One execution's performance as the table will tell it: a rate, of little the time."""
+    if workload.bytes < RATE_BYTES:
+        return format_time(seconds, relative)
+    return f"{format_rate(workload.bytes / seconds, relative)} GB/s"
 
 
 class Tally:
@@ -122,7 +126,7 @@ class PlainLines:
         overdue = self._clock() - self._told_at >= LINE_SECONDS
         if tenth > self._told_tenth or overdue:
             self._told_tenth, self._told_at = tenth, self._clock()
-            print(self._line(self._tally, visit), file=self._stream, flush=True)
+            say(self._line(self._tally, visit) + "\n", self._stream)
 
     def close(self) -> None:
         """Nothing to put back."""
@@ -161,8 +165,7 @@ class LiveLine:
 
     def close(self) -> None:
         """Takes the line away."""
-        self._stream.write("\r\x1b[K")
-        self._stream.flush()
+        say("\r\x1b[K", self._stream)
 
     def _draw(self, series: str, estimate: str) -> None:
         now = self._clock()
@@ -175,9 +178,9 @@ class LiveLine:
         bar += "░" * (BAR - len(cells))
         head = f" {share:4.0%}  {format_seconds(self._tally.seconds_left)} left  "
         tail = f"  {estimate}" if estimate else ""
-        width = shutil.get_terminal_size().columns - BAR - len(head) - len(tail) - 1
-        self._stream.write(f"\r\x1b[K{bar}{head}{fitted(series, width)}{tail}")
-        self._stream.flush()
+        taken = BAR + len(head) + len(tail) + ECHO
+        width = shutil.get_terminal_size().columns - taken
+        say(f"\r\x1b[K{bar}{head}{fitted(series, width)}{tail}", self._stream)
 
 
 def describe(workload: Workload) -> str:
@@ -188,18 +191,15 @@ def describe(workload: Workload) -> str:
 
 
 def estimate_text(progress: Progress) -> str:
-    """``55.4 GB/s [55.3, 55.5] n=23``; only the count while there is no median."""
+    """``55.4 GB/s ±0.2 % n=23``; only the count while there is no median."""
     if not progress.median > 0:
         return f"n={progress.n}"
     workload = progress.order.workload
-    text = format_value(workload, progress.median)
-    if progress.low is not None and progress.high is not None:
-        ends = sorted(
-            (format_value(workload, end).split()[0] for end in (progress.low, progress.high)),
-            key=float,
-        )
-        text += f" [{', '.join(ends)}]"
-    return f"{text} n={progress.n}"
+    if progress.low is None or progress.high is None:
+        return f"{format_value(workload, progress.median)} n={progress.n}"
+    relative = (progress.high - progress.low) / 2 / progress.median
+    value = format_value(workload, progress.median, relative)
+    return f"{value} {format_relative(relative)} n={progress.n}"
 
 
 def fitted(text: str, width: int) -> str:

@@ -13,15 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from waywiser.cli.figures import format_rate, format_relative, format_time
+from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.cli.picture import plain_console
 from waywiser.profile import Profile
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.overview import Group, Line, Overview, Summary, overview
 from waywiser.words import format_bytes
-
-RATE_BYTES = 64 * 2**10
-"""Sizes below tell of latency: their time is shown, a rate would only restate it."""
 
 SHOWN_MEMBERS = 3
 """Of a warning's series in the terminal; ``--json`` names all."""
@@ -39,7 +36,7 @@ COLUMNS = {
 }
 """Names and least widths: with up to seven marks in the last, a row fits into 80 columns."""
 
-_SIZED = re.compile(r"( by [a-z0-9-]+(?:\[[^\]]*\])?) of (\d+)\b")
+_SIZED = re.compile(r"( by [a-z0-9-]+(?:\[[^\]]*\])?) of (\d+)\b(?! [KMGTPE]?i?B)")
 
 
 def run_show(file: str, json: bool, only: Sequence[str] = ()) -> int:
@@ -71,6 +68,12 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
         _say(console, f"no bound for {_count(len(group.members), 'curve')}: {group.reason}")
     if any(line.estimate for line in found.series):
         _say(console, _legend(found.series))
+    if found.planned_visits and found.visits < found.planned_visits:
+        text = (
+            f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
+            f"go on with: waywiser survey --resume -o {found.profile}"
+        )
+        _say(console, text, style="bold yellow")
     _say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
 
 

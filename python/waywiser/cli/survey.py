@@ -13,6 +13,7 @@ from types import FrameType
 import msgspec
 
 from waywiser.cli.progress import format_seconds, watcher
+from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan, Request
 from waywiser.profile import default_name
 from waywiser.records import Refusal
@@ -80,6 +81,7 @@ def _resume(options: Options) -> Path:
         "--only": bool(options.only),
         "--sizes": options.sizes is not None,
         "--gpus": options.gpus is not None,
+        "--expect-gpus": options.expect_gpus > 0,
         "--memory": options.memory is not None,
         "--share": options.share,
         "--seed": options.seed is not None,
@@ -99,7 +101,7 @@ def _resume(options: Options) -> Path:
 
 def _tell(text: str) -> None:
     """For people, not for pipes: standard output is kept for the result."""
-    print(text, file=sys.stderr, flush=True)
+    say(text + "\n")
 
 
 def _before(survey: Survey) -> Iterator[str]:
@@ -159,7 +161,9 @@ def _curves(plan: Plan) -> Iterator[str]:
         curves.setdefault(point.curve.text, []).append((point.size, seconds))
     for text, sizes in curves.items():
         first, last = format_bytes(min(sizes)[0]), format_bytes(max(sizes)[0])
-        count = f"{len(sizes)} sizes, {first} to {last}" if max(sizes)[0] else "no bytes"
+        count = f"{len(sizes)} sizes, {first} to {last}" if len(sizes) > 1 else first
+        if not max(sizes)[0]:
+            count = "no bytes"
         yield f"  {text}: {count}, {format_seconds(sum(seconds for _, seconds in sizes))}"
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median as middle_of
 
+import msgspec
+
 from waywiser.plan.select import matches, require_match
 from waywiser.profile import Profile, Run
 from waywiser.records import Refusal, Series
@@ -73,6 +75,10 @@ class Overview(Value, frozen=True):
     created: str
     hostname: str
     runs: tuple[Run, ...]
+    visits: int
+    """Finished ones of the whole profile, whatever is asked for."""
+    planned_visits: int | None
+    """That its survey was to make; None where the profile does not tell."""
     series: tuple[Line, ...]
     refusals: tuple[Group, ...]
     failures: tuple[Group, ...]
@@ -109,6 +115,8 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
         created=profile.created,
         hostname=machine.hostname,
         runs=profile.runs,
+        visits=len(profile.finished()),
+        planned_visits=_planned_visits(profile),
         series=tuple(lines),
         refusals=_refused(refusals),
         failures=_groups(gathered.failures),
@@ -193,6 +201,23 @@ def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summar
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
     )
+
+
+class _Estimate(msgspec.Struct):
+    visits: int
+
+
+class _Commission(msgspec.Struct):
+    """As much as matters here of what a survey writes as its plan."""
+
+    estimate: _Estimate
+
+
+def _planned_visits(profile: Profile) -> int | None:
+    try:
+        return msgspec.json.decode(profile.plan_json, type=_Commission).estimate.visits
+    except msgspec.MsgspecError:
+        return None  # made by something else than a survey of this version
 
 
 def _texts(workload: Workload) -> tuple[str, str]:

@@ -1,0 +1,48 @@
+"""The streams that a command was given: closed, full, or left by their reader."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+
+def prepare() -> None:
+    """Makes the standard streams fit to be used.
+
+    A closed one becomes the null device, or the next file opened would take its number and be
+    written to. Characters that the terminal's encoding lacks (±, µ) become question marks.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Writes to people, on standard error unless told otherwise. Where nobody can read it any more
+    (a pipe left, a terminal closed, a full disk), the work goes on in silence."""
+    stream = stream or sys.stderr
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        give_up(stream)
+
+
+def give_up(stream: TextIO) -> None:
+    """Lets what else is written, also what waits in the buffer, go to the null device."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        with suppress(OSError, io.UnsupportedOperation):
+            os.dup2(null, stream.fileno())
+    finally:
+        os.close(null)
