@@ -193,6 +193,21 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_identities_by_another_rule_are_said_and_not_shown_as_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    with new(path) as profile:
+        profile.commit_visit(good(0))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE series SET identity = 'of-old'")
+        connection.execute("UPDATE visit SET series = 'of-old'")
+    connection.close()
+    with (
+        Profile.open(path) as profile,
+        pytest.raises(ProfileError, match="is of-old in it and .* survey anew"),
+    ):
+        profile.series()
+
+
 def test_a_missing_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotWritable, match="No such file"):
         new(tmp_path / "none" / "a.wwp")

@@ -211,13 +211,27 @@ class Profile:
         return set(found)
 
     def workloads(self) -> list[Workload]:
-        """Those with at least one visit, by curve, then by size."""
+        """Those with at least one visit, by curve, then by size.
+
+        Raises `ProfileError` where their identities were made by another rule, since then no visit
+        would be found.
+        """
         found = self._all(
-            "SELECT workload FROM series WHERE identity IN (SELECT series FROM visit)"
+            "SELECT identity, workload FROM series WHERE identity IN (SELECT series FROM visit)"
             " ORDER BY curve, bytes, identity",
-            tuple[str],
+            tuple[str, str],
         )
-        return [self._decode(text, Workload) for (text,) in found]
+        workloads = []
+        for identity, text in found:
+            workload = self._decode(text, Workload)
+            if workload.identity != identity:
+                raise ProfileError(
+                    f"{workload} is {identity} in it and {workload.identity} here",
+                    where=str(self.path),
+                    remedy="read it with the version of Waywiser that made it, or survey anew",
+                )
+            workloads.append(workload)
+        return workloads
 
     def series(self) -> list[Series]:
         """All series, by curve, then by size, each with its visits in block order."""
