@@ -162,6 +162,7 @@ def test_what_cannot_be_written_is_one_line_and_two() -> None:
     done = waywiser_in_shell("survey --help > /dev/full")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "cannot be written: No space left" in done.stderr
+    assert waywiser_in_shell("survey --bad 2> /dev/full").returncode == 2
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

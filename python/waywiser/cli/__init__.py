@@ -41,14 +41,14 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except WaywiserError as error:
-        print(f"waywiser: error: {error}", file=sys.stderr)
+        streams.say(f"waywiser: error: {error}\n")
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has had enough; that is no error. Nothing more can be said.
         streams.give_up(sys.stdout)
         return 0
     except KeyboardInterrupt:
-        print("waywiser: interrupted", file=sys.stderr)
+        streams.say("waywiser: interrupted\n")
         return FAILED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
@@ -59,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
         if os.environ.get(DEBUG_VARIABLE) == "1":
             traceback.print_exc()
         else:
-            print(_unforeseen(error), file=sys.stderr)
+            streams.say(_unforeseen(error) + "\n")
         return FAILED
 
 
