@@ -70,6 +70,14 @@ def test_what_earlier_runs_finished_took_no_time_of_this_one(plan: Plan) -> None
     assert tally.seconds_left < 2 * rest
 
 
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_a_resumed_survey_says_first_what_is_missing(plan: Plan, stream: io.StringIO) -> None:
+    lines = progress.watcher(stream, {"TERM": "xterm"})
+    lines.begin(plan, map(visit, orders(plan)[:-1]))
+    stored = f"{plan.visits - 1} of {plan.visits} visits are stored already, about "
+    assert stream.getvalue().startswith(stored)
+
+
 def test_a_pipe_gets_a_line_per_tenth(plan: Plan) -> None:
     stream = io.StringIO()
     lines = progress.watcher(stream, {"TERM": "xterm"})

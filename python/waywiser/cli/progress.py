@@ -100,6 +100,14 @@ def watcher(
     return PlainLines(stream)
 
 
+def tell_rest(tally: Tally, stream: TextIO) -> None:
+    """Of a survey that is resumed, before the long work: what is there and what is missing."""
+    if tally.visits:
+        left = format_seconds(tally.seconds_left)
+        text = f"{tally.visits} of {tally.of_visits} visits are stored already, about {left} left"
+        say(text + "\n", stream)
+
+
 class PlainLines:
     """A line per tenth of the work or per five seconds, whichever is seldom enough to read."""
 
@@ -113,6 +121,7 @@ class PlainLines:
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         self._tally = Tally(plan, self._clock)
         self._tally.finished_before(finished)
+        tell_rest(self._tally, self._stream)
         self._told_at = self._clock()
         self._told_tenth = int(self._tally.share * 10)
 
@@ -153,6 +162,7 @@ class LiveLine:
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         self._tally = Tally(plan, self._clock)
         self._tally.finished_before(finished)
+        tell_rest(self._tally, self._stream)
         self._draw("", "")
 
     def progress(self, progress: Progress) -> None:
