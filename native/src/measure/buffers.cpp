@@ -27,33 +27,63 @@ void BufferPool::clear() {
     std::erase_if(entries_, [](const Entry& entry) { return idle(entry.buffer); });
 }
 
-void BufferPool::make_room(const Memory& memory, std::size_t bytes) {
+bool BufferPool::make_room(const Memory& memory, std::size_t bytes) {
     // A smaller idle one of the same memory will not be wanted again soon.
     std::erase_if(entries_,
                   [&](const Entry& entry) { return entry.memory == memory && idle(entry.buffer); });
     for (auto it = entries_.begin(); it != entries_.end() && this->bytes() + bytes > limit_;) {
         it = idle(it->buffer) ? entries_.erase(it) : std::next(it);
     }
-    if (this->bytes() + bytes > limit_) {
-        throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
-                      " MiB allowed: raise --memory");
+    return this->bytes() + bytes <= limit_;
+}
+
+// The smallest that will do: a larger one may be wanted by the same workload.
+std::shared_ptr<Buffer> BufferPool::idle_for(const Want& want) {
+    auto best = entries_.end();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+        if (it->memory != want.memory || !idle(it->buffer)) continue;
+        const std::size_t bytes = it->buffer->bytes();
+        if (bytes < want.bytes || (best != entries_.end() && bytes >= best->buffer->bytes())) {
+            continue;
+        }
+        best = it;
     }
+    if (best == entries_.end()) return nullptr;
+    entries_.splice(entries_.end(), entries_, best);
+    return entries_.back().buffer;
+}
+
+std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Want>& wants,
+                                                          Manner manner) {
+    const bool roomy = manner == Manner::generous && kUsual * kUsualFraction <= limit_;
+    std::vector<std::shared_ptr<Buffer>> taken;
+    for (const Want& want : wants) {
+        if (auto found = idle_for(want)) {
+            taken.push_back(std::move(found));
+            continue;
+        }
+        const std::size_t bytes = roomy ? std::max(want.bytes, kUsual) : want.bytes;
+        if (!make_room(want.memory, bytes)) return {};
+        const MemoryKind* kind = Memories::instance().find(want.memory.kind);
+        entries_.push_back({want.memory, kind->allocate(want.memory, bytes, machine_)});
+        taken.push_back(entries_.back().buffer);
+        peak_ = std::max(peak_, this->bytes());
+    }
+    return taken;
+}
+
+std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& wants) {
+    auto taken = take_all(wants, Manner::generous);
+    if (taken.size() == wants.size()) return taken;
+    clear();
+    taken = take_all(wants, Manner::exact);
+    if (taken.size() == wants.size()) return taken;
+    throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
+                  " MiB allowed: raise --memory");
 }
 
 std::shared_ptr<Buffer> BufferPool::take(const Memory& memory, std::size_t bytes) {
-    const auto fits = [&](const Entry& entry) {
-        return entry.memory == memory && idle(entry.buffer) && entry.buffer->bytes() >= bytes;
-    };
-    if (const auto it = std::ranges::find_if(entries_, fits); it != entries_.end()) {
-        entries_.splice(entries_.end(), entries_, it);
-        return entries_.back().buffer;
-    }
-    const std::size_t usual = kUsual * kUsualFraction <= limit_ ? std::max(bytes, kUsual) : bytes;
-    make_room(memory, usual);
-    const MemoryKind* kind = Memories::instance().find(memory.kind);
-    entries_.push_back({memory, kind->allocate(memory, usual, machine_)});
-    peak_ = std::max(peak_, this->bytes());
-    return entries_.back().buffer;
+    return take({{memory, bytes}}).front();
 }
 
 }  // namespace waywiser::measure

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <vector>
 
 #include "waywiser/memory.hpp"
 #include "waywiser/words.hpp"
@@ -14,9 +15,14 @@ class BufferPool {
 public:
     BufferPool(const Machine& machine, std::size_t limit_bytes);
 
-    // A buffer of the memory with at least so many bytes that nobody else holds. Others that
-    // nobody holds are given up, oldest first, where the bound asks for it. Throws Refused where
-    // the bound does not hold it, and what the memory kind throws.
+    struct Want {
+        Memory memory;
+        std::size_t bytes = 0;
+    };
+    // The buffers of one workload, in this order: each with at least so many bytes, and nobody else
+    // holds them. Others that nobody holds are given up, oldest first, where the bound asks for it.
+    // Throws Refused where the bound does not hold the workload, and what the memory kinds throw.
+    std::vector<std::shared_ptr<Buffer>> take(const std::vector<Want>& wants);
     std::shared_ptr<Buffer> take(const Memory& memory, std::size_t bytes);
 
     [[nodiscard]] std::size_t bytes() const;
@@ -29,7 +35,13 @@ private:
         std::shared_ptr<Buffer> buffer;
     };
 
-    void make_room(const Memory& memory, std::size_t bytes);
+    // Generous: what is idle and large enough, or new and rather larger than asked, so that the
+    // next size finds it. Exact: new, and no larger than asked.
+    enum class Manner { generous, exact };
+    // Empty where the bound does not hold them in this manner.
+    std::vector<std::shared_ptr<Buffer>> take_all(const std::vector<Want>& wants, Manner manner);
+    std::shared_ptr<Buffer> idle_for(const Want& want);
+    bool make_room(const Memory& memory, std::size_t bytes);
 
     const Machine& machine_;
     std::size_t limit_;

@@ -55,9 +55,15 @@ gpu::Stream& Streams::get(int device, std::size_t n) {
 Workbench::Workbench(const Request& request, const Machine& machine, BufferPool& pool,
                      Streams& streams)
     : request_(request), machine_(machine), slices_(slices_for(request)) {
-    buffers_.reserve(2 * request.transfers.size());
+    std::vector<BufferPool::Want> wants;
+    for (const Transfer& transfer : request.transfers) {
+        const std::size_t bytes = slices_ == 1 ? transfer.bytes : slices_ * aligned(transfer.bytes);
+        wants.push_back({transfer.path.source, bytes});
+        wants.push_back({transfer.path.destination, bytes});
+    }
+    buffers_ = pool.take(wants);
     parts_.reserve(request.transfers.size());
-    for (const Transfer& transfer : request.transfers) lay_out(transfer, machine, pool, streams);
+    for (const Transfer& transfer : request.transfers) lay_out(transfer, machine, streams);
 }
 
 Workbench::~Workbench() {
@@ -71,25 +77,22 @@ Workbench::~Workbench() {
     }
 }
 
-void Workbench::lay_out(const Transfer& transfer, const Machine& machine, BufferPool& pool,
-                        Streams& streams) {
+void Workbench::lay_out(const Transfer& transfer, const Machine& machine, Streams& streams) {
     const Executor& executor = *Executors::instance().find(transfer.path.executor);
-    const Machine own = rotated(machine, used_cpus_);
-    used_cpus_ += threads_of(executor, transfer, machine);
+    const int submit_node = executor.submit_node(transfer, machine);
+    const Machine own = rotated(machine, used_cpus_[submit_node]);
+    used_cpus_[submit_node] += threads_of(executor, transfer, machine);
 
     Part part;
     part.stride = aligned(transfer.bytes);
     part.slices = slices_;
-    for (auto [memory, view] : {std::pair{&transfer.path.source, &part.source},
-                                std::pair{&transfer.path.destination, &part.destination}}) {
-        buffers_.push_back(
-            pool.take(*memory, slices_ == 1 ? transfer.bytes : slices_ * part.stride));
-        *view = {buffers_.back()->data(), transfer.bytes, memory};
-    }
+    const std::size_t first = 2 * parts_.size();
+    part.source = {buffers_[first]->data(), transfer.bytes, &transfer.path.source};
+    part.destination = {buffers_[first + 1]->data(), transfer.bytes, &transfer.path.destination};
     for (const int device : executor.lanes(transfer, machine)) {
         part.lanes.push_back(&streams.get(device, used_streams_[device]++));
     }
-    if (const NumaNode* node = own.node(executor.submit_node(transfer, machine))) {
+    if (const NumaNode* node = own.node(submit_node)) {
         if (!node->cpus.empty()) part.cpu = {node->cpus.front()};
         if (submit_cpus_.empty()) submit_cpus_ = node->cpus;
     }

@@ -41,15 +41,14 @@ public:
     void condition();    // the state that every execution starts from, caches included
 
 private:
-    void lay_out(const Transfer& transfer, const Machine& machine, BufferPool& pool,
-                 Streams& streams);
+    void lay_out(const Transfer& transfer, const Machine& machine, Streams& streams);
     std::vector<int> cpus_of(const View& view) const;
 
     const Request& request_;
     const Machine& machine_;
     std::size_t slices_;
     std::map<int, std::size_t> used_streams_;
-    std::size_t used_cpus_ = 0;
+    std::map<int, std::size_t> used_cpus_;  // by node
     std::vector<int> submit_cpus_;
     std::vector<std::shared_ptr<Buffer>> buffers_;  // source, destination of each transfer
     std::vector<Part> parts_;

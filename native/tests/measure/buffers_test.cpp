@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "conformance.hpp"
 #include "fake/fake.hpp"
 
@@ -39,6 +42,35 @@ TEST_F(Buffers, MakeRoomForOthersWithinTheBound) {
     EXPECT_THROW(pool.take(device, 5 * kMiB), Refused);
     EXPECT_THROW(pool.take(device, 11 * kMiB), Refused);
     EXPECT_NO_THROW(pool.take(device, 4 * kMiB));
+}
+
+// Where the bound has room, small buffers are made larger than asked; never at others' expense.
+TEST_F(Buffers, OfManyTransfersAreNoLargerThanTheBoundHolds) {
+    BufferPool pool(machine, 1024 * kMiB);
+    EXPECT_GT(pool.take(device, kMiB)->bytes(), kMiB);
+    const std::vector<BufferPool::Want> wants(100, {device, kMiB});
+    const auto taken = pool.take(wants);
+    EXPECT_EQ(taken.size(), 100u);
+    EXPECT_LE(pool.peak_bytes(), 1024 * kMiB);
+}
+
+// What an earlier workload left is not lent to a small one where the rest would not fit beside it.
+TEST_F(Buffers, LeftByALargeWorkloadMakeRoomForAnySmallerOne) {
+    BufferPool pool(machine, 10 * kMiB);
+    pool.take(device, 9 * kMiB);
+    EXPECT_EQ(pool.take({{device, 2 * kMiB}, {device, 2 * kMiB}, {other, 6 * kMiB}}).size(), 3u);
+    EXPECT_THROW(pool.take({{device, 5 * kMiB}, {other, 6 * kMiB}}), Refused);
+}
+
+TEST_F(Buffers, LeaveTheLargerOneToWhoNeedsIt) {
+    BufferPool pool(machine, 20 * kMiB);
+    {
+        const auto large = pool.take(device, 12 * kMiB);
+        const auto small = pool.take(device, 4 * kMiB);
+    }
+    const auto small = pool.take(device, kMiB);
+    EXPECT_EQ(small->bytes(), 4 * kMiB);
+    EXPECT_NO_THROW(pool.take(device, 12 * kMiB));
 }
 
 TEST_F(Buffers, AreGivenUpOnRequest) {
