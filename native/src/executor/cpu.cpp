@@ -34,10 +34,9 @@ public:
             copy(destination.data + from, source.data + from, to - from);
         };
         const std::function<void(std::size_t)> others_job = [&](std::size_t i) { share(i + 1); };
-        team_.arm(others_job);
-        team_.release();
+        team_.start(others_job);
         share(0);
-        team_.wait();
+        team_.join();
     }
 
 private:
@@ -81,15 +80,21 @@ public:
                 return "the CPU cannot address " + memory->kind + " memory";
             }
         }
-        if (cpus(path, "pull", machine).empty()) return "no CPU of the node may be used";
+        if (sides(path, machine).empty()) return "no CPU of either node may be used";
         return std::nullopt;
     }
 
     [[nodiscard]] std::vector<Parameter> parameters(const Path& path,
                                                     const Machine& machine) const override {
-        std::vector<Parameter> known{threads(thread_choices(cpus(path, "pull", machine).size()))};
+        const std::vector<std::string> by = sides(path, machine);
+        std::size_t most = by.empty() ? 1 : cpus(path, by.front(), machine).size();
+        for (const std::string& one : by) most = std::min(most, cpus(path, one, machine).size());
+        std::vector<Parameter> known{threads(thread_choices(most))};
         if (!host::streaming_instructions().empty()) known.push_back(stores());
-        if (path.source.place != path.destination.place) known.push_back(side());
+        if (path.source.place != path.destination.place && !by.empty()) {
+            known.push_back(side());
+            known.back().choices = by;
+        }
         return known;
     }
 
@@ -137,6 +142,14 @@ private:
         const Memory& at = side == "push" ? path.source : path.destination;
         const NumaNode* node = machine.node(at.place.index);
         return node == nullptr ? std::vector<int>{} : node->cpus;
+    }
+    // Those with CPUs: a node may have memory alone.
+    static std::vector<std::string> sides(const Path& path, const Machine& machine) {
+        std::vector<std::string> found;
+        for (const char* side : {"pull", "push"}) {
+            if (!cpus(path, side, machine).empty()) found.emplace_back(side);
+        }
+        return found;
     }
     // 1, 2, 4, ... and all.
     static std::vector<std::string> thread_choices(std::size_t most) {

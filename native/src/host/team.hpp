@@ -14,7 +14,7 @@ class Team {
 public:
     // One thread per entry of `cpus`: the CPUs it may run on.
     explicit Team(std::vector<std::vector<int>> cpus);
-    ~Team();
+    ~Team();  // also while armed: then nobody starts
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
@@ -24,15 +24,25 @@ public:
     // and has to outlive wait().
     void arm(const std::function<void(std::size_t)>& job);
     void release();  // raises the flag: all jobs start
-    // Returns when all jobs are done; throws again what the first of them to fail threw.
+    // Returns when all jobs are done; throws again what the first of them to fail threw. Sleeps
+    // meanwhile, so that it takes no CPU from them.
     void wait();
 
+    // The same for a caller that is one of the workers, on a CPU of its own: all start as they
+    // wake, which who worked a moment ago has not to, and the caller spins until they are done.
+    void start(const std::function<void(std::size_t)>& job);
+    void join();
+
 private:
+    void prepare(const std::function<void(std::size_t)>& job);
     void work(std::size_t index, const std::vector<int>& cpus);
+    void await_round(unsigned last) const;
+    void end();
+    void rethrow();
 
     const std::function<void(std::size_t)>* job_ = nullptr;
-    std::atomic<unsigned> armed_{0};
-    std::atomic<unsigned> released_{0};
+    std::atomic<unsigned> armed_{0};     // the round that threads wake for
+    std::atomic<unsigned> released_{0};  // the round whose flag is raised
     std::atomic<unsigned> ready_{0};
     std::atomic<unsigned> busy_{0};
     std::atomic<bool> ending_{false};

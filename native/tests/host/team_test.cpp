@@ -1,13 +1,20 @@
 #include "host/team.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "host/affinity.hpp"
+#include "patience.hpp"
 
 namespace waywiser::host {
 namespace {
@@ -64,6 +71,59 @@ TEST(Team, OfNobodyIsDoneAtOnce) {
     team.arm(job);
     team.release();
     team.wait();
+}
+
+TEST(Team, WorksBesideACallerThatIsOneOfThem) {
+    Team team(anywhere(3));
+    std::atomic<int> runs{0};
+    const std::function<void(std::size_t)> job = [&](std::size_t) { ++runs; };
+    for (int round = 1; round <= 200; ++round) {
+        team.start(job);
+        team.join();
+        EXPECT_EQ(runs, 3 * round);
+        // Long enough for all to fall asleep, and once in between the other way of starting.
+        if (round == 100) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        if (round % 50 != 0) continue;
+        team.arm(job);
+        team.release();
+        team.wait();
+        runs = 3 * round;
+    }
+    const std::function<void(std::size_t)> failing = [](std::size_t) {
+        throw std::runtime_error("all of them");
+    };
+    team.start(failing);
+    EXPECT_THROW(team.join(), std::runtime_error);
+}
+
+TEST(Team, EndsWhileArmedWithoutStarting) {
+    std::atomic<int> started{0};
+    const std::function<void(std::size_t)> job = [&](std::size_t) { ++started; };
+    const test::Call call([&] {
+        Team team(anywhere(2));
+        team.arm(job);
+    });
+    EXPECT_TRUE(call.returns());
+    EXPECT_EQ(started, 0);
+}
+
+// A process that may have no more threads is told so; it does not wait for ever for those it got.
+TEST(TeamDeathTest, SaysWhenThereAreNoMoreThreads) {
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+    const auto attempt = [] {
+        alarm(20);
+        constexpr uid_t kNobody = 65534;
+        if (setuid(kNobody) != 0 && geteuid() == 0) std::exit(1);
+        const rlimit few{.rlim_cur = 6, .rlim_max = 6};
+        setrlimit(RLIMIT_NPROC, &few);
+        try {
+            const Team team(anywhere(40));
+        } catch (const std::system_error&) {
+            std::_Exit(0);
+        }
+        std::_Exit(2);
+    };
+    EXPECT_EXIT(attempt(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Team, EndsWithoutEverStarting) {

@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "waywiser/executor.hpp"
+
+namespace waywiser {
+namespace {
+
+// Two ordinary nodes of different size, and one that has memory but no CPU.
+const Machine kMachine{{{0, {0, 1, 2, 3, 4, 5}}, {1, {6, 7}}, {2, {}}}, {}};
+
+Transfer copy(int from, int to, const Settings& parameters = {}) {
+    const auto at = [](int node) { return Memory{"pageable", {Place::Kind::numa, node, {}}, {}}; };
+    return {{at(from), at(to), "cpu"}, 64, parameters};
+}
+
+std::string value(const Transfer& transfer, const char* name) {
+    return parameter(*Executors::instance().find("cpu"), transfer, kMachine, name);
+}
+
+TEST(CpuExecutor, CopiesFromTheSideThatHasCpus) {
+    EXPECT_EQ(value(copy(0, 1), "side"), "pull");
+    EXPECT_EQ(value(copy(0, 2), "side"), "push");
+    EXPECT_EQ(value(copy(2, 0), "side"), "pull");
+    EXPECT_FALSE(refusal(copy(0, 2), kMachine));
+    EXPECT_TRUE(refusal(copy(2, 0, {{"side", "push"}}), kMachine));
+    EXPECT_TRUE(refusal(copy(2, 2), kMachine));
+}
+
+TEST(CpuExecutor, HasNoMoreThreadsThanEitherSideHasCpus) {
+    EXPECT_FALSE(refusal(copy(0, 0, {{"threads", "6"}}), kMachine));
+    EXPECT_FALSE(refusal(copy(2, 0, {{"threads", "6"}}), kMachine));
+    EXPECT_FALSE(refusal(copy(0, 1, {{"threads", "2"}, {"side", "push"}}), kMachine));
+    EXPECT_TRUE(refusal(copy(1, 0, {{"threads", "3"}, {"side", "push"}}), kMachine));
+}
+
+}  // namespace
+}  // namespace waywiser
