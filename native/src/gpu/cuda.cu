@@ -36,18 +36,29 @@ Failure classify(cudaError_t code) {
         case cudaErrorAssert:
         case cudaErrorECCUncorrectable:
         case cudaErrorNvlinkUncorrectable:
-        case cudaErrorContained:
-        case cudaErrorTensorMemoryLeak:
+        case cudaErrorContextIsDestroyed:
+        case cudaErrorMpsClientTerminated:
+        case cudaErrorExternalDevice:
         case cudaErrorCudartUnloading:
         case cudaErrorUnknown: return Failure::sticky;
-        default: return Failure::other;
+        default: break;
     }
+    // By number, since the oldest toolkits that can be built with do not name them.
+    constexpr int kContained = 226;
+    constexpr int kTensorMemoryLeak = 721;
+    const int number = static_cast<int>(code);
+    return number == kContained || number == kTensorMemoryLeak ? Failure::sticky : Failure::other;
+}
+
+// What a call leaves behind that nobody hears of must not be taken for a later launch's error.
+void forget(cudaError_t code) noexcept {
+    if (code != cudaSuccess) cudaGetLastError();
 }
 
 void check(cudaError_t code, const char* call,
            std::source_location where = std::source_location::current()) {
     if (code == cudaSuccess) return;
-    cudaGetLastError();  // a refused call leaves its code behind; a lost context keeps it anyway
+    forget(code);  // a lost context keeps it anyway
     throw Error(classify(code), call, static_cast<int>(code), cudaGetErrorName(code), where);
 }
 
@@ -160,10 +171,10 @@ void synchronize_device(int device) {
 // --- streams and events --------------------------------------------------------------------
 
 void detail::StreamDeleter::operator()(void* handle) const noexcept {
-    cudaStreamDestroy(static_cast<cudaStream_t>(handle));
+    forget(cudaStreamDestroy(static_cast<cudaStream_t>(handle)));
 }
 void detail::EventDeleter::operator()(void* handle) const noexcept {
-    cudaEventDestroy(static_cast<cudaEvent_t>(handle));
+    forget(cudaEventDestroy(static_cast<cudaEvent_t>(handle)));
 }
 
 Stream::Stream(int device) : device_(device) {
@@ -177,7 +188,10 @@ void Stream::synchronize() const { WAYWISER_CUDA(cudaStreamSynchronize(raw(*this
 
 bool Stream::done() const {
     const cudaError_t code = cudaStreamQuery(raw(*this));
-    if (code == cudaErrorNotReady) return false;
+    if (code == cudaErrorNotReady) {
+        forget(code);  // no error, but left behind like one
+        return false;
+    }
     check(code, "cudaStreamQuery");
     return true;
 }
@@ -199,7 +213,10 @@ void Event::synchronize() const { WAYWISER_CUDA(cudaEventSynchronize(raw(*this))
 
 bool Event::done() const {
     const cudaError_t code = cudaEventQuery(raw(*this));
-    if (code == cudaErrorNotReady) return false;
+    if (code == cudaErrorNotReady) {
+        forget(code);  // no error, but left behind like one
+        return false;
+    }
     check(code, "cudaEventQuery");
     return true;
 }
@@ -218,12 +235,12 @@ double seconds_between(const Event& start, const Event& stop) {
 // --- memory --------------------------------------------------------------------------------
 
 void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
-    cudaSetDevice(device);
-    cudaFree(data);
+    forget(cudaSetDevice(device));
+    forget(cudaFree(data));
 }
-void detail::HostDeleter::operator()(std::byte* data) const noexcept { cudaFreeHost(data); }
+void detail::HostDeleter::operator()(std::byte* data) const noexcept { forget(cudaFreeHost(data)); }
 void detail::RegistrationDeleter::operator()(std::byte* data) const noexcept {
-    cudaHostUnregister(data);
+    forget(cudaHostUnregister(data));
 }
 
 DeviceBuffer::DeviceBuffer(int device, std::size_t bytes)
@@ -245,6 +262,13 @@ HostBuffer::HostBuffer(std::size_t bytes, HostUse use_for) : bytes_(bytes) {
 Registration::Registration(std::byte* data, std::size_t bytes) {
     WAYWISER_CUDA(cudaHostRegister(data, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
     data_.reset(data);
+}
+
+std::byte* device_address(std::byte* host, int device) {
+    use(device);
+    void* address = nullptr;
+    WAYWISER_CUDA(cudaHostGetDevicePointer(&address, host, 0));
+    return static_cast<std::byte*>(address);
 }
 
 void enable_peer_access(int from, int to) {
@@ -319,7 +343,7 @@ __global__ void spin_until(const volatile unsigned* word, unsigned epoch) {
 
 struct Gate::State {
     HostBuffer word{sizeof(unsigned), HostUse::portable};
-    unsigned epoch = 0;  // the value that opens what is closed now
+    std::atomic<unsigned> epoch{0};  // the value that opens what is closed now
     std::atomic<bool> closed{false};
     bool by_value = wait_value() != nullptr;
 
@@ -334,18 +358,18 @@ Gate::~Gate() { open(); }
 void Gate::close(const Stream& stream) {
     use(stream.device());
     if (!state_->closed.exchange(true)) ++state_->epoch;
-    auto* word = reinterpret_cast<unsigned*>(state_->word.data());
+    const unsigned epoch = state_->epoch;
+    auto* word = reinterpret_cast<unsigned*>(state_->word.data());  // the devices' address too
     if (state_->by_value) {
-        const CUresult code = wait_value()(raw(stream), reinterpret_cast<CUdeviceptr>(word),
-                                           state_->epoch, CU_STREAM_WAIT_VALUE_GEQ);
+        const CUresult code = wait_value()(raw(stream), reinterpret_cast<CUdeviceptr>(word), epoch,
+                                           CU_STREAM_WAIT_VALUE_GEQ);
         if (code == CUDA_SUCCESS) return;
         if (code != CUDA_ERROR_NOT_SUPPORTED && code != CUDA_ERROR_INVALID_VALUE) {
-            throw Error(Failure::other, "cuStreamWaitValue32", static_cast<int>(code),
-                        "driver error");
+            check(static_cast<cudaError_t>(code), "cuStreamWaitValue32");  // the same numbers
         }
         state_->by_value = false;
     }
-    spin_until<<<1, 1, 0, raw(stream)>>>(word, state_->epoch);
+    spin_until<<<1, 1, 0, raw(stream)>>>(word, epoch);
     WAYWISER_CUDA(cudaGetLastError());
 }
 

@@ -161,6 +161,10 @@ private:
     std::unique_ptr<std::byte, detail::RegistrationDeleter> data_;
 };
 
+// Where a kernel of the device finds page-locked host memory: on most systems at the address that
+// the CPU uses, but not on all.
+std::byte* device_address(std::byte* host, int device);
+
 // Direct access of `from` to the memory of `to`; a property of the process, on or off for good.
 void enable_peer_access(int from, int to);
 

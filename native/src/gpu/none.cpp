@@ -42,6 +42,7 @@ double seconds_between(const Event&, const Event&) { refuse("seconds_between"); 
 DeviceBuffer::DeviceBuffer(int, std::size_t bytes) : bytes_(bytes) { refuse("DeviceBuffer"); }
 HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) { refuse("HostBuffer"); }
 Registration::Registration(std::byte*, std::size_t) { refuse("Registration"); }
+std::byte* device_address(std::byte*, int) { refuse("device_address"); }
 void enable_peer_access(int, int) { refuse("enable_peer_access"); }
 
 void copy_async(void*, const void*, std::size_t, const Stream&) { refuse("copy_async"); }

@@ -36,6 +36,11 @@ WAYWISER_BOTH inline unsigned char byte_at(Word seed, Word flip, std::size_t off
                                       (8 * (offset % kWord)));
 }
 
+// How much of the bytes can be taken in words: nothing of a view that starts between two.
+WAYWISER_BOTH inline std::size_t whole_words(const std::byte* data, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(data) % kWord == 0 ? bytes / kWord : 0;
+}
+
 struct Write {
     std::byte* data;
     std::size_t bytes;
@@ -43,7 +48,7 @@ struct Write {
 
     WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
         auto* words = reinterpret_cast<Word*>(data);
-        const std::size_t whole = bytes / kWord;
+        const std::size_t whole = whole_words(data, bytes);
         for (std::size_t i = thread.index; i < whole; i += thread.count) {
             words[i] = word_at(seed, i) ^ flip;
         }
@@ -62,7 +67,7 @@ struct Count {
 
     WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
         const auto* words = reinterpret_cast<const Word*>(data);
-        const std::size_t whole = bytes / kWord;
+        const std::size_t whole = whole_words(data, bytes);
         for (std::size_t i = thread.index; i < whole; i += thread.count) {
             if (words[i] != word_at(seed, i)) inspect(i * kWord, (i + 1) * kWord);
         }
@@ -96,9 +101,13 @@ struct Reset {
 int reaching_gpu(const View& view, const Machine& machine) {
     if (view.memory->on_gpu()) return view.memory->place.index;
     const MemoryKind* kind = Memories::instance().find(view.memory->kind);
-    const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % kWord == 0;
-    if (kind == nullptr || !kind->needs_gpu() || machine.gpus.empty() || !aligned) return -1;
+    if (kind == nullptr || !kind->needs_gpu() || machine.gpus.empty()) return -1;
     return machine.gpus.front().index;
+}
+
+// The address of the bytes for the kernels of the GPU that reaches them.
+std::byte* address_for(const View& view, int gpu) {
+    return view.memory->on_gpu() ? view.data : gpu::device_address(view.data, gpu);
 }
 
 std::vector<int> cpus_near(const View& view, const Machine& machine) {
@@ -109,7 +118,7 @@ std::vector<int> cpus_near(const View& view, const Machine& machine) {
 void write(const View& view, Word seed, Word flip, const Machine& machine) {
     if (const int gpu = reaching_gpu(view, machine); gpu >= 0) {
         const gpu::Stream stream(gpu);
-        gpu::launch(stream, kShape, Write{view.data, view.bytes, seed, flip});
+        gpu::launch(stream, kShape, Write{address_for(view, gpu), view.bytes, seed, flip});
         stream.synchronize();
         return;
     }
@@ -128,7 +137,8 @@ Mismatch check_on_gpu(const View& view, Word seed, int gpu) {
     const gpu::DeviceBuffer counters(gpu, 2 * sizeof(unsigned long long));
     auto* counts = reinterpret_cast<unsigned long long*>(counters.data());
     gpu::launch(stream, {}, Reset{counts, counts + 1});
-    gpu::launch(stream, kShape, Count{view.data, view.bytes, seed, counts, counts + 1});
+    gpu::launch(stream, kShape,
+                Count{address_for(view, gpu), view.bytes, seed, counts, counts + 1});
     stream.synchronize();
     // All wrong until told otherwise: the copy that brings the answer may be the one that fails.
     unsigned long long found[2] = {view.bytes, 0};

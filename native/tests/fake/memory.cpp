@@ -100,4 +100,14 @@ Registration::Registration(std::byte* data, std::size_t bytes) {
     ++fake::living().registrations;
 }
 
+std::byte* device_address(std::byte* host, int device) {
+    constexpr const char* kCall = "cudaHostGetDevicePointer";
+    constexpr int kInvalidValue = 1;
+    Context::instance().check_device(kCall, device);
+    if (Ranges::instance().side(host, 1, kCall).type != fake::MemoryType::page_locked) {
+        throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
+    }
+    return host;
+}
+
 }  // namespace waywiser::gpu

@@ -41,6 +41,18 @@ TEST_F(Pattern, IsRecognisedOnlyWithItsSeed) {
     }
 }
 
+TEST_F(Pattern, MayStartBetweenTwoWords) {
+    for_each(1100, [&](const View& whole) {
+        for (const std::size_t offset : {1u, 3u, 4u, 7u, 63u}) {
+            const View view{whole.data + offset, 1003, whole.memory};
+            poison(view, 5, machine);
+            EXPECT_EQ(check(view, 5, machine).count, view.bytes);
+            fill(view, 5, machine);
+            EXPECT_EQ(check(view, 5, machine).count, 0u);
+        }
+    });
+}
+
 TEST_F(Pattern, APoisonedBufferHoldsNoRightByte) {
     for (const std::size_t bytes : {1, 13, 70000}) {
         for_each(bytes, [&](const View& view) {
