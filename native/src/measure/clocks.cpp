@@ -13,13 +13,14 @@ constexpr int kFillsPerWait = 16;
 }  // namespace
 
 void ClockRaiser::raise(int gpu) {
-    if (!raised_.insert(gpu).second) return;
+    if (raised_.contains(gpu)) return;
     const gpu::Stream stream(gpu);
     const gpu::DeviceBuffer scratch(gpu, kBytes);
     for (const double start = host::now(); host::now() - start < kSeconds;) {
         for (int i = 0; i < kFillsPerWait; ++i) gpu::fill_async(scratch.data(), 0, kBytes, stream);
         stream.synchronize();
     }
+    raised_.insert(gpu);  // not where it failed: the next one tries again
 }
 
 }  // namespace waywiser::measure

@@ -125,6 +125,13 @@ TEST_F(SessionTest, BatchesSmallTransfers) {
     for (const Sample& sample : outcome.samples) EXPECT_GE(sample.span, 2e-6);  // its latency
 }
 
+// The second copy is the first that tells how many are needed; one delayed copy decides nothing.
+TEST_F(SessionTest, BatchesSmallTransfersThoughTheFirstWasDelayed) {
+    fake::configure("delay=0.002@2;only_bytes=8");
+    const Outcome outcome = measure(to_gpu(8));
+    EXPECT_GT(outcome.samples.front().repetitions, 1u);
+}
+
 TEST_F(SessionTest, TimesTheHostsWorkByTheHost) {
     const std::string n = node;
     for (const Request& asked :
