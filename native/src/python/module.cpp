@@ -325,11 +325,13 @@ void bind_session(nb::module_& m) {
 
 // gpu::Error with its fields: args == (message, kind, call, code, name, where).
 void bind_errors(nb::module_& m) {
-    static nb::object gpu_error;
-    gpu_error = nb::steal(
-        PyErr_NewException((nb::cast<std::string>(m.attr("__name__")) + ".GpuError").c_str(),
-                           PyExc_RuntimeError, nullptr));
-    m.attr("GpuError") = gpu_error;
+    static nb::handle
+        gpu_error;  // the module's own; an object would be released after Python ended
+    const std::string name = nb::cast<std::string>(m.attr("__name__")) + ".GpuError";
+    const nb::object made =
+        nb::steal(PyErr_NewException(name.c_str(), PyExc_RuntimeError, nullptr));
+    m.attr("GpuError") = made;
+    gpu_error = nb::object(made).release();
     nb::register_exception_translator([](const std::exception_ptr& error, void*) {
         try {
             std::rethrow_exception(error);
