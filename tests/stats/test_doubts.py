@@ -44,6 +44,7 @@ def test_a_quiet_series_raises_no_doubt() -> None:
         ("outliers", [spans(*[1.0, 1.01, 0.99] * 5, 1.6)], {}),
         ("throttled", [quiet()], {"gpu_states": [GpuState(0, throttle=("sw_power_cap",))]}),
         ("slow link", [quiet()], {"gpu_states": [GpuState(0, pcie_generation=5, pcie_width=8)]}),
+        ("above bound", [quiet(1e-6)], {}),
         ("below resolution", [quiet(flags=2)], {}),
         ("misplaced", [quiet()], {"state": "misplaced"}),
         ("unverified", [quiet()], {"state": "unverified"}),

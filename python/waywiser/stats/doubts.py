@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.records import Series, Visit
 from waywiser.stats.block import BlockEstimate
+from waywiser.stats.order import median
+from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Gpu, Machine
-from waywiser.words import Value
+from waywiser.words import Value, Workload
 
 SPREAD_LIMIT = 0.10
 """Interquartile range over median from which the middle half is called wide."""
@@ -28,6 +30,7 @@ REMEDIES = {
     "outliers": "stop other work on the machine and ask waywiser doctor",
     "throttled": "cool the GPU or raise its power limit; see nvidia-smi -q -d PERFORMANCE",
     "slow link": "compare slot, riser and firmware settings; ask waywiser doctor",
+    "above bound": "a cache has served it: read sizes that no cache holds",
     "below resolution": "compare with the empty interval, or read larger sizes",
     "misplaced": "free memory on that node, or widen the cpuset that forbids it",
     "unverified": "allow move_pages in the container, or survey outside it",
@@ -66,6 +69,7 @@ def doubts(
     for doubt in (
         *_of_sampling(series, blocks, converged),
         *_of_blocks(blocks),
+        *_of_bound(series.workload, blocks, machine),
         *_of_conditions(series.visits, machine),
     ):
         found.setdefault(doubt.kind, doubt)
@@ -120,6 +124,17 @@ def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:
         for position, fast in enumerate(known)
         for slow in known[position + 1 :]
     )
+
+
+def _of_bound(
+    workload: Workload, blocks: Sequence[BlockEstimate], machine: Machine | None
+) -> Iterator[Doubt]:
+    best = bound(machine, workload) if machine is not None and workload.bytes else None
+    if best is None or not blocks:
+        return
+    share = workload.bytes / median([b.median for b in blocks]) / best.bytes_per_second
+    if share > 1:
+        yield Doubt("above bound", f"{share:.1%} of the theoretical peak")
 
 
 def _of_conditions(visits: Sequence[Visit], machine: Machine | None) -> Iterator[Doubt]:
