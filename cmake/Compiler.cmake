@@ -18,11 +18,12 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "What to optimise for" FORCE)
 endif()
 
-# nvcc writes line directives that -Wpedantic objects to.
+# nvcc writes line directives that -Wpedantic objects to. Designated initialisers leave the other
+# members at their defaults on purpose.
 add_library(waywiser_warnings INTERFACE)
 target_compile_options(waywiser_warnings INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic>
-    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-missing-field-initializers>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
 if(WAYWISER_WARNINGS_AS_ERRORS)
     target_compile_options(waywiser_warnings INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-Werror>
