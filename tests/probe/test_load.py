@@ -85,3 +85,13 @@ def test_a_reading_is_taken_where_no_estimate_ever_comes(telemetry: list[Telemet
     time.sleep(0.02)
     readings.take()
     assert len(readings.taken) == 1
+
+
+def test_a_visit_that_is_over_at_once_is_read_at_its_end(telemetry: list[Telemetry]) -> None:
+    readings = LoadReadings(Telemetry(a_machine(gpus=1).gpus), [0], 60.0)  # type: ignore[arg-type]
+    readings.take()
+    assert not readings.taken
+    readings.at_end()
+    assert len(readings.taken) == 1
+    readings.at_end()
+    assert len(readings.taken) == 1

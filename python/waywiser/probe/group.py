@@ -135,6 +135,8 @@ class Group:
             member.doing = "measuring, before the first sample"
             member.send(Start(number), deadline)
         results = self._gather(Result, members, number, deadline, readings, heard)
+        if readings:
+            readings.at_end()
         for member in members:
             member.doing = "waiting for an order"
         return results
