@@ -27,7 +27,9 @@ struct StopRule {
 };
 
 struct Sample {
-    double span = 0;  // seconds of one repetition: the longest of `transfers`, or of the release
+    // Seconds of one repetition: by the host, from the release to the last completion; by devices,
+    // the longest of any device, from its first start to its last stop.
+    double span = 0;
     double host = 0;  // seconds from the first call to completion, one repetition, host clock
     double skew = 0;  // seconds between the first and last start, where it can be seen; else 0
     std::uint32_t repetitions = 1;  // batched into this sample

@@ -1,6 +1,7 @@
 // Device timing: everything is enqueued behind a closed gate, starts together when it opens, and
 // each transfer is timed between two events of its own device.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "host/clock.hpp"
@@ -105,8 +106,9 @@ public:
             timing.transfers.push_back(gpu::seconds_between(lane.start, lane.stop) /
                                        static_cast<double>(repetitions));
         }
-        timing.span = std::ranges::max(timing.transfers);
-        timing.skew = start_skew();
+        const Together together = seen_together();
+        timing.span = together.span / static_cast<double>(repetitions);
+        timing.skew = together.skew;
         return timing;
     }
 
@@ -128,16 +130,34 @@ public:
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
-    // Events of two devices cannot be subtracted: the skew is seen among starts of one device.
-    [[nodiscard]] double start_skew() const {
-        double skew = 0;
-        for (const Lane& a : lanes_) {
-            for (const Lane& b : lanes_) {
-                if (&a == &b || a.stream->device() != b.stream->device()) continue;
-                skew = std::max(skew, gpu::seconds_between(a.start, b.start));
-            }
+    struct Together {
+        double span = 0;  // from the first start to the last stop
+        double skew = 0;  // from the first start to the last
+    };
+
+    // Events of two devices cannot be subtracted, so the longest span of any device counts. Streams
+    // of one device may have to wait for each other although the gate is open: the longest of their
+    // intervals alone would tell of bytes that moved together where they moved in turn.
+    [[nodiscard]] Together seen_together() const {
+        struct Seen {
+            const gpu::Event* origin;
+            double first = 0, last = 0, stop = 0;  // seconds from the origin
+        };
+        std::map<int, Seen> devices;
+        for (const Lane& lane : lanes_) {
+            Seen& seen =
+                devices.try_emplace(lane.stream->device(), Seen{&lane.start}).first->second;
+            const double start = gpu::seconds_between(*seen.origin, lane.start);
+            seen.first = std::min(seen.first, start);
+            seen.last = std::max(seen.last, start);
+            seen.stop = std::max(seen.stop, gpu::seconds_between(*seen.origin, lane.stop));
         }
-        return skew;
+        Together together;
+        for (const auto& [device, seen] : devices) {
+            together.span = std::max(together.span, seen.stop - seen.first);
+            together.skew = std::max(together.skew, seen.last - seen.first);
+        }
+        return together;
     }
 
     const std::vector<Part>& parts_;

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/launch.hpp"
+#include "measure/timer.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+constexpr auto kBusy = std::chrono::milliseconds(30);
+
+struct Idle final : Execution {
+    void start(const View&, const View&) override {}
+};
+
+struct Sleep {
+    void operator()(gpu::Thread) const { std::this_thread::sleep_for(kBusy); }
+};
+
+class DeviceTimerTest : public test::OnFake {
+protected:
+    gpu::Stream first{0};
+    gpu::Stream second{0};
+    gpu::Stream elsewhere{1};
+    gpu::Gate gate;
+    Watchdog watchdog{gate, 20};
+
+    static std::vector<Part> parts(const std::vector<gpu::Stream*>& streams) {
+        std::vector<Part> made;
+        for (gpu::Stream* stream : streams) {
+            Part part;
+            part.execution = std::make_unique<Idle>();
+            part.lanes = {stream};
+            made.push_back(std::move(part));
+        }
+        return made;
+    }
+};
+
+// A stream that gets its turn late: what came first and what came last are as far apart as that.
+TEST_F(DeviceTimerTest, SpansFromTheFirstStartToTheLastStopOfADevice) {
+    const double busy = std::chrono::duration<double>(kBusy).count();
+    for (const bool late_is_last : {true, false}) {
+        const auto both = late_is_last ? parts({&first, &second}) : parts({&second, &first});
+        const auto timer = device_timer(both, gate, watchdog);
+        gpu::launch(second, {}, Sleep{});
+        const Timing timing = timer->take(2);
+        EXPECT_GT(timing.skew, busy / 2);
+        EXPECT_GT(timing.span, busy / 4) << "of one repetition";
+        for (const double transfer : timing.transfers) EXPECT_LT(transfer, busy / 4);
+    }
+}
+
+TEST_F(DeviceTimerTest, ComparesNoEventsOfTwoDevices) {
+    const auto apart = parts({&first, &elsewhere});
+    const auto timer = device_timer(apart, gate, watchdog);
+    const Timing timing = timer->take(1);
+    EXPECT_EQ(timing.skew, 0);
+    EXPECT_DOUBLE_EQ(timing.span, std::max(timing.transfers[0], timing.transfers[1]));
+}
+
+}  // namespace
+}  // namespace waywiser::measure
