@@ -33,6 +33,8 @@ public:
     virtual ~Execution() = default;
     // Brings the state of both sides back to what it was before a start. Most have nothing to do.
     virtual void restore(const View& /*source*/, const View& /*destination*/) {}
+    // Right before a start that is timed: wakes what sleeps between starts, and touches no bytes.
+    virtual void wake() {}
     // Device timing: enqueues on the lanes and returns. Host timing: may block until done.
     virtual void start(const View& source, const View& destination) = 0;
     // Host timing: returns when every byte has arrived at the destination.

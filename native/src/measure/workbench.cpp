@@ -170,6 +170,7 @@ void Workbench::condition() {
             }
         }
     }
+    for (const Part& part : parts_) part.execution->wake();
 }
 
 }  // namespace waywiser::measure

@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "host/affinity.hpp"
 #include "waywiser/executor.hpp"
 
 namespace waywiser {
@@ -31,6 +36,22 @@ TEST(CpuExecutor, HasNoMoreThreadsThanEitherSideHasCpus) {
     EXPECT_FALSE(refusal(copy(2, 0, {{"threads", "6"}}), kMachine));
     EXPECT_FALSE(refusal(copy(0, 1, {{"threads", "2"}, {"side", "push"}}), kMachine));
     EXPECT_TRUE(refusal(copy(1, 0, {{"threads", "3"}, {"side", "push"}}), kMachine));
+}
+
+TEST(CpuExecutor, CopiesWhetherItsThreadsWereWokenOrNot) {
+    const Machine here{{{0, host::allowed_cpus()}}, {}};
+    const Transfer transfer = copy(0, 0, {{"threads", here.numa[0].cpus.size() > 1 ? "2" : "1"}});
+    const auto execution = Executors::instance().find("cpu")->prepare(transfer, here, {});
+    std::vector<std::byte> from(100000, std::byte{1});
+    std::vector<std::byte> to(from.size());
+    for (int round = 0; round < 3; ++round) {
+        if (round > 0) execution->wake();
+        std::ranges::fill(to, std::byte{0});
+        execution->start({from.data(), from.size(), &transfer.path.source},
+                         {to.data(), to.size(), &transfer.path.destination});
+        execution->finish();
+        EXPECT_EQ(to, from);
+    }
 }
 
 }  // namespace
