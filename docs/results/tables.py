@@ -25,10 +25,8 @@ from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 
 BLOCK = re.compile(r"(<!-- (\S+) \| (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
-HEAD = "| size | time | ± | GB/s | of bound | application sees | n | stopped |
-"
-RULE = "|---" * 8 + "|
-"
+HEAD = "| size | time | ± | GB/s | of bound | application sees | n | stopped |\n"
+RULE = "|---" * 8 + "|\n"
 LARGE = 64 * 2**10
 """From here on a rate says more than a time."""
 
