@@ -133,3 +133,29 @@ def test_a_dgx_2_in_hwloc_3s_form_with_its_switches() -> None:
     assert all(gpu.nvlinks == (NvLink("switch", 6, 25.0),) for gpu in found.gpus)
     assert all(len(gpu.peers) == 15 for gpu in found.gpus)
     assert [gpu.numa for gpu in found.gpus] == [0] * 8 + [1] * 8
+
+
+SIBLINGS_ADJACENT = """<?xml version="1.0" encoding="UTF-8"?>
+<topology version="2.0">
+ <object type="Machine" os_index="0" cpuset="0xf" nodeset="0x1">
+  <object type="Package" os_index="0" cpuset="0xf" nodeset="0x1">
+   <object type="NUMANode" os_index="0" cpuset="0xf" nodeset="0x1" local_memory="1073741824"/>
+   <object type="L3Cache" cpuset="0xf" nodeset="0x1" cache_size="1048576" depth="3">
+    <object type="Core" os_index="0" cpuset="0x3" nodeset="0x1">
+     <object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/>
+    </object>
+    <object type="Core" os_index="1" cpuset="0xc" nodeset="0x1">
+     <object type="PU" os_index="2" cpuset="0x4"/><object type="PU" os_index="3" cpuset="0x8"/>
+    </object>
+   </object>
+  </object>
+ </object>
+</topology>
+"""
+
+
+def test_cpus_come_with_the_first_of_each_core_before_the_second_of_any() -> None:
+    capture = load_capture(CAPTURES / "small-vm.json")
+    system = msgspec.structs.replace(capture.system, affinity=(0, 1, 2, 3))
+    found = machine_from(msgspec.structs.replace(capture, hwloc=SIBLINGS_ADJACENT, system=system))
+    assert [node.cpus for node in found.numa] == [(0, 2, 1, 3)]

@@ -22,8 +22,8 @@ DIFFERENCE_LIMIT = 0.02
 
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
-    "few samples": "survey fewer series at once with --only, or use --preset standard or full",
-    "not converged": "survey fewer series at once with --only, or use --preset standard or full",
+    "few samples": "survey them again alone with --only, or with a more thorough --preset",
+    "not converged": "survey them again alone with --only, or with a more thorough --preset",
     "blocks disagree": "use --preset full and read the interval between processes",
     "drift": "let the machine settle: stop other work, wait for steady clocks, survey again",
     "spread": "stop other work on the machine and ask waywiser doctor",

@@ -67,6 +67,7 @@ def _numa_nodes(
 ) -> tuple[NumaNode, ...]:
     found: list[NumaNode] = []
     seen: set[frozenset[int]] = set()
+    turn = _turn_in_core(tree)
     objects = tree.machine.below("NUMANode") or [tree.machine]  # hwloc 1 on a machine without NUMA
     for node in sorted(objects, key=lambda o: o.os_index):
         index = max(node.os_index, 0)
@@ -81,12 +82,18 @@ def _numa_nodes(
         found.append(
             NumaNode(
                 index=index,
-                cpus=tuple(sorted(cpus)),
+                cpus=tuple(sorted(cpus, key=lambda cpu: (turn.get(cpu, 0), cpu))),
                 memory_bytes=node.number("local_memory"),
                 package=_package_of(node, packages),
             )
         )
     return tuple(found)
+
+
+def _turn_in_core(tree: HwlocTree) -> dict[int, int]:
+    """Per logical CPU: 0 for the first of its core, 1 for the second, and so on."""
+    cores = tree.machine.below("Core")
+    return {cpu: turn for core in cores for turn, cpu in enumerate(sorted(core.cpus))}
 
 
 def _no_host_place(

@@ -19,7 +19,8 @@ class NumaNode(Value, frozen=True):
     index: int
     """The operating system's number, as in ``numa:0``."""
     cpus: tuple[int, ...]
-    """Logical CPUs of the node that this process may use."""
+    """Logical CPUs of the node that this process may use: the first of each core before the second
+    of any, so that the first n are on n cores where there are so many."""
     memory_bytes: int
     package: int
 
