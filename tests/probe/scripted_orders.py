@@ -57,11 +57,13 @@ def a_command(*arguments: str) -> tuple[str, ...]:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether any of its threads is: the first may have ended while others still hold the files."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
     except OSError:
         return False
-    return state != "Z"
+    return state != "Z" or threads > 1
 
 
 def processes_in(pids: Path) -> list[int]:
