@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "host/clock.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
+#include "waywiser/operation.hpp"
 
 namespace waywiser {
 namespace {
+
+// Of an operation in one sample: enough for a nanosecond each to last.
+constexpr std::size_t kMostRepetitions = 1 << 16;
 
 std::string choices_text(const Parameter& parameter) {
     std::string text;
@@ -45,12 +50,25 @@ std::optional<std::string> bad_setting(const std::string& owner,
     return std::nullopt;
 }
 
-std::optional<std::string> missing_place(const Memory& memory, const Machine& machine) {
-    if (memory.on_gpu() && machine.gpu(memory.place.index) == nullptr) {
-        return "this machine has no " + memory.place.text();
+// What the settings say of a parameter, else its default; nothing where it means nothing.
+std::string setting(const std::string& owner, const std::vector<Parameter>& known,
+                    const Settings& settings, const std::string& name) {
+    const Parameter* found = find(known, name);
+    if (found == nullptr) return {};
+    const auto it = settings.find(name);
+    if (it == settings.end()) return found->fallback();
+    if (!takes(*found, it->second)) {
+        throw Refused(*bad_setting(owner, known, {{name, it->second}}));
     }
-    if (memory.on_host() && machine.node(memory.place.index) == nullptr) {
-        return "this machine has no " + memory.place.text() + " with CPUs and memory";
+    return it->second;
+}
+
+std::optional<std::string> missing_place(const Place& place, const Machine& machine) {
+    if (place.kind == Place::Kind::gpu && machine.gpu(place.index) == nullptr) {
+        return "this machine has no " + place.text();
+    }
+    if (place.kind == Place::Kind::numa && machine.node(place.index) == nullptr) {
+        return "this machine has no " + place.text() + " with CPUs and memory";
     }
     return std::nullopt;
 }
@@ -64,7 +82,7 @@ std::optional<std::string> memory_refusal(const Memory& memory, const Machine& m
     if (auto reason = bad_setting(memory.kind, kind->info().parameters, memory.variant)) {
         return reason;
     }
-    if (auto reason = missing_place(memory, machine)) return reason;
+    if (auto reason = missing_place(memory.place, machine)) return reason;
     if (kind->needs_gpu() && machine.gpus.empty()) {
         return memory.kind + " memory needs a GPU and this machine shows none";
     }
@@ -94,15 +112,39 @@ std::optional<bool> Executor::peer_access(const Transfer&, const Machine&) const
 
 std::string parameter(const Executor& executor, const Transfer& transfer, const Machine& machine,
                       const std::string& name) {
-    const auto known = executor.parameters(transfer.path, machine);
-    const Parameter* found = find(known, name);
-    if (found == nullptr) return {};
-    const auto it = transfer.parameters.find(name);
-    if (it == transfer.parameters.end()) return found->fallback();
-    if (!takes(*found, it->second)) {
-        throw Refused(*bad_setting(executor.info().name, known, {{name, it->second}}));
+    return setting(executor.info().name, executor.parameters(transfer.path, machine),
+                   transfer.parameters, name);
+}
+
+double Trial::overhead() const { return host::clock_overhead(); }
+
+std::size_t Trial::most_repetitions() const { return kMostRepetitions; }
+
+std::optional<std::string> Operation::refusal(const OperationCall&, const Machine&) const {
+    return std::nullopt;
+}
+
+std::vector<Parameter> Operation::parameters(const Place&, const Machine&) const {
+    return info().parameters;
+}
+
+std::string parameter(const Operation& operation, const OperationCall& call, const Machine& machine,
+                      const std::string& name) {
+    return setting(call.name, operation.parameters(call.place, machine), call.parameters, name);
+}
+
+std::optional<std::string> refusal(const OperationCall& call, const Machine& machine) {
+    const Operation* operation = Operations::instance().find(call.name);
+    if (operation == nullptr) return "there is no operation '" + call.name + "'";
+    if (operation->place_kind() != call.place.kind) {
+        return call.name + " is not performed at " + call.place.text();
     }
-    return it->second;
+    if (auto reason = missing_place(call.place, machine)) return reason;
+    if (auto reason = bad_setting(call.name, operation->parameters(call.place, machine),
+                                  call.parameters)) {
+        return reason;
+    }
+    return operation->refusal(call, machine);
 }
 
 std::optional<std::string> refusal(const Transfer& transfer, const Machine& machine) {

@@ -56,6 +56,10 @@ std::string Transfer::text() const {
     return path.text() + bracketed(parameters) + " of " + std::to_string(bytes);
 }
 
+std::string OperationCall::text() const {
+    return name + bracketed(parameters) + "@" + place.text();
+}
+
 const NumaNode* Machine::node(int index) const {
     const auto it = std::ranges::find(numa, index, &NumaNode::index);
     return it == numa.end() ? nullptr : &*it;

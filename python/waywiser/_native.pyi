@@ -34,6 +34,9 @@ class Transfer:
         parameters: dict[str, str],
     ) -> None: ...
 
+class Operation:
+    def __init__(self, name: str, place: str, parameters: dict[str, str]) -> None: ...
+
 class NumaNode:
     def __init__(self, index: int, cpus: Sequence[int]) -> None: ...
 
@@ -51,6 +54,16 @@ def memories() -> list[dict[str, Any]]:
 
 def executors() -> list[dict[str, Any]]:
     """Per executor: name, description, source, parameters: {name, description, kind, choices}."""
+
+def operations() -> list[dict[str, Any]]:
+    """Per operation: name, description, source, place (``numa``/``gpu``), timing (``device``/
+    ``host``), parameters: {name, description, kind, choices}."""
+
+def operation_refusal(operation: Operation, machine: Machine) -> str | None:
+    """The reason why it cannot be performed, or None. Needs no GPU and no driver."""
+
+def operation_parameters(operation: Operation, machine: Machine) -> list[dict[str, Any]]:
+    """Those that mean something at the operation's place; the first choice is the default."""
 
 def refusal(transfer: Transfer, machine: Machine) -> str | None:
     """The reason why the transfer cannot be run, or None. Needs no GPU and no driver."""
@@ -108,7 +121,7 @@ class Session:
         self,
         transfers: Sequence[Transfer],
         *,
-        empty_interval: int = -1,
+        operation: Operation | None = None,
         cache: str = "warm",
         rule: StopRule,
         seed: int = 1,

@@ -34,6 +34,13 @@ class Transfer:
 
 
 @dataclass
+class Operation:
+    name: str
+    place: str
+    parameters: dict[str, str]
+
+
+@dataclass
 class NumaNode:
     index: int
     cpus: Sequence[int]
@@ -63,6 +70,28 @@ API = parameter("api", "async", "sync")
 PEER = parameter("peer", "on", "off")
 THREADS = parameter("threads", "1", "2", "4", "8", "16", "32", kind="ordered")
 STORES = parameter("stores", "ordinary", "streaming")
+
+
+BYTES = parameter("bytes", "4096", "65536", "1048576", kind="ordered")
+
+
+def operations() -> list[dict[str, Any]]:
+    def entry(name: str, place: str, timing: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+        said = {"description": f"the {name}", "source": "a paper", "place": place}
+        return {"name": name, "timing": timing, "parameters": list(parameters), **said}
+
+    return [
+        entry("empty-interval", "gpu", "device"),
+        entry("malloc", "numa", "host", BYTES),
+    ]
+
+
+def operation_parameters(operation: Operation, machine: Machine) -> list[dict[str, Any]]:
+    return [BYTES] if operation.name == "malloc" else []
+
+
+def operation_refusal(operation: Operation, machine: Machine) -> str | None:
+    return None
 
 
 def memories() -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ inline constexpr std::uint32_t flag_below_resolution = 2;  // interval under 20 
 
 struct Request {
     std::vector<Transfer> transfers;
-    int empty_interval = -1;  // >= 0: no transfers, two events on this GPU with nothing between
+    std::optional<OperationCall> operation;  // then there are no transfers
     Cache cache = Cache::warm;
     StopRule rule;
     std::uint64_t seed = 1;

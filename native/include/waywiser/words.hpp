@@ -53,6 +53,16 @@ struct Transfer {
     [[nodiscard]] std::string text() const;
 };
 
+// Something that costs time but moves no bytes of its own, at a place.
+struct OperationCall {
+    std::string name;
+    Place place;
+    Settings parameters;
+
+    bool operator==(const OperationCall&) const = default;
+    [[nodiscard]] std::string text() const;
+};
+
 enum class Cache { warm, dirtied, flushed };
 enum class TimingMode { device, host };
 

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "host/clock.hpp"
-#include "measure/interval.hpp"
 #include "measure/timer.hpp"
 
 namespace waywiser::measure {
@@ -14,73 +13,12 @@ namespace {
 // A stream takes about a thousand entries before it blocks the host: gate, events and repetitions
 // together stay well below.
 constexpr std::size_t kMostRepetitions = 400;
-constexpr int kOverheadSamples = 25;
 
 struct Lane {
     gpu::Stream* stream;
     gpu::Event start;
     gpu::Event stop;
     explicit Lane(gpu::Stream& on) : stream(&on), start(on.device()), stop(on.device()) {}
-};
-
-// Closes the gate on all streams, lets `enqueue` fill them, opens, and waits for all of them.
-template <class Enqueue>
-void behind_gate(const std::set<gpu::Stream*>& streams, gpu::Gate& gate, Watchdog& watchdog,
-                 const Enqueue& enqueue) {
-    struct Opener {  // also when enqueueing throws: nobody may be left waiting
-        gpu::Gate& gate;
-        ~Opener() { gate.open(); }
-    };
-    watchdog.closing();
-    {
-        const Opener opener{gate};
-        for (gpu::Stream* stream : streams) gate.close(*stream);
-        enqueue();
-    }
-    const bool in_time = watchdog.opened();
-    for (gpu::Stream* stream : streams) stream->synchronize();
-    watchdog.finished();
-    if (!in_time) {
-        throw BlocksBehindGate(
-            "a call blocks the host behind a closed gate: the watchdog opened it");
-    }
-}
-
-double median_of(int count, const std::function<double()>& sample) {
-    std::vector<double> samples(static_cast<std::size_t>(count));
-    std::ranges::generate(samples, sample);
-    return median_interval(std::move(samples)).median;
-}
-
-class EmptyIntervalTimer final : public Timer {
-public:
-    EmptyIntervalTimer(gpu::Stream& stream, gpu::Gate& gate, Watchdog& watchdog)
-        : lane_(stream), gate_(gate), watchdog_(watchdog) {}
-
-    Timing take(std::size_t) override {
-        behind_gate({lane_.stream}, gate_, watchdog_, [&] {
-            lane_.start.record(*lane_.stream);
-            lane_.stop.record(*lane_.stream);
-        });
-        const double seconds = gpu::seconds_between(lane_.start, lane_.stop);
-        return {.span = seconds, .skew = 0, .transfers = {seconds}};
-    }
-
-    double once() override {
-        const double start = host::now();
-        lane_.start.record(*lane_.stream);
-        lane_.stop.record(*lane_.stream);
-        lane_.stream->synchronize();
-        return host::now() - start;
-    }
-
-    double overhead() override { return 0; }
-    [[nodiscard]] std::size_t most_repetitions() const override { return 1; }
-
-private:
-    Lane lane_;
-    gpu::Gate& gate_;
-    Watchdog& watchdog_;
 };
 
 class DeviceTimer final : public Timer {
@@ -121,8 +59,7 @@ public:
 
     double overhead() override {
         if (overhead_ < 0) {
-            EmptyIntervalTimer empty(*lanes_.front().stream, gate_, watchdog_);
-            overhead_ = median_of(kOverheadSamples, [&] { return empty.take(1).span; });
+            overhead_ = empty_interval(*lanes_.front().stream, gate_, watchdog_);
         }
         return overhead_;
     }
@@ -173,11 +110,6 @@ private:
 std::unique_ptr<Timer> device_timer(const std::vector<Part>& parts, gpu::Gate& gate,
                                     Watchdog& watchdog) {
     return std::make_unique<DeviceTimer>(parts, gate, watchdog);
-}
-
-std::unique_ptr<Timer> empty_interval_timer(gpu::Stream& stream, gpu::Gate& gate,
-                                            Watchdog& watchdog) {
-    return std::make_unique<EmptyIntervalTimer>(stream, gate, watchdog);
 }
 
 }  // namespace waywiser::measure

@@ -119,8 +119,9 @@ struct Session::State {
     [[nodiscard]] TimingMode timing(const Request& request) const;
     Outcome measure_transfers(const Request& request,
                               const std::function<void(const Progress&)>& progress);
-    Outcome measure_empty_interval(const Request& request,
-                                   const std::function<void(const Progress&)>& progress);
+    Outcome measure_operation(const Request& request,
+                              const std::function<void(const Progress&)>& progress);
+    class Tools;
 };
 
 void Session::State::admit(const Request& request) const {
@@ -206,22 +207,47 @@ Outcome Session::State::measure_transfers(const Request& request,
     return outcome;
 }
 
-Outcome Session::State::measure_empty_interval(
-    const Request& request, const std::function<void(const Progress&)>& progress) {
-    const double start = host::now();
-    if (machine.gpu(request.empty_interval) == nullptr) {
-        throw Refused("this machine has no gpu:" + std::to_string(request.empty_interval));
+// The session's streams and gate, as operations see them.
+class Session::State::Tools final : public OperationTools {
+public:
+    explicit Tools(State& state) : state_(state) {}
+    gpu::Stream& stream(int device, std::size_t n) override {
+        return state_.streams.get(device, n);
     }
-    make_gate();
-    clocks.raise(request.empty_interval);
-    const auto timer =
-        measure::empty_interval_timer(streams.get(request.empty_interval, 0), *gate, *watchdog);
+    void behind_gate(const std::vector<gpu::Stream*>& streams,
+                     const std::function<void()>& enqueue) override {
+        state_.make_gate();
+        measure::behind_gate({streams.begin(), streams.end()}, *state_.gate, *state_.watchdog,
+                             enqueue);
+    }
+
+private:
+    State& state_;
+};
+
+Outcome Session::State::measure_operation(const Request& request,
+                                          const std::function<void(const Progress&)>& progress) {
+    const OperationCall& call = *request.operation;
+    if (auto reason = refusal(call, machine)) throw Refused(*reason);
+    const Operation& operation = *Operations::instance().find(call.name);
+    const double start = host::now();
+    pool.clear();  // what an operation allocates is not to find the room taken
+    if (call.place.kind == Place::Kind::gpu) clocks.raise(call.place.index);
+    const NumaNode* node =
+        call.place.kind == Place::Kind::numa ? machine.node(call.place.index) : nullptr;
+    const host::RunOn there(node == nullptr ? std::vector<int>{} : node->cpus);
+    Tools tools(*this);
+    const auto trial = operation.prepare(call, machine, tools);
+    const auto timer = measure::operation_timer(*trial);
+
     Outcome outcome;
-    outcome.mode = TimingMode::device;
-    outcome.gate = gate->kind();
+    outcome.mode = operation.timing();
     timer->once();
+    const std::size_t repetitions = repetitions_for(*timer, timer->most_repetitions(), [] {});
     outcome.setup_seconds = host::now() - start;
-    take_samples({*timer, request.rule, 1, true, [] {}, progress}, outcome);
+    take_samples({*timer, request.rule, repetitions, true, [] {}, progress}, outcome);
+    if (gate && outcome.mode == TimingMode::device) outcome.gate = gate->kind();
+    outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;
 }
 
@@ -232,8 +258,8 @@ Session::~Session() = default;
 
 Outcome Session::measure(const Request& request,
                          const std::function<void(const Progress&)>& progress) {
-    return request.empty_interval >= 0 ? state_->measure_empty_interval(request, progress)
-                                       : state_->measure_transfers(request, progress);
+    return request.operation ? state_->measure_operation(request, progress)
+                             : state_->measure_transfers(request, progress);
 }
 
 }  // namespace waywiser

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "gpu/gpu.hpp"
 #include "measure/watchdog.hpp"
 #include "waywiser/executor.hpp"
+#include "waywiser/operation.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser::measure {
@@ -53,9 +55,14 @@ public:
 std::unique_ptr<Timer> device_timer(const std::vector<Part>& parts, gpu::Gate& gate,
                                     Watchdog& watchdog);
 std::unique_ptr<Timer> host_timer(const std::vector<Part>& parts);
+std::unique_ptr<Timer> operation_timer(Trial& trial);
 
-// Two events with nothing between them behind a gate, on a device.
-std::unique_ptr<Timer> empty_interval_timer(gpu::Stream& stream, gpu::Gate& gate,
-                                            Watchdog& watchdog);
+// Closes the gate on all streams, lets `enqueue` fill them, opens, and waits for all of them.
+// Throws BlocksBehindGate where the watchdog had to open it.
+void behind_gate(const std::set<gpu::Stream*>& streams, gpu::Gate& gate, Watchdog& watchdog,
+                 const std::function<void()>& enqueue);
+
+// Seconds between two events with nothing between them behind the gate: what device timing adds.
+double empty_interval(gpu::Stream& stream, gpu::Gate& gate, Watchdog& watchdog);
 
 }  // namespace waywiser::measure

@@ -13,6 +13,7 @@
 #include "measure/interval.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
+#include "waywiser/operation.hpp"
 #include "waywiser/session.hpp"
 
 namespace nb = nanobind;
@@ -98,6 +99,17 @@ nb::list executor_list() {
     nb::list list;
     for (const auto& executor : Executors::instance().entries()) {
         list.append(info_dict(executor->info()));
+    }
+    return list;
+}
+
+nb::list operation_list() {
+    nb::list list;
+    for (const auto& operation : Operations::instance().entries()) {
+        nb::dict entry = info_dict(operation->info());
+        entry["place"] = text(operation->place_kind());
+        entry["timing"] = text(operation->timing());
+        list.append(entry);
     }
     return list;
 }
@@ -193,11 +205,12 @@ Cache parse_cache(const std::string& cache) {
     throw Refused("there is no cache state '" + cache + "': write warm, dirtied or flushed");
 }
 
-nb::dict measure_workload(Session& session, std::vector<Transfer> transfers, int empty_interval,
+nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
+                          std::optional<OperationCall> operation,
                           const std::string& cache, const StopRule& rule, std::uint64_t seed,
                           const nb::object& progress) {
     const Request request{.transfers = std::move(transfers),
-                          .empty_interval = empty_interval,
+                          .operation = std::move(operation),
                           .cache = parse_cache(cache),
                           .rule = rule,
                           .seed = seed};
@@ -237,6 +250,15 @@ void bind_words(nb::module_& m) {
             },
             "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings())
         .def("__str__", &Transfer::text);
+    nb::class_<OperationCall>(m, "Operation")
+        .def("__init__",
+             [](OperationCall* self, std::string name, const std::string& place,
+                Settings parameters) {
+                 new (self)
+                     OperationCall{std::move(name), Place::parse(place), std::move(parameters)};
+             },
+             "name"_a, "place"_a, "parameters"_a = Settings())
+        .def("__str__", &OperationCall::text);
     nb::class_<NumaNode>(m, "NumaNode")
         .def(
             "__init__",
@@ -265,6 +287,19 @@ void bind_words(nb::module_& m) {
 void bind_registry(nb::module_& m) {
     m.def("memories", &memory_list);
     m.def("executors", &executor_list);
+    m.def("operations", &operation_list);
+    m.def("operation_refusal",
+          [](const OperationCall& call, const Machine& machine) { return refusal(call, machine); },
+          "operation"_a, "machine"_a);
+    m.def("operation_parameters",
+          [](const OperationCall& call, const Machine& machine) {
+              const Operation* operation = Operations::instance().find(call.name);
+              if (operation == nullptr) {
+                  throw Refused("there is no operation '" + call.name + "'");
+              }
+              return parameter_list(operation->parameters(call.place, machine));
+          },
+          "operation"_a, "machine"_a);
     m.def(
         "refusal",
         [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
@@ -319,7 +354,8 @@ void bind_session(nb::module_& m) {
             "memory_bytes"_a = SessionOptions{}.memory_bytes,
             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
             "host_timed"_a = std::vector<Transfer>())
-        .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "empty_interval"_a = -1,
+        .def("measure", &measure_workload, "transfers"_a, nb::kw_only(),
+             "operation"_a = nb::none(),
              "cache"_a = "warm", "rule"_a, "seed"_a = 1, "progress"_a = nb::none());
 }
 

@@ -188,12 +188,14 @@ TEST_F(SessionTest, StartsOpposingAndConcurrentTransfersTogether) {
 }
 
 TEST_F(SessionTest, MeasuresTheEmptyInterval) {
-    const Request asked{.transfers = {}, .empty_interval = 1, .rule = kQuick};
+    const Request asked{.operation = OperationCall{"empty-interval", Place::parse("gpu:1"), {}},
+                        .rule = kQuick};
     const Outcome outcome = measure(asked);
     EXPECT_EQ(outcome.mode, TimingMode::device);
     EXPECT_GE(outcome.samples.size(), 10u);
     for (const Sample& sample : outcome.samples) EXPECT_GT(sample.span, 0);
-    EXPECT_THROW(measure({.transfers = {}, .empty_interval = 7, .rule = kQuick}), Refused);
+    EXPECT_THROW(measure({.operation = OperationCall{"empty-interval", Place::parse("gpu:7"), {}},
+                          .rule = kQuick}), Refused);
 }
 
 TEST_F(SessionTest, KnowsEveryCacheState) {

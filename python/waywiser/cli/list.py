@@ -10,9 +10,11 @@ import msgspec
 from waywiser.plan.catalogue import (
     ExecutorKind,
     MemoryKind,
+    OperationKind,
     Parameter,
     list_executors,
     list_memories,
+    list_operations,
 )
 
 WIDTH = 96
@@ -21,15 +23,20 @@ WIDTH = 96
 
 def run_list(*, json: bool) -> None:
     """Prints the registry. Needs no GPU and no driver."""
-    executors, memories = list_executors(), list_memories()
+    executors, memories, operations = list_executors(), list_memories(), list_operations()
     if json:
         listed = {"schema": 1, "executors": executors, "memories": memories}
+        listed |= {"operations": operations}
         print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
     else:
-        print("\n".join(_text(executors, memories)))
+        print("\n".join(_text(executors, memories, operations)))
 
 
-def _text(executors: Sequence[ExecutorKind], memories: Sequence[MemoryKind]) -> Iterator[str]:
+def _text(
+    executors: Sequence[ExecutorKind],
+    memories: Sequence[MemoryKind],
+    operations: Sequence[OperationKind],
+) -> Iterator[str]:
     yield "Executors: who moves the bytes"
     for executor in executors:
         yield from _entry(executor.name, executor.description, executor.source)
@@ -41,6 +48,12 @@ def _text(executors: Sequence[ExecutorKind], memories: Sequence[MemoryKind]) -> 
         description = f"{memory.description} (at {memory.place}:N{needs})"
         yield from _entry(memory.name, description, memory.source)
         yield from _settings(memory.parameters)
+    yield ""
+    yield "Operations: what costs time and moves no bytes"
+    for operation in operations:
+        description = f"{operation.description} (at {operation.place}:N)"
+        yield from _entry(operation.name, description, operation.source)
+        yield from _settings(operation.parameters)
 
 
 def _entry(name: str, description: str, source: str) -> Iterator[str]:

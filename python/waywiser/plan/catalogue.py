@@ -9,7 +9,7 @@ import msgspec
 from waywiser import native
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
-from waywiser.words import Memory, TimingMode, Transfer, Value
+from waywiser.words import Memory, Operation, TimingMode, Transfer, Value
 
 
 class Parameter(Value, frozen=True):
@@ -39,6 +39,17 @@ class MemoryKind(Value, frozen=True):
     place: Literal["numa", "gpu", "file"]
     needs_gpu: bool
     cpu_accessible: bool
+    parameters: tuple[Parameter, ...]
+
+
+class OperationKind(Value, frozen=True):
+    """Something that costs time and moves no bytes, with its source in the literature."""
+
+    name: str
+    description: str
+    source: str
+    place: Literal["numa", "gpu", "file"]
+    timing: TimingMode
     parameters: tuple[Parameter, ...]
 
 
@@ -72,6 +83,21 @@ def list_memories() -> tuple[MemoryKind, ...]:
     )
 
 
+def list_operations() -> tuple[OperationKind, ...]:
+    """Every registered operation, by name. Needs no GPU and no driver."""
+    return tuple(
+        OperationKind(
+            e["name"],
+            e["description"],
+            e["source"],
+            e["place"],
+            e["timing"],
+            _parameters(e["parameters"]),
+        )
+        for e in native.load().operations()
+    )
+
+
 class Catalogue:
     """The registry's answers for one machine. Needs no GPU and no driver."""
 
@@ -81,6 +107,7 @@ class Catalogue:
         self._without_gpus = native_machine(msgspec.structs.replace(machine, gpus=()))
         self.executors = list_executors()
         self.memories = {kind.name: kind for kind in list_memories()}
+        self.operations = list_operations()
 
     def refusal(self, transfer: Transfer) -> str | None:
         """The reason why the transfer cannot be run, or None."""
@@ -103,6 +130,22 @@ class Catalogue:
         """Whether the process needs peer access on or off; None where it does not matter."""
         needed: bool | None = self._native.peer_access(self._transfer(transfer), self._machine)
         return needed
+
+    def operation_refusal(self, operation: Operation) -> str | None:
+        """The reason why the operation cannot be performed, or None."""
+        reason: str | None = self._native.operation_refusal(
+            self._operation(operation), self._machine
+        )
+        return reason
+
+    def operation_parameters(self, operation: Operation) -> tuple[Parameter, ...]:
+        """The parameters that mean something at the operation's place."""
+        return _parameters(
+            self._native.operation_parameters(self._operation(operation), self._machine)
+        )
+
+    def _operation(self, operation: Operation) -> Any:
+        return self._native.Operation(operation.name, str(operation.place), operation.parameters)
 
     def _memory(self, memory: Memory) -> Any:
         return self._native.Memory(memory.kind, str(memory.place), memory.variant)

@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.catalogue import Catalogue, OperationKind
 from waywiser.plan.preset import Preset, Variations
 from waywiser.plan.vary import MOST_COMBINATIONS, Settings, combinations
 from waywiser.records import Refusal
+from waywiser.topology.machine import Machine
 from waywiser.words import Cache, Memory, Operation, Path, Place, Transfer, Workload
-
-EMPTY_INTERVAL = "empty-interval"
-"""The operation of two events on one GPU with nothing between: the floor of every device time."""
 
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")
 """Those measured beside ``warm``, where the source is memory of the CPU."""
@@ -151,7 +149,36 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
                 yield replace(curve, cache=state, principal=False)
 
 
-def operation_curves(gpus: Iterable[int]) -> Iterator[Curve]:
-    """The empty interval of each GPU."""
-    for gpu in gpus:
-        yield Curve(operation=Operation(EMPTY_INTERVAL, Place("gpu", gpu)), principal=True)
+def operation_curves(
+    machine: Machine, catalogue: Catalogue, preset: Preset
+) -> tuple[list[Curve], list[Refusal]]:
+    """Every operation at every place of its kind, with its settings; and the refused.
+
+    Where the machine has no place of the kind, the operation is refused once, with the reason.
+    """
+    curves: list[Curve] = []
+    refused: list[Refusal] = []
+    places = {
+        "numa": [Place("numa", node.index) for node in machine.numa],
+        "gpu": [Place("gpu", gpu.index) for gpu in machine.gpus],
+    }
+    for kind in catalogue.operations:
+        here = places.get(kind.place, [])
+        if not here:
+            reason = machine.gpu_reason or f"this machine has no place {kind.place}"
+            refused.append(Refusal(f"{kind.name}@{kind.place}:0", reason))
+        for place in here:
+            for operation in _operations(kind, place, catalogue, preset):
+                if reason := catalogue.operation_refusal(operation):
+                    refused.append(Refusal(str(operation), reason))
+                else:
+                    curves.append(Curve(operation=operation, principal=not operation.parameters))
+    return curves, refused
+
+
+def _operations(
+    kind: OperationKind, place: Place, catalogue: Catalogue, preset: Preset
+) -> list[Operation]:
+    known = catalogue.operation_parameters(Operation(kind.name, place))
+    settings = combinations(known, preset.variations)
+    return [Operation(kind.name, place, chosen) for chosen in settings[:MOST_COMBINATIONS]]

@@ -121,8 +121,8 @@ def _curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal
     curves = [*single, *pair_curves(single, catalogue, preset)]
     if preset.cache_sizes:
         curves += cache_curves(single, catalogue, preset)
-    curves += operation_curves(gpu.index for gpu in machine.gpus)
-    return curves, [*found.refused, *refused]
+    operations, unperformed = operation_curves(machine, catalogue, preset)
+    return [*curves, *operations], [*found.refused, *refused, *unperformed]
 
 
 def _select(

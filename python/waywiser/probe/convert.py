@@ -9,7 +9,7 @@ import msgspec
 
 from waywiser.probe.protocol import Measured
 from waywiser.records import BufferRecord, Rule, Samples
-from waywiser.words import Memory, Transfer
+from waywiser.words import Memory, Operation, Transfer
 
 
 def native_transfer(library: ModuleType, transfer: Transfer) -> Any:
@@ -18,6 +18,13 @@ def native_transfer(library: ModuleType, transfer: Transfer) -> Any:
     destination = _native_memory(library, transfer.path.destination)
     executor = transfer.path.executor
     return library.Transfer(source, destination, executor, transfer.bytes, transfer.parameters)
+
+
+def native_operation(library: ModuleType, operation: Operation | None) -> Any:
+    """The operation as the native library's type; None for none."""
+    if operation is None:
+        return None
+    return library.Operation(operation.name, str(operation.place), operation.parameters)
 
 
 def _native_memory(library: ModuleType, memory: Memory) -> Any:

@@ -16,8 +16,12 @@ from typing import Any
 import msgspec
 
 from waywiser import native
-from waywiser.plan.curves import EMPTY_INTERVAL
-from waywiser.probe.convert import measured, native_rule, native_transfer
+from waywiser.probe.convert import (
+    measured,
+    native_operation,
+    native_rule,
+    native_transfer,
+)
 from waywiser.probe.failures import order_failed
 from waywiser.probe.protocol import Hello, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
@@ -76,7 +80,7 @@ class NativeMeasurer:
     def _measure(self, share: Workload, order: Order, estimate: Estimate) -> Measured:
         outcome = self._session.measure(
             [self._transfer(transfer) for transfer in share.transfers],
-            empty_interval=_empty_interval(share),
+            operation=native_operation(self._library, share.operation),
             cache=share.cache,
             rule=native_rule(self._library, order.rule),
             seed=order.seed,
@@ -98,16 +102,6 @@ class NativeMeasurer:
 
     def _transfer(self, transfer: Transfer) -> Any:
         return native_transfer(self._library, transfer)
-
-
-def _empty_interval(workload: Workload) -> int:
-    """The GPU whose empty interval is asked for; -1 for a workload of transfers."""
-    operation = workload.operation
-    if operation is None:
-        return -1
-    if operation.name != EMPTY_INTERVAL or operation.place.kind != "gpu":
-        raise OrderFailed("refused", f"this version knows no operation {str(operation)!r}")
-    return operation.place.index
 
 
 def use_cpus(machine: Machine) -> None:
