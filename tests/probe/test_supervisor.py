@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from scripted_orders import a_machine, an_order, is_alive, processes_in, wait_until
+from scripted_orders import a_machine, an_order, processes_in
 
 from waywiser.probe.member import ProbeError
 from waywiser.probe.supervisor import Progress
