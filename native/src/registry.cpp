@@ -140,8 +140,8 @@ std::optional<std::string> refusal(const OperationCall& call, const Machine& mac
         return call.name + " is not performed at " + call.place.text();
     }
     if (auto reason = missing_place(call.place, machine)) return reason;
-    if (auto reason = bad_setting(call.name, operation->parameters(call.place, machine),
-                                  call.parameters)) {
+    if (auto reason =
+            bad_setting(call.name, operation->parameters(call.place, machine), call.parameters)) {
         return reason;
     }
     return operation->refusal(call, machine);

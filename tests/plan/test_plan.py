@@ -165,3 +165,21 @@ def test_the_estimate_is_the_sum_of_its_visits() -> None:
     visits = sum(point.expected_seconds for point in standard.points)
     assert standard.seconds == pytest.approx(2 * (visits + standard.worker_seconds))
     assert standard.visits == 2 * len(standard.points)
+
+
+def test_operations_are_performed_in_full_or_when_named() -> None:
+    empty = "empty-interval@gpu:0"
+    assert [t for t in curves(plan()) if " by " not in t] == [empty]
+    assert [t for t in curves(plan(preset="quick")) if " by " not in t] == [empty]
+    every = {t for t in curves(plan(preset="full")) if " by " not in t}
+    assert every >= {empty, "malloc@numa:0", "malloc[bytes=1048576]@numa:0"}
+    assert set(curves(plan(only=("malloc",)))) == {
+        "malloc@numa:0",
+        "malloc[bytes=65536]@numa:0",
+        "malloc[bytes=1048576]@numa:0",
+    }
+
+
+def test_an_operation_without_a_place_is_refused_once_with_the_reason() -> None:
+    told = [r for r in plan(gpus=0).refusals if r.path.startswith("empty-interval")]
+    assert [(r.path, bool(r.reason)) for r in told] == [("empty-interval@gpu:0", True)]

@@ -103,7 +103,7 @@ def test_an_operation_that_nobody_knows_is_refused(measure: Measure) -> None:
     (visit,) = measure([an_order(Workload(operation=Operation("levitate", Place("gpu", 0))))])
     assert visit.failure is not None
     assert visit.failure.kind == "refused"
-    assert "levitate@gpu:0" in visit.failure.reason
+    assert "no operation 'levitate'" in visit.failure.reason
 
 
 FAULTS = [

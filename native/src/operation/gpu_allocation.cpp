@@ -125,8 +125,8 @@ const bool registered = [] {
                                                       "freeing device memory"));
     operations.add(std::make_unique<PageLocking>(Half::getting, "host-register",
                                                  "locking pages that are there already"));
-    operations.add(std::make_unique<PageLocking>(Half::giving_back, "host-unregister",
-                                                 "unlocking pages"));
+    operations.add(
+        std::make_unique<PageLocking>(Half::giving_back, "host-unregister", "unlocking pages"));
     return true;
 }();
 

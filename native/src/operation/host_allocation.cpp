@@ -30,8 +30,7 @@ struct Way {
 };
 
 void* mapped(std::size_t bytes, int advice) {
-    void* data =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) return nullptr;
     madvise(data, bytes, advice);
     touch(data, bytes);
@@ -40,7 +39,8 @@ void* mapped(std::size_t bytes, int advice) {
 void unmap(void* data, std::size_t bytes) { munmap(data, bytes); }
 void release(void* data, std::size_t) { std::free(data); }
 
-constexpr const char* kCommScope = "Pearson et al., Comm|Scope, ICPE 2019 (malloc, malloc + memset)";
+constexpr const char* kCommScope =
+    "Pearson et al., Comm|Scope, ICPE 2019 (malloc, malloc + memset)";
 
 const Way kWays[] = {
     {"malloc", "malloc of a range, which nobody touches", kCommScope,

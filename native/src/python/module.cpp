@@ -206,9 +206,8 @@ Cache parse_cache(const std::string& cache) {
 }
 
 nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
-                          std::optional<OperationCall> operation,
-                          const std::string& cache, const StopRule& rule, std::uint64_t seed,
-                          const nb::object& progress) {
+                          std::optional<OperationCall> operation, const std::string& cache,
+                          const StopRule& rule, std::uint64_t seed, const nb::object& progress) {
     const Request request{.transfers = std::move(transfers),
                           .operation = std::move(operation),
                           .cache = parse_cache(cache),
@@ -251,13 +250,14 @@ void bind_words(nb::module_& m) {
             "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings())
         .def("__str__", &Transfer::text);
     nb::class_<OperationCall>(m, "Operation")
-        .def("__init__",
-             [](OperationCall* self, std::string name, const std::string& place,
-                Settings parameters) {
-                 new (self)
-                     OperationCall{std::move(name), Place::parse(place), std::move(parameters)};
-             },
-             "name"_a, "place"_a, "parameters"_a = Settings())
+        .def(
+            "__init__",
+            [](OperationCall* self, std::string name, const std::string& place,
+               Settings parameters) {
+                new (self)
+                    OperationCall{std::move(name), Place::parse(place), std::move(parameters)};
+            },
+            "name"_a, "place"_a, "parameters"_a = Settings())
         .def("__str__", &OperationCall::text);
     nb::class_<NumaNode>(m, "NumaNode")
         .def(
@@ -288,18 +288,20 @@ void bind_registry(nb::module_& m) {
     m.def("memories", &memory_list);
     m.def("executors", &executor_list);
     m.def("operations", &operation_list);
-    m.def("operation_refusal",
-          [](const OperationCall& call, const Machine& machine) { return refusal(call, machine); },
-          "operation"_a, "machine"_a);
-    m.def("operation_parameters",
-          [](const OperationCall& call, const Machine& machine) {
-              const Operation* operation = Operations::instance().find(call.name);
-              if (operation == nullptr) {
-                  throw Refused("there is no operation '" + call.name + "'");
-              }
-              return parameter_list(operation->parameters(call.place, machine));
-          },
-          "operation"_a, "machine"_a);
+    m.def(
+        "operation_refusal",
+        [](const OperationCall& call, const Machine& machine) { return refusal(call, machine); },
+        "operation"_a, "machine"_a);
+    m.def(
+        "operation_parameters",
+        [](const OperationCall& call, const Machine& machine) {
+            const Operation* operation = Operations::instance().find(call.name);
+            if (operation == nullptr) {
+                throw Refused("there is no operation '" + call.name + "'");
+            }
+            return parameter_list(operation->parameters(call.place, machine));
+        },
+        "operation"_a, "machine"_a);
     m.def(
         "refusal",
         [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
@@ -354,8 +356,7 @@ void bind_session(nb::module_& m) {
             "memory_bytes"_a = SessionOptions{}.memory_bytes,
             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
             "host_timed"_a = std::vector<Transfer>())
-        .def("measure", &measure_workload, "transfers"_a, nb::kw_only(),
-             "operation"_a = nb::none(),
+        .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "operation"_a = nb::none(),
              "cache"_a = "warm", "rule"_a, "seed"_a = 1, "progress"_a = nb::none());
 }
 

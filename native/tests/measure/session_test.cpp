@@ -195,7 +195,8 @@ TEST_F(SessionTest, MeasuresTheEmptyInterval) {
     EXPECT_GE(outcome.samples.size(), 10u);
     for (const Sample& sample : outcome.samples) EXPECT_GT(sample.span, 0);
     EXPECT_THROW(measure({.operation = OperationCall{"empty-interval", Place::parse("gpu:7"), {}},
-                          .rule = kQuick}), Refused);
+                          .rule = kQuick}),
+                 Refused);
 }
 
 TEST_F(SessionTest, KnowsEveryCacheState) {

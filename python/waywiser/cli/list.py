@@ -58,15 +58,15 @@ def _text(
 
 def _entry(name: str, description: str, source: str) -> Iterator[str]:
     yield ""
-    yield from _wrapped(f"{description}", first=f"  {name:<16}", rest=18)
-    yield from _wrapped(source, first=f"{'':18}source: ", rest=26)
+    yield from _wrapped(f"{description}", first=f"  {name:<19}", rest=21)
+    yield from _wrapped(source, first=f"{'':21}source: ", rest=29)
 
 
 def _settings(parameters: Sequence[Parameter]) -> Iterator[str]:
     for parameter in parameters:
         values = ", ".join(parameter.choices)
         yield from _wrapped(
-            f"{parameter.description} ({values})", first=f"{'':18}{parameter.name}: ", rest=22
+            f"{parameter.description} ({values})", first=f"{'':21}{parameter.name}: ", rest=25
         )
 
 

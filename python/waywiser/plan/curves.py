@@ -22,6 +22,9 @@ from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import Cache, Memory, Operation, Path, Place, Transfer, Workload
 
+EMPTY_INTERVAL = "empty-interval"
+"""The operation of two events on one GPU with nothing between: the floor of every device time."""
+
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")
 """Those measured beside ``warm``, where the source is memory of the CPU."""
 
@@ -165,14 +168,15 @@ def operation_curves(
     for kind in catalogue.operations:
         here = places.get(kind.place, [])
         if not here:
-            reason = machine.gpu_reason or f"this machine has no place {kind.place}"
-            refused.append(Refusal(f"{kind.name}@{kind.place}:0", reason))
+            why = machine.gpu_reason or f"this machine has no place {kind.place}"
+            refused.append(Refusal(f"{kind.name}@{kind.place}:0", why))
         for place in here:
             for operation in _operations(kind, place, catalogue, preset):
                 if reason := catalogue.operation_refusal(operation):
                     refused.append(Refusal(str(operation), reason))
                 else:
-                    curves.append(Curve(operation=operation, principal=not operation.parameters))
+                    told = kind.name == EMPTY_INTERVAL
+                    curves.append(Curve(operation=operation, principal=told, remote=not told))
     return curves, refused
 
 
