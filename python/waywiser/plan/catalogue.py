@@ -7,9 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 from waywiser import native
+from waywiser.native_words import native_operation, native_transfer
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
-from waywiser.words import Memory, Operation, TimingMode, Transfer, Value
+from waywiser.words import Operation, TimingMode, Transfer, Value
 
 
 class Parameter(Value, frozen=True):
@@ -111,51 +112,35 @@ class Catalogue:
 
     def refusal(self, transfer: Transfer) -> str | None:
         """The reason why the transfer cannot be run, or None."""
-        reason: str | None = self._native.refusal(self._transfer(transfer), self._machine)
+        reason: str | None = self._native.refusal(native_transfer(transfer), self._machine)
         return reason
 
     def possible_without_gpu(self, transfer: Transfer) -> bool:
         """Whether the transfer could be run on the machine if its GPUs were taken out."""
-        return self._native.refusal(self._transfer(transfer), self._without_gpus) is None
+        return self._native.refusal(native_transfer(transfer), self._without_gpus) is None
 
     def parameters(self, transfer: Transfer) -> tuple[Parameter, ...]:
         """The parameters that mean something on the transfer's path, narrowed to the machine."""
-        return _parameters(self._native.parameters(self._transfer(transfer), self._machine))
+        return _parameters(self._native.parameters(native_transfer(transfer), self._machine))
 
     def timing(self, transfer: Transfer) -> TimingMode:
-        mode: TimingMode = self._native.timing(self._transfer(transfer), self._machine)
+        mode: TimingMode = self._native.timing(native_transfer(transfer), self._machine)
         return mode
 
     def peer_access(self, transfer: Transfer) -> bool | None:
         """Whether the process needs peer access on or off; None where it does not matter."""
-        needed: bool | None = self._native.peer_access(self._transfer(transfer), self._machine)
+        needed: bool | None = self._native.peer_access(native_transfer(transfer), self._machine)
         return needed
 
     def operation_refusal(self, operation: Operation) -> str | None:
         """The reason why the operation cannot be performed, or None."""
         reason: str | None = self._native.operation_refusal(
-            self._operation(operation), self._machine
+            native_operation(operation), self._machine
         )
         return reason
 
     def operation_parameters(self, operation: Operation) -> tuple[Parameter, ...]:
         """The parameters that mean something at the operation's place."""
         return _parameters(
-            self._native.operation_parameters(self._operation(operation), self._machine)
-        )
-
-    def _operation(self, operation: Operation) -> Any:
-        return self._native.Operation(operation.name, str(operation.place), operation.parameters)
-
-    def _memory(self, memory: Memory) -> Any:
-        return self._native.Memory(memory.kind, str(memory.place), memory.variant)
-
-    def _transfer(self, transfer: Transfer) -> Any:
-        path = transfer.path
-        return self._native.Transfer(
-            self._memory(path.source),
-            self._memory(path.destination),
-            path.executor,
-            transfer.bytes,
-            transfer.parameters,
+            self._native.operation_parameters(native_operation(operation), self._machine)
         )

@@ -1,4 +1,4 @@
-"""Between the words and the native library's types."""
+"""Between the records and the native library's types."""
 
 from __future__ import annotations
 
@@ -9,26 +9,6 @@ import msgspec
 
 from waywiser.probe.protocol import Measured
 from waywiser.records import BufferRecord, Rule, Samples
-from waywiser.words import Memory, Operation, Transfer
-
-
-def native_transfer(library: ModuleType, transfer: Transfer) -> Any:
-    """The transfer as the native library's type."""
-    source = _native_memory(library, transfer.path.source)
-    destination = _native_memory(library, transfer.path.destination)
-    executor = transfer.path.executor
-    return library.Transfer(source, destination, executor, transfer.bytes, transfer.parameters)
-
-
-def native_operation(library: ModuleType, operation: Operation | None) -> Any:
-    """The operation as the native library's type; None for none."""
-    if operation is None:
-        return None
-    return library.Operation(operation.name, str(operation.place), operation.parameters)
-
-
-def _native_memory(library: ModuleType, memory: Memory) -> Any:
-    return library.Memory(memory.kind, str(memory.place), memory.variant)
 
 
 def native_rule(library: ModuleType, rule: Rule) -> Any:

@@ -16,12 +16,8 @@ from typing import Any
 import msgspec
 
 from waywiser import native
-from waywiser.probe.convert import (
-    measured,
-    native_operation,
-    native_rule,
-    native_transfer,
-)
+from waywiser.native_words import native_operation, native_transfer
+from waywiser.probe.convert import measured, native_rule
 from waywiser.probe.failures import order_failed
 from waywiser.probe.protocol import Hello, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
@@ -29,7 +25,7 @@ from waywiser.probe.share import share_of
 from waywiser.records import Order
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
-from waywiser.words import Transfer, Workload
+from waywiser.words import Workload
 
 
 class NativeMeasurer:
@@ -46,7 +42,7 @@ class NativeMeasurer:
         """Refuses what cannot be run, and makes the session."""
         try:
             for transfer in self._share(order).transfers:
-                refusal = self._library.refusal(self._transfer(transfer), self._machine)
+                refusal = self._library.refusal(native_transfer(transfer), self._machine)
                 if refusal is not None:
                     raise OrderFailed("refused", refusal)
             if self._session is None:
@@ -79,8 +75,8 @@ class NativeMeasurer:
 
     def _measure(self, share: Workload, order: Order, estimate: Estimate) -> Measured:
         outcome = self._session.measure(
-            [self._transfer(transfer) for transfer in share.transfers],
-            operation=native_operation(self._library, share.operation),
+            [native_transfer(transfer) for transfer in share.transfers],
+            operation=share.operation and native_operation(share.operation),
             cache=share.cache,
             rule=native_rule(self._library, order.rule),
             seed=order.seed,
@@ -94,14 +90,11 @@ class NativeMeasurer:
             peer_access=self._hello.process.peer_access,
             memory_bytes=self._hello.memory_bytes,
             watchdog_seconds=self._hello.watchdog_seconds,
-            host_timed=[self._transfer(transfer) for transfer in self._host_timed],
+            host_timed=[native_transfer(transfer) for transfer in self._host_timed],
         )
 
     def _share(self, order: Order) -> Workload:
         return share_of(order.workload, self._hello.rank, self._hello.size)
-
-    def _transfer(self, transfer: Transfer) -> Any:
-        return native_transfer(self._library, transfer)
 
 
 def use_cpus(machine: Machine) -> None:
