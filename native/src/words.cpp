@@ -65,6 +65,11 @@ const NumaNode* Machine::node(int index) const {
     return it == numa.end() ? nullptr : &*it;
 }
 
+std::vector<int> Machine::cpus(const Place& place) const {
+    const NumaNode* found = place.kind == Place::Kind::numa ? node(place.index) : nullptr;
+    return found == nullptr ? std::vector<int>{} : found->cpus;
+}
+
 const GpuPlace* Machine::gpu(int index) const {
     const auto it = std::ranges::find(gpus, index, &GpuPlace::index);
     return it == gpus.end() ? nullptr : &*it;

@@ -177,7 +177,6 @@ def _environment(scope: Scope) -> dict[str, Any]:
     library = native.load()
     return {
         **environment(),
-        "waywiser": __version__,
         "backend": library.backend,
         "cuda_runtime": library.runtime_version,
         "hwloc": library.hwloc_version,

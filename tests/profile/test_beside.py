@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_file_system_without_hard_links_serves(
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(beside.os, "link", refuse)
+    monkeypatch.setattr(os, "link", refuse)
     with beside.beside(tmp_path / "a.csv") as part:
         part.write_text("whole")
     assert (tmp_path / "a.csv").read_text() == "whole"

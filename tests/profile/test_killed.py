@@ -84,13 +84,14 @@ def test_a_kill_while_it_is_made_leaves_no_profile(tmp_path: Path, moment: str) 
     script = f"""
 import os, signal, sys
 import profiles
-from waywiser.profile import Profile, beside, profile
+import waywiser.beside
+from waywiser.profile import Profile, profile
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if {moment!r} == "link":
-    beside.os.link = die
+    waywiser.beside.os.link = die
 else:
     profile.writing.fill = die
 Profile.create({str(path)!r}, profiles.machine(), {{}})

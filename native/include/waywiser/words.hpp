@@ -87,6 +87,8 @@ struct Machine {
 
     [[nodiscard]] const NumaNode* node(int index) const;
     [[nodiscard]] const GpuPlace* gpu(int index) const;
+    // CPUs at a NUMA node; none at a node that is not there, and at other places.
+    [[nodiscard]] std::vector<int> cpus(const Place& place) const;
 };
 
 // A workload that this machine or this build cannot run, with the reason a person can act on.

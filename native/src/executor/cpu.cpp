@@ -146,9 +146,7 @@ private:
     }
     static std::vector<int> cpus(const Path& path, const std::string& side,
                                  const Machine& machine) {
-        const Memory& at = side == "push" ? path.source : path.destination;
-        const NumaNode* node = machine.node(at.place.index);
-        return node == nullptr ? std::vector<int>{} : node->cpus;
+        return machine.cpus((side == "push" ? path.source : path.destination).place);
     }
     // Those with CPUs: a node may have memory alone.
     static std::vector<std::string> sides(const Path& path, const Machine& machine) {

@@ -110,11 +110,6 @@ std::byte* address_for(const View& view, int gpu) {
     return view.memory->on_gpu() ? view.data : gpu::device_address(view.data, gpu);
 }
 
-std::vector<int> cpus_near(const View& view, const Machine& machine) {
-    const NumaNode* node = machine.node(view.memory->place.index);
-    return node == nullptr ? std::vector<int>{} : node->cpus;
-}
-
 void write(const View& view, Word seed, Word flip, const Machine& machine) {
     if (const int gpu = reaching_gpu(view, machine); gpu >= 0) {
         const gpu::Stream stream(gpu);
@@ -122,14 +117,16 @@ void write(const View& view, Word seed, Word flip, const Machine& machine) {
         stream.synchronize();
         return;
     }
-    host::parallel(view.bytes, cpus_near(view, machine), [&](std::size_t from, std::size_t to) {
-        std::size_t at = from;
-        for (; at + kWord <= to; at += kWord) {
-            const Word word = word_at(seed, at / kWord) ^ flip;
-            std::memcpy(view.data + at, &word, kWord);
-        }
-        for (; at < to; ++at) view.data[at] = static_cast<std::byte>(byte_at(seed, flip, at));
-    });
+    host::parallel(view.bytes, machine.cpus(view.memory->place),
+                   [&](std::size_t from, std::size_t to) {
+                       std::size_t at = from;
+                       for (; at + kWord <= to; at += kWord) {
+                           const Word word = word_at(seed, at / kWord) ^ flip;
+                           std::memcpy(view.data + at, &word, kWord);
+                       }
+                       for (; at < to; ++at)
+                           view.data[at] = static_cast<std::byte>(byte_at(seed, flip, at));
+                   });
 }
 
 Mismatch check_on_gpu(const View& view, Word seed, int gpu) {
@@ -182,7 +179,7 @@ void poison(const View& view, std::uint64_t seed, const Machine& machine) {
 
 Mismatch check(const View& view, std::uint64_t seed, const Machine& machine) {
     if (const int gpu = reaching_gpu(view, machine); gpu >= 0) return check_on_gpu(view, seed, gpu);
-    return check_on_cpu(view, seed, cpus_near(view, machine));
+    return check_on_cpu(view, seed, machine.cpus(view.memory->place));
 }
 
 }  // namespace waywiser::measure

@@ -189,9 +189,10 @@ Outcome Session::State::measure_transfers(const Request& request,
     timer->once();  // the first execution is never gated: it may load, map or allocate
     bench.check();
     const auto condition = [&bench] { bench.condition(); };
-    const std::size_t most = bench.slices() > 1 || request.cache != Cache::warm
-                                 ? std::min(bench.slices(), timer->most_repetitions())
-                                 : timer->most_repetitions();
+    // Where the state of the caches matters, no piece of the buffers is used twice in a sample.
+    const std::size_t most = request.cache == Cache::warm
+                                 ? timer->most_repetitions()
+                                 : std::min(bench.slices(), timer->most_repetitions());
     const std::size_t repetitions = repetitions_for(*timer, most, condition);
     outcome.buffers = bench.placements();
     outcome.buffer_bytes = bench.buffer_bytes();
@@ -233,9 +234,7 @@ Outcome Session::State::measure_operation(const Request& request,
     const double start = host::now();
     pool.clear();  // what an operation allocates is not to find the room taken
     if (call.place.kind == Place::Kind::gpu) clocks.raise(call.place.index);
-    const NumaNode* node =
-        call.place.kind == Place::Kind::numa ? machine.node(call.place.index) : nullptr;
-    const host::RunOn there(node == nullptr ? std::vector<int>{} : node->cpus);
+    const host::RunOn there(machine.cpus(call.place));
     Tools tools(*this);
     const auto trial = operation.prepare(call, machine, tools);
     const auto timer = measure::operation_timer(*trial);

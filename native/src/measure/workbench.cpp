@@ -127,11 +127,6 @@ std::vector<int> Workbench::gpus() const {
     return {gpus.begin(), gpus.end()};
 }
 
-std::vector<int> Workbench::cpus_of(const View& view) const {
-    const NumaNode* node = machine_.node(view.memory->place.index);
-    return node == nullptr ? std::vector<int>{} : node->cpus;
-}
-
 void Workbench::fill() {
     for (const Part& part : parts_) {
         for (std::size_t slice = 0; slice < slices_; ++slice) {
@@ -161,12 +156,13 @@ void Workbench::condition() {
         const View& source = part.source;
         const View& destination = part.destination;
         if (request_.cache == Cache::dirtied && source.memory->on_host()) {
-            host::dirty(source.data, span, cpus_of(source));
+            host::dirty(source.data, span, machine_.cpus(source.memory->place));
         }
         if (request_.cache == Cache::flushed) {
-            if (source.memory->on_host()) host::flush(source.data, span, cpus_of(source));
+            if (source.memory->on_host())
+                host::flush(source.data, span, machine_.cpus(source.memory->place));
             if (destination.memory->on_host()) {
-                host::flush(destination.data, span, cpus_of(destination));
+                host::flush(destination.data, span, machine_.cpus(destination.memory->place));
             }
         }
     }

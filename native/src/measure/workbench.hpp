@@ -42,7 +42,6 @@ public:
 
 private:
     void lay_out(const Transfer& transfer, const Machine& machine, Streams& streams);
-    std::vector<int> cpus_of(const View& view) const;
 
     const Request& request_;
     const Machine& machine_;

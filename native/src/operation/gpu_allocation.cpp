@@ -1,8 +1,6 @@
 // What it costs to get and give back memory of a GPU, and to lock pages of the host for it.
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
@@ -20,22 +18,27 @@ double timed(const auto& call) {
     return host::now() - start;
 }
 
-// Gets something and gives it back, and tells the time of one of the two.
 enum class Half { getting, giving_back };
+
+// Makes something and gives it back, so many times; seconds of the one half or the other.
+template <class Resource>
+double seconds_of(Half half, std::size_t repetitions, const auto&... made_of) {
+    double seconds = 0;
+    for (std::size_t i = 0; i < repetitions; ++i) {
+        std::optional<Resource> resource;
+        const double getting = timed([&] { resource.emplace(made_of...); });
+        const double giving_back = timed([&] { resource.reset(); });
+        seconds += half == Half::getting ? getting : giving_back;
+    }
+    return seconds;
+}
 
 class DeviceTrial final : public Trial {
 public:
     DeviceTrial(Half half, int gpu, std::size_t bytes) : half_(half), gpu_(gpu), bytes_(bytes) {}
 
     double run(std::size_t repetitions) override {
-        double seconds = 0;
-        for (std::size_t i = 0; i < repetitions; ++i) {
-            std::optional<gpu::DeviceBuffer> buffer;
-            const double getting = timed([&] { buffer.emplace(gpu_, bytes_); });
-            const double giving_back = timed([&] { buffer.reset(); });
-            seconds += half_ == Half::getting ? getting : giving_back;
-        }
-        return seconds;
+        return seconds_of<gpu::DeviceBuffer>(half_, repetitions, gpu_, bytes_);
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
@@ -51,15 +54,7 @@ public:
         : half_(half), pages_(bytes, node, host::PageSize::standard) {}
 
     double run(std::size_t repetitions) override {
-        double seconds = 0;
-        for (std::size_t i = 0; i < repetitions; ++i) {
-            std::optional<gpu::Registration> registration;
-            const double getting =
-                timed([&] { registration.emplace(pages_.data(), pages_.bytes()); });
-            const double giving_back = timed([&] { registration.reset(); });
-            seconds += half_ == Half::getting ? getting : giving_back;
-        }
-        return seconds;
+        return seconds_of<gpu::Registration>(half_, repetitions, pages_.data(), pages_.bytes());
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 

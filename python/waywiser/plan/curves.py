@@ -5,7 +5,8 @@ bytes that change place, or that stay at a place in memory which is there for it
 somebody who is at home there. Everything else (a setting varied, two kinds at one place, a copy
 within the host that needs a GPU's runtime, a cache state) is *secondary*: it is read beside a
 principal curve, and fewer sizes serve. *Remote* from any question is what stays on the host between
-memories that exist to feed a GPU: only the full preset goes there unasked.
+memories that exist to feed a GPU, and any operation but the empty interval that small copies stand
+on: only the full preset goes there unasked.
 """
 
 from __future__ import annotations

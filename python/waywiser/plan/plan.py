@@ -100,8 +100,8 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         refusals += cut
         points += _points(curve, kept, preset, cost, growing=not request.sizes)
     everything = len(points)
-    if not request.only:
-        points = [point for point in points if _asked_for(point.curve, preset)]
+    if not (preset.remote or request.only):
+        points = [point for point in points if not point.curve.remote]
     if preset.seconds and not request.sizes:
         points = best_coverage(points, preset.seconds - cost.worker_seconds)
     return Plan(
@@ -141,11 +141,6 @@ def _select(
         [curve for curve, text in zip(curves, texts, strict=True) if matches(text, only)],
         [refusal for refusal in refusals if matches(refusal.path, only)],
     )
-
-
-def _asked_for(curve: Curve, preset: Preset) -> bool:
-    """Whether the preset goes there without being told to."""
-    return not curve.remote or (preset.remote if curve.transfers else preset.operations)
 
 
 def _sizes(

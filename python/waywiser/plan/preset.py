@@ -26,9 +26,8 @@ class Preset(Value, frozen=True):
     secondary_varied: bool
     """Also on secondary paths (see `waywiser.plan.curves`); the same holds for cache states."""
     remote: bool
-    """Host memories that feed GPUs are measured among themselves too (see `curves`)."""
-    operations: bool
-    """Every operation is performed, and not only the empty interval that small copies stand on."""
+    """What nobody asks a machine for is measured too: host memories that feed GPUs among
+    themselves, and operations other than the empty interval (see `curves`)."""
     rule: Rule
     principal_octaves: int
     """Octaves between the sizes of a principal curve."""
@@ -61,7 +60,6 @@ QUICK = Preset(
     variations="none",
     secondary_varied=False,
     remote=False,
-    operations=False,
     # A first look: 2 % where it comes cheaply, never more than a quarter of a second for one.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.25),
     principal_octaves=1,
@@ -86,7 +84,6 @@ STANDARD = Preset(
     variations="single",
     secondary_varied=False,
     remote=False,
-    operations=False,
     # Most series reach 1 % in a few milliseconds; the rest get a third of a second for 2 %: what
     # is not quiet by then is seldom quiet later, and every such series costs as much as thirty.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.30),
@@ -107,7 +104,6 @@ FULL = Preset(
     variations="product",
     secondary_varied=True,
     remote=True,
-    operations=True,
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
     principal_octaves=1,
     secondary_octaves=2,

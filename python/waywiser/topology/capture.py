@@ -8,13 +8,12 @@ as the one underfoot.
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
-import os
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from waywiser import __version__
+from waywiser.beside import beside
 from waywiser.words import Value, WaywiserError
 
 SCHEMA = 1
@@ -155,7 +154,7 @@ def capture_live() -> Capture:
         hwloc=xml,
         system=read_system(),
         nvml=read_nvml(),
-        waywiser=_version(),
+        waywiser=__version__,
         taken=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
 
@@ -226,11 +225,9 @@ def save_capture(capture: Capture, file: str | Path) -> None:
 
     Raises `CaptureError` where the file exists or cannot be written.
     """
-    path = Path(file)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(capture_text(capture), encoding="utf-8")
-        _place(beside, path)
+        with beside(Path(file)) as part:
+            part.write_text(capture_text(capture), encoding="utf-8")
     except FileExistsError as error:
         raise CaptureError("exists already", where=str(file), remedy="name another") from error
     except OSError as error:
@@ -239,24 +236,3 @@ def save_capture(capture: Capture, file: str | Path) -> None:
             where=str(file),
             remedy="name a file in a folder that exists, is yours and has space",
         ) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
-
-
-def _place(beside: Path, path: Path) -> None:
-    """Gives a finished file its name, unless somebody has it."""
-    try:
-        os.link(beside, path)  # unlike a rename, refuses to replace
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        with path.open("xb") as file:
-            file.write(beside.read_bytes())
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("waywiser")
-    except importlib.metadata.PackageNotFoundError:
-        return ""

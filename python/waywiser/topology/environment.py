@@ -5,13 +5,13 @@ Unknown and absent things are left out, so that two profiles differ only where t
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from waywiser import __version__
 from waywiser.topology.hypervisor import hypervisor
 from waywiser.topology.limits import cpu_quota, memlock, memory_limit
 from waywiser.topology.nvml import nvml
@@ -75,12 +75,8 @@ def environment(
 
 
 def _software(files: SystemFiles) -> dict[str, Any]:
-    try:
-        version = importlib.metadata.version("waywiser")
-    except importlib.metadata.PackageNotFoundError:
-        version = ""
     return {
-        "waywiser": version,
+        "waywiser": __version__,
         "python": platform.python_version(),
         "kernel": files.text("/proc/sys/kernel/osrelease"),
         "distribution": files.fields("/etc/os-release").get("PRETTY_NAME"),

@@ -1,0 +1,59 @@
+"""Files that appear whole or not at all: written beside, then named, never over another."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """A new empty file beside ``path`` to write to; it gets that name when the block ends well.
+
+    Raises `FileExistsError` where ``path`` exists, before anything is written and again at the
+    end; any other `OSError` where the folder is missing, full or closed. After an error nothing is
+    left. Whoever calls it tells its own people, in its own words.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(str(path))
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        _publish(part, path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _publish(part: Path, path: Path) -> None:
+    part.chmod(0o666 & ~_umask())  # mkstemp makes private files
+    _sync(part)
+    try:
+        os.link(part, path)  # unlike a rename, a link never replaces what is there
+    except FileExistsError:
+        raise
+    except OSError:  # file systems without hard links
+        if os.path.lexists(path):
+            raise FileExistsError(str(path)) from None
+        part.rename(path)
+    with suppress(OSError):  # some file systems do not sync folders
+        _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
