@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waywiser.words import (
+    Layout,
     Memory,
     Operation,
     Path,
@@ -146,3 +147,31 @@ def test_equal_workloads_have_equal_identities(workload: Workload) -> None:
     other = msgspec.structs.replace(workload, transfers=bigger)
     assert other.identity != workload.identity
     assert other.curve == workload.curve
+
+
+def test_layouts_are_written_and_read_back() -> None:
+    text = (
+        "pinned@numa:0 -> device@gpu:0 by batch[access=any] as list[piece=28672] of 57344 (shared)"
+    )
+    workload = Workload.parse(text)
+    assert str(workload) == text
+    assert workload.shared
+    transfer = workload.transfers[0]
+    assert transfer.layout is not None
+    assert (transfer.layout.run, transfer.layout.unit) == (28672, 28672)
+    box = Transfer.parse("device@gpu:0 -> device@gpu:1 by sm as box[height=64,width=1KiB] of 64MiB")
+    assert box.layout is not None
+    assert box.layout.settings == {"height": "64", "width": "1024"}
+    assert box.layout.unit == 64 * 1024
+
+
+@pytest.mark.parametrize("layout", ["heap", "list[piece=]", "list[piece=1.3]", "box[[", "list of"])
+def test_layouts_that_are_none_are_refused(layout: str) -> None:
+    with pytest.raises(WordError):
+        Transfer.parse(f"pinned@numa:0 -> device@gpu:0 by sm as {layout} of 64")
+
+
+def test_a_layout_changes_the_identity() -> None:
+    plain = Transfer.parse("pinned@numa:0 -> device@gpu:0 by sm of 64")
+    listed = msgspec.structs.replace(plain, layout=Layout("list", {"piece": "8"}))
+    assert Workload((plain,)).identity != Workload((listed,)).identity

@@ -63,6 +63,10 @@ std::string setting(const std::string& owner, const std::vector<Parameter>& know
     return it->second;
 }
 
+bool among(const std::vector<Place::Kind>& kinds, Place::Kind kind) {
+    return std::ranges::find(kinds, kind) != kinds.end();
+}
+
 std::optional<std::string> missing_place(const Place& place, const Machine& machine) {
     if (place.kind == Place::Kind::gpu && machine.gpu(place.index) == nullptr) {
         return "this machine has no " + place.text();
@@ -70,13 +74,16 @@ std::optional<std::string> missing_place(const Place& place, const Machine& mach
     if (place.kind == Place::Kind::numa && machine.node(place.index) == nullptr) {
         return "this machine has no " + place.text() + " with CPUs and memory";
     }
+    if (place.kind == Place::Kind::file && machine.file(place.file) == nullptr) {
+        return "this machine has no " + place.text() + ": name it with --file";
+    }
     return std::nullopt;
 }
 
 std::optional<std::string> memory_refusal(const Memory& memory, const Machine& machine) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (kind == nullptr) return "there is no kind of memory '" + memory.kind + "'";
-    if (kind->place_kind() != memory.place.kind) {
+    if (!among(kind->place_kinds(), memory.place.kind)) {
         return memory.kind + " memory is not at " + memory.place.text();
     }
     if (auto reason = bad_setting(memory.kind, kind->info().parameters, memory.variant)) {
@@ -112,7 +119,7 @@ std::optional<bool> Executor::peer_access(const Transfer&, const Machine&) const
 
 std::string parameter(const Executor& executor, const Transfer& transfer, const Machine& machine,
                       const std::string& name) {
-    return setting(executor.info().name, executor.parameters(transfer.path, machine),
+    return setting(executor.info().name, executor.parameters(transfer, machine),
                    transfer.parameters, name);
 }
 
@@ -136,7 +143,7 @@ std::string parameter(const Operation& operation, const OperationCall& call, con
 std::optional<std::string> refusal(const OperationCall& call, const Machine& machine) {
     const Operation* operation = Operations::instance().find(call.name);
     if (operation == nullptr) return "there is no operation '" + call.name + "'";
-    if (operation->place_kind() != call.place.kind) {
+    if (!among(operation->place_kinds(), call.place.kind)) {
         return call.name + " is not performed at " + call.place.text();
     }
     if (auto reason = missing_place(call.place, machine)) return reason;
@@ -153,8 +160,17 @@ std::optional<std::string> refusal(const Transfer& transfer, const Machine& mach
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
         if (auto reason = memory_refusal(*side, machine)) return reason;
     }
-    if (auto reason = executor->refusal(transfer.path, machine)) return reason;
-    return bad_setting(executor->info().name, executor->parameters(transfer.path, machine),
+    if (!Memories::instance()
+             .find(transfer.path.destination.kind)
+             ->writable(transfer.path.destination, machine)) {
+        return transfer.path.destination.place.text() + " is only read";
+    }
+    if (!executor->serves(transfer.layout.kind)) {
+        return executor->info().name + " does not move a " + transfer.layout.text();
+    }
+    if (auto reason = layout_refusal(transfer)) return reason;
+    if (auto reason = executor->refusal(transfer, machine)) return reason;
+    return bad_setting(executor->info().name, executor->parameters(transfer, machine),
                        transfer.parameters);
 }
 

@@ -53,7 +53,25 @@ std::string Path::text() const {
 }
 
 std::string Transfer::text() const {
-    return path.text() + bracketed(parameters) + " of " + std::to_string(bytes);
+    const std::string as =
+        layout.kind == Layout::Kind::contiguous ? std::string() : " as " + layout.text();
+    return path.text() + bracketed(parameters) + as + " of " + std::to_string(bytes);
+}
+
+std::string Layout::text() const {
+    switch (kind) {
+        case Kind::contiguous: return "contiguous";
+        case Kind::box: return "box" + bracketed(settings);
+        case Kind::list: break;
+    }
+    return "list" + bracketed(settings);
+}
+
+Layout::Kind Layout::parse_kind(const std::string& text) {
+    if (text == "contiguous") return Kind::contiguous;
+    if (text == "box") return Kind::box;
+    if (text == "list") return Kind::list;
+    throw Refused("there is no layout '" + text + "': write contiguous, box or list");
 }
 
 std::string OperationCall::text() const {
@@ -68,6 +86,11 @@ const NumaNode* Machine::node(int index) const {
 std::vector<int> Machine::cpus(const Place& place) const {
     const NumaNode* found = place.kind == Place::Kind::numa ? node(place.index) : nullptr;
     return found == nullptr ? std::vector<int>{} : found->cpus;
+}
+
+const FilePlace* Machine::file(const std::string& name) const {
+    const auto it = std::ranges::find(files, name, &FilePlace::name);
+    return it == files.end() ? nullptr : &*it;
 }
 
 const GpuPlace* Machine::gpu(int index) const {

@@ -55,19 +55,24 @@ std::vector<Place> places(Place::Kind kind, const Machine& machine) {
             for (const GpuPlace& gpu : machine.gpus) found.push_back({kind, gpu.index, {}});
             break;
         case Place::Kind::file:
-            for (const char* name : {"waywiser_a", "waywiser_b"}) {
-                found.push_back({kind, 0, ::testing::TempDir() + name});
-            }
+            for (const FilePlace& file : machine.files) found.push_back({kind, 0, file.name});
             break;
     }
     if (found.size() > kPlacesPerKind) found.resize(kPlacesPerKind);
     return found;
 }
 
+std::vector<Place> places_of(const MemoryKind& memory, const Machine& machine) {
+    std::vector<Place> found;
+    for (const Place::Kind kind : memory.place_kinds())
+        std::ranges::copy(places(kind, machine), std::back_inserter(found));
+    return found;
+}
+
 }  // namespace
 
 Machine this_machine() {
-    Machine machine{numa_nodes(), {}};
+    Machine machine{.numa = numa_nodes(), .gpus = {}};
     for (int index = 0; index < gpu::device_count(); ++index) {
         const gpu::Device device = gpu::device(index);
         GpuPlace place{index, device.uuid, -1, {}, device.pageable_access};
@@ -82,7 +87,7 @@ Machine this_machine() {
 std::vector<Memory> memories(const Machine& machine) {
     std::vector<Memory> found;
     for (const auto& kind : Memories::instance().entries()) {
-        for (const Place& place : places(kind->place_kind(), machine)) {
+        for (const Place& place : places_of(*kind, machine)) {
             found.push_back({kind->info().name, place, {}});
         }
     }
@@ -104,7 +109,7 @@ std::vector<Path> paths(const Machine& machine) {
 std::vector<Transfer> variations(const Path& path, const Machine& machine) {
     std::vector<Transfer> found{{path, 0, {}}};
     const Executor& executor = *Executors::instance().find(path.executor);
-    for (const Parameter& parameter : executor.parameters(path, machine)) {
+    for (const Parameter& parameter : executor.parameters({path, 0, {}}, machine)) {
         for (const std::string& choice : parameter.choices) {
             if (choice != parameter.fallback())
                 found.push_back({path, 0, {{parameter.name, choice}}});

@@ -55,7 +55,7 @@ TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
             continue;
         }
         std::set<std::string> names;
-        for (const Parameter& parameter : executor.parameters(transfer.path, machine())) {
+        for (const Parameter& parameter : executor.parameters(transfer, machine())) {
             EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name << " twice";
             EXPECT_TRUE(one_line(parameter.description)) << parameter.name;
             ASSERT_FALSE(parameter.choices.empty()) << parameter.name;

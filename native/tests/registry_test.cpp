@@ -42,10 +42,12 @@ public:
         static const Info own{.name = "pliant", .description = "", .parameters = {}, .source = ""};
         return own;
     }
-    [[nodiscard]] std::optional<std::string> refusal(const Path&, const Machine&) const override {
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer&,
+                                                     const Machine&) const override {
         return std::nullopt;
     }
-    [[nodiscard]] std::vector<Parameter> parameters(const Path&, const Machine&) const override {
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer&,
+                                                    const Machine&) const override {
         return {{.name = "threads",
                  .description = "",
                  .kind = ParameterKind::ordered,

@@ -32,6 +32,8 @@ class Transfer:
         executor: str,
         bytes: int,
         parameters: dict[str, str],
+        layout: str = "contiguous",
+        layout_settings: dict[str, str] = ...,
     ) -> None: ...
 
 class Operation:
@@ -45,18 +47,29 @@ class GpuPlace:
         self, index: int, uuid: str, numa: int, peers: Sequence[int], pageable_access: bool
     ) -> None: ...
 
+class FilePlace:
+    def __init__(
+        self, name: str, path: str, scratch: bool, bytes: int, filesystem: str
+    ) -> None: ...
+
 class Machine:
-    def __init__(self, numa: Sequence[NumaNode], gpus: Sequence[GpuPlace]) -> None: ...
+    def __init__(
+        self,
+        numa: Sequence[NumaNode],
+        gpus: Sequence[GpuPlace],
+        files: Sequence[FilePlace] = ...,
+    ) -> None: ...
 
 def memories() -> list[dict[str, Any]]:
-    """Per kind: name, description, source, place (``numa``/``gpu``/``file``), needs_gpu,
+    """Per kind: name, description, source, places (``numa``/``gpu``/``file``), needs_gpu,
     cpu_accessible, parameters (the variants): list of {name, description, kind, choices}."""
 
 def executors() -> list[dict[str, Any]]:
-    """Per executor: name, description, source, parameters: {name, description, kind, choices}."""
+    """Per executor: name, description, source, layouts (of ``contiguous``, ``box``, ``list``),
+    parameters: {name, description, kind, choices}."""
 
 def operations() -> list[dict[str, Any]]:
-    """Per operation: name, description, source, place (``numa``/``gpu``), timing (``device``/
+    """Per operation: name, description, source, places (``numa``/``gpu``), timing (``device``/
     ``host``), parameters: {name, description, kind, choices}."""
 
 def operation_refusal(operation: Operation, machine: Machine) -> str | None:
@@ -123,6 +136,7 @@ class Session:
         *,
         operation: Operation | None = None,
         cache: str = "warm",
+        shared: bool = False,
         rule: StopRule,
         seed: int = 1,
         progress: Callable[[int, float, float, float], None] | None = None,

@@ -22,6 +22,8 @@ def native_transfer(transfer: Transfer) -> Any:
         path.executor,
         transfer.bytes,
         transfer.parameters,
+        transfer.layout.kind if transfer.layout else "contiguous",
+        transfer.layout.settings if transfer.layout else {},
     )
 
 

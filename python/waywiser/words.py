@@ -6,8 +6,11 @@ files, processes and identities). The grammar of the text:
     place      numa:0 | gpu:1 | file:/data/x
     memory     KIND[VARIANT]@PLACE            pageable[pages=huge]@numa:0
     path       MEMORY -> MEMORY by EXECUTOR   pinned@numa:0 -> device@gpu:0 by copy-engine
+    layout     KIND[SETTINGS]                 list[piece=28672] | box[height=64,width=512]
     transfer   PATH[PARAMETERS] of BYTES      ... by copy-engine[api=sync] of 1048576
+               PATH[...] as LAYOUT of BYTES   ... by batch as list[piece=28672] of 1048576
     workload   TRANSFER; TRANSFER (CACHE)     ... (flushed)
+               TRANSFER; TRANSFER (shared)    ... one buffer for each memory that is named twice
 
 Variants and parameters are written ``[key=value,key=value]`` with keys sorted; all values are
 text, and a value that equals its default is not written. A workload's identity is a hash of its
@@ -152,21 +155,80 @@ class Path(Value, frozen=True, omit_defaults=True):
     @classmethod
     def parse(cls, text: str) -> Path:
         transfer = Transfer.parse(text)
-        if transfer.parameters or transfer.bytes:
-            raise WordError(f"{text!r} says more than a path", remedy="leave out [...] and 'of'")
+        if transfer.parameters or transfer.bytes or transfer.layout:
+            raise WordError(
+                f"{text!r} says more than a path", remedy="leave out [...], 'as' and 'of'"
+            )
         return transfer.path
 
 
+class Layout(Value, frozen=True, omit_defaults=True):
+    """How the bytes of a transfer lie where they are not contiguous, on both sides alike.
+
+    ``list``
+        pieces of ``piece`` bytes each, scattered over a pool that is half in use, in an order that
+        is shuffled and the same everywhere; ``scattered`` is ``both`` (the default), ``source`` or
+        ``destination``, and the other side is contiguous.
+    ``box``
+        of a 3-D array: rows of ``width`` bytes, ``height`` rows to a plane, as many planes as the
+        transfer has bytes for; from row to row are ``pitch`` bytes (twice the width), from plane
+        to plane ``rows`` rows (twice the height).
+    """
+
+    kind: Literal["box", "list"]
+    settings: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return f"{self.kind}{format_settings(self.settings)}"
+
+    @property
+    def run(self) -> int:
+        """Bytes that lie together; 0 where the settings do not say."""
+        name = {"list": "piece", "box": "width"}.get(self.kind, "")
+        text = self.settings.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    @property
+    def unit(self) -> int:
+        """Bytes that a transfer of this layout is a whole number of."""
+        if self.kind != "box":
+            return self.run or 1
+        height = self.settings.get("height", "")
+        return max(self.run, 1) * (int(height) if height.isascii() and height.isdigit() else 1)
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """Raises `WordError` for a layout that is none; sizes may be written with units."""
+        kind, settings = _parse_word(text, "a layout")
+        if kind not in ("box", "list"):
+            raise WordError(
+                f"{kind!r} is not a layout", remedy="write list[piece=28KiB] or box[...]"
+            )
+        sized = {
+            key: str(parse_bytes(value)) if value[0].isdigit() else value
+            for key, value in settings.items()
+        }
+        return cls(kind, sized)  # type: ignore[arg-type]
+
+
 class Transfer(Value, frozen=True, omit_defaults=True):
-    """A path, how many contiguous bytes it moves, and the executor's parameters."""
+    """A path, how many bytes it moves, the executor's parameters, and how the bytes lie."""
 
     path: Path
     bytes: int = 0
     parameters: dict[str, str] = {}
+    layout: Layout | None = None
+    """None where they are contiguous."""
 
     def __str__(self) -> str:
         size = f" of {self.bytes}" if self.bytes else ""
-        return f"{self.path}{format_settings(self.parameters)}{size}"
+        return f"{self.way}{size}"
+
+    @property
+    def way(self) -> str:
+        """The text without the size: what is one curve."""
+        layout = f" as {self.layout}" if self.layout else ""
+        return f"{self.path}{format_settings(self.parameters)}{layout}"
 
     @classmethod
     def parse(cls, text: str) -> Transfer:
@@ -179,9 +241,15 @@ class Transfer(Value, frozen=True, omit_defaults=True):
                 "as in pinned@numa:0 -> device@gpu:0 by copy-engine",
             )
         head, _, size = tail.partition(" of ")
+        head, _, layout = head.partition(" as ")
         executor, parameters = _parse_word(head, "an executor")
         path = Path(Memory.parse(source), Memory.parse(destination), executor)
-        return cls(path, parse_bytes(size) if size else 0, parameters)
+        return cls(
+            path,
+            parse_bytes(size) if size else 0,
+            parameters,
+            Layout.parse(layout) if layout else None,
+        )
 
 
 class Operation(Value, frozen=True, omit_defaults=True):
@@ -213,10 +281,17 @@ class Workload(Value, frozen=True, omit_defaults=True):
     transfers: tuple[Transfer, ...] = ()
     operation: Operation | None = None
     cache: Cache = "warm"
+    shared: bool = False
+    """Transfers that name the same memory on the same side use one buffer, and not one each."""
 
     def __str__(self) -> str:
         body = "; ".join(map(str, self.transfers)) if self.transfers else str(self.operation)
-        return body if self.cache == "warm" else f"{body} ({self.cache})"
+        return f"{body}{self._states}"
+
+    @property
+    def _states(self) -> str:
+        cache = "" if self.cache == "warm" else f" ({self.cache})"
+        return f"{cache} (shared)" if self.shared else cache
 
     @property
     def bytes(self) -> int:
@@ -237,18 +312,24 @@ class Workload(Value, frozen=True, omit_defaults=True):
     @property
     def curve(self) -> str:
         """The text without sizes: series with equal text lie on one curve."""
-        parts = [f"{t.path}{format_settings(t.parameters)}" for t in self.transfers]
+        parts = [transfer.way for transfer in self.transfers]
         body = "; ".join(parts) if parts else str(self.operation)
-        return body if self.cache == "warm" else f"{body} ({self.cache})"
+        return f"{body}{self._states}"
 
     @classmethod
     def parse(cls, text: str) -> Workload:
         cache: Cache = "warm"
+        text, shared = _without_suffix(text, "(shared)")
         for state in ("warm", "dirtied", "flushed"):
-            if text.rstrip().endswith(f"({state})"):
-                cache = state
-                text = text.rstrip().removesuffix(f"({state})")
-        return cls(tuple(Transfer.parse(piece) for piece in text.split(";")), cache=cache)
+            text, found = _without_suffix(text, f"({state})")
+            cache = state if found else cache
+        transfers = tuple(Transfer.parse(piece) for piece in text.split(";"))
+        return cls(transfers, cache=cache, shared=shared)
+
+
+def _without_suffix(text: str, suffix: str) -> tuple[str, bool]:
+    stripped = text.rstrip()
+    return (stripped.removesuffix(suffix), True) if stripped.endswith(suffix) else (text, False)
 
 
 def canonical_json(value: object) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 backend = "fake"
@@ -31,6 +31,8 @@ class Transfer:
     executor: str
     bytes: int
     parameters: dict[str, str]
+    layout: str = "contiguous"
+    layout_settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -59,6 +61,7 @@ class GpuPlace:
 class Machine:
     numa: Sequence[NumaNode]
     gpus: Sequence[GpuPlace]
+    files: Sequence[Any] = ()
 
 
 def parameter(name: str, *choices: str, kind: str = "choice") -> dict[str, Any]:
@@ -77,7 +80,7 @@ BYTES = parameter("bytes", "4096", "65536", "1048576", kind="ordered")
 
 def operations() -> list[dict[str, Any]]:
     def entry(name: str, place: str, timing: str, *parameters: dict[str, Any]) -> dict[str, Any]:
-        said = {"description": f"the {name}", "source": "a paper", "place": place}
+        said = {"description": f"the {name}", "source": "a paper", "places": [place]}
         return {"name": name, "timing": timing, "parameters": list(parameters), **said}
 
     return [
@@ -100,7 +103,7 @@ def memories() -> list[dict[str, Any]]:
             "name": name,
             "description": f"{name} memory",
             "source": "somebody, somewhere",
-            "place": place,
+            "places": [place],
             "needs_gpu": gpu,
             "cpu_accessible": place == "numa",
             "parameters": list(parameters),
@@ -120,6 +123,7 @@ def executors() -> list[dict[str, Any]]:
             "name": name,
             "description": f"by {name}",
             "source": source,
+            "layouts": ["contiguous"],
             "parameters": list(parameters),
         }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/arrangement.hpp"
 #include "waywiser/registry.hpp"
 #include "waywiser/words.hpp"
 
@@ -23,15 +24,19 @@ class Stream;
 // Somebody's bytes: where they start, how many, and what and where they are.
 struct View {
     std::byte* data = nullptr;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;  // that are moved
     const Memory* memory = nullptr;
+    const Arrangement* arrangement = nullptr;  // how they lie from `data` on; nothing: contiguous
+    int file = -1;                             // where the memory is a file: its descriptor
+    std::size_t offset = 0;                    // and where in the file the bytes start
 };
 
 // One transfer made ready: persistent resources (threads, rings), reused by every start.
 class Execution {
 public:
     virtual ~Execution() = default;
-    // Brings the state of both sides back to what it was before a start. Most have nothing to do.
+    // Brings the state of both sides back to what it was before a start, and returns when it is
+    // so. Most have nothing to do. Called for every piece of the buffers that repetitions take.
     virtual void restore(const View& /*source*/, const View& /*destination*/) {}
     // Right before a start that is timed: wakes what sleeps between starts, and touches no bytes.
     virtual void wake() {}
@@ -46,10 +51,23 @@ public:
     virtual ~Executor() = default;
     [[nodiscard]] virtual const Info& info() const = 0;
 
-    // Nothing when the path can be run on the machine, else the reason why not.
-    [[nodiscard]] virtual std::optional<std::string> refusal(const Path&, const Machine&) const = 0;
-    // The parameters that mean something on this path and machine, with the values they can take.
-    [[nodiscard]] virtual std::vector<Parameter> parameters(const Path&, const Machine&) const = 0;
+    // The layouts that it can move on the paths that it serves.
+    [[nodiscard]] virtual bool serves(Layout::Kind kind) const {
+        return kind == Layout::Kind::contiguous;
+    }
+    // Nothing when the transfer's path and layout can be run on the machine, else the reason why
+    // not. The bytes and parameters of the transfer are not looked at.
+    [[nodiscard]] virtual std::optional<std::string> refusal(const Transfer&,
+                                                             const Machine&) const = 0;
+    // The parameters that mean something for this path, layout and machine, with the values they
+    // can take. The bytes and parameters of the transfer are not looked at.
+    [[nodiscard]] virtual std::vector<Parameter> parameters(const Transfer&,
+                                                            const Machine&) const = 0;
+    // Source and destination are one buffer, whose bytes change places without changing address.
+    [[nodiscard]] virtual bool in_place(const Transfer&, const Machine&) const { return false; }
+    // Whether a start that follows another without a restore between does the same again. Where it
+    // does not, each repetition of a sample gets bytes of its own.
+    [[nodiscard]] virtual bool repeatable(const Transfer&, const Machine&) const { return true; }
     [[nodiscard]] virtual TimingMode timing(const Transfer&, const Machine&) const = 0;
     // The devices on which the caller makes one stream each; the first carries the timing events.
     [[nodiscard]] virtual std::vector<int> lanes(const Transfer&, const Machine&) const = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "waywiser/registry.hpp"
 #include "waywiser/words.hpp"
@@ -27,14 +28,28 @@ public:
     [[nodiscard]] virtual std::byte* data() const = 0;
     [[nodiscard]] virtual std::size_t bytes() const = 0;
     [[nodiscard]] virtual Placement placement() const = 0;
+    // Where the memory is a file: its descriptor, and the offset at which the buffer starts.
+    [[nodiscard]] virtual int file() const { return -1; }
+    [[nodiscard]] virtual std::size_t offset() const { return 0; }
+    // Brings the first so many bytes back to the state that the memory's variant names (out of the
+    // page cache, say). Most have nothing to do.
+    virtual void restore(std::size_t /*bytes*/) {}
 };
 
 class MemoryKind {
 public:
     virtual ~MemoryKind() = default;
     [[nodiscard]] virtual const Info& info() const = 0;
-    [[nodiscard]] virtual Place::Kind place_kind() const = 0;
+    [[nodiscard]] virtual std::vector<Place::Kind> place_kinds() const = 0;
+    // Loads and stores of a CPU reach it, and leave it where it is.
     [[nodiscard]] virtual bool cpu_accessible() const { return true; }
+    // It can be written: a file that somebody named is only read.
+    [[nodiscard]] virtual bool writable(const Memory&, const Machine&) const { return true; }
+    // Moving the bytes changes what the next one to move them meets (a cold file is warm then), so
+    // that each repetition of a sample gets bytes of its own.
+    [[nodiscard]] virtual bool used_up(const Memory&) const { return false; }
+    // Bytes that the system moves or keeps track of as one; pieces of a buffer start at multiples.
+    [[nodiscard]] virtual std::size_t granule() const { return 4096; }
     // Allocating pins pages or otherwise needs a GPU runtime that works.
     [[nodiscard]] virtual bool needs_gpu() const { return false; }
     // Nothing when a buffer can be had on this machine, else the reason why not.

@@ -47,7 +47,7 @@ class Operation {
 public:
     virtual ~Operation() = default;
     [[nodiscard]] virtual const Info& info() const = 0;
-    [[nodiscard]] virtual Place::Kind place_kind() const = 0;
+    [[nodiscard]] virtual std::vector<Place::Kind> place_kinds() const = 0;
     // Nothing when it can be performed at the place, else the reason why not.
     [[nodiscard]] virtual std::optional<std::string> refusal(const OperationCall&,
                                                              const Machine&) const;

@@ -46,6 +46,7 @@ struct Request {
     std::vector<Transfer> transfers;
     std::optional<OperationCall> operation;  // then there are no transfers
     Cache cache = Cache::warm;
+    bool shared = false;  // transfers that name the same memory on one side use the same buffer
     StopRule rule;
     std::uint64_t seed = 1;
 };

@@ -33,6 +33,7 @@ struct Memory {
     [[nodiscard]] std::string text() const;
     [[nodiscard]] bool on_host() const { return place.kind == Place::Kind::numa; }
     [[nodiscard]] bool on_gpu() const { return place.kind == Place::Kind::gpu; }
+    [[nodiscard]] bool in_file() const { return place.kind == Place::Kind::file; }
 };
 
 struct Path {
@@ -44,10 +45,22 @@ struct Path {
     [[nodiscard]] std::string text() const;
 };
 
+// How the bytes of a transfer lie, on both sides alike; words.py says what the settings mean.
+struct Layout {
+    enum class Kind { contiguous, box, list };
+    Kind kind = Kind::contiguous;
+    Settings settings;
+
+    bool operator==(const Layout&) const = default;
+    [[nodiscard]] std::string text() const;
+    static Kind parse_kind(const std::string& text);  // "contiguous", "box", "list"
+};
+
 struct Transfer {
     Path path;
     std::size_t bytes = 0;
     Settings parameters;
+    Layout layout{};
 
     bool operator==(const Transfer&) const = default;
     [[nodiscard]] std::string text() const;
@@ -81,12 +94,23 @@ struct GpuPlace {
     bool pageable_access = false;
     bool operator==(const GpuPlace&) const = default;
 };
+// A file place by its name, and what the name stands for here.
+struct FilePlace {
+    std::string name;        // as in file:NAME; "scratch" and "tmpfs" are the survey's own
+    std::string path;        // the file, or the folder in which scratch files are made
+    bool scratch = false;    // files are made there and removed; else it exists and is read only
+    std::size_t bytes = 0;   // that may be used: of the file, or of scratch files together
+    std::string filesystem;  // its type, as the system names it: "ext4", "tmpfs"; "" where unknown
+    bool operator==(const FilePlace&) const = default;
+};
 struct Machine {
     std::vector<NumaNode> numa;
     std::vector<GpuPlace> gpus;
+    std::vector<FilePlace> files{};
 
     [[nodiscard]] const NumaNode* node(int index) const;
     [[nodiscard]] const GpuPlace* gpu(int index) const;
+    [[nodiscard]] const FilePlace* file(const std::string& name) const;
     // CPUs at a NUMA node; none at a node that is not there, and at other places.
     [[nodiscard]] std::vector<int> cpus(const Place& place) const;
 };

@@ -81,8 +81,9 @@ public:
         return info;
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Path& path,
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
+        const Path& path = transfer.path;
         if (machine.gpus.empty()) return "the runtime's copies need a GPU and none is shown";
         for (const Memory* memory : {&path.source, &path.destination}) {
             if (memory->place.kind == Place::Kind::file) {
@@ -92,8 +93,9 @@ public:
         return std::nullopt;
     }
 
-    [[nodiscard]] std::vector<Parameter> parameters(const Path& path,
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
                                                     const Machine& machine) const override {
+        const Path& path = transfer.path;
         std::vector<Parameter> known;
         if (between_gpus(path)) {
             known.push_back(peer());

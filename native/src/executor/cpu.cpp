@@ -79,8 +79,9 @@ public:
         return info;
     }
 
-    [[nodiscard]] std::optional<std::string> refusal(const Path& path,
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
+        const Path& path = transfer.path;
         for (const Memory* memory : {&path.source, &path.destination}) {
             const MemoryKind* kind = Memories::instance().find(memory->kind);
             if (kind == nullptr || !kind->cpu_accessible()) {
@@ -91,8 +92,9 @@ public:
         return std::nullopt;
     }
 
-    [[nodiscard]] std::vector<Parameter> parameters(const Path& path,
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
                                                     const Machine& machine) const override {
+        const Path& path = transfer.path;
         const std::vector<std::string> by = sides(path, machine);
         std::size_t most = by.empty() ? 1 : cpus(path, by.front(), machine).size();
         for (const std::string& one : by) most = std::min(most, cpus(path, one, machine).size());

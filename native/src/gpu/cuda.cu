@@ -243,7 +243,7 @@ void detail::RegistrationDeleter::operator()(std::byte* data) const noexcept {
     forget(cudaHostUnregister(data));
 }
 
-DeviceBuffer::DeviceBuffer(int device, std::size_t bytes)
+DeviceBuffer::DeviceBuffer(int device, std::size_t bytes, DeviceUse)
     : bytes_(bytes), data_(nullptr, {.device = device}) {
     use(device);
     void* data = nullptr;

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace waywiser::gpu {
 
@@ -116,9 +117,20 @@ double seconds_between(const Event& start, const Event& stop);
 
 // --- memory --------------------------------------------------------------------------------
 
+// plain: cudaMalloc. pool: cudaMallocAsync from the device's default pool. mapped: cuMemCreate,
+// an address range and a mapping ("virtual memory management"). foreign: another process allocated
+// it and this one opened its handle (cudaIpcOpenMemHandle). Where the process has peer access
+// enabled between devices, or enables it later, it holds for all of them.
+enum class DeviceUse { plain, pool, mapped, foreign };
+
 namespace detail {
 struct DeviceDeleter {
     int device = 0;
+    DeviceUse use = DeviceUse::plain;
+    std::size_t bytes = 0;
+    void operator()(std::byte* data) const noexcept;
+};
+struct ManagedDeleter {
     void operator()(std::byte* data) const noexcept;
 };
 struct HostDeleter {
@@ -129,9 +141,9 @@ struct RegistrationDeleter {
 };
 }  // namespace detail
 
-class DeviceBuffer {  // cudaMalloc
+class DeviceBuffer {
 public:
-    DeviceBuffer(int device, std::size_t bytes);
+    explicit DeviceBuffer(int device, std::size_t bytes, DeviceUse use = DeviceUse::plain);
     [[nodiscard]] std::byte* data() const { return data_.get(); }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -152,6 +164,33 @@ private:
     std::size_t bytes_;
     std::unique_ptr<std::byte, detail::HostDeleter> data_;
 };
+
+// Where managed memory can be: on a device, or on the host's NUMA node (-1: on any).
+struct Location {
+    int device = -1;  // -1: on the host
+    int node = -1;
+    bool operator==(const Location&) const = default;
+};
+
+class ManagedBuffer {  // cudaMallocManaged, attached to all devices
+public:
+    explicit ManagedBuffer(std::size_t bytes);
+    [[nodiscard]] std::byte* data() const { return data_.get(); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    std::unique_ptr<std::byte, detail::ManagedDeleter> data_;
+};
+
+enum class Advice { read_mostly, preferred_location, accessed_by };
+void advise(std::byte* data, std::size_t bytes, Advice advice, Location location);
+// Moves managed memory; ordered by the stream, whose device is one of the two sides.
+void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Stream& stream);
+
+// Stream-ordered memory of the stream's device, from the device's default pool.
+std::byte* allocate_async(std::size_t bytes, const Stream& stream);
+void free_async(std::byte* data, const Stream& stream);
 
 class Registration {  // cudaHostRegister of memory that somebody else owns, portable and mapped
 public:
@@ -176,7 +215,61 @@ void copy_peer_async(void* destination, int destination_device, const void* sour
                      int source_device, std::size_t bytes, const Stream& stream);
 // Returns when the bytes have arrived, as the synchronous runtime call promises.
 void copy_sync(void* destination, const void* source, std::size_t bytes, int device);
+// A box of width bytes x height rows x depth planes; a side has `pitch` bytes from row to row and
+// `rows` rows from plane to plane.
+struct Box {
+    std::size_t width = 0, height = 0, depth = 0;
+};
+struct Pitched {
+    void* data = nullptr;
+    std::size_t pitch = 0, rows = 0;
+};
+void copy_box_async(Pitched destination, Pitched source, Box box, const Stream& stream);
+void copy_box_peer_async(Pitched destination, int destination_device, Pitched source,
+                         int source_device, Box box, const Stream& stream);
+// One plane of it: cudaMemcpy2DAsync.
+void copy_rows_async(Pitched destination, Pitched source, std::size_t width, std::size_t height,
+                     const Stream& stream);
+
+// Whether runtime and driver have the batched copy (cudaMemcpyBatchAsync, since 12.8).
+bool has_batch();
+// `stream_order`: sources are read when the stream gets there; else at any time from the call on.
+// Copies `count` runs of `bytes` each in one call. Not on a stream that is capturing.
+void copy_batch_async(const std::vector<void*>& destinations,
+                      const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
+                      const Stream& stream);
+
 void fill_async(void* destination, unsigned char value, std::size_t bytes, const Stream& stream);
+
+// --- graphs --------------------------------------------------------------------------------
+
+namespace detail {
+struct GraphDeleter {
+    void operator()(void* handle) const noexcept;
+};
+struct ExecutableGraphDeleter {
+    void operator()(void* handle) const noexcept;
+};
+}  // namespace detail
+
+// What `enqueue` puts on the stream, recorded instead of run.
+class Graph {
+public:
+    Graph(const Stream& stream, const std::function<void()>& enqueue);
+    [[nodiscard]] void* handle() const { return handle_.get(); }
+
+private:
+    std::unique_ptr<void, detail::GraphDeleter> handle_;
+};
+
+class ExecutableGraph {
+public:
+    explicit ExecutableGraph(const Graph& graph);
+    void launch(const Stream& stream) const;
+
+private:
+    std::unique_ptr<void, detail::ExecutableGraphDeleter> handle_;
+};
 
 // --- the gate ------------------------------------------------------------------------------
 

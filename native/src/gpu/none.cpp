@@ -39,7 +39,9 @@ bool Event::done() const { refuse("Event::done"); }
 void wait(const Stream&, const Event&) { refuse("wait"); }
 double seconds_between(const Event&, const Event&) { refuse("seconds_between"); }
 
-DeviceBuffer::DeviceBuffer(int, std::size_t bytes) : bytes_(bytes) { refuse("DeviceBuffer"); }
+DeviceBuffer::DeviceBuffer(int, std::size_t bytes, DeviceUse) : bytes_(bytes) {
+    refuse("DeviceBuffer");
+}
 HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) { refuse("HostBuffer"); }
 Registration::Registration(std::byte*, std::size_t) { refuse("Registration"); }
 std::byte* device_address(std::byte*, int) { refuse("device_address"); }

@@ -27,7 +27,9 @@ public:
                                .source = "Pearson et al., Comm|Scope, ICPE 2019"};
         return info;
     }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::gpu; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::gpu};
+    }
     [[nodiscard]] bool cpu_accessible() const override { return false; }
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,

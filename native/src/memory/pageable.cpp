@@ -29,7 +29,9 @@ public:
                 "Performance (AllocPageable)"};
         return info;
     }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
     [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
                                                      const Machine&) const override {
         return huge_pages_refusal(memory);

@@ -34,7 +34,9 @@ public:
                 "Performance (AllocPinned)"};
         return info;
     }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
                                                      const Machine&) const override {

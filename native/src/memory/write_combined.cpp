@@ -34,7 +34,9 @@ public:
             .source = "Pearson, thesis, ch. Explicit Memory Performance (AllocWriteCombined)"};
         return info;
     }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {

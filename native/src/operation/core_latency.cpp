@@ -77,7 +77,9 @@ public:
             .source = "McVoy & Staelin, lmbench, USENIX ATC 1996 (lat_mem_rd)"};
         return info;
     }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
     [[nodiscard]] std::vector<Parameter> parameters(const Place& place,
                                                     const Machine& machine) const override {
         std::vector<std::string> nodes{std::to_string(place.index)};

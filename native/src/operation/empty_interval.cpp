@@ -43,7 +43,9 @@ public:
             .source = "Hoefler & Belli, SC'15 (overhead and resolution of the timer)"};
         return info;
     }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::gpu; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::gpu};
+    }
     [[nodiscard]] TimingMode timing() const override { return TimingMode::device; }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine&,
                                                  OperationTools& tools) const override {

@@ -73,7 +73,9 @@ public:
                 .source = "Comm|Scope 0.12; CUDA runtime API (cudaMalloc, cudaFree)"} {}
 
     [[nodiscard]] const Info& info() const override { return info_; }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::gpu; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::gpu};
+    }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools&) const override {
         return std::make_unique<DeviceTrial>(half_, call.place.index,
@@ -95,7 +97,9 @@ public:
                 .source = "CUDA runtime API (cudaHostRegister, cudaHostUnregister)"} {}
 
     [[nodiscard]] const Info& info() const override { return info_; }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
     [[nodiscard]] std::optional<std::string> refusal(const OperationCall&,
                                                      const Machine& machine) const override {
         if (machine.gpus.empty()) return "pages are locked for a GPU and none is shown";

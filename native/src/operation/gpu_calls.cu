@@ -80,7 +80,9 @@ public:
                 .source = call.source} {}
 
     [[nodiscard]] const Info& info() const override { return info_; }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::gpu; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::gpu};
+    }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine&,
                                                  OperationTools& tools) const override {
         return std::make_unique<CallTrial>(call_, tools.stream(call.place.index, 0));

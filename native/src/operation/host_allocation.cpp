@@ -94,7 +94,9 @@ public:
                 .source = way.source} {}
 
     [[nodiscard]] const Info& info() const override { return info_; }
-    [[nodiscard]] Place::Kind place_kind() const override { return Place::Kind::numa; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools&) const override {
         return std::make_unique<AllocationTrial>(way_, bytes_of(*this, call, machine));

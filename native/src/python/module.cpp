@@ -83,11 +83,25 @@ nb::dict info_dict(const Info& info) {
     return entry;
 }
 
+nb::list place_kind_list(const std::vector<Place::Kind>& kinds) {
+    nb::list list;
+    for (const Place::Kind kind : kinds) list.append(text(kind));
+    return list;
+}
+
+nb::list layouts_of(const Executor& executor) {
+    nb::list list;
+    for (const char* layout : {"contiguous", "box", "list"}) {
+        if (executor.serves(Layout::parse_kind(layout))) list.append(layout);
+    }
+    return list;
+}
+
 nb::list memory_list() {
     nb::list list;
     for (const auto& kind : Memories::instance().entries()) {
         nb::dict entry = info_dict(kind->info());
-        entry["place"] = text(kind->place_kind());
+        entry["places"] = place_kind_list(kind->place_kinds());
         entry["needs_gpu"] = kind->needs_gpu();
         entry["cpu_accessible"] = kind->cpu_accessible();
         list.append(entry);
@@ -98,7 +112,9 @@ nb::list memory_list() {
 nb::list executor_list() {
     nb::list list;
     for (const auto& executor : Executors::instance().entries()) {
-        list.append(info_dict(executor->info()));
+        nb::dict entry = info_dict(executor->info());
+        entry["layouts"] = layouts_of(*executor);
+        list.append(entry);
     }
     return list;
 }
@@ -107,7 +123,7 @@ nb::list operation_list() {
     nb::list list;
     for (const auto& operation : Operations::instance().entries()) {
         nb::dict entry = info_dict(operation->info());
-        entry["place"] = text(operation->place_kind());
+        entry["places"] = place_kind_list(operation->place_kinds());
         entry["timing"] = text(operation->timing());
         list.append(entry);
     }
@@ -207,10 +223,12 @@ Cache parse_cache(const std::string& cache) {
 
 nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
                           std::optional<OperationCall> operation, const std::string& cache,
-                          const StopRule& rule, std::uint64_t seed, const nb::object& progress) {
+                          bool shared, const StopRule& rule, std::uint64_t seed,
+                          const nb::object& progress) {
     const Request request{.transfers = std::move(transfers),
                           .operation = std::move(operation),
                           .cache = parse_cache(cache),
+                          .shared = shared,
                           .rule = rule,
                           .seed = seed};
     std::function<void(const Progress&)> tell;
@@ -241,13 +259,16 @@ void bind_words(nb::module_& m) {
         .def(
             "__init__",
             [](Transfer* self, Memory source, Memory destination, std::string executor,
-               std::size_t bytes, Settings parameters) {
+               std::size_t bytes, Settings parameters, const std::string& layout,
+               Settings layout_settings) {
                 new (self)
                     Transfer{{std::move(source), std::move(destination), std::move(executor)},
                              bytes,
-                             std::move(parameters)};
+                             std::move(parameters),
+                             {Layout::parse_kind(layout), std::move(layout_settings)}};
             },
-            "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings())
+            "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings(),
+            "layout"_a = "contiguous", "layout_settings"_a = Settings())
         .def("__str__", &Transfer::text);
     nb::class_<OperationCall>(m, "Operation")
         .def(
@@ -275,13 +296,23 @@ void bind_words(nb::module_& m) {
                     GpuPlace{index, std::move(uuid), numa, std::move(peers), pageable_access};
             },
             "index"_a, "uuid"_a, "numa"_a, "peers"_a, "pageable_access"_a);
+    nb::class_<FilePlace>(m, "FilePlace")
+        .def(
+            "__init__",
+            [](FilePlace* self, std::string name, std::string path, bool scratch, std::size_t bytes,
+               std::string filesystem) {
+                new (self) FilePlace{std::move(name), std::move(path), scratch, bytes,
+                                     std::move(filesystem)};
+            },
+            "name"_a, "path"_a, "scratch"_a, "bytes"_a, "filesystem"_a);
     nb::class_<Machine>(m, "Machine")
         .def(
             "__init__",
-            [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus) {
-                new (self) Machine{std::move(numa), std::move(gpus)};
+            [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus,
+               std::vector<FilePlace> files) {
+                new (self) Machine{std::move(numa), std::move(gpus), std::move(files)};
             },
-            "numa"_a, "gpus"_a);
+            "numa"_a, "gpus"_a, "files"_a = std::vector<FilePlace>());
 }
 
 void bind_registry(nb::module_& m) {
@@ -309,7 +340,7 @@ void bind_registry(nb::module_& m) {
     m.def(
         "parameters",
         [](const Transfer& transfer, const Machine& machine) {
-            return parameter_list(executor_of(transfer).parameters(transfer.path, machine));
+            return parameter_list(executor_of(transfer).parameters(transfer, machine));
         },
         "transfer"_a, "machine"_a);
     m.def(
@@ -357,7 +388,8 @@ void bind_session(nb::module_& m) {
             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
             "host_timed"_a = std::vector<Transfer>())
         .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "operation"_a = nb::none(),
-             "cache"_a = "warm", "rule"_a, "seed"_a = 1, "progress"_a = nb::none());
+             "cache"_a = "warm", "shared"_a = false, "rule"_a, "seed"_a = 1,
+             "progress"_a = nb::none());
 }
 
 // gpu::Error with its fields: args == (message, kind, call, code, name, where).

@@ -78,7 +78,7 @@ void detail::RegistrationDeleter::operator()(std::byte* data) const noexcept {
     --fake::living().registrations;
 }
 
-DeviceBuffer::DeviceBuffer(int device, std::size_t bytes)
+DeviceBuffer::DeviceBuffer(int device, std::size_t bytes, DeviceUse)
     : bytes_(bytes), data_(nullptr, {.device = device}) {
     if (bytes > free_bytes(device)) out_of_memory("cudaMalloc");
     data_.reset(allocate(bytes, {fake::MemoryType::device, device}, "cudaMalloc"));

@@ -32,7 +32,7 @@ protected:
     }
 
     [[nodiscard]] Place place_of(const Operation& operation) const {
-        return operation.place_kind() == Place::Kind::gpu ? Place::parse("gpu:1") : node();
+        return operation.place_kinds().front() == Place::Kind::gpu ? Place::parse("gpu:1") : node();
     }
     [[nodiscard]] Place node() const {
         return Place::parse("numa:" + std::to_string(machine.numa.front().index));

@@ -44,16 +44,20 @@ def _text(
     yield ""
     yield "Memories: kinds, and where they are"
     for memory in memories:
-        needs = "; needs a GPU" if memory.needs_gpu and memory.place != "gpu" else ""
-        description = f"{memory.description} (at {memory.place}:N{needs})"
+        needs = "; needs a GPU" if memory.needs_gpu and "gpu" not in memory.places else ""
+        description = f"{memory.description} (at {_places(memory.places)}{needs})"
         yield from _entry(memory.name, description, memory.source)
         yield from _settings(memory.parameters)
     yield ""
     yield "Operations: what costs time and moves no bytes"
     for operation in operations:
-        description = f"{operation.description} (at {operation.place}:N)"
+        description = f"{operation.description} (at {_places(operation.places)})"
         yield from _entry(operation.name, description, operation.source)
         yield from _settings(operation.parameters)
+
+
+def _places(kinds: Sequence[str]) -> str:
+    return " or ".join("file:NAME" if kind == "file" else f"{kind}:N" for kind in kinds)
 
 
 def _entry(name: str, description: str, source: str) -> Iterator[str]:

@@ -28,6 +28,7 @@ class ExecutorKind(Value, frozen=True):
     name: str
     description: str
     source: str
+    layouts: tuple[str, ...]
     parameters: tuple[Parameter, ...]
 
 
@@ -37,7 +38,7 @@ class MemoryKind(Value, frozen=True):
     name: str
     description: str
     source: str
-    place: Literal["numa", "gpu", "file"]
+    places: tuple[Literal["numa", "gpu", "file"], ...]
     needs_gpu: bool
     cpu_accessible: bool
     parameters: tuple[Parameter, ...]
@@ -49,7 +50,7 @@ class OperationKind(Value, frozen=True):
     name: str
     description: str
     source: str
-    place: Literal["numa", "gpu", "file"]
+    places: tuple[Literal["numa", "gpu", "file"], ...]
     timing: TimingMode
     parameters: tuple[Parameter, ...]
 
@@ -63,7 +64,13 @@ def _parameters(entries: list[dict[str, Any]]) -> tuple[Parameter, ...]:
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
     return tuple(
-        ExecutorKind(e["name"], e["description"], e["source"], _parameters(e["parameters"]))
+        ExecutorKind(
+            e["name"],
+            e["description"],
+            e["source"],
+            tuple(e["layouts"]),
+            _parameters(e["parameters"]),
+        )
         for e in native.load().executors()
     )
 
@@ -75,7 +82,7 @@ def list_memories() -> tuple[MemoryKind, ...]:
             e["name"],
             e["description"],
             e["source"],
-            e["place"],
+            tuple(e["places"]),
             e["needs_gpu"],
             e["cpu_accessible"],
             _parameters(e["parameters"]),
@@ -91,7 +98,7 @@ def list_operations() -> tuple[OperationKind, ...]:
             e["name"],
             e["description"],
             e["source"],
-            e["place"],
+            tuple(e["places"]),
             e["timing"],
             _parameters(e["parameters"]),
         )

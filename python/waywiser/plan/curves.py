@@ -37,6 +37,8 @@ class Curve:
     transfers: tuple[Transfer, ...] = ()
     operation: Operation | None = None
     cache: Cache = "warm"
+    shared: bool = False
+    """One buffer for each memory that several transfers name on the same side."""
     principal: bool = False
     remote: bool = False
     peer_access: bool | None = None
@@ -45,7 +47,7 @@ class Curve:
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer."""
         sized = tuple(msgspec.structs.replace(t, bytes=size) for t in self.transfers)
-        return Workload(sized, self.operation, self.cache)
+        return Workload(sized, self.operation, self.cache, self.shared)
 
     def buffer_bytes(self, size: int) -> int:
         """Of all buffers together: each transfer has a source and a destination of its own."""
@@ -72,7 +74,9 @@ def path_curves(
             principal = chosen and index == 0
             remote = _is_remote(path, catalogue)
             peer_access = catalogue.peer_access(transfer)
-            curves.append(Curve((transfer,), None, "warm", principal, remote, peer_access))
+            curves.append(
+                Curve((transfer,), principal=principal, remote=remote, peer_access=peer_access)
+            )
     return curves, refused
 
 
@@ -111,7 +115,7 @@ def _is_principal(path: Path, catalogue: Catalogue) -> bool:
 
 def _is_remote(path: Path, catalogue: Catalogue) -> bool:
     kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
-    return all(kind.place == "numa" and kind.needs_gpu for kind in kinds)
+    return all(kind.places == ("numa",) and kind.needs_gpu for kind in kinds)
 
 
 def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
@@ -167,10 +171,10 @@ def operation_curves(
         "gpu": [Place("gpu", gpu.index) for gpu in machine.gpus],
     }
     for kind in catalogue.operations:
-        here = places.get(kind.place, [])
+        here = [place for known in kind.places for place in places.get(known, [])]
         if not here:
-            why = machine.gpu_reason or f"this machine has no place {kind.place}"
-            refused.append(Refusal(f"{kind.name}@{kind.place}:0", why))
+            why = machine.gpu_reason or f"this machine has no place {kind.places[0]}"
+            refused.append(Refusal(f"{kind.name}@{kind.places[0]}:0", why))
         for place in here:
             for operation in _operations(kind, place, catalogue, preset):
                 if reason := catalogue.operation_refusal(operation):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.catalogue import Catalogue, MemoryKind
 from waywiser.records import Refusal
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import Memory, Path, Place, Transfer
@@ -47,10 +47,7 @@ def find_paths(machine: Machine) -> Found:
         usable: list[Path] = []
         missing: list[Refusal] = []
         senseless: list[tuple[Path, str]] = []
-        for a, b in itertools.product(
-            _memories(source.name, source.place, world),
-            _memories(destination.name, destination.place, world),
-        ):
+        for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
             path = Path(a, b, executor.name)
             if reason := anywhere.refusal(Transfer(path)):
                 senseless.append((path, reason))
@@ -71,10 +68,11 @@ def with_hypothetical_gpu(machine: Machine) -> Machine:
     return msgspec.structs.replace(machine, gpus=(Gpu(0, uuid="", name="hypothetical", pci=""),))
 
 
-def _memories(kind: str, place: str, machine: Machine) -> list[Memory]:
+def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
     places = [Place("numa", node.index) for node in machine.numa]
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
-    return [Memory(kind, known) for known in places if known.kind == place]
+    places += [Place("file", file=file.name) for file in machine.files]
+    return [Memory(kind.name, known) for known in places if known.kind in kind.places]
 
 
 def _missing_here(path: Path, here: Catalogue, machine: Machine) -> str | None:

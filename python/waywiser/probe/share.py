@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from waywiser.probe.protocol import Measured
 from waywiser.records import Samples
 from waywiser.words import Stop, TimingMode, Workload
@@ -17,7 +19,8 @@ _Share = tuple[int, Measured]
 def share_of(workload: Workload, rank: int, size: int) -> Workload:
     """The part of the workload that a rank measures; without transfers where it has none."""
     operation = workload.operation if rank == 0 else None
-    return Workload(workload.transfers[rank::size], operation, workload.cache)
+    transfers = workload.transfers[rank::size]
+    return msgspec.structs.replace(workload, transfers=transfers, operation=operation)
 
 
 def ranks_of(workload: Workload, size: int) -> range:

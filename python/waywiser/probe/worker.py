@@ -78,6 +78,7 @@ class NativeMeasurer:
             [native_transfer(transfer) for transfer in share.transfers],
             operation=share.operation and native_operation(share.operation),
             cache=share.cache,
+            shared=share.shared,
             rule=native_rule(self._library, order.rule),
             seed=order.seed,
             progress=estimate,

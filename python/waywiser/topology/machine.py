@@ -93,6 +93,21 @@ class Gpu(Value, frozen=True):
     """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
 
 
+class FilePlace(Value, frozen=True):
+    """What the name of a file place stands for on this machine."""
+
+    name: str
+    """As in ``file:NAME``; ``scratch`` and ``tmpfs`` are the survey's own."""
+    path: str
+    """The file, or the folder in which scratch files are made and removed."""
+    scratch: bool = False
+    """Files are made there; else the file exists and is only read."""
+    bytes: int = 0
+    """That may be used: of the file, or of all scratch files together."""
+    filesystem: str = ""
+    """Its type, as the system names it (``ext4``, ``tmpfs``); empty where unknown."""
+
+
 class Machine(Value, frozen=True):
     """A machine as a capture shows it; the places of every path come from here."""
 
@@ -110,5 +125,7 @@ class Machine(Value, frozen=True):
     """The newest CUDA version that the driver supports: ``13.0``."""
     virtual: str = ""
     """Hypervisor, empty on bare metal."""
+    files: tuple[FilePlace, ...] = ()
+    """File places: not captured, but named by who asks for a survey."""
     notes: tuple[str, ...] = ()
     """What the capture could not tell or had to assume, one line each."""

@@ -29,5 +29,9 @@ def native_machine(machine: Machine) -> library.Machine:
             )
             for gpu in machine.gpus
         ],
+        files=[
+            module.FilePlace(file.name, file.path, file.scratch, file.bytes, file.filesystem)
+            for file in machine.files
+        ],
     )
     return made
