@@ -1,0 +1,23 @@
+"""The guides show the examples that the tests build."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
+
+
+@pytest.mark.parametrize("page", sorted(HOW_TO.glob("*.md")), ids=lambda page: page.stem)
+def test_a_guide_shows_its_examples_as_they_are(page: Path) -> None:
+    spec = importlib.util.spec_from_file_location("examples", HOW_TO / "examples.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.current(page) == page.read_text(), f"run: python docs/how-to/examples.py {page}"
+
+
+def test_an_executor_is_walked_through() -> None:
+    assert "Registered<Executor, Chunked>" in (HOW_TO / "add-an-executor.md").read_text()
