@@ -7,6 +7,8 @@
 //     gpu::launch(stream, {.blocks = 256, .threads = 256}, Fill{pointer, n});
 #pragma once
 
+#include <atomic>
+
 #include "gpu.hpp"
 
 #if defined(__CUDACC__)
@@ -25,6 +27,11 @@ struct Shape {
 struct Thread {
     std::size_t index;  // among all threads of the launch
     std::size_t count;  // of all threads of the launch
+};
+
+// 16 bytes, at a multiple of 16: a copy of one is a single load and a single store of a thread.
+struct alignas(16) Quad {
+    std::uint32_t x, y, z, w;
 };
 
 namespace detail {
@@ -59,6 +66,20 @@ __device__ inline void add(unsigned long long* counter, unsigned long long amoun
 __device__ inline void lower(unsigned long long* value, unsigned long long to) {
     atomicMin(value, to);
 }
+// Adds to a counter that other devices and CPUs add to as well, and returns what it was.
+__device__ inline unsigned long long add_system(unsigned long long* counter,
+                                                unsigned long long amount) {
+    return atomicAdd_system(counter, amount);
+}
+// Writes to the 4-byte word of a byte and leaves its value: the fault of a write without its
+// change. A load and a store would fault twice; here nobody but the compiler knows that the operand
+// is zero.
+__device__ inline void touch(std::byte* byte) {
+    const auto word = reinterpret_cast<std::uintptr_t>(byte) & ~std::uintptr_t{3};
+    unsigned zero = 0;
+    asm volatile("mov.u32 %0, 0;" : "=r"(zero));
+    atomicOr(reinterpret_cast<unsigned*>(word), zero);
+}
 
 #else
 
@@ -74,6 +95,16 @@ void launch(const Stream& stream, Shape shape, const Body& body,
 inline void add(unsigned long long* counter, unsigned long long amount) { *counter += amount; }
 inline void lower(unsigned long long* value, unsigned long long to) {
     if (to < *value) *value = to;
+}
+inline unsigned long long add_system(unsigned long long* counter, unsigned long long amount) {
+    return std::atomic_ref<unsigned long long>(*counter).fetch_add(amount);
+}
+inline void touch(std::byte* byte) {
+    const auto word = reinterpret_cast<std::uintptr_t>(byte) & ~std::uintptr_t{3};
+    unsigned zero = 0;
+    asm volatile("" : "+r"(zero));
+    std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(word))
+        .fetch_or(zero, std::memory_order_relaxed);
 }
 
 #endif
