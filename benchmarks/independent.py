@@ -13,16 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from surveyed import survey
 
-from waywiser.profile import Profile
-from waywiser.stats.estimate import estimate
 from waywiser.words import format_bytes, parse_bytes
 
 WARM_UPS, SAMPLES = 3, 15
@@ -68,22 +65,13 @@ def torch_rates(size: int) -> dict[str, float]:
     return {path: size / took for path, took in seconds.items()}
 
 
-def waywiser_rates(size: int, profile: Path) -> dict[str, tuple[float, float]]:
+def waywiser_rates(size: int) -> dict[str, tuple[float, float]]:
     """Bytes per second, and the relative half-width of its interval, from a survey."""
-    only = [argument for path in (H2D, D2H, LOCAL, PEER) for argument in ("--only", f"{path}")]
-    if torch.cuda.device_count() < 2:
-        only = only[:-2]
-    command = [sys.executable, "-m", "waywiser", "survey", "-o", str(profile), "--preset",
-               "standard", "--sizes", str(size), "--share", *only]  # fmt: skip
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    rates = {}
-    with Profile.open(profile) as recorded:
-        for series in recorded.series():
-            found = estimate(series)
-            if found is not None and series.workload.bytes:
-                rate = series.workload.bytes / found.median
-                rates[series.workload.curve] = (rate, found.relative or float("nan"))
-    return rates
+    paths = [H2D, D2H, LOCAL, PEER] if torch.cuda.device_count() > 1 else [H2D, D2H, LOCAL]
+    found = survey(paths, ("--sizes", str(size)))
+    return {
+        path: (size / found[path].median, found[path].relative or float("nan")) for path in paths
+    }
 
 
 def main() -> int:
@@ -91,11 +79,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the figures there")
     parser.add_argument("--bytes", type=parse_bytes, default=1 << 30)
     wanted = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        before = torch_rates(wanted.bytes)
-        torch.cuda.empty_cache()
-        measured = waywiser_rates(wanted.bytes, Path(folder) / "independent.wwp")
-        after = torch_rates(wanted.bytes)
+    before = torch_rates(wanted.bytes)
+    torch.cuda.empty_cache()
+    measured = waywiser_rates(wanted.bytes)
+    after = torch_rates(wanted.bytes)
     print(f"{format_bytes(wanted.bytes)} on {torch.cuda.get_device_name(0)}, "
           f"PyTorch {torch.__version__}; GB/s")  # fmt: skip
     print(f"{'waywiser':>10} {'±':>6} {'torch':>8} {'again':>8} {'ratio':>7}  path")

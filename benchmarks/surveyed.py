@@ -1,0 +1,27 @@
+"""A survey of just some series, as the benchmarks of this folder need it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from waywiser.profile import Profile
+from waywiser.stats.estimate import Estimate, estimate
+
+
+def survey(only: Sequence[str], options: Sequence[str] = ()) -> dict[str, Estimate]:
+    """What a fresh ``standard`` survey of the patterns finds, by the text of the curve: one size
+    each is expected. Series that could not be measured are left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "surveyed.wwp"
+        command = [sys.executable, "-m", "waywiser", "survey", "-o", str(file), "--preset",
+                   "standard", "--share", *options]  # fmt: skip
+        for pattern in only:
+            command += ["--only", pattern]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with Profile.open(file) as profile:
+            found = {one.workload.curve: estimate(one) for one in profile.series()}
+    return {curve: told for curve, told in found.items() if told is not None}

@@ -1,0 +1,204 @@
+"""Writes ``docs/catalogue.md``: everything that can be measured, from the registry, and what the
+literature measures, row by row, with the command and the figure.
+
+    python docs/catalogue.py > docs/catalogue.md
+
+The rows are in ``catalogue.toml``. Their figures are looked up in the profiles under ``results``,
+newest first; a curve that none of them holds is told as not measured yet. A test checks that the
+page is current and that each row's command selects what the row shows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from waywiser.plan.catalogue import (
+    ExecutorKind,
+    MemoryKind,
+    OperationKind,
+    Parameter,
+    list_executors,
+    list_memories,
+    list_operations,
+)
+from waywiser.records import Refusal, Series
+from waywiser.stats.estimate import estimate
+from waywiser.topology.machine import Machine
+from waywiser.words import format_bytes, parse_bytes
+
+DOCS = Path(__file__).parent
+NOT_YET = "not measured yet"
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True):
+    """One primitive of the literature."""
+
+    literature: str
+    only: str
+    """The pattern of ``--only`` that selects it."""
+    curves: list[str]
+    """Texts of curves, the most telling first."""
+    bytes: str = ""
+    """At which size; empty for operations."""
+    options: str = ""
+    """Further options of the command."""
+
+
+class Rows(msgspec.Struct, forbid_unknown_fields=True):
+    row: list[Row]
+
+
+def rows() -> list[Row]:
+    return msgspec.toml.decode((DOCS / "catalogue.toml").read_bytes(), type=Rows).row
+
+
+def command(row: Row) -> str:
+    options = f" {row.options}" if row.options else ""
+    return f"waywiser survey{options} --only '{row.only}'"
+
+
+class Measured(msgspec.Struct):
+    """What one kept profile holds."""
+
+    machine: Machine
+    series: dict[tuple[str, int], Series]
+    refusals: dict[str, Refusal]
+
+
+def _tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tables", DOCS / "results" / "tables.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def measured() -> list[Measured]:
+    """The kept profiles, newest first, and those of fewer GPUs before those of more."""
+    found = []
+    read = _tables().read
+    for folder in sorted((DOCS / "results").glob("*/"), reverse=True):
+        for file in sorted(folder.glob("*/*.wwp.xz")):
+            machine, everything, refused = read(file)
+            by_text = {(one.workload.curve, _size(one)): one for one in everything}
+            found.append(Measured(machine, by_text, {one.path: one for one in refused}))
+    return sorted(found, key=lambda one: len(one.machine.gpus))
+
+
+def _size(series: Series) -> int:
+    transfers = series.workload.transfers
+    return transfers[0].bytes if transfers else 0
+
+
+def figure(curve: str, size: int, profiles: Sequence[Measured]) -> str:
+    """Median, interval and number of samples of a curve at a size, from the first profile that has
+    it; the reason where all that know of it refuse it."""
+    for profile in profiles:
+        series = profile.series.get((curve, size))
+        told = estimate(series, profile.machine) if series else None
+        if series is None or told is None:
+            continue
+        within = "" if told.relative is None else f" ± {told.relative:.1%}"
+        n = f"n = {told.count} in {len(told.blocks)}"
+        if series.workload.bytes:
+            rate = series.workload.bytes / told.median / 1e9
+            return f"{rate:.4g} GB/s{within} ({n})"
+        return f"{_seconds(told.median)}{within} ({n})"
+    for profile in profiles:
+        if refusal := profile.refusals.get(curve):
+            return f"refused: {refusal.reason}"
+    return NOT_YET
+
+
+def _seconds(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= factor:
+            return f"{seconds / factor:.4g} {unit}"
+    return f"{seconds / 1e-9:.4g} ns"
+
+
+def document() -> str:
+    """The whole page, as Markdown."""
+    return "\n".join(_lines()).strip() + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# The catalogue"
+    yield ""
+    yield "<!-- Made by `python docs/catalogue.py > docs/catalogue.md`; a test checks it. -->"
+    yield ""
+    yield "Everything that Waywiser measures, as its registry tells it. A path is any pair of memories"
+    yield "and an executor that serves it; direction, both directions at once, sets of paths, sizes"
+    yield "and cache states are data of a plan. `waywiser list` prints the same."
+    yield ""
+    yield from _literature()
+    yield "## Executors: who moves the bytes"
+    yield ""
+    for executor in list_executors():
+        yield from _entry(executor, [f"Layouts: {', '.join(executor.layouts)}."])
+    yield "## Memories: kinds, and where they are"
+    yield ""
+    for memory in list_memories():
+        needs = " Needs a GPU." if memory.needs_gpu else ""
+        yield from _entry(memory, [f"At {_places(memory.places)}.{needs}"])
+    yield "## Operations: what costs time and moves no bytes"
+    yield ""
+    for operation in list_operations():
+        by = "events of the device" if operation.timing == "device" else "the host's clock"
+        yield from _entry(operation, [f"At {_places(operation.places)}; timed by {by}."])
+
+
+def _literature() -> Iterator[str]:
+    yield "## What the literature measures"
+    yield ""
+    yield "Figures are medians with 95 % intervals on NVIDIA H200, from the profiles kept under"
+    yield "[results](results/); GB/s is 10⁹ bytes per second, of all transfers of a set together."
+    yield ""
+    yield "| in the literature | command | curve | on H200 |"
+    yield "|---|---|---|---|"
+    profiles = measured()
+    for row in rows():
+        size = parse_bytes(row.bytes) if row.bytes else 0
+        for number, curve in enumerate(row.curves):
+            first = (_cell(row.literature), f"`{_cell(command(row))}`") if number == 0 else ("", "")
+            at = f", {format_bytes(size)}" if size else ""
+            cells = (*first, f"`{_cell(curve)}`{at}", _cell(figure(curve, size, profiles)))
+            yield "| " + " | ".join(cells) + " |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _entry(kind: ExecutorKind | MemoryKind | OperationKind, facts: list[str]) -> Iterator[str]:
+    yield f"### `{kind.name}`"
+    yield ""
+    yield f"{kind.description[:1].upper()}{kind.description[1:]}. {' '.join(facts)}"
+    yield ""
+    if kind.parameters:
+        yield from _parameters(kind.parameters)
+    yield f"Source: {kind.source}."
+    yield ""
+
+
+def _parameters(parameters: Sequence[Parameter]) -> Iterator[str]:
+    yield "| setting | what | values, the default first |"
+    yield "|---|---|---|"
+    for parameter in parameters:
+        values = ", ".join(f"`{choice}`" for choice in parameter.choices)
+        yield f"| `{parameter.name}` | {_cell(parameter.description)} | {values} |"
+    yield ""
+
+
+def _places(kinds: Sequence[str]) -> str:
+    return " or ".join("`file:NAME`" if kind == "file" else f"`{kind}:N`" for kind in kinds)
+
+
+if __name__ == "__main__":
+    print(document(), end="")
