@@ -128,7 +128,7 @@ struct MoveRuns {
             const std::size_t first = (turn - n * turns) * group * kDepth + lane;
             auto* target = reinterpret_cast<Unit*>(to.at(n));
             const auto* origin = reinterpret_cast<const Unit*>(from.at(n));
-            Unit held[kDepth];
+            Unit held[kDepth] = {};
             for (std::size_t k = 0; k < kDepth; ++k) {
                 if (first + k * group < units) held[k] = origin[first + k * group];
             }
@@ -140,10 +140,6 @@ struct MoveRuns {
 };
 
 namespace detail {
-
-struct alignas(16) Sixteen {
-    std::uint32_t words[4];
-};
 
 template <class Unit>
 void move_runs_by(const gpu::Stream& stream, gpu::Shape shape, const Runs& to, const Runs& from) {
@@ -169,7 +165,7 @@ inline void move_runs(const gpu::Stream& stream, gpu::Shape shape, Runs to, Runs
     }
     const std::size_t access = std::min(to.access(widest), from.access(widest));
     if (access >= 16) {
-        detail::move_runs_by<detail::Sixteen>(stream, shape, to, from);
+        detail::move_runs_by<gpu::Quad>(stream, shape, to, from);
     } else if (access >= 4) {
         detail::move_runs_by<std::uint32_t>(stream, shape, to, from);
     } else {
