@@ -132,9 +132,9 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `python docs/catalogue.py > docs/catalogue.md`; a test checks it. -->"
     yield ""
-    yield "Everything that Waywiser measures, as its registry tells it. A path is any pair of memories"
-    yield "and an executor that serves it; direction, both directions at once, sets of paths, sizes"
-    yield "and cache states are data of a plan. `waywiser list` prints the same."
+    yield "Everything that Waywiser measures, as its registry tells it. A path is any pair of"
+    yield "memories and an executor that serves it; direction, both directions at once, sets of"
+    yield "paths, sizes and cache states are data of a plan. `waywiser list` prints the same."
     yield ""
     yield from _literature()
     yield "## Executors: who moves the bytes"
