@@ -8,33 +8,13 @@
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
 #include "host/parallel.hpp"
+#include "measure/pattern_words.hpp"
 #include "waywiser/memory.hpp"
-
-#if defined(__CUDACC__)
-#define WAYWISER_BOTH __host__ __device__
-#else
-#define WAYWISER_BOTH
-#endif
 
 namespace waywiser::measure {
 namespace {
 
-using Word = std::uint64_t;
-constexpr std::size_t kWord = sizeof(Word);
 constexpr gpu::Shape kShape{.blocks = 256, .threads = 256};
-
-// The finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014) over seed and position.
-WAYWISER_BOTH inline Word word_at(Word seed, std::size_t index) {
-    Word z = seed + (static_cast<Word>(index) + 1) * 0x9E3779B97F4A7C15ULL;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-}
-
-WAYWISER_BOTH inline unsigned char byte_at(Word seed, Word flip, std::size_t offset) {
-    return static_cast<unsigned char>((word_at(seed, offset / kWord) ^ flip) >>
-                                      (8 * (offset % kWord)));
-}
 
 // How much of the bytes can be taken in words: nothing of a view that starts between two.
 WAYWISER_BOTH inline std::size_t whole_words(const std::byte* data, std::size_t bytes) {

@@ -1,0 +1,196 @@
+#include "files.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "waywiser/words.hpp"
+
+namespace waywiser::host {
+namespace {
+
+// What others are left of a disk: a tenth of what is free, and never less than this.
+constexpr std::size_t kLeastMargin = std::size_t{1} << 30;
+constexpr std::size_t kMarginFraction = 10;
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // read at once to warm the page cache
+// Pages are dropped in groups that may reach beyond a range; so the range is widened to these.
+constexpr std::size_t kGroup = std::size_t{4} << 20;
+constexpr int kEvictions = 3;  // a page may be busy for a moment
+// Of a cold range that may still be cached: what the kernel itself had under way.
+constexpr std::size_t kStrayFraction = 50;
+
+[[noreturn]] void refuse(const std::string& what) {
+    throw Refused(what + ": " + std::strerror(errno));
+}
+
+std::string own_path(int file) { return "/proc/self/fd/" + std::to_string(file); }
+
+// Without a name from the start where the file system can, else the name goes at once.
+Descriptor nameless(const std::string& folder) {
+    const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0) return Descriptor(file);
+    if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) {
+        refuse("no scratch file can be made in " + folder);
+    }
+    std::string name = folder + "/.waywiser-scratch-XXXXXX";
+    Descriptor named(mkostemp(name.data(), O_CLOEXEC));  // never opens a file that exists
+    if (named.get() < 0) refuse("no scratch file can be made in " + folder);
+    if (unlink(name.c_str()) != 0) refuse("the scratch file " + name + " cannot be removed");
+    return named;
+}
+
+std::size_t page_bytes() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+// Of a file that the process neither owns nor may write, the kernel pretends that all is cached.
+bool tells_what_is_cached(int file) {
+    struct stat status{};
+    if (fstat(file, &status) != 0) return false;
+    return geteuid() == 0 || geteuid() == status.st_uid ||
+           access(own_path(file).c_str(), W_OK) == 0;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+    if (number_ >= 0) close(number_);
+}
+
+std::size_t free_for_scratch(const std::string& folder) {
+    struct statvfs disk{};
+    if (statvfs(folder.c_str(), &disk) != 0) refuse("the free space of " + folder + " is not told");
+    const std::size_t free = disk.f_bavail * disk.f_frsize;
+    return free - std::min(free, std::max(kLeastMargin, free / kMarginFraction));
+}
+
+Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
+    const std::size_t room = free_for_scratch(folder);
+    if (bytes > room) {
+        throw Refused("a scratch file of " + std::to_string(bytes >> 20) + " MiB in " + folder +
+                      " would leave others too little: " + std::to_string(room >> 20) +
+                      " MiB may be taken");
+    }
+    Descriptor file = nameless(folder);
+    if (const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); error != 0) {
+        errno = error;
+        refuse(std::to_string(bytes >> 20) + " MiB cannot be had in " + folder);
+    }
+    return file;
+}
+
+Descriptor readable_file(const std::string& path) {
+    // Not waiting for anybody: a pipe would, and is refused below.
+    Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (file.get() < 0) refuse(path + " cannot be read");
+    struct stat status{};
+    if (fstat(file.get(), &status) != 0) refuse(path + " cannot be read");
+    if (!S_ISREG(status.st_mode)) throw Refused(path + " is not an ordinary file");
+    return file;
+}
+
+std::size_t file_bytes(int file) {
+    struct stat status{};
+    if (fstat(file, &status) != 0) refuse("the size of a file is not told");
+    return static_cast<std::size_t>(status.st_size);
+}
+
+Descriptor direct_twin(int file) {
+    const int mode = fcntl(file, F_GETFL) & O_ACCMODE;
+    Descriptor twin(open(own_path(file).c_str(), mode | O_DIRECT | O_CLOEXEC));
+    if (twin.get() < 0) refuse("the file system does not let the file be opened with O_DIRECT");
+    return twin;
+}
+
+void read_fully(int file, std::byte* to, std::size_t bytes, std::size_t at) {
+    while (bytes > 0) {
+        const ssize_t done = pread(file, to, bytes, static_cast<off_t>(at));
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) refuse("reading at " + std::to_string(at) + " of a file");
+        if (done == 0) throw Refused("the file ends at " + std::to_string(at) + ": it was cut");
+        to += done;
+        at += static_cast<std::size_t>(done);
+        bytes -= static_cast<std::size_t>(done);
+    }
+}
+
+void write_fully(int file, const std::byte* from, std::size_t bytes, std::size_t at) {
+    while (bytes > 0) {
+        const ssize_t done = pwrite(file, from, bytes, static_cast<off_t>(at));
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) refuse("writing at " + std::to_string(at) + " of a file");
+        from += done;
+        at += static_cast<std::size_t>(done);
+        bytes -= static_cast<std::size_t>(done);
+    }
+}
+
+void reach_device(int file) {
+    if (fdatasync(file) != 0) refuse("what was written to a file does not reach its device");
+}
+
+std::optional<std::size_t> cached_bytes(int file, std::size_t at, std::size_t bytes) {
+    if (bytes == 0) return 0;
+    if (!tells_what_is_cached(file)) return std::nullopt;
+    const std::size_t step = page_bytes();
+    const std::size_t first = at / step * step;
+    const std::size_t span = at + bytes - first;
+    void* mapping = mmap(nullptr, span, PROT_READ, MAP_SHARED, file, static_cast<off_t>(first));
+    if (mapping == MAP_FAILED) return std::nullopt;
+    std::vector<unsigned char> resident((span + step - 1) / step);
+    const bool told = mincore(mapping, span, resident.data()) == 0;
+    munmap(mapping, span);
+    if (!told) return std::nullopt;
+    const auto pages = std::ranges::count_if(resident, [](unsigned char page) { return page & 1; });
+    return std::min(bytes, static_cast<std::size_t>(pages) * step);
+}
+
+void drop(int file, std::size_t at, std::size_t bytes) {
+    if ((fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY) reach_device(file);
+    const std::size_t from = at / kGroup * kGroup;
+    const std::size_t span = (at + bytes - from + kGroup - 1) / kGroup * kGroup;
+    posix_fadvise(file, static_cast<off_t>(from), static_cast<off_t>(span), POSIX_FADV_DONTNEED);
+}
+
+void evict(int file, std::size_t at, std::size_t bytes) {
+    std::optional<std::size_t> left;
+    for (int attempt = 0; attempt < kEvictions; ++attempt) {
+        drop(file, at, bytes);
+        left = cached_bytes(file, at, bytes);
+        if (!left || *left <= bytes / kStrayFraction) return;
+    }
+    throw Refused(std::to_string(*left) + " of " + std::to_string(bytes) +
+                  " bytes of the file stay in the page cache: another program uses them, or its "
+                  "file system is in memory");
+}
+
+void warm(int file, std::size_t at, std::size_t bytes) {
+    if (const auto cached = cached_bytes(file, at, bytes); cached && *cached == bytes) return;
+    const auto buffer = page_aligned(kPiece);
+    for (std::size_t done = 0; done < bytes; done += kPiece) {
+        read_fully(file, buffer.get(), std::min(kPiece, bytes - done), at + done);
+    }
+}
+
+void Free::operator()(std::byte* data) const { std::free(data); }
+
+std::unique_ptr<std::byte[], Free> page_aligned(std::size_t bytes) {
+    const std::size_t whole =
+        (std::max<std::size_t>(bytes, 1) + kDiskBlock - 1) & ~(kDiskBlock - 1);
+    void* data = std::aligned_alloc(kDiskBlock, whole);
+    if (data == nullptr) throw std::bad_alloc();
+    return std::unique_ptr<std::byte[], Free>(static_cast<std::byte*>(data));
+}
+
+}  // namespace waywiser::host
