@@ -1,0 +1,258 @@
+// Copies by a kernel, called zero-copy where a side is on the host: threads of a GPU load from the
+// source and store to the destination, wherever the two are.
+#include <algorithm>
+#include <cstdint>
+
+#include "executor/reach.hpp"
+#include "executor/runs.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/launch.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+
+#if defined(__CUDACC__)
+#define WAYWISER_UNROLL _Pragma("unroll")
+#else
+#define WAYWISER_UNROLL
+#endif
+
+namespace waywiser {
+namespace {
+
+// The grid that the paper measures with: 4 bytes per access, and nothing done about caches.
+constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
+// What keeps enough bytes under way for each of a GPU's links. By Little's law PCIe 5.0 x16 wants
+// about 100 KB (64 GB/s for 1.5 us), NVLink about 1 MB (450 GB/s for 2 us) and an HBM3e stack a few
+// MB (2.4 TB/s read for 0.8 us): two blocks of 512 threads with eight loads of 16 bytes each are
+// 128 KiB per multiprocessor, as much as their registers hold.
+constexpr unsigned kTunedThreads = 512;
+constexpr unsigned kTunedBlocksPerMultiprocessor = 2;
+constexpr std::size_t kTunedAhead = 8;
+
+// How a thread accesses memory: as the compiler does by itself, or so that lines which nobody will
+// use again are the first to leave the caches.
+struct Plain {
+    template <class Unit>
+    WAYWISER_DEVICE static Unit load(const Unit* from) {
+        return *from;
+    }
+    template <class Unit>
+    WAYWISER_DEVICE static void store(Unit* to, Unit value) {
+        *to = value;
+    }
+};
+
+#if defined(__CUDACC__)
+struct Streaming {
+    template <class Unit>
+    __device__ static Unit load(const Unit* from) {
+        return __ldcs(from);
+    }
+    template <class Unit>
+    __device__ static void store(Unit* to, Unit value) {
+        __stcs(to, value);
+    }
+};
+using Sixteen = uint4;
+#else
+using Streaming = Plain;
+using Sixteen = gpu::Quad;
+#endif
+
+// Whole units where both sides have them at the same bytes, and single bytes at the edges. Each
+// thread has `kAhead` loads under way before it stores the first.
+template <class Access, class Unit, std::size_t kAhead>
+struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+    std::size_t head;   // bytes before the first unit
+    std::size_t units;  // whole ones
+
+    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+        const auto* source = reinterpret_cast<const Unit*>(from + head);
+        auto* destination = reinterpret_cast<Unit*>(to + head);
+        for (std::size_t i = thread.index; i < units; i += kAhead * thread.count) {
+            Unit taken[kAhead] = {};
+            WAYWISER_UNROLL for (std::size_t a = 0; a < kAhead; ++a) {
+                const std::size_t at = i + a * thread.count;
+                if (at < units) taken[a] = Access::load(source + at);
+            }
+            WAYWISER_UNROLL for (std::size_t a = 0; a < kAhead; ++a) {
+                const std::size_t at = i + a * thread.count;
+                if (at < units) Access::store(destination + at, taken[a]);
+            }
+        }
+        for (std::size_t i = thread.index; i < head; i += thread.count) to[i] = from[i];
+        for (std::size_t i = head + units * sizeof(Unit) + thread.index; i < bytes;
+             i += thread.count) {
+            to[i] = from[i];
+        }
+    }
+};
+
+class SmExecution final : public Execution {
+public:
+    // `multiprocessors`: 0 for the paper's grid.
+    SmExecution(gpu::Stream& stream, unsigned multiprocessors)
+        : stream_(stream), multiprocessors_(multiprocessors), tables_(stream.device()) {}
+
+    void start(const View& source, const View& destination) override {
+        std::byte* from = from_.of(source, stream_.device());
+        std::byte* to = to_.of(destination, stream_.device());
+        if (source.arrangement != nullptr || destination.arrangement != nullptr) {
+            const std::size_t widest = multiprocessors_ == 0 ? 4 : 16;
+            move_runs(stream_, shape(source.bytes / widest), tables_.of(destination, to),
+                      tables_.of(source, from), widest);
+        } else {
+            copy(to, from, source.bytes);
+        }
+    }
+
+    void finish() override { stream_.synchronize(); }
+
+private:
+    // Where the GPU finds a view, asked once as long as it is the same.
+    class Address {
+    public:
+        std::byte* of(const View& view, int gpu) {
+            if (view.data != asked_) {
+                told_ = reached_at(view, gpu);
+                asked_ = view.data;
+            }
+            return told_;
+        }
+
+    private:
+        std::byte* asked_ = nullptr;
+        std::byte* told_ = nullptr;
+    };
+
+    // By the widest accesses for which the two sides lie alike.
+    void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
+        const auto apart =
+            reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+        if (multiprocessors_ == 0) {
+            if (apart % 4 == 0) return launch<Plain, std::uint32_t, 1>(to, from, bytes);
+            return launch<Plain, unsigned char, 1>(to, from, bytes);
+        }
+        if (apart % 16 == 0) return launch<Streaming, Sixteen, kTunedAhead>(to, from, bytes);
+        if (apart % 8 == 0) {
+            return launch<Streaming, unsigned long long, kTunedAhead>(to, from, bytes);
+        }
+        if (apart % 4 == 0) return launch<Streaming, std::uint32_t, kTunedAhead>(to, from, bytes);
+        launch<Streaming, unsigned char, kTunedAhead>(to, from, bytes);
+    }
+
+    template <class Access, class Unit, std::size_t kAhead>
+    void launch(std::byte* to, const std::byte* from, std::size_t bytes) const {
+        const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % sizeof(Unit);
+        const std::size_t head = std::min(bytes, past == 0 ? 0 : sizeof(Unit) - past);
+        const std::size_t units = (bytes - head) / sizeof(Unit);
+        gpu::launch(stream_, shape(units),
+                    Copy<Access, Unit, kAhead>{to, from, bytes, head, units});
+    }
+
+    // No more blocks than there is work for.
+    [[nodiscard]] gpu::Shape shape(std::size_t units) const {
+        if (multiprocessors_ == 0) return kPaper;
+        const std::size_t wanted = (units + kTunedThreads - 1) / kTunedThreads;
+        const std::size_t most = std::size_t{multiprocessors_} * kTunedBlocksPerMultiprocessor;
+        return {.blocks = static_cast<unsigned>(std::clamp<std::size_t>(wanted, 1, most)),
+                .threads = kTunedThreads};
+    }
+
+    gpu::Stream& stream_;
+    unsigned multiprocessors_;
+    RunTables tables_;
+    Address from_;
+    Address to_;
+};
+
+class Sm final : public Executor {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "sm",
+            .description = "threads of a GPU load and store every byte (zero-copy)",
+            .parameters = {side(), grid()},
+            .source =
+                "Pearson et al., Comm|Scope, ICPE 2019, section 3.3 (zero-copy read and write)"};
+        return info;
+    }
+
+    [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
+
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine& machine) const override {
+        const Path& path = transfer.path;
+        if (!path.source.on_gpu() && !path.destination.on_gpu()) {
+            return "a kernel copies on the GPU of one side, and neither side is on a GPU";
+        }
+        if (between_gpus(path) && !direct_access(path, machine)) {
+            return path.source.place.text() + " and " + path.destination.place.text() +
+                   " cannot access each other's memory directly";
+        }
+        for (const Memory* memory : {&path.source, &path.destination}) {
+            if (auto reason = reach_refusal(*memory, worker(path, "pull"), machine)) return reason;
+        }
+        return std::nullopt;
+    }
+
+    // The side is a choice between GPUs alone: no CPU runs a kernel.
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
+                                                    const Machine&) const override {
+        if (between_gpus(transfer.path)) return {side(), grid()};
+        return {grid()};
+    }
+
+    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
+        return TimingMode::device;
+    }
+    [[nodiscard]] std::vector<int> lanes(const Transfer& transfer,
+                                         const Machine& machine) const override {
+        return {worker(transfer.path, parameter(*this, transfer, machine, "side"))};
+    }
+    [[nodiscard]] std::optional<bool> peer_access(const Transfer& transfer,
+                                                  const Machine&) const override {
+        if (!between_gpus(transfer.path)) return std::nullopt;
+        return true;
+    }
+
+    [[nodiscard]] std::unique_ptr<Execution> prepare(
+        const Transfer& transfer, const Machine& machine,
+        const std::vector<gpu::Stream*>& lanes) const override {
+        const bool paper = parameter(*this, transfer, machine, "grid") == "paper";
+        const int multiprocessors =
+            paper ? 0 : gpu::device(lanes.front()->device()).multiprocessors;
+        return std::make_unique<SmExecution>(*lanes.front(),
+                                             static_cast<unsigned>(multiprocessors));
+    }
+
+private:
+    static Parameter side() {
+        return {.name = "side",
+                .description =
+                    "whose GPU runs the kernel: the destination's, which reads (pull), or the "
+                    "source's, which writes (push)",
+                .choices = {"pull", "push"}};
+    }
+    static Parameter grid() {
+        return {.name = "grid",
+                .description =
+                    "accesses of 16 bytes, several under way in each thread of as many blocks as "
+                    "the GPU runs at once (tuned), or of 4 bytes by 256 blocks of 256 threads, as "
+                    "in the paper",
+                .choices = {"tuned", "paper"}};
+    }
+    // The GPU whose multiprocessors work.
+    static int worker(const Path& path, const std::string& side) {
+        const bool source = path.source.on_gpu() && (side == "push" || !path.destination.on_gpu());
+        return (source ? path.source : path.destination).place.index;
+    }
+};
+
+const Registered<Executor, Sm> registered;
+
+}  // namespace
+}  // namespace waywiser

@@ -1,0 +1,165 @@
+// Copies by kernels: who runs them, what they reach, and right bytes however the two sides lie.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "conformance.hpp"
+#include "fake/fixture.hpp"
+
+namespace waywiser {
+namespace {
+
+using test::OnFake;
+
+Memory at(const char* kind, const char* place) { return {kind, Place::parse(place), {}}; }
+
+Transfer transfer(const Memory& from, const Memory& to, const Settings& parameters = {},
+                  std::size_t bytes = 4096) {
+    return {{from, to, "sm"}, bytes, parameters};
+}
+
+const Executor& sm() { return *Executors::instance().find("sm"); }
+
+// Two GPUs that see each other and one that nobody sees.
+Machine three_gpus() {
+    return {.numa = {{0, {0}}}, .gpus = {{0, "a", -1, {1}}, {1, "b", -1, {0}}, {2, "c", -1, {}}}};
+}
+
+TEST(SmExecutor, RunsOnTheGpuOfTheSideThatWorks) {
+    const Machine machine = three_gpus();
+    const auto worker = [&](const Transfer& t) { return sm().lanes(t, machine); };
+    const Memory host = at("pinned", "numa:0");
+    const Memory one = at("device", "gpu:0");
+    const Memory other = at("device", "gpu:1");
+    EXPECT_EQ(worker(transfer(host, other)), std::vector{1});
+    EXPECT_EQ(worker(transfer(other, host)), std::vector{1});
+    EXPECT_EQ(worker(transfer(one, other)), std::vector{1});
+    EXPECT_EQ(worker(transfer(one, other, {{"side", "pull"}})), std::vector{1});
+    EXPECT_EQ(worker(transfer(one, other, {{"side", "push"}})), std::vector{0});
+    EXPECT_EQ(worker(transfer(one, one)), std::vector{0});
+}
+
+TEST(SmExecutor, LetsOneChooseTheSideBetweenGpusAlone) {
+    const Machine machine = three_gpus();
+    const Settings pull{{"side", "pull"}};
+    const Memory host = at("pinned", "numa:0");
+    const Memory one = at("device", "gpu:0");
+    EXPECT_FALSE(refusal(transfer(one, at("device", "gpu:1"), pull), machine));
+    EXPECT_TRUE(refusal(transfer(host, one, pull), machine));
+    EXPECT_TRUE(refusal(transfer(one, one, pull), machine));
+    EXPECT_FALSE(refusal(transfer(host, one, {{"grid", "paper"}}), machine));
+}
+
+TEST(SmExecutor, NeedsPeerAccessBetweenGpusAlone) {
+    const Machine machine = three_gpus();
+    const Memory one = at("device", "gpu:0");
+    EXPECT_EQ(sm().peer_access(transfer(one, at("device", "gpu:1")), machine), true);
+    EXPECT_EQ(sm().peer_access(transfer(one, one), machine), std::nullopt);
+    EXPECT_EQ(sm().peer_access(transfer(one, at("pinned", "numa:0")), machine), std::nullopt);
+}
+
+TEST(SmExecutor, RefusesWhatNoKernelReaches) {
+    Machine machine = three_gpus();
+    const Memory one = at("device", "gpu:0");
+    const auto reason = [&](const Memory& from, const Memory& to) {
+        return refusal(transfer(from, to), machine).value_or("");
+    };
+    EXPECT_EQ(reason(one, at("device", "gpu:2")),
+              "gpu:0 and gpu:2 cannot access each other's memory directly");
+    EXPECT_EQ(reason(at("pinned", "numa:0"), at("pinned", "numa:0")),
+              "a kernel copies on the GPU of one side, and neither side is on a GPU");
+    EXPECT_EQ(reason(at("pageable", "numa:0"), one),
+              "kernels of gpu:0 cannot address pageable memory: no pageable memory access (HMM or "
+              "ATS)");
+    EXPECT_EQ(reason(one, at("write-combined", "numa:0")), "");
+    machine.gpus[0].pageable_access = true;
+    EXPECT_EQ(reason(at("pageable", "numa:0"), one), "");
+    machine.gpus.clear();
+    EXPECT_NE(reason(at("pinned", "numa:0"), one), "");
+}
+
+class SmOnFake : public OnFake {
+protected:
+    const Machine machine = test::this_machine();
+
+    // Copies once from `from` bytes past a multiple of 4096 to `to` bytes past one.
+    [[nodiscard]] std::string copied(const Transfer& t, std::size_t from, std::size_t to) const {
+        const test::GuardedBuffer source(t.path.source, t.bytes, machine);
+        const test::GuardedBuffer destination(t.path.destination, t.bytes, machine);
+        const test::Caller caller(t, machine);
+        const auto execution = caller.prepare();
+        return test::copy_once(caller, *execution, source, from, destination, to, t.bytes, 7);
+    }
+};
+
+// Every pair of remainders modulo the widest access, at sizes around it.
+TEST_F(SmOnFake, CopiesWhateverTheAlignmentOfEitherSide) {
+    for (const char* grid : {"tuned", "paper"}) {
+        for (std::size_t from = 0; from < 16; ++from) {
+            for (std::size_t to = 0; to < 16; ++to) {
+                for (const std::size_t bytes : {1UL, 15UL, 16UL, 33UL, 4099UL}) {
+                    const Transfer t = transfer(at("pinned", "numa:0"), at("device", "gpu:1"),
+                                                {{"grid", grid}}, bytes);
+                    ASSERT_EQ(copied(t, from, to), "") << t.text() << " " << from << " " << to;
+                }
+            }
+        }
+    }
+}
+
+// More than all blocks take at once: threads come round again, the last round is not full.
+TEST_F(SmOnFake, CopiesWhatTakesSeveralRounds) {
+    constexpr std::size_t kBytes = (std::size_t{3} << 20) + 40;
+    const Memory one = at("device", "gpu:0");
+    const Memory other = at("device", "gpu:1");
+    for (const char* side : {"pull", "push"}) {
+        EXPECT_EQ(copied(transfer(one, other, {{"side", side}}, kBytes), 0, 0), "");
+    }
+    EXPECT_EQ(copied(transfer(one, one, {}, kBytes), 8, 4), "");
+    EXPECT_EQ(copied(transfer(one, at("pinned", "numa:0"), {{"grid", "paper"}}, kBytes), 1, 1), "");
+}
+
+TEST_F(SmOnFake, LaunchesOneKernelForAStart) {
+    const Transfer t = transfer(at("pinned", "numa:0"), at("device", "gpu:0"));
+    const auto before = fake::counts();
+    EXPECT_EQ(copied(t, 0, 0), "");
+    EXPECT_EQ(fake::counts().launches, before.launches + 1);
+}
+
+// Every run arrives where the destination's arrangement has it, and nothing between the runs.
+TEST_F(SmOnFake, MovesBoxesAndListsRunByRun) {
+    const Layout box{Layout::Kind::box, {{"width", "48"}, {"pitch", "80"}, {"height", "5"}}};
+    const Layout list{Layout::Kind::list, {{"piece", "36"}}};
+    for (const Layout& layout : {box, list}) {
+        for (const char* grid : {"tuned", "paper"}) {
+            Transfer t = transfer(at("pinned", "numa:0"), at("device", "gpu:0"), {{"grid", grid}});
+            t.layout = layout;
+            t.bytes = 48UL * 36 * 5;
+            ASSERT_EQ(refusal(t, machine), std::nullopt) << t.text();
+            const Arrangement out = arrange(t, Side::source);
+            const Arrangement in = arrange(t, Side::destination);
+            const gpu::HostBuffer source(out.extent, gpu::HostUse::portable);
+            const gpu::DeviceBuffer destination(0, in.extent);
+            const auto sent = test::sequence(out.extent, 3);
+            std::ranges::copy(sent, source.data());
+            std::vector<std::byte> expected(in.extent, std::byte{0xEE});
+            gpu::copy_sync(destination.data(), expected.data(), in.extent, 0);
+            for (std::size_t n = 0; n < in.count; ++n) {
+                std::copy_n(sent.begin() + static_cast<std::ptrdiff_t>(out.offset(n)), out.run,
+                            expected.begin() + static_cast<std::ptrdiff_t>(in.offset(n)));
+            }
+            const test::Caller caller(t, machine);
+            caller.run(*caller.prepare(), {source.data(), t.bytes, &t.path.source, &out},
+                       {destination.data(), t.bytes, &t.path.destination, &in});
+            std::vector<std::byte> arrived(in.extent);
+            gpu::copy_sync(arrived.data(), destination.data(), in.extent, 0);
+            EXPECT_EQ(arrived, expected) << t.text();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace waywiser
