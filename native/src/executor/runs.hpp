@@ -17,7 +17,7 @@
 
 namespace waywiser {
 
-// Where the runs of one side lie, as a kernel sees it.
+// Where the runs of one side lie, as a kernel or a CPU sees it.
 struct Runs {
     std::byte* data = nullptr;
     std::size_t run = 0;    // bytes that lie together
@@ -29,7 +29,7 @@ struct Runs {
     const std::size_t* offsets = nullptr;
     std::size_t bits = 0;  // of all offsets and lengths: what they are multiples of
 
-    WAYWISER_DEVICE std::byte* at(std::size_t n) const {
+    WAYWISER_BOTH std::byte* at(std::size_t n) const {
         if (offsets != nullptr) return data + offsets[n];
         if (height == 0) return data + n * pitch;
         return data + n / height * plane + n % height * pitch;
@@ -38,6 +38,27 @@ struct Runs {
     // The same number of bytes in one piece.
     static Runs together(std::byte* data, std::size_t bytes) {
         return {.data = data, .run = bytes, .count = 1, .pitch = bytes, .bits = bytes};
+    }
+    // Those of a view, for a CPU.
+    static Runs of(const View& view) {
+        return of(view, view.data,
+                  view.arrangement == nullptr ? nullptr : view.arrangement->offsets.data());
+    }
+    // The same for who finds the first byte at `data`, and the offsets of a list at `offsets`.
+    static Runs of(const View& view, std::byte* data, const std::size_t* offsets) {
+        if (view.arrangement == nullptr) return together(data, view.bytes);
+        const Arrangement& lie = *view.arrangement;
+        Runs runs{.data = data, .run = lie.run, .count = lie.count, .pitch = lie.run};
+        runs.bits = lie.run;
+        if (lie.kind == Layout::Kind::box) {
+            runs.pitch = lie.pitch;
+            runs.height = lie.height;
+            runs.plane = lie.plane;
+            runs.bits |= lie.pitch | lie.plane;
+        } else if (lie.kind == Layout::Kind::list) {
+            runs.offsets = offsets;
+        }
+        return runs;
     }
     // One piece as if it were cut into runs.
     [[nodiscard]] Runs cut(std::size_t length) const {
@@ -64,20 +85,13 @@ public:
 
     // `data`: where a kernel of the device finds the first byte of the view.
     Runs of(const View& view, std::byte* data) {
-        if (view.arrangement == nullptr) return Runs::together(data, view.bytes);
-        const Arrangement& lie = *view.arrangement;
-        Runs runs{.data = data, .run = lie.run, .count = lie.count, .pitch = lie.run};
-        runs.bits = lie.run;
-        if (lie.kind == Layout::Kind::box) {
-            runs.pitch = lie.pitch;
-            runs.height = lie.height;
-            runs.plane = lie.plane;
-            runs.bits |= lie.pitch | lie.plane;
-        } else if (lie.kind == Layout::Kind::list) {
-            const Table& table = table_of(lie);
-            runs.offsets = reinterpret_cast<const std::size_t*>(table.offsets.data());
-            runs.bits |= table.bits;
+        if (view.arrangement == nullptr || view.arrangement->kind != Layout::Kind::list) {
+            return Runs::of(view, data, nullptr);
         }
+        const Table& table = table_of(*view.arrangement);
+        Runs runs =
+            Runs::of(view, data, reinterpret_cast<const std::size_t*>(table.offsets.data()));
+        runs.bits |= table.bits;
         return runs;
     }
 

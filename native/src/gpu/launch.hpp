@@ -13,8 +13,10 @@
 
 #if defined(__CUDACC__)
 #define WAYWISER_DEVICE __device__
+#define WAYWISER_BOTH __host__ __device__
 #else
 #define WAYWISER_DEVICE
+#define WAYWISER_BOTH
 #endif
 
 namespace waywiser::gpu {

@@ -62,7 +62,9 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Want
             taken.push_back(std::move(found));
             continue;
         }
-        const std::size_t bytes = roomy ? std::max(want.bytes, kUsual) : want.bytes;
+        // Of a file there may be no more than is asked for.
+        const bool room = roomy && !want.memory.in_file();
+        const std::size_t bytes = room ? std::max(want.bytes, kUsual) : want.bytes;
         if (!make_room(want.memory, bytes)) return {};
         const MemoryKind* kind = Memories::instance().find(want.memory.kind);
         entries_.push_back({want.memory, kind->allocate(want.memory, bytes, machine_)});

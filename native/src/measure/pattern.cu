@@ -2,66 +2,76 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <bit>
 #include <limits>
 
+#include "executor/runs.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
 #include "host/parallel.hpp"
-#include "measure/pattern_words.hpp"
+#include "measure/file_pattern.hpp"
+#include "measure/pattern_stretch.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser::measure {
 namespace {
 
 constexpr gpu::Shape kShape{.blocks = 256, .threads = 256};
+constexpr std::size_t kThreads = std::size_t{kShape.blocks} * kShape.threads;
+constexpr std::size_t kWarp = 32;
 
-// How much of the bytes can be taken in words: nothing of a view that starts between two.
-WAYWISER_BOTH inline std::size_t whole_words(const std::byte* data, std::size_t bytes) {
-    return reinterpret_cast<std::uintptr_t>(data) % kWord == 0 ? bytes / kWord : 0;
-}
+// The seed of what lies between the runs.
+Word seed_of_gaps(Word seed) { return ~seed; }
+
+// The runs of a view, each a stretch of the pattern; or what lies between them, before the first
+// included, where the pattern counts all bytes.
+struct Stretches {
+    Runs runs;  // of gaps: in the order in which they lie
+    bool gaps = false;
+    std::size_t extent = 0;  // of the pattern
+
+    [[nodiscard]] WAYWISER_BOTH std::size_t count() const { return runs.count + (gaps ? 1 : 0); }
+    [[nodiscard]] WAYWISER_BOTH Stretch at(std::size_t n) const {
+        if (!gaps) return {runs.at(n), runs.run, n * runs.run};
+        std::byte* const from = n == 0 ? runs.data : runs.at(n - 1) + runs.run;
+        std::byte* const to = n == runs.count ? runs.data + extent : runs.at(n);
+        return {from, static_cast<std::size_t>(to - from),
+                static_cast<std::size_t>(from - runs.data)};
+    }
+    // Threads that share each: a warp, more where there are few.
+    [[nodiscard]] std::size_t group() const {
+        return std::bit_floor(
+            std::clamp(kThreads / std::max<std::size_t>(count(), 1), kWarp, kThreads));
+    }
+};
 
 struct Write {
-    std::byte* data;
-    std::size_t bytes;
+    Stretches all;
+    std::size_t group;
     Word seed, flip;
 
     WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
-        auto* words = reinterpret_cast<Word*>(data);
-        const std::size_t whole = whole_words(data, bytes);
-        for (std::size_t i = thread.index; i < whole; i += thread.count) {
-            words[i] = word_at(seed, i) ^ flip;
-        }
-        for (std::size_t i = whole * kWord + thread.index; i < bytes; i += thread.count) {
-            data[i] = static_cast<std::byte>(byte_at(seed, flip, i));
+        const std::size_t lane = thread.index % group;
+        for (auto n = thread.index / group; n < all.count(); n += thread.count / group) {
+            write(all.at(n), seed, flip, lane, group);
         }
     }
 };
 
 struct Count {
-    const std::byte* data;
-    std::size_t bytes;
+    Stretches all;
+    std::size_t group;
     Word seed;
     unsigned long long* count;
     unsigned long long* first;
 
     WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
-        const auto* words = reinterpret_cast<const Word*>(data);
-        const std::size_t whole = whole_words(data, bytes);
-        for (std::size_t i = thread.index; i < whole; i += thread.count) {
-            if (words[i] != word_at(seed, i)) inspect(i * kWord, (i + 1) * kWord);
-        }
-        for (std::size_t i = whole * kWord + thread.index; i < bytes; i += thread.count) {
-            inspect(i, i + 1);
-        }
-    }
-
-    WAYWISER_DEVICE void inspect(std::size_t from, std::size_t to) const {
-        for (std::size_t i = from; i < to; ++i) {
-            if (static_cast<unsigned char>(data[i]) != byte_at(seed, 0, i)) {
-                gpu::add(count, 1);
-                gpu::lower(first, i);
-            }
+        const std::size_t lane = thread.index % group;
+        for (auto n = thread.index / group; n < all.count(); n += thread.count / group) {
+            const Mismatch wrong = count_wrong(all.at(n), seed, lane, group);
+            if (wrong.count == 0) continue;
+            gpu::add(count, wrong.count);
+            gpu::lower(first, wrong.first);
         }
     }
 };
@@ -77,11 +87,14 @@ struct Reset {
 };
 
 // The GPU that can reach the bytes, or -1: then the CPU can. Where both can, the GPU is asked: it
-// is faster, and some systems let the CPU read write-combined memory only at a crawl.
+// is faster, and some systems let the CPU read write-combined memory only at a crawl. What moves to
+// whoever reaches for it is reached from where it is.
 int reaching_gpu(const View& view, const Machine& machine) {
     if (view.memory->on_gpu()) return view.memory->place.index;
     const MemoryKind* kind = Memories::instance().find(view.memory->kind);
-    if (kind == nullptr || !kind->needs_gpu() || machine.gpus.empty()) return -1;
+    if (kind == nullptr || !kind->needs_gpu() || !kind->cpu_accessible() || machine.gpus.empty()) {
+        return -1;
+    }
     return machine.gpus.front().index;
 }
 
@@ -90,76 +103,135 @@ std::byte* address_for(const View& view, int gpu) {
     return view.memory->on_gpu() ? view.data : gpu::device_address(view.data, gpu);
 }
 
-void write(const View& view, Word seed, Word flip, const Machine& machine) {
-    if (const int gpu = reaching_gpu(view, machine); gpu >= 0) {
-        const gpu::Stream stream(gpu);
-        gpu::launch(stream, kShape, Write{address_for(view, gpu), view.bytes, seed, flip});
-        stream.synchronize();
-        return;
-    }
-    host::parallel(view.bytes, machine.cpus(view.memory->place),
-                   [&](std::size_t from, std::size_t to) {
-                       std::size_t at = from;
-                       for (; at + kWord <= to; at += kWord) {
-                           const Word word = word_at(seed, at / kWord) ^ flip;
-                           std::memcpy(view.data + at, &word, kWord);
-                       }
-                       for (; at < to; ++at)
-                           view.data[at] = static_cast<std::byte>(byte_at(seed, flip, at));
-                   });
+Stretches stretches(const Runs& runs, bool gaps, const View& view) {
+    return {runs, gaps, gaps ? view.arrangement->extent : view.bytes};
 }
 
-Mismatch check_on_gpu(const View& view, Word seed, int gpu) {
+// Calls visit(stretch) for every gap, by threads that take about as many bytes each.
+template <class Visit>
+void gaps_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visit& visit) {
+    const auto gap_at = [&](std::size_t offset) {
+        const double part = static_cast<double>(offset) / static_cast<double>(all.extent);
+        return offset == all.extent
+                   ? all.count()
+                   : static_cast<std::size_t>(part * static_cast<double>(all.count()));
+    };
+    host::parallel(all.extent, cpus, [&](std::size_t from, std::size_t to) {
+        for (std::size_t n = gap_at(from); n < gap_at(to); ++n) visit(all.at(n));
+    });
+}
+
+// The same for every run, which may come in several pieces.
+template <class Visit>
+void runs_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visit& visit) {
+    host::parallel(all.extent, cpus, [&](std::size_t from, std::size_t to) {
+        while (from < to) {
+            const Stretch whole = all.at(from / all.runs.run);
+            const std::size_t skip = from - whole.at;
+            const std::size_t bytes = std::min(whole.bytes - skip, to - from);
+            visit(Stretch{whole.data + skip, bytes, from});
+            from += bytes;
+        }
+    });
+}
+
+template <class Visit>
+void on_cpus(const View& view, bool gaps, const Machine& machine, const Visit& visit) {
+    const Stretches all = stretches(Runs::of(view), gaps, view);
+    const std::vector<int> cpus = machine.cpus(view.memory->place);
+    gaps ? gaps_on_cpus(all, cpus, visit) : runs_on_cpus(all, cpus, visit);
+}
+
+void write_all(const View& view, bool gaps, Word seed, Word flip, const Machine& machine) {
+    const int gpu = reaching_gpu(view, machine);
+    if (gpu < 0) {
+        on_cpus(view, gaps, machine,
+                [&](const Stretch& stretch) { write(stretch, seed, flip, 0, 1); });
+        return;
+    }
+    const gpu::Stream stream(gpu);
+    RunTables tables(gpu);
+    const Stretches all = stretches(tables.of(view, address_for(view, gpu)), gaps, view);
+    gpu::launch(stream, kShape, Write{all, all.group(), seed, flip});
+    stream.synchronize();
+}
+
+Mismatch check_on_gpu(const View& view, bool gaps, Word seed, int gpu) {
     const gpu::Stream stream(gpu);
     const gpu::DeviceBuffer counters(gpu, 2 * sizeof(unsigned long long));
+    RunTables tables(gpu);
     auto* counts = reinterpret_cast<unsigned long long*>(counters.data());
+    const Stretches all = stretches(tables.of(view, address_for(view, gpu)), gaps, view);
     gpu::launch(stream, {}, Reset{counts, counts + 1});
-    gpu::launch(stream, kShape,
-                Count{address_for(view, gpu), view.bytes, seed, counts, counts + 1});
+    gpu::launch(stream, kShape, Count{all, all.group(), seed, counts, counts + 1});
     stream.synchronize();
     // All wrong until told otherwise: the copy that brings the answer may be the one that fails.
-    unsigned long long found[2] = {view.bytes, 0};
+    unsigned long long found[2] = {all.extent, 0};
     gpu::copy_sync(found, counters.data(), sizeof found, gpu);
     return {.count = found[0], .first = found[0] == 0 ? 0 : found[1]};
 }
 
-Mismatch check_on_cpu(const View& view, Word seed, const std::vector<int>& cpus) {
+Mismatch check_on_cpu(const View& view, bool gaps, Word seed, const Machine& machine) {
     std::atomic<std::size_t> count = 0;
     std::atomic<std::size_t> first = std::numeric_limits<std::size_t>::max();
-    host::parallel(view.bytes, cpus, [&](std::size_t from, std::size_t to) {
-        for (std::size_t at = from; at < to;) {
-            Word word = 0;
-            const std::size_t some = std::min(kWord, to - at);
-            std::memcpy(&word, view.data + at, some);
-            if (some < kWord || word != word_at(seed, at / kWord)) {
-                for (std::size_t i = at; i < at + some; ++i) {
-                    if (std::to_integer<unsigned char>(view.data[i]) == byte_at(seed, 0, i))
-                        continue;
-                    ++count;
-                    for (auto now = first.load();
-                         i < now && !first.compare_exchange_weak(now, i);) {
-                    }
-                }
-            }
-            at += some;
+    on_cpus(view, gaps, machine, [&](const Stretch& stretch) {
+        const Mismatch wrong = count_wrong(stretch, seed, 0, 1);
+        if (wrong.count == 0) return;
+        count += wrong.count;
+        for (auto now = first.load();
+             wrong.first < now && !first.compare_exchange_weak(now, wrong.first);) {
         }
     });
     return {.count = count, .first = count == 0 ? 0 : first.load()};
 }
 
+Mismatch check_all(const View& view, bool gaps, Word seed, const Machine& machine) {
+    const int gpu = reaching_gpu(view, machine);
+    return gpu < 0 ? check_on_cpu(view, gaps, seed, machine) : check_on_gpu(view, gaps, seed, gpu);
+}
+
+// The runs in the order in which they lie: those of a box do already.
+Arrangement in_order(const Arrangement& lie) {
+    Arrangement sorted = lie;
+    std::ranges::sort(sorted.offsets);
+    return sorted;
+}
+
+// The view with such an arrangement of its bytes.
+View arranged(View view, const Arrangement& lie) {
+    view.arrangement = &lie;
+    return view;
+}
+
 }  // namespace
 
 void fill(const View& view, std::uint64_t seed, const Machine& machine) {
-    write(view, seed, 0, machine);
+    if (view.file >= 0) {
+        write_file(view, seed, Content::pattern);
+    } else {
+        write_all(view, false, seed, 0, machine);
+    }
 }
 
 void poison(const View& view, std::uint64_t seed, const Machine& machine) {
-    write(view, seed, ~Word{0}, machine);
+    if (view.file >= 0) {
+        write_file(view, seed, Content::complement);
+        return;
+    }
+    write_all(view, false, seed, ~Word{0}, machine);
+    if (view.arrangement == nullptr) return;
+    const Arrangement sorted = in_order(*view.arrangement);
+    write_all(arranged(view, sorted), true, seed_of_gaps(seed), 0, machine);
 }
 
 Mismatch check(const View& view, std::uint64_t seed, const Machine& machine) {
-    if (const int gpu = reaching_gpu(view, machine); gpu >= 0) return check_on_gpu(view, seed, gpu);
-    return check_on_cpu(view, seed, machine.cpus(view.memory->place));
+    return view.file >= 0 ? check_file(view, seed) : check_all(view, false, seed, machine);
+}
+
+Mismatch check_gaps(const View& view, std::uint64_t seed, const Machine& machine) {
+    if (view.arrangement == nullptr) return {};
+    const Arrangement sorted = in_order(*view.arrangement);
+    return check_all(arranged(view, sorted), true, seed_of_gaps(seed), machine);
 }
 
 }  // namespace waywiser::measure

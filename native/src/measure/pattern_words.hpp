@@ -4,11 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define WAYWISER_BOTH __host__ __device__
-#else
-#define WAYWISER_BOTH
-#endif
+#include "gpu/launch.hpp"
 
 namespace waywiser::measure {
 

@@ -9,6 +9,7 @@
 #include "host/affinity.hpp"
 #include "host/cache.hpp"
 #include "host/clock.hpp"
+#include "measure/buffer_plan.hpp"
 #include "measure/buffers.hpp"
 #include "measure/clocks.hpp"
 #include "measure/interval.hpp"
@@ -33,13 +34,13 @@ constexpr double kLongBeyond = 100;  // an interval so many times as long as wan
 // of the interval (methodology 3). The shortest of several counts: one that something delayed
 // would leave all samples of the series too short.
 std::size_t repetitions_for(Timer& timer, std::size_t most,
-                            const std::function<void()>& condition) {
+                            const std::function<void(std::size_t)>& condition) {
     const double wanted = std::max(kShortestInterval, kResolution * timer.overhead());
     std::size_t repetitions = 1;
     for (;;) {
         double interval = kLongBeyond * wanted;
         for (int look = 0; look < kLooks && interval >= wanted; ++look) {
-            condition();
+            condition(repetitions);
             const double one = timer.take(repetitions).span * static_cast<double>(repetitions);
             if (one >= kLongBeyond * wanted) return repetitions;
             interval = std::min(interval, one);
@@ -56,17 +57,17 @@ struct Sampling {
     const StopRule& rule;
     std::size_t repetitions;
     bool once_apart;  // the application's view is a second execution, not the sample itself
-    std::function<void()> condition;
+    std::function<void(std::size_t)> condition;  // for so many executions
     const std::function<void(const Progress&)>& progress;
 };
 
 Sample take_sample(const Sampling& sampling) {
     Sample sample;
     if (sampling.once_apart) {
-        sampling.condition();
+        sampling.condition(1);
         sample.host = sampling.timer.once();
     }
-    sampling.condition();
+    sampling.condition(sampling.repetitions);
     Timing timing = sampling.timer.take(sampling.repetitions);
     sample.span = timing.span;
     sample.skew = timing.skew;
@@ -136,6 +137,7 @@ void Session::State::admit(const Request& request) const {
                           std::string(options.peer_access ? "on" : "off"));
         }
     }
+    if (auto reason = measure::sharing_refusal(request, machine)) throw Refused(*reason);
     if (request.cache == Cache::flushed && host::flush_instruction().empty()) {
         throw Refused("no instruction is known that flushes this CPU's caches");
     }
@@ -157,7 +159,8 @@ TimingMode Session::State::timing(const Request& request) const {
     const auto by_device = [&](const Transfer& transfer) {
         const Executor& executor = *Executors::instance().find(transfer.path.executor);
         const auto same_curve = [&](const Transfer& other) {
-            return other.path == transfer.path && other.parameters == transfer.parameters;
+            return other.path == transfer.path && other.parameters == transfer.parameters &&
+                   other.layout == transfer.layout;
         };
         return executor.timing(transfer, machine) == TimingMode::device &&
                std::ranges::none_of(options.host_timed, same_curve);
@@ -186,13 +189,11 @@ Outcome Session::State::measure_transfers(const Request& request,
     } else {
         timer = measure::host_timer(bench.parts());
     }
+    const auto condition = [&bench](std::size_t repetitions) { bench.condition(repetitions); };
+    condition(1);
     timer->once();  // the first execution is never gated: it may load, map or allocate
     bench.check();
-    const auto condition = [&bench] { bench.condition(); };
-    // Where the state of the caches matters, no piece of the buffers is used twice in a sample.
-    const std::size_t most = request.cache == Cache::warm
-                                 ? timer->most_repetitions()
-                                 : std::min(bench.slices(), timer->most_repetitions());
+    const std::size_t most = std::min(bench.most_repetitions(), timer->most_repetitions());
     const std::size_t repetitions = repetitions_for(*timer, most, condition);
     outcome.buffers = bench.placements();
     outcome.buffer_bytes = bench.buffer_bytes();
@@ -202,6 +203,7 @@ Outcome Session::State::measure_transfers(const Request& request,
     take_samples({*timer, request.rule, repetitions, once_apart, condition, progress}, outcome);
 
     bench.fill();
+    condition(1);
     timer->once();
     bench.check();
     outcome.pool_peak_bytes = pool.peak_bytes();
@@ -241,10 +243,11 @@ Outcome Session::State::measure_operation(const Request& request,
 
     Outcome outcome;
     outcome.mode = operation.timing();
+    const auto nothing = [](std::size_t) {};
     timer->once();
-    const std::size_t repetitions = repetitions_for(*timer, timer->most_repetitions(), [] {});
+    const std::size_t repetitions = repetitions_for(*timer, timer->most_repetitions(), nothing);
     outcome.setup_seconds = host::now() - start;
-    take_samples({*timer, request.rule, repetitions, true, [] {}, progress}, outcome);
+    take_samples({*timer, request.rule, repetitions, true, nothing, progress}, outcome);
     if (gate && outcome.mode == TimingMode::device) outcome.gate = gate->kind();
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;

@@ -23,13 +23,16 @@ struct Part {
     View destination;
     std::size_t stride = 0;  // bytes from one slice of the buffers to the next
     std::size_t slices = 1;  // distinct pieces that repetitions take in turn
+    bool in_place = false;   // source and destination are the same bytes
 
     void start(std::size_t repetition) const {
         const std::size_t offset = repetition % slices * stride;
         execution->start(at(source, offset), at(destination, offset));
     }
-    static View at(const View& view, std::size_t offset) {
-        return {view.data + offset, view.bytes, view.memory};
+    static View at(View view, std::size_t offset) {
+        if (view.data != nullptr) view.data += offset;
+        view.offset += offset;
+        return view;
     }
 };
 

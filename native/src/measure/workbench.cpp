@@ -1,30 +1,16 @@
 #include "measure/workbench.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "host/cache.hpp"
+#include "measure/file_pattern.hpp"
 #include "measure/pattern.hpp"
+#include "waywiser/memory.hpp"
 
 namespace waywiser::measure {
 namespace {
-
-// Where the state of the caches matters, repetitions of one sample each take their own piece of
-// the buffers, up to so many bytes and pieces.
-constexpr std::size_t kSlicedBytes = std::size_t{16} << 20;
-constexpr std::size_t kMostSlices = 64;
-constexpr std::size_t kSliceAlignment = 4096;
-
-std::size_t aligned(std::size_t bytes) {
-    return (bytes + kSliceAlignment - 1) & ~(kSliceAlignment - 1);
-}
-
-std::size_t slices_for(const Request& request) {
-    if (request.cache == Cache::warm) return 1;
-    const std::size_t largest = std::ranges::max(request.transfers, {}, &Transfer::bytes).bytes;
-    return std::clamp<std::size_t>(kSlicedBytes / aligned(std::max<std::size_t>(largest, 1)), 1,
-                                   kMostSlices);
-}
 
 // The machine as one transfer of several sees it: its CPUs come first that no earlier one took.
 // The first CPU of a node, where interrupts land, comes last where there are others.
@@ -44,6 +30,18 @@ std::size_t threads_of(const Executor& executor, const Transfer& transfer, const
     return threads.empty() ? 1 : std::stoul(threads);
 }
 
+bool writable(const Memory& memory, const Machine& machine) {
+    return Memories::instance().find(memory.kind)->writable(memory, machine);
+}
+
+// Throws WrongBytes where there are some.
+void expect_none(const Mismatch& wrong, const Transfer& transfer, const char* which) {
+    if (wrong.count == 0) return;
+    throw WrongBytes(std::to_string(wrong.count) + " of " + std::to_string(transfer.bytes) +
+                     " bytes " + which + std::to_string(wrong.first) + ", after " +
+                     transfer.text());
+}
+
 }  // namespace
 
 gpu::Stream& Streams::get(int device, std::size_t n) {
@@ -54,16 +52,10 @@ gpu::Stream& Streams::get(int device, std::size_t n) {
 
 Workbench::Workbench(const Request& request, const Machine& machine, BufferPool& pool,
                      Streams& streams)
-    : request_(request), machine_(machine), slices_(slices_for(request)) {
-    std::vector<BufferPool::Want> wants;
-    for (const Transfer& transfer : request.transfers) {
-        const std::size_t bytes = slices_ == 1 ? transfer.bytes : slices_ * aligned(transfer.bytes);
-        wants.push_back({transfer.path.source, bytes});
-        wants.push_back({transfer.path.destination, bytes});
-    }
-    buffers_ = pool.take(wants);
+    : request_(request), machine_(machine), plan_(plan_buffers(request, machine)) {
+    buffers_ = pool.take(plan_.wants);
     parts_.reserve(request.transfers.size());
-    for (const Transfer& transfer : request.transfers) lay_out(transfer, machine, streams);
+    for (std::size_t i = 0; i < request.transfers.size(); ++i) lay_out(i, streams);
 }
 
 Workbench::~Workbench() {
@@ -77,19 +69,35 @@ Workbench::~Workbench() {
     }
 }
 
-void Workbench::lay_out(const Transfer& transfer, const Machine& machine, Streams& streams) {
+View Workbench::view(const Memory& memory, std::size_t buffer, std::size_t bytes,
+                     const Arrangement& arrangement) const {
+    const Buffer& held = *buffers_[buffer];
+    View view{.data = held.data(), .bytes = bytes, .memory = &memory};
+    if (arrangement.kind != Layout::Kind::contiguous) view.arrangement = &arrangement;
+    if (held.file() >= 0) {
+        view.data = nullptr;
+        view.file = held.file();
+        view.offset = held.offset();
+    }
+    return view;
+}
+
+void Workbench::lay_out(std::size_t index, Streams& streams) {
+    const Transfer& transfer = request_.transfers[index];
+    const Lie& lie = plan_.transfers[index];
     const Executor& executor = *Executors::instance().find(transfer.path.executor);
-    const int submit_node = executor.submit_node(transfer, machine);
-    const Machine own = rotated(machine, used_cpus_[submit_node]);
-    used_cpus_[submit_node] += threads_of(executor, transfer, machine);
+    const int submit_node = executor.submit_node(transfer, machine_);
+    const Machine own = rotated(machine_, used_cpus_[submit_node]);
+    used_cpus_[submit_node] += threads_of(executor, transfer, machine_);
 
     Part part;
-    part.stride = aligned(transfer.bytes);
-    part.slices = slices_;
-    const std::size_t first = 2 * parts_.size();
-    part.source = {buffers_[first]->data(), transfer.bytes, &transfer.path.source};
-    part.destination = {buffers_[first + 1]->data(), transfer.bytes, &transfer.path.destination};
-    for (const int device : executor.lanes(transfer, machine)) {
+    part.stride = lie.stride;
+    part.slices = plan_.slices;
+    part.in_place = lie.in_place;
+    part.source = view(transfer.path.source, lie.source_buffer, transfer.bytes, lie.source);
+    part.destination =
+        view(transfer.path.destination, lie.destination_buffer, transfer.bytes, lie.destination);
+    for (const int device : executor.lanes(transfer, machine_)) {
         part.lanes.push_back(&streams.get(device, used_streams_[device]++));
     }
     if (const NumaNode* node = own.node(submit_node)) {
@@ -100,12 +108,17 @@ void Workbench::lay_out(const Transfer& transfer, const Machine& machine, Stream
     parts_.push_back(std::move(part));
 }
 
+std::size_t Workbench::most_repetitions() const {
+    return plan_.own_slices ? plan_.slices : std::numeric_limits<std::size_t>::max();
+}
+
 std::vector<PlacedBuffer> Workbench::placements() const {
     std::vector<PlacedBuffer> placed;
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-        const Path& path = request_.transfers[i / 2].path;
-        const Memory& memory = i % 2 == 0 ? path.source : path.destination;
-        placed.push_back({memory.text(), buffers_[i]->placement()});
+    for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+        const Path& path = request_.transfers[i].path;
+        const Lie& lie = plan_.transfers[i];
+        placed.push_back({path.source.text(), buffers_[lie.source_buffer]->placement()});
+        placed.push_back({path.destination.text(), buffers_[lie.destination_buffer]->placement()});
     }
     return placed;
 }
@@ -129,9 +142,12 @@ std::vector<int> Workbench::gpus() const {
 
 void Workbench::fill() {
     for (const Part& part : parts_) {
-        for (std::size_t slice = 0; slice < slices_; ++slice) {
+        for (std::size_t slice = 0; slice < part.slices; ++slice) {
             const std::size_t offset = slice * part.stride;
-            measure::fill(Part::at(part.source, offset), request_.seed, machine_);
+            if (writable(*part.source.memory, machine_)) {
+                measure::fill(Part::at(part.source, offset), request_.seed, machine_);
+            }
+            if (part.in_place) continue;
             measure::poison(Part::at(part.destination, offset), request_.seed, machine_);
         }
     }
@@ -139,32 +155,63 @@ void Workbench::fill() {
 
 void Workbench::check() const {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-        const Mismatch wrong = measure::check(parts_[i].destination, request_.seed, machine_);
-        if (wrong.count == 0) continue;
-        throw WrongBytes(std::to_string(wrong.count) + " of " +
-                         std::to_string(parts_[i].destination.bytes) +
-                         " bytes are wrong, the first at offset " + std::to_string(wrong.first) +
-                         ", after " + request_.transfers[i].text());
+        const Part& part = parts_[i];
+        const Transfer& transfer = request_.transfers[i];
+        const Mismatch wrong =
+            writable(*part.source.memory, machine_)
+                ? measure::check(part.destination, request_.seed, machine_)
+                : measure::compare_with_file(part.destination, part.source, machine_);
+        expect_none(wrong, transfer, "are wrong, the first at offset ");
+        if (part.in_place) continue;
+        expect_none(measure::check_gaps(part.destination, request_.seed, machine_), transfer,
+                    "were written beside the right place, the first at offset ");
     }
 }
 
-void Workbench::condition() {
-    for (const Part& part : parts_) {
-        part.execution->restore(part.source, part.destination);
-        if (request_.cache == Cache::warm) continue;
-        const std::size_t span = (slices_ - 1) * part.stride + part.source.bytes;
-        const View& source = part.source;
-        const View& destination = part.destination;
-        if (request_.cache == Cache::dirtied && source.memory->on_host()) {
-            host::dirty(source.data, span, machine_.cpus(source.memory->place));
+// What executions and memories ask for, in this order: a memory has the last word on its state.
+void Workbench::restore(std::size_t slices) const {
+    std::vector<std::size_t> spans(buffers_.size(), 0);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const Part& part = parts_[i];
+        for (std::size_t slice = 0; slice < slices; ++slice) {
+            const std::size_t offset = slice * part.stride;
+            part.execution->restore(Part::at(part.source, offset),
+                                    Part::at(part.destination, offset));
         }
-        if (request_.cache == Cache::flushed) {
-            if (source.memory->on_host())
-                host::flush(source.data, span, machine_.cpus(source.memory->place));
-            if (destination.memory->on_host()) {
-                host::flush(destination.data, span, machine_.cpus(destination.memory->place));
-            }
-        }
+        const Lie& lie = plan_.transfers[i];
+        const std::size_t last = (slices - 1) * part.stride;
+        std::size_t& source = spans[lie.source_buffer];
+        source = std::max(source, last + lie.source.extent);
+        std::size_t& destination = spans[lie.destination_buffer];
+        destination = std::max(destination, last + lie.destination.extent);
+    }
+    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i]->restore(spans[i]);
+}
+
+void Workbench::condition_caches(const Part& part, std::size_t before) const {
+    const auto span = [&](const View& view) {
+        return before + (view.arrangement == nullptr ? view.bytes : view.arrangement->extent);
+    };
+    const auto flush = [&](const View& view) {
+        host::flush(view.data, span(view), machine_.cpus(view.memory->place));
+    };
+    const View& source = part.source;
+    const View& destination = part.destination;
+    if (request_.cache == Cache::dirtied && source.memory->on_host()) {
+        host::dirty(source.data, span(source), machine_.cpus(source.memory->place));
+    }
+    if (request_.cache == Cache::flushed) {
+        if (source.memory->on_host()) flush(source);
+        // In place, the bytes are not at the destination before the execution.
+        if (destination.memory->on_host() && !part.in_place) flush(destination);
+    }
+}
+
+void Workbench::condition(std::size_t repetitions) {
+    const std::size_t slices = std::min(repetitions, plan_.slices);
+    restore(slices);
+    if (request_.cache != Cache::warm) {
+        for (const Part& part : parts_) condition_caches(part, (slices - 1) * part.stride);
     }
     for (const Part& part : parts_) part.execution->wake();
 }

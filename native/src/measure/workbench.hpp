@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "measure/buffer_plan.hpp"
 #include "measure/buffers.hpp"
 #include "measure/timer.hpp"
 #include "waywiser/session.hpp"
@@ -34,22 +35,29 @@ public:
     [[nodiscard]] std::size_t buffer_bytes() const;
     [[nodiscard]] std::vector<int> gpus() const;  // that the workload touches
     [[nodiscard]] const std::vector<int>& submit_cpus() const { return submit_cpus_; }
-    [[nodiscard]] std::size_t slices() const { return slices_; }
+    // As far as the buffers go: with own slices, no piece of them is used twice in a sample.
+    [[nodiscard]] std::size_t most_repetitions() const;
 
     void fill();         // sources with the pattern, destinations with its complement
     void check() const;  // throws WrongBytes unless the first slice has arrived everywhere
-    void condition();    // the state that every execution starts from, caches included
+    // The state that so many executions start from, caches included.
+    void condition(std::size_t repetitions);
 
 private:
-    void lay_out(const Transfer& transfer, const Machine& machine, Streams& streams);
+    void lay_out(std::size_t index, Streams& streams);
+    [[nodiscard]] View view(const Memory& memory, std::size_t buffer, std::size_t bytes,
+                            const Arrangement& arrangement) const;
+    void restore(std::size_t slices) const;
+    // Of the slices that start up to so many bytes behind the first.
+    void condition_caches(const Part& part, std::size_t before) const;
 
     const Request& request_;
     const Machine& machine_;
-    std::size_t slices_;
+    const BufferPlan plan_;
     std::map<int, std::size_t> used_streams_;
     std::map<int, std::size_t> used_cpus_;  // by node
     std::vector<int> submit_cpus_;
-    std::vector<std::shared_ptr<Buffer>> buffers_;  // source, destination of each transfer
+    std::vector<std::shared_ptr<Buffer>> buffers_;  // as planned
     std::vector<Part> parts_;
 };
 

@@ -1,0 +1,139 @@
+#include "measure/buffer_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "waywiser/executor.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+// Slices, as far as they are needed: up to so many, that together are so many bytes of payload;
+// and no more than so many bytes of buffers, which a large granule fills quickly.
+constexpr std::size_t kMostSlices = 64;
+constexpr std::size_t kSlicedBytes = std::size_t{16} << 20;
+constexpr std::size_t kSlicedBuffer = std::size_t{256} << 20;
+constexpr std::size_t kSlicedBuffers = std::size_t{1} << 30;  // of all of a workload
+constexpr std::size_t kPage = 4096;
+
+std::size_t aligned(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+const MemoryKind& kind_of(const Memory& memory) { return *Memories::instance().find(memory.kind); }
+
+const Executor& executor_of(const Transfer& transfer) {
+    return *Executors::instance().find(transfer.path.executor);
+}
+
+bool needs_own_slices(const Request& request, const Machine& machine) {
+    if (request.cache != Cache::warm) return true;
+    return std::ranges::any_of(request.transfers, [&](const Transfer& transfer) {
+        const Path& path = transfer.path;
+        return !executor_of(transfer).repeatable(transfer, machine) ||
+               kind_of(path.source).used_up(path.source) ||
+               kind_of(path.destination).used_up(path.destination);
+    });
+}
+
+Lie lie_of(const Transfer& transfer, const Machine& machine) {
+    const Path& path = transfer.path;
+    Lie lie{.source = arrange(transfer, Side::source),
+            .destination = arrange(transfer, Side::destination),
+            .in_place = executor_of(transfer).in_place(transfer, machine)};
+    const std::size_t granule =
+        std::max({kPage, kind_of(path.source).granule(), kind_of(path.destination).granule()});
+    lie.stride = aligned(std::max(lie.source.extent, lie.destination.extent), granule);
+    return lie;
+}
+
+std::size_t slices_for(const Request& request, const std::vector<Lie>& lies) {
+    std::size_t payload = 1;
+    std::size_t stride = 1;
+    std::size_t together = 0;
+    for (const Transfer& transfer : request.transfers) payload = std::max(payload, transfer.bytes);
+    for (const Lie& lie : lies) {
+        stride = std::max(stride, lie.stride);
+        together += lie.in_place ? lie.stride : 2 * lie.stride;
+    }
+    return std::clamp<std::size_t>(std::min({kSlicedBytes / aligned(payload, kPage),
+                                             kSlicedBuffer / stride, kSlicedBuffers / together}),
+                                   1, kMostSlices);
+}
+
+// Which buffer each side of each transfer takes: its own, or, shared, the one of its memory.
+class Wants {
+public:
+    Wants(bool shared, std::vector<BufferPool::Want>& wants) : shared_(shared), wants_(wants) {}
+
+    std::size_t of(const Memory& memory, Side side, std::size_t bytes) {
+        const auto key = std::pair{side, memory.text()};
+        if (const auto known = named_.find(key); shared_ && known != named_.end()) {
+            BufferPool::Want& want = wants_[known->second];
+            want.bytes = std::max(want.bytes, bytes);
+            return known->second;
+        }
+        wants_.push_back({memory, bytes});
+        named_.emplace(key, wants_.size() - 1);
+        return wants_.size() - 1;
+    }
+
+private:
+    bool shared_;
+    std::vector<BufferPool::Want>& wants_;
+    std::map<std::pair<Side, std::string>, std::size_t> named_;
+};
+
+// Two transfers that share a buffer lie in it alike: in a list, the number of pieces decides too.
+bool alike(const Transfer& a, const Transfer& b) {
+    return a.layout == b.layout && (a.layout.kind != Layout::Kind::list || a.bytes == b.bytes);
+}
+
+}  // namespace
+
+BufferPlan plan_buffers(const Request& request, const Machine& machine) {
+    BufferPlan plan;
+    plan.own_slices = needs_own_slices(request, machine);
+    for (const Transfer& transfer : request.transfers) {
+        plan.transfers.push_back(lie_of(transfer, machine));
+    }
+    if (request.shared) {  // slices of one buffer must not overlap
+        const std::size_t stride = std::ranges::max(plan.transfers, {}, &Lie::stride).stride;
+        for (Lie& lie : plan.transfers) lie.stride = stride;
+    }
+    if (plan.own_slices) plan.slices = slices_for(request, plan.transfers);
+    Wants wants(request.shared, plan.wants);
+    for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+        Lie& lie = plan.transfers[i];
+        const Path& path = request.transfers[i].path;
+        const auto bytes = [&](const Arrangement& side) {
+            return plan.slices == 1 ? side.extent : plan.slices * lie.stride;
+        };
+        lie.source_buffer = wants.of(path.source, Side::source, bytes(lie.source));
+        lie.destination_buffer =
+            lie.in_place ? lie.source_buffer
+                         : wants.of(path.destination, Side::destination, bytes(lie.destination));
+    }
+    return plan;
+}
+
+std::optional<std::string> sharing_refusal(const Request& request, const Machine& machine) {
+    if (!request.shared) return std::nullopt;
+    std::map<std::pair<Side, std::string>, const Transfer*> named;
+    for (const Transfer& transfer : request.transfers) {
+        if (executor_of(transfer).in_place(transfer, machine)) {
+            return "transfers that change the place of their bytes cannot share them";
+        }
+        for (const auto& [side, memory] :
+             {std::pair{Side::source, &transfer.path.source},
+              std::pair{Side::destination, &transfer.path.destination}}) {
+            const Transfer& first =
+                *named.try_emplace({side, memory->text()}, &transfer).first->second;
+            if (!alike(first, transfer)) {
+                return "transfers of different layouts cannot share " + memory->text();
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace waywiser::measure
