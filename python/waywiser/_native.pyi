@@ -91,6 +91,16 @@ def timing(transfer: Transfer, machine: Machine) -> str:
 def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
     """Whether the process needs peer access on or off for it; None where it does not matter."""
 
+def in_place(transfer: Transfer, machine: Machine) -> bool:
+    """Whether source and destination are one buffer. Needs no GPU and no driver."""
+
+def repeatable(transfer: Transfer, machine: Machine) -> bool:
+    """Whether a start without a restore before does the same again. Needs no GPU and no driver."""
+
+def extents(transfer: Transfer) -> tuple[int, int]:
+    """Bytes from start to end of the source's and of the destination's buffer, the gaps of their
+    layout included. Raises Refused for bytes that are not a whole number of its runs."""
+
 def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
     """(median, low, high) of the 95 % order-statistics interval; low and high are NaN under 6."""
 

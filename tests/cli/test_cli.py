@@ -99,7 +99,10 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--gpus", ""], "an empty value in --gpus (is a variable"),
         (["survey", "--gpus="], "an empty value in --gpus (is a variable"),
         (["survey", ""], "an empty value in survey"),
-        (["survey", "--gpus", "none", "--memory", "0"], "nothing is left to measure ("),
+        (
+            ["survey", "--gpus", "none", "--memory", "0", "--only", "by cpu"],
+            "nothing is left to mea",
+        ),
         (["survey", "--dry-run", "--gpus", "none", "--sizes", "1TiB"], "--memory allows 4 GiB"),
         (["survey", "--sizes", "9" * 5000], "is not a size"),
         (["survey", "--memory", "9999999TiB"], "is more than any machine has"),

@@ -222,7 +222,7 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
     run_show(str(path), False)
     out = capsys.readouterr().out
     assert "  left out, for the rate has saturated: 1 GiB\n" in out
-    assert "1 left out as saturated" in out and "failed" not in out
+    assert "1 left out with a reason" in out and "failed" not in out
     assert "1 converged (100% of the measured)" in out
 
 

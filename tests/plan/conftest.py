@@ -16,3 +16,13 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     native.load.cache_clear()
     yield scripted_native
     native.load.cache_clear()
+
+
+@pytest.fixture
+def scripted_whole(scripted: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The same with memory that moves by itself, files, and executors of layouts."""
+    memories = [*scripted.memories(), *scripted.more_memories()]
+    executors = [*scripted.executors(), *scripted.more_executors()]
+    monkeypatch.setattr(scripted, "memories", lambda: memories)
+    monkeypatch.setattr(scripted, "executors", lambda: executors)
+    return scripted

@@ -1,7 +1,10 @@
 """A native library that only answers about what could be done: a scripted registry for planning.
 
 Two executors and three kinds of memory, with the refusals, parameters and timing modes of real
-ones. The ``scripted`` fixture selects it.
+ones. The ``scripted`` fixture selects it; ``scripted_whole`` adds what a larger catalogue has:
+memory at two places that moves by itself (``rambling``, by ``call``), memory in files (``shelf``,
+by ``cart``), and executors of layouts (``tongs`` beside contiguous bytes, ``crate`` of layouts
+alone).
 """
 
 from __future__ import annotations
@@ -75,6 +78,7 @@ THREADS = parameter("threads", "1", "2", "4", "8", "16", "32", kind="ordered")
 STORES = parameter("stores", "ordinary", "streaming")
 
 
+GRIP = parameter("grip", "firm", "loose")
 BYTES = parameter("bytes", "4096", "65536", "1048576", kind="ordered")
 
 
@@ -97,43 +101,58 @@ def operation_refusal(operation: Operation, machine: Machine) -> str | None:
     return None
 
 
-def memories() -> list[dict[str, Any]]:
-    def entry(name: str, place: str, *parameters: dict[str, Any], gpu: bool = True) -> Any:
-        return {
-            "name": name,
-            "description": f"{name} memory",
-            "source": "somebody, somewhere",
-            "places": [place],
-            "needs_gpu": gpu,
-            "cpu_accessible": place == "numa",
-            "parameters": list(parameters),
-        }
+def _memory(name: str, *places: str, settings: tuple[Any, ...] = (), gpu: bool = True) -> Any:
+    return {
+        "name": name,
+        "description": f"{name} memory",
+        "source": "somebody, somewhere",
+        "places": list(places),
+        "needs_gpu": gpu,
+        "cpu_accessible": "numa" in places,
+        "parameters": list(settings),
+    }
 
+
+def memories() -> list[dict[str, Any]]:
     return [
-        entry("device", "gpu"),
-        entry("pageable", "numa", PAGES, gpu=False),
-        entry("pinned", "numa"),
+        _memory("device", "gpu"),
+        _memory("pageable", "numa", settings=(PAGES,), gpu=False),
+        _memory("pinned", "numa"),
     ]
 
 
-def executors() -> list[dict[str, Any]]:
-    def entry(name: str, *parameters: dict[str, Any]) -> dict[str, Any]:
-        source = "somebody, somewhere"
-        return {
-            "name": name,
-            "description": f"by {name}",
-            "source": source,
-            "layouts": ["contiguous"],
-            "parameters": list(parameters),
-        }
+def more_memories() -> list[dict[str, Any]]:
+    return [_memory("rambling", "numa", "gpu"), _memory("shelf", "file", gpu=False)]
 
-    return [entry("copy-engine", API, PEER), entry("cpu", THREADS, STORES)]
+
+def _executor(name: str, *parameters: dict[str, Any], layouts: str = "contiguous") -> Any:
+    return {
+        "name": name,
+        "description": f"by {name}",
+        "source": "somebody, somewhere",
+        "layouts": layouts.split(),
+        "parameters": list(parameters),
+    }
+
+
+def executors() -> list[dict[str, Any]]:
+    return [_executor("copy-engine", API, PEER), _executor("cpu", THREADS, STORES)]
+
+
+def more_executors() -> list[dict[str, Any]]:
+    return [
+        _executor("call"),
+        _executor("cart"),
+        _executor("crate", layouts="box list"),
+        _executor("tongs", GRIP, layouts="contiguous box list"),
+    ]
 
 
 def refusal(transfer: Transfer, machine: Machine) -> str | None:
     ends = (transfer.source, transfer.destination)
     known = {f"gpu:{gpu.index}" for gpu in machine.gpus}
     known |= {f"numa:{node.index}" for node in machine.numa}
+    known |= {f"file:{file.name}" for file in machine.files}
     for end in ends:
         if end.place not in known:
             return f"this machine has no {end.place}"
@@ -145,6 +164,23 @@ def refusal(transfer: Transfer, machine: Machine) -> str | None:
         return "the runtime's copies need a GPU"
     if transfer.parameters == {"threads": "32"}:
         return "too many threads"
+    return _refused_by_more(transfer)
+
+
+def _refused_by_more(transfer: Transfer) -> str | None:
+    kinds = (transfer.source.kind, transfer.destination.kind)
+    if transfer.executor == "call":
+        if kinds != ("rambling", "rambling"):
+            return "nothing else comes when it is called"
+        return "it is there" if transfer.source.place == transfer.destination.place else None
+    if (transfer.executor == "cart") != ("shelf" in kinds) or kinds == ("shelf", "shelf"):
+        return "only a cart goes to the shelf, and back"
+    if transfer.executor == "cart" and not {"pageable", "pinned"} & set(kinds):
+        return "a cart stays on the host"
+    if transfer.executor == "crate" and transfer.layout == "contiguous":
+        return "a crate is for what lies apart"
+    if transfer.layout == "box" and "pageable" in kinds:
+        return "no box of pages"
     return None
 
 
@@ -154,18 +190,33 @@ def _between_gpus(transfer: Transfer) -> bool:
 
 
 def parameters(transfer: Transfer, machine: Machine) -> list[dict[str, Any]]:
-    if transfer.executor == "cpu":
-        return [THREADS, STORES]
+    own = {"cpu": [THREADS, STORES], "tongs": [GRIP], "call": [], "cart": [], "crate": []}
+    if transfer.executor in own:
+        return own[transfer.executor]
     return [PEER] if _between_gpus(transfer) else [API]
 
 
 def timing(transfer: Transfer, machine: Machine) -> str:
     kinds = {transfer.source.kind, transfer.destination.kind}
-    return "device" if "device" in kinds and "pageable" not in kinds else "host"
+    return "device" if {"device", "rambling"} & kinds and "pageable" not in kinds else "host"
 
 
 def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
     return transfer.parameters.get("peer", "on") == "on" if _between_gpus(transfer) else None
+
+
+def in_place(transfer: Transfer, machine: Machine) -> bool:
+    return transfer.executor == "call"
+
+
+def repeatable(transfer: Transfer, machine: Machine) -> bool:
+    return transfer.executor != "call"
+
+
+def extents(transfer: Transfer) -> tuple[int, int]:
+    """Half-full pools for lists, and boxes in arrays of twice their width and height."""
+    factor = {"contiguous": 1, "list": 2, "box": 4}[transfer.layout]
+    return factor * transfer.bytes, factor * transfer.bytes
 
 
 def median_interval(samples: list[float]) -> tuple[float, float, float]:

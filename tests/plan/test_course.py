@@ -22,12 +22,12 @@ def plan(gpus: int = 1, **request: object) -> Plan:
 
 def visit(order: Order, seconds: float) -> Visit:
     samples = Samples(
-        span=(seconds,) * 3 + (9.0,),
-        host=(seconds,) * 4,
-        skew=(0.0,) * 4,
-        repetitions=(1,) * 4,
-        flags=(0, 0, 0, 1),  # the last is void and must not count
-        transfers=((seconds,),) * 4,
+        span=(seconds,) * 6 + (9.0,),
+        host=(seconds,) * 7,
+        skew=(0.0,) * 7,
+        repetitions=(1,) * 7,
+        flags=(0,) * 6 + (1,),  # the last is void and must not count
+        transfers=((seconds,),) * 7,
     )
     return Visit(order.workload, order.block, "converged", "2026-01-01T00:00:00", samples=samples)
 
@@ -64,8 +64,11 @@ def sizes(orders: list[Order]) -> list[int]:
 def test_every_visit_is_ordered_once_or_skipped() -> None:
     standard = plan(2)
     orders, _, skipped = run(standard, growing)
-    assert not skipped
-    assert len({order.key for order in orders}) == len(orders) == standard.visits
+    keys = [o.key for o in orders] + [(v.workload.identity, v.block) for v in skipped]
+    assert len(set(keys)) == len(keys) == standard.visits
+    conditional = {p.workload.identity for p in standard.points if p.conditional}
+    assert {v.workload.identity for v in skipped} == conditional
+    assert orders
 
 
 def test_sizes_up_to_64_mib_are_shuffled_and_larger_ones_come_in_waves() -> None:
@@ -161,3 +164,74 @@ def test_asked_sizes_have_no_deadline() -> None:
     clock = iter(range(0, 10**6, 100)).__next__
     asked = plan(preset="quick", sizes="1KiB")
     assert len(list(Course(asked, clock=clock))) == asked.visits
+
+
+OTHER = "pinned@numa:0 -> device@gpu:1 by copy-engine"
+
+
+def slower(path: str, size: int, factor: float) -> Callable[[Order], float]:
+    """Growing, and one path slower at one size."""
+
+    def seconds(order: Order) -> float:
+        it = order.workload.curve == path and order.workload.bytes == size
+        return growing(order) * (factor if it else 1.0)
+
+    return seconds
+
+
+def test_equal_paths_are_measured_at_few_sizes_and_the_rest_is_told() -> None:
+    orders, _, skipped = run(plan(2, only=("pinned -> device copy-engine",)), growing)
+    texts = [(o.workload.curve, o.workload.bytes) for o in orders if o.block == 0]
+    assert [size for text, size in sorted(texts) if text == OTHER] == [8, MIB, 64 * MIB]
+    assert len([size for text, size in texts if text == H2D]) == 28
+    reasons = {v.failure.reason for v in skipped if v.failure and v.workload.curve == OTHER}
+    assert reasons == {
+        f"equal to {H2D} at 8 B, 1 MiB, 64 MiB, within 5 % (under 1 MiB 20 %)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "factor", "again"),
+    [
+        (MIB, 1.04, False),
+        (MIB, 1.07, True),
+        (64 * MIB, 0.9, True),
+        (8, 1.15, False),
+        (8, 1.3, True),
+    ],
+)
+def test_the_whole_class_is_measured_again_when_one_differs(
+    size: int, factor: float, again: bool
+) -> None:
+    standard = plan(3, only=("pinned -> device copy-engine",))
+    orders, _, _ = run(standard, slower(OTHER, size, factor))
+    third = "pinned@numa:0 -> device@gpu:2 by copy-engine"
+    for path in (OTHER, third):
+        sizes = {o.workload.bytes for o in orders if o.workload.curve == path and o.block == 0}
+        assert len(sizes) == (28 if again else 3)
+
+
+def test_conditional_sizes_come_last() -> None:
+    orders, _, _ = run(plan(2, only=("pinned -> device copy-engine",)), slower(OTHER, MIB, 2.0))
+    block = [o.workload for o in orders if o.block == 0]
+    others = [
+        n for n, w in enumerate(block) if w.curve == OTHER and w.bytes not in (8, MIB, 64 * MIB)
+    ]
+    assert others == list(range(len(block) - len(others), len(block)))
+
+
+def test_what_differed_in_a_block_is_measured_again_in_the_next() -> None:
+    def once(order: Order) -> float:
+        return slower(OTHER, MIB, 2.0 if order.block == 0 else 1.0)(order)
+
+    orders, _, _ = run(plan(2, only=("pinned -> device copy-engine",)), once)
+    assert (
+        len({o.workload.bytes for o in orders if o.block == 1 and o.workload.curve == OTHER}) == 28
+    )
+
+
+def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> None:
+    skipped: list[Visit] = []
+    list(Course(plan(2, only=("pinned*device@gpu:? by copy-engine",)), on_skip=skipped.append))
+    reasons = {v.failure.reason for v in skipped if v.failure}
+    assert reasons == {f"not compared: nothing was measured of it and of {H2D}"}

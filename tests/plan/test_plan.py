@@ -47,16 +47,18 @@ def test_standard_varies_the_settings_of_principal_paths_only_and_full_of_all() 
 
 def test_an_opposite_pair_is_measured_once_and_host_first() -> None:
     pairs = [text for text in curves(plan()) if "; " in text]
-    assert pairs == [f"{H2D}; {D2H}"]
+    assert [text for text in pairs if "pinned" in text] == [f"{H2D}; {D2H}"]
+    assert pairs[0].startswith("pageable@numa:0 -> device@gpu:0")
+    assert not [text for text in pairs if "device" not in text]
     between = [t for t in curves(plan(2)) if "; " in t and "numa" not in t]
     assert between == [
         "device@gpu:0 -> device@gpu:1 by copy-engine; device@gpu:1 -> device@gpu:0 by copy-engine"
     ]
 
 
-def test_full_pairs_what_the_host_times_too() -> None:
+def test_full_pairs_what_stays_at_a_place_too() -> None:
     pairs = [text for text in curves(plan(preset="full")) if "; " in text]
-    assert any(text.startswith("pageable@numa:0 -> device@gpu:0") for text in pairs)
+    assert any(text.startswith("pageable@numa:0 -> pinned@numa:0 by cpu") for text in pairs)
     combined = "pageable[pages=huge]@numa:0 -> pinned@numa:0 by cpu[stores=streaming,threads=2]"
     assert combined in curves(plan(preset="full"))
 
@@ -65,10 +67,9 @@ def test_peer_access_off_gets_a_process_of_its_own() -> None:
     processes = list(plan(2).by_process())
     assert [process.peer_access for process, _ in processes] == [True, False] * 2
     off = {point.curve.text for point in processes[1][1]}
-    assert off == {
-        "device@gpu:0 -> device@gpu:1 by copy-engine[peer=off]",
-        "device@gpu:1 -> device@gpu:0 by copy-engine[peer=off]",
-    }
+    assert off == {"device@gpu:0 -> device@gpu:1 by copy-engine[peer=off]"}
+    full = {p.curve.text for p in plan(2, preset="full").points if p.curve.peer_access is False}
+    assert "device@gpu:1 -> device@gpu:0 by copy-engine[peer=off]" in full
 
 
 def test_full_takes_a_process_per_block() -> None:
@@ -167,17 +168,27 @@ def test_the_estimate_is_the_sum_of_its_visits() -> None:
     assert standard.visits == 2 * len(standard.points)
 
 
-def test_operations_are_performed_in_full_or_when_named() -> None:
-    empty = "empty-interval@gpu:0"
-    assert [t for t in curves(plan()) if " by " not in t] == [empty]
-    assert [t for t in curves(plan(preset="quick")) if " by " not in t] == [empty]
-    every = {t for t in curves(plan(preset="full")) if " by " not in t}
-    assert every >= {empty, "malloc@numa:0", "malloc[bytes=1048576]@numa:0"}
-    assert set(curves(plan(only=("malloc",)))) == {
-        "malloc@numa:0",
-        "malloc[bytes=65536]@numa:0",
-        "malloc[bytes=1048576]@numa:0",
-    }
+def operations(of: Plan) -> set[str]:
+    return {text for text in curves(of) if " by " not in text}
+
+
+def test_quick_performs_only_the_empty_interval_unless_others_are_named() -> None:
+    assert operations(plan(preset="quick")) == {"empty-interval@gpu:0"}
+    assert operations(plan(preset="quick", only=("malloc",))) == {"malloc@numa:0"}
+
+
+def test_standard_performs_all_and_their_settings_at_the_first_of_equal_places() -> None:
+    varied = {"malloc[bytes=65536]@numa:0", "malloc[bytes=1048576]@numa:0"}
+    defaults = {"empty-interval@gpu:0", "malloc@numa:0"}
+    assert operations(plan()) == varied | defaults
+    more = {"empty-interval@gpu:1", "malloc@numa:1"}
+    assert operations(plan(2, nodes=2)) == varied | defaults | more
+    assert "malloc[bytes=65536]@numa:1" in operations(plan(nodes=2, preset="full"))
+
+
+def test_sizes_ask_about_bytes_that_move() -> None:
+    assert operations(plan(sizes="1MiB")) == {"empty-interval@gpu:0"}
+    assert "malloc@numa:0" in operations(plan(sizes="1MiB", only=("malloc",)))
 
 
 def test_an_operation_without_a_place_is_refused_once_with_the_reason() -> None:

@@ -355,6 +355,25 @@ void bind_registry(nb::module_& m) {
             return executor_of(transfer).peer_access(transfer, machine);
         },
         "transfer"_a, "machine"_a);
+    m.def(
+        "in_place",
+        [](const Transfer& transfer, const Machine& machine) {
+            return executor_of(transfer).in_place(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "repeatable",
+        [](const Transfer& transfer, const Machine& machine) {
+            return executor_of(transfer).repeatable(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "extents",
+        [](const Transfer& transfer) {
+            return nb::make_tuple(arrange(transfer, Side::source).extent,
+                                  arrange(transfer, Side::destination).extent);
+        },
+        "transfer"_a);
 }
 
 void bind_session(nb::module_& m) {

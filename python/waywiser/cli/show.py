@@ -15,6 +15,7 @@ from rich.text import Text
 
 from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.cli.picture import plain_console
+from waywiser.plan.course import EQUAL
 from waywiser.profile import Profile
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.overview import Group, Line, Overview, Summary, overview
@@ -98,9 +99,14 @@ def _print_curve(
         if line.estimate is not None:
             table.add_row(*map(Text, _cells(line, line.estimate, marks)))
     console.print(table)
-    if left_out := [format_bytes(line.bytes) for line in lines if _was_skipped(line)]:
-        text = f"left out, for the rate has saturated: {', '.join(left_out)}"
-        _say(console, text, "dim", indent=2)
+    left_out: dict[str, list[str]] = {}
+    for line in lines:
+        if line.left_out:
+            # the reason's figures, behind its colon, differ from size to size
+            why = line.left_out.partition(":")[0]
+            left_out.setdefault(why, []).append(format_bytes(line.bytes))
+    for why, sizes in left_out.items():
+        _say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
 
 
@@ -125,8 +131,8 @@ def _samples(found: Estimate) -> str:
     return f"{each}×{len(found.blocks)}"
 
 
-def _was_skipped(line: Line) -> bool:
-    return line.estimate is None and not line.mode and line.seconds == 0
+def _because(why: str) -> str:
+    return f"it is {_short(why)}" if why.startswith(EQUAL) else why
 
 
 def _short(curve: str) -> str:
@@ -190,7 +196,7 @@ def _sentence(summary: Summary) -> str:
     others = {
         "did not converge": summary.not_converged,
         "failed": summary.failed,
-        "left out as saturated": summary.skipped,
+        "left out with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
     if summary.refused:

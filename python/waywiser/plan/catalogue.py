@@ -113,6 +113,9 @@ class Catalogue:
         self._native = native.load()
         self._machine = native_machine(machine)
         self._without_gpus = native_machine(msgspec.structs.replace(machine, gpus=()))
+        self._in_place: dict[str, bool] = {}
+        self._repeatable: dict[str, bool] = {}
+        self._timing: dict[str, TimingMode] = {}
         self.executors = list_executors()
         self.memories = {kind.name: kind for kind in list_memories()}
         self.operations = list_operations()
@@ -131,13 +134,40 @@ class Catalogue:
         return _parameters(self._native.parameters(native_transfer(transfer), self._machine))
 
     def timing(self, transfer: Transfer) -> TimingMode:
-        mode: TimingMode = self._native.timing(native_transfer(transfer), self._machine)
-        return mode
+        """Who times it: by way, since sizes do not matter."""
+        way = transfer.way
+        if way not in self._timing:
+            mode: TimingMode = self._native.timing(native_transfer(transfer), self._machine)
+            self._timing[way] = mode
+        return self._timing[way]
 
     def peer_access(self, transfer: Transfer) -> bool | None:
         """Whether the process needs peer access on or off; None where it does not matter."""
         needed: bool | None = self._native.peer_access(native_transfer(transfer), self._machine)
         return needed
+
+    def in_place(self, transfer: Transfer) -> bool:
+        """Whether source and destination are one buffer, whose bytes change places."""
+        way = transfer.way
+        if way not in self._in_place:
+            found = bool(self._native.in_place(native_transfer(transfer), self._machine))
+            self._in_place[way] = found
+        return self._in_place[way]
+
+    def repeatable(self, transfer: Transfer) -> bool:
+        """Whether a start that follows another does the same again, with nothing between."""
+        way = transfer.way
+        if way not in self._repeatable:
+            found = bool(self._native.repeatable(native_transfer(transfer), self._machine))
+            self._repeatable[way] = found
+        return self._repeatable[way]
+
+    def extents(self, transfer: Transfer) -> tuple[int, int]:
+        """Bytes that the source and the destination take up, gaps of the layout included."""
+        if transfer.layout is None:
+            return transfer.bytes, transfer.bytes
+        source, destination = self._native.extents(native_transfer(transfer))
+        return int(source), int(destination)
 
     def operation_refusal(self, operation: Operation) -> str | None:
         """The reason why the operation cannot be performed, or None."""

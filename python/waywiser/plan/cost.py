@@ -7,11 +7,14 @@ each says where it comes from; rates come from the link's theoretical peak where
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.sizes import GROWING
 from waywiser.records import Rule
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
-from waywiser.words import Memory, Transfer, Workload
+from waywiser.words import Memory, Operation, Transfer, Workload
 
 VISIT_SECONDS = 0.004
 """Of a visit that moves nothing: order, answer, threads, and a commit that reaches the disk."""
@@ -71,6 +74,54 @@ LINK_RATE = 25e9
 LINK_EFFICIENCY = 0.85
 """Of a link's theoretical peak: 55.4 of 63 GB/s for PCIe 5, 395 of 478 for NVLink 4."""
 
+FILE_RATE = 1e9
+"""Bytes per second to or from a file, made durable: cautious, half of what one disk read gave."""
+
+
+class Pace(NamedTuple):
+    """How an executor compares with the runtime's copies, where that is known to differ."""
+
+    to_gpu: float = 1.0
+    """Share of the rate that a copy engine would reach, towards a GPU."""
+    from_gpu: float = 1.0
+    piece_seconds: float = 2.5e-6
+    """Per piece of a list: what submitting one copy of a loop costs."""
+    row_seconds: float = 20e-9
+    """Per row of a box: 8-byte rows move at a few hundred MB/s."""
+    passes: int = 0
+    """More, over the bytes in the memory of a place, at each end."""
+
+
+PACES = {
+    "batch": Pace(piece_seconds=0.5e-6),
+    "cpu": Pace(piece_seconds=50e-9, row_seconds=5e-9),
+    "pack": Pace(piece_seconds=10e-9, row_seconds=1e-9, passes=2),
+    # 46.6 and 18.1 GB/s on an H200; 9.0 and 4.6 with a fault for each page.
+    "prefetch": Pace(to_gpu=0.84, from_gpu=0.33),
+    "page-fault": Pace(to_gpu=0.16, from_gpu=0.083),
+    # 50.9 and 52.3 GB/s.
+    "sm": Pace(to_gpu=0.9, from_gpu=0.9, piece_seconds=10e-9, row_seconds=1e-9),
+}
+"""By executor; any other is taken for the runtime's copies."""
+
+PASS_RATE = 500e9
+"""Bytes per second of a pass by a GPU over its own memory, in runs."""
+
+RESTORE = "prefetch"
+"""Whose pace brings bytes back to where they were before each sample."""
+
+RESTORE_SECONDS = 100e-6
+"""More, per sample, for starting and awaiting it."""
+
+RUN_SECONDS = 20e-9
+"""Per run of a layout and pass, filling or verifying it."""
+
+OPERATION_BYTE_SECONDS = 0.2e-9
+"""Per byte of an operation that is told a number of them: pages pinned or touched by threads."""
+
+OPERATION_RESTLESS_SHARE = 0.3
+"""Of operations, the share that spends all its time: allocators are as restless as their system."""
+
 EXTRA_EXECUTIONS = 4
 """Besides the samples: the first, the last, and two that find the number of repetitions."""
 
@@ -91,42 +142,85 @@ GROWING_SHARE_HOST = 0.9
 class Cost:
     """Expected times on one machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, catalogue: Catalogue) -> None:
         self._machine = machine
+        self._catalogue = catalogue
+        self._rates: dict[str, float] = {}
         cpus = min((len(node.cpus) for node in machine.numa), default=1)
         self._threads = max(1, min(cpus, MOST_THREADS))
         self.worker_seconds = WORKER_SECONDS + GPU_CONTEXT_SECONDS * len(machine.gpus)
 
+    def once_seconds(self, workload: Workload) -> float:
+        """Of one execution, from its start to its end."""
+        if workload.operation is not None:
+            return self._operation_seconds(workload.operation)
+        return max(map(self._transfer_seconds, workload.transfers))
+
     def visit_seconds(self, workload: Workload, rule: Rule) -> float:
         """Of one visit, set-up and verification included."""
-        once = max(map(self._transfer_seconds, workload.transfers), default=CALL_SECONDS)
+        once = self.once_seconds(workload)
         setup = sum(map(self._setup_seconds, workload.transfers)) + EXTRA_EXECUTIONS * once
-        return VISIT_SECONDS + setup + _sampling_seconds(workload, once, rule)
+        return VISIT_SECONDS + setup + self._sampling_seconds(workload, once, rule)
 
     def growing_share(self, workload: Workload) -> float:
         """Of visits beyond `waywiser.plan.sizes.GROWING`, the share expected to be measured."""
-        by_link = all(map(_limited_by_link, workload.transfers))
-        return GROWING_SHARE_LINK if by_link else GROWING_SHARE_HOST
+        return GROWING_SHARE_LINK if self._by_device(workload) else GROWING_SHARE_HOST
 
     def rate(self, transfer: Transfer) -> float:
         """Bytes per second that the transfer is expected to reach when it is large."""
-        if not _on_gpu(transfer):
+        if transfer.way not in self._rates:
+            pace = PACES.get(transfer.path.executor, Pace())
+            to_gpu = transfer.path.destination.place.kind == "gpu"
+            share = pace.to_gpu if to_gpu else pace.from_gpu
+            self._rates[transfer.way] = self._copy_rate(transfer) * share
+        return self._rates[transfer.way]
+
+    def _copy_rate(self, transfer: Transfer) -> float:
+        ends = (transfer.path.source, transfer.path.destination)
+        if any(memory.place.kind == "file" for memory in ends):
+            return FILE_RATE
+        if not any(memory.place.kind == "gpu" for memory in ends):
             return HOST_COPY_RATE
-        if not _limited_by_link(transfer):
+        if "pageable" in (memory.kind for memory in ends):
             return PAGEABLE_RATE
         peak = bound(self._machine, Workload((transfer,)))
         return LINK_EFFICIENCY * peak.bytes_per_second if peak else LINK_RATE
 
     def _transfer_seconds(self, transfer: Transfer) -> float:
-        call = CALL_SECONDS if _on_gpu(transfer) else MEMCPY_CALL_SECONDS
-        return call + max(transfer.bytes, 1) / self.rate(transfer)
+        on_gpu = "gpu" in _place_kinds(transfer)
+        call = CALL_SECONDS if on_gpu else MEMCPY_CALL_SECONDS
+        seconds = call + max(transfer.bytes, 1) / self.rate(transfer)
+        if layout := transfer.layout:
+            pace = PACES.get(transfer.path.executor, Pace())
+            each = pace.piece_seconds if layout.kind == "list" else pace.row_seconds
+            pass_rate = PASS_RATE if on_gpu else HOST_COPY_RATE
+            seconds += _runs(transfer) * each + pace.passes * transfer.bytes / pass_rate
+        return seconds
+
+    def _operation_seconds(self, operation: Operation) -> float:
+        size = operation.parameters.get("bytes") or next(
+            (
+                parameter.choices[0]
+                for parameter in self._catalogue.operation_parameters(operation)
+                if parameter.name == "bytes"
+            ),
+            "0",
+        )
+        return CALL_SECONDS + int(size) * OPERATION_BYTE_SECONDS
 
     def _setup_seconds(self, transfer: Transfer) -> float:
-        ends = (transfer.path.source, transfer.path.destination)
-        return sum(self._buffer_seconds(memory, transfer.bytes) for memory in ends)
+        source, destination = self._catalogue.extents(transfer)
+        seconds = self._buffer_seconds(transfer.path.source, source)
+        if not self._catalogue.in_place(transfer):
+            seconds += self._buffer_seconds(transfer.path.destination, destination)
+        if transfer.layout:
+            seconds += 2 * PASSES * _runs(transfer) * RUN_SECONDS / self._threads
+        return seconds
 
     def _buffer_seconds(self, memory: Memory, size: int) -> float:
         """Of one buffer in CPU memory; a GPU passes over its own in no time worth telling."""
+        if memory.place.kind == "file":
+            return PASSES * size / FILE_RATE
         if memory.place.kind != "numa":
             return 0.0
         each = PASSES * max(PASS_BYTE_SECONDS / self._threads, PASS_BYTE_SECONDS_LEAST)
@@ -135,24 +229,41 @@ class Cost:
             each += ALLOCATED_SHARE * (TOUCH_BYTE_SECONDS / self._threads + pin)
         return size * each
 
+    def _sampling_seconds(self, workload: Workload, once: float, rule: Rule) -> float:
+        between = CONDITION_SECONDS if workload.cache != "warm" else 0.0
+        between += sum(map(self._restore_seconds, workload.transfers))
+        # A device-timed sample is executed a second time for what an application sees.
+        executions = 2 if self._by_device(workload) else 1
+        sample = max(once * executions, SHORTEST_SAMPLE_SECONDS) + between * executions
+        minimum = rule.slow_minimum if once > rule.slow_seconds else rule.minimum
+        usual = min(SAMPLES * sample, max(rule.hard_seconds / 2, rule.soft_seconds))
+        restless = self._restless_share(workload) * max(rule.hard_seconds - usual, 0.0)
+        return max(minimum * sample, usual + restless, rule.minimum_seconds)
 
-def _sampling_seconds(workload: Workload, once: float, rule: Rule) -> float:
-    if workload.cache != "warm":
-        once += CONDITION_SECONDS
-    # A device-timed sample is executed a second time for what an application sees.
-    twice = all(map(_limited_by_link, workload.transfers))
-    sample = max(once * (2 if twice else 1), SHORTEST_SAMPLE_SECONDS)
-    minimum = rule.slow_minimum if once > rule.slow_seconds else rule.minimum
-    usual = min(SAMPLES * sample, max(rule.hard_seconds / 2, rule.soft_seconds))
-    restless = 0.0 if twice else RESTLESS_SHARE * max(rule.hard_seconds - usual, 0.0)
-    return max(minimum * sample, usual + restless, rule.minimum_seconds)
+    def _restore_seconds(self, transfer: Transfer) -> float:
+        """Of bringing bytes back that do not stay where they were."""
+        if self._catalogue.repeatable(transfer):
+            return 0.0
+        back = transfer.path.destination.place.kind != "gpu"
+        pace = PACES[RESTORE]
+        rate = self._copy_rate(transfer) * (pace.to_gpu if back else pace.from_gpu)
+        return RESTORE_SECONDS + transfer.bytes / rate
+
+    def _restless_share(self, workload: Workload) -> float:
+        if workload.operation is not None:
+            return OPERATION_RESTLESS_SHARE
+        return 0.0 if self._by_device(workload) else RESTLESS_SHARE
+
+    def _by_device(self, workload: Workload) -> bool:
+        """Whether devices time it, and nothing of the host's is in the way."""
+        return all(self._catalogue.timing(transfer) == "device" for transfer in workload.transfers)
 
 
-def _on_gpu(transfer: Transfer) -> bool:
-    return "gpu" in (transfer.path.source.place.kind, transfer.path.destination.place.kind)
+def _place_kinds(transfer: Transfer) -> tuple[str, str]:
+    return transfer.path.source.place.kind, transfer.path.destination.place.kind
 
 
-def _limited_by_link(transfer: Transfer) -> bool:
-    """Whether the bytes meet nothing slower than what connects the places, as a staging buffer."""
-    kinds = (transfer.path.source.kind, transfer.path.destination.kind)
-    return _on_gpu(transfer) and "pageable" not in kinds
+def _runs(transfer: Transfer) -> int:
+    """Pieces or rows that the bytes of a layout lie in."""
+    run = transfer.layout.run if transfer.layout else 0
+    return transfer.bytes // run if run else 1

@@ -3,7 +3,9 @@
 Within a process and block, sizes up to `waywiser.plan.sizes.GROWING` come first, shuffled, so that
 drift does not look like a difference between paths. Larger sizes follow in ascending waves, each
 shuffled over the curves; a curve whose rate has saturated is skipped there, and the skipping is a
-visit of its own with the reason, never silence.
+visit of its own with the reason, never silence. Last come the sizes that are conditional (see
+`waywiser.plan.classes`), in the same order: visited where a curve of the class was found to differ
+from its first, and else skipped likewise.
 """
 
 from __future__ import annotations
@@ -14,41 +16,25 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import NamedTuple
 
-from waywiser import native
+from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, Findings
 from waywiser.plan.plan import Plan
 from waywiser.plan.point import Point
 from waywiser.records import Failure, Order, Process, Visit
 from waywiser.words import format_bytes
 
-SATURATED = 0.01
-"""Rates within it are the same rate: it is what the interval of a series is wanted to be."""
-
-SATURATED_AT_MOST = 0.05
-"""Rates of noisy series are the same where their intervals allow it, up to this."""
-
-AGREEING_SIZES = 3
-"""Consecutive sizes that must agree: two can by chance, or on a step of a protocol."""
-
-_VOID = 1
-"""The bit of a sample's flags that says its gate was opened by the watchdog."""
+EQUAL = "equal to"
+"""How a reason begins where another curve of the class was measured instead."""
 
 Key = tuple[str, int]
-
-
-class _Rate(NamedTuple):
-    bytes_per_second: float
-    within: float
-    """Half-width of its interval, as a fraction."""
 
 
 class Course:
     """Iterate over it for the orders; tell it of every visit with `record`.
 
-    ``finished`` are visits of an earlier run: they are not ordered again, but their rates count.
-    ``on_skip`` receives a visit for each size that is not measured, because the rate has saturated
-    or because the preset's time is over.
+    ``finished`` are visits of an earlier run: they are not ordered again, but what they found
+    counts. ``on_skip`` receives a visit for each size that is not measured: the rate has saturated,
+    an equal path tells it, or the preset's time is over.
     """
 
     def __init__(
@@ -64,29 +50,23 @@ class Course:
         self._clock = clock
         self._deadline = math.inf
         self._finished: set[Key] = set()
-        self._rates: dict[Key, dict[int, _Rate]] = {}
+        self._findings = Findings()
+        self._classes: dict[str, set[str]] = {}
+        for point in plan.points:
+            if point.like:
+                self._classes.setdefault(point.like, set()).add(point.curve.text)
+        self._different: dict[Key, str] = {}
         for visit in finished:
             self._finished.add((visit.workload.identity, visit.block))
             self.record(visit)
 
     def record(self, visit: Visit) -> None:
-        """Takes note of a visit's rate; a visit without samples has none."""
-        spans = [
-            span
-            for span, flags in zip(visit.samples.span, visit.samples.flags, strict=True)
-            if not flags & _VOID
-        ]
-        if spans and visit.workload.bytes:
-            rates = self._rates.setdefault((visit.workload.curve, visit.block), {})
-            median, low, high = native.load().median_interval(spans)
-            within = (high - low) / 2 / median
-            rate = _Rate(visit.workload.bytes / median, 0.0 if math.isnan(within) else within)
-            rates[visit.workload.transfers[0].bytes] = rate
+        """Takes note of what a visit found."""
+        self._findings.add(visit)
 
     def __iter__(self) -> Iterator[Order]:
-        limit = self._plan.preset.deadline_seconds
-        if limit and not self._plan.request.sizes:
-            self._deadline = self._clock() + limit
+        if self._plan.deadline_seconds:
+            self._deadline = self._clock() + self._plan.deadline_seconds
         for process, points in self._plan.by_process():
             for block in self._blocks(process):
                 yield from self._block(process, block, points)
@@ -98,16 +78,15 @@ class Course:
     def _block(self, process: Process, block: int, points: list[Point]) -> Iterator[Order]:
         shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
         due = [p for p in points if (p.workload.identity, block) not in self._finished]
-        first = [p for p in due if not p.growing]
-        shuffler.shuffle(first)
-        for point in first:
-            yield from self._order_or_skip(point, process, block)
-        growing = sorted((p for p in due if p.growing), key=lambda p: p.size)
-        for _, wave in groupby(growing, key=lambda p: p.size):
-            curves = list(wave)
-            shuffler.shuffle(curves)
-            for point in curves:
-                yield from self._order_or_skip(point, process, block)
+        for conditional in (False, True):
+            stage = [p for p in due if p.conditional == conditional]
+            first = [p for p in stage if not p.growing]
+            growing = sorted((p for p in stage if p.growing), key=lambda p: p.size)
+            waves = [first, *(list(wave) for _, wave in groupby(growing, key=lambda p: p.size))]
+            for wave in waves:
+                shuffler.shuffle(wave)
+                for point in wave:
+                    yield from self._order_or_skip(point, process, block)
 
     def _order_or_skip(self, point: Point, process: Process, block: int) -> Iterator[Order]:
         if reason := self._reason_to_skip(point, block):
@@ -117,22 +96,30 @@ class Course:
 
     def _reason_to_skip(self, point: Point, block: int) -> str:
         if self._clock() > self._deadline:
-            preset = self._plan.preset
-            return f"the {preset.deadline_seconds:g} s of {preset.name} were over"
-        return self._saturated(point, block) if point.growing and not point.always else ""
+            return f"the {self._plan.deadline_seconds:g} s of {self._plan.preset.name} were over"
+        if point.conditional and (reason := self._equal(point, block)):
+            return reason
+        if point.growing and not point.always:
+            return self._findings.saturated(point.workload.curve, block, point.size)
+        return ""
 
-    def _saturated(self, point: Point, block: int) -> str:
-        """How the rates below agree, or nothing while they still differ."""
-        rates = self._rates.get((point.workload.curve, block), {})
-        below = sorted(size for size in rates if size < point.size)[-AGREEING_SIZES:]
-        last = [rates[size].bytes_per_second for size in below]
-        within = max((rates[size].within for size in below), default=0.0)
-        same = min(max(SATURATED, within), SATURATED_AT_MOST)
-        if len(last) < AGREEING_SIZES or max(last) - min(last) > same * max(last):
+    def _equal(self, point: Point, block: int) -> str:
+        """Why the first of the class speaks for the point, or nothing where a curve of the class
+        is not like the first."""
+        if (point.like, block) not in self._different:
+            members = sorted(self._classes[point.like])
+            differing = (m for m in members if self._findings.differ(m, point.like, block))
+            self._different[point.like, block] = next(differing, "")
+        if self._different[point.like, block]:
             return ""
-        told = ", ".join(f"{rate / 1e9:.4g}" for rate in last)
-        sizes = ", ".join(map(format_bytes, below))
-        return f"the rate has saturated: {told} GB/s at {sizes}"
+        compared = self._findings.compared(point.curve.text, point.like, block)
+        if not compared:
+            return f"not compared: nothing was measured of it and of {point.like}"
+        sizes = ", ".join(map(format_bytes, compared))
+        return (
+            f"{EQUAL} {point.like} at {sizes}, within {EQUAL_RATE * 100:.0f} % "
+            f"(under 1 MiB {EQUAL_LATENCY * 100:.0f} %)"
+        )
 
     def _order(self, point: Point, process: Process, block: int) -> Order:
         identity = point.workload.identity

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import msgspec
 
 from waywiser.plan.catalogue import Catalogue, MemoryKind
+from waywiser.plan.layouts import example
 from waywiser.records import Refusal
 from waywiser.topology.machine import Gpu, Machine
-from waywiser.words import Memory, Path, Place, Transfer
+from waywiser.words import Layout, Memory, Path, Place, Transfer
 
 _PLACE = re.compile(r"@?\b(numa|gpu):\d+")
 """Reasons that differ only in it are one reason."""
@@ -47,11 +48,12 @@ def find_paths(machine: Machine) -> Found:
         usable: list[Path] = []
         missing: list[Refusal] = []
         senseless: list[tuple[Path, str]] = []
+        layout = example(executor)
         for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
             path = Path(a, b, executor.name)
-            if reason := anywhere.refusal(Transfer(path)):
+            if reason := anywhere.refusal(Transfer(path, layout=layout)):
                 senseless.append((path, reason))
-            elif reason := _missing_here(path, here, machine):
+            elif reason := _missing_here(path, layout, here, machine):
                 missing.append(Refusal(str(path), reason))
             else:
                 usable.append(path)
@@ -75,7 +77,9 @@ def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
     return [Memory(kind.name, known) for known in places if known.kind in kind.places]
 
 
-def _missing_here(path: Path, here: Catalogue, machine: Machine) -> str | None:
+def _missing_here(
+    path: Path, layout: Layout | None, here: Catalogue, machine: Machine
+) -> str | None:
     """Why a path that makes sense cannot be measured on this machine."""
     if machine.gpus:
         return None
@@ -83,7 +87,7 @@ def _missing_here(path: Path, here: Catalogue, machine: Machine) -> str | None:
     memories = (path.source, path.destination)
     if any(m.place.kind == "gpu" or here.memories[m.kind].needs_gpu for m in memories):
         return reason
-    return reason if here.refusal(Transfer(path)) else None
+    return reason if here.refusal(Transfer(path, layout=layout)) else None
 
 
 def _told(senseless: list[tuple[Path, str]], *, alone: bool) -> Iterator[Refusal]:

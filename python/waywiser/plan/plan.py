@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.classes import representatives
 from waywiser.plan.cost import Cost
 from waywiser.plan.coverage import best_coverage
-from waywiser.plan.curves import Curve, cache_curves, operation_curves, pair_curves, path_curves
+from waywiser.plan.curves import Curve, cache_curves, pair_curves, path_curves
+from waywiser.plan.layouts import layout_curves
+from waywiser.plan.operations import operation_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
 from waywiser.plan.point import Point
 from waywiser.plan.preset import Preset, find_preset
 from waywiser.plan.select import NothingMatches, matches, require_match
-from waywiser.plan.sizes import GROWING, parse_sizes, thin
+from waywiser.plan.sizes import parse_sizes
+from waywiser.plan.visits import Visits
 from waywiser.records import Process, Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, format_bytes
-
-CACHE_SMALLEST = 64 * 2**10
-"""Below it a flush costs a thousand times the copy, and the copy is all latency."""
 
 WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
@@ -51,6 +52,10 @@ class Plan:
     """Series that the preset has no time for, or that nobody asks for unless it is full."""
     worker_seconds: float
     """Expected for starting one worker process."""
+    deadline_seconds: float = 0.0
+    """After so long nothing is begun any more; 0 for no deadline."""
+    notes: tuple[str, ...] = ()
+    """What the plan made of a request that could not be met to the letter."""
 
     @property
     def visits(self) -> int:
@@ -90,39 +95,82 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     """
     preset = find_preset(request.preset)
     sizes = parse_sizes(request.sizes or preset.sizes)
-    curves, refusals = _curves(machine, preset)
+    catalogue = Catalogue(with_hypothetical_gpu(machine))
+    curves, refusals = _curves(machine, catalogue, preset)
     curves, refusals = _select(curves, refusals, request.only)
-    cost = Cost(machine)
-    points: list[Point] = []
-    for curve in curves:
-        wanted = _sizes(curve, sizes, preset, explicit=bool(request.sizes))
-        kept, cut = _within_memory(curve, wanted, request.memory_bytes, machine)
-        refusals += cut
-        points += _points(curve, kept, preset, cost, growing=not request.sizes)
-    everything = len(points)
-    if not (preset.remote or request.only):
-        points = [point for point in points if not point.curve.remote]
-    if preset.seconds and not request.sizes:
-        points = best_coverage(points, preset.seconds - cost.worker_seconds)
+    cost = Cost(machine, catalogue)
+    explicit = bool(request.sizes)
+    visits = Visits(machine, catalogue, cost, preset, sizes, explicit, request.memory_bytes)
+    if not request.only:
+        wanted = [c for c in curves if _is_asked_for(c, preset, explicit=explicit)]
+        visits.left_out = len(curves) - len(wanted)
+        curves = wanted
+    points = _points(curves, visits, machine)
+    kept = points
+    if preset.seconds and not explicit:
+        kept = _cut(points, preset, cost.worker_seconds, len(machine.gpus))
     return Plan(
         request,
         preset,
-        tuple(points),
-        tuple(refusals),
-        left_out=everything - len(points),
+        tuple(kept),
+        (*refusals, *visits.refusals),
+        left_out=visits.left_out + len(points) - len(kept),
         worker_seconds=cost.worker_seconds,
+        deadline_seconds=0.0 if explicit else preset.deadline_seconds(len(machine.gpus)),
+        notes=tuple(_rounded(points, sizes)) if explicit else (),
     )
 
 
-def _curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal]]:
-    catalogue = Catalogue(with_hypothetical_gpu(machine))
+def _is_asked_for(curve: Curve, preset: Preset, *, explicit: bool) -> bool:
+    """Where nobody names it: sizes are a question about bytes that move."""
+    if explicit and curve.operation is not None and not curve.principal:
+        return False
+    return preset.remote or not curve.remote
+
+
+def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point]:
+    first: dict[str, str] = {}
+    if visits.preset.equal_sizes:
+        first = representatives((curve.at(0) for curve in curves), machine)
+    points: list[Point] = []
+    for curve in curves:
+        representative = first.get(curve.text, curve.text)
+        points += visits.points(curve, "" if representative == curve.text else representative)
+    return points
+
+
+def _cut(points: list[Point], preset: Preset, worker_seconds: float, gpus: int) -> list[Point]:
+    """The best coverage that fits into the preset's time."""
+    peerless = any(point.curve.peer_access is False for point in points)
+    workers = (preset.blocks if preset.fresh_processes else 1) * (1 + peerless)
+    seconds = preset.budget_seconds(gpus) - workers * worker_seconds
+    return best_coverage(points, seconds / preset.blocks)
+
+
+def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
+    """What was made of sizes that a layout cannot have."""
+    found: dict[str, list[int]] = {}
+    for point in points:
+        layout = next((t.layout for t in point.curve.transfers if t.layout), None)
+        if layout is not None and point.size not in sizes:
+            found.setdefault(str(layout), []).append(point.size)
+    for text, rounded in found.items():
+        told = ", ".join(map(format_bytes, sorted(set(rounded))))
+        yield f"a {text} takes whole numbers of its pieces: --sizes gives {told}"
+
+
+def _curves(
+    machine: Machine, catalogue: Catalogue, preset: Preset
+) -> tuple[list[Curve], list[Refusal]]:
     found = find_paths(machine)
     single, refused = path_curves(found.valid, catalogue, preset)
     curves = [*single, *pair_curves(single, catalogue, preset)]
     if preset.cache_sizes:
         curves += cache_curves(single, catalogue, preset)
+    laid_out, unserved = layout_curves(found.valid, catalogue, preset)
     operations, unperformed = operation_curves(machine, catalogue, preset)
-    return [*curves, *operations], [*found.refused, *refused, *unperformed]
+    refusals = [*found.refused, *refused, *unserved, *unperformed]
+    return [*curves, *laid_out, *operations], refusals
 
 
 def _select(
@@ -141,73 +189,3 @@ def _select(
         [curve for curve, text in zip(curves, texts, strict=True) if matches(text, only)],
         [refusal for refusal in refusals if matches(refusal.path, only)],
     )
-
-
-def _sizes(
-    curve: Curve, sizes: tuple[int, ...], preset: Preset, *, explicit: bool
-) -> tuple[int, ...]:
-    """Those of the sizes at which the curve is visited."""
-    if curve.operation is not None:
-        return (0,)
-    if curve.cache != "warm":
-        sizes = tuple(size for size in sizes if size >= CACHE_SMALLEST)
-        return sizes if explicit else tuple(size for size in sizes if size in preset.cache_sizes)
-    if explicit:
-        return sizes
-    if curve.principal:
-        return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
-    if len(curve.transfers) > 1:
-        sizes = tuple(size for size in sizes if size >= preset.pair_smallest)
-    return thin(sizes, preset.secondary_octaves)
-
-
-def _within_memory(
-    curve: Curve, sizes: tuple[int, ...], memory_bytes: int, machine: Machine
-) -> tuple[tuple[int, ...], list[Refusal]]:
-    """The sizes whose buffers fit, and one refusal for those that do not."""
-    kept: list[int] = []
-    cut: list[int] = []
-    reason = ""
-    for size in sizes:
-        why = _too_large(curve, size, memory_bytes, machine)
-        reason = reason or why
-        (cut if why else kept).append(size)
-    if not cut:
-        return tuple(kept), []
-    return tuple(kept), [Refusal(f"{curve.text} of {', '.join(map(format_bytes, cut))}", reason)]
-
-
-def _too_large(curve: Curve, size: int, memory_bytes: int, machine: Machine) -> str:
-    needed = curve.buffer_bytes(size)
-    if needed > memory_bytes:
-        return (
-            f"{format_bytes(size)} needs {format_bytes(needed)} of buffers, "
-            f"--memory allows {format_bytes(memory_bytes)}"
-        )
-    for gpu in machine.gpus:
-        place = f"gpu:{gpu.index}"
-        ends = [m for t in curve.transfers for m in (t.path.source, t.path.destination)]
-        there = size * sum(str(memory.place) == place for memory in ends)
-        if gpu.memory_free_bytes and there > gpu.memory_free_bytes:
-            free = format_bytes(gpu.memory_free_bytes)
-            return f"{format_bytes(size)} needs {format_bytes(there)} on {place}, {free} is free"
-    return ""
-
-
-def _points(
-    curve: Curve, sizes: tuple[int, ...], preset: Preset, cost: Cost, *, growing: bool
-) -> Iterator[Point]:
-    for size in sizes:
-        workload = curve.at(size)
-        grows = growing and size > GROWING
-        always = preset.largest_always and size == sizes[-1]
-        yield Point(
-            curve,
-            size,
-            workload,
-            curve.buffer_bytes(size),
-            seconds=cost.visit_seconds(workload, preset.rule),
-            share=cost.growing_share(workload) if grows and not always else 1.0,
-            growing=grows,
-            always=always,
-        )

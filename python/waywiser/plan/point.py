@@ -31,6 +31,10 @@ class Point:
     saturated..."""
     always: bool = False
     """... unless it is the size that is visited in any case."""
+    like: str = ""
+    """The curve that this one ought to equal: the first of its class; empty where it is first."""
+    conditional: bool = False
+    """Visited last, and only where a curve of the class turned out to differ from the first."""
 
     @property
     def expected_seconds(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from waywiser.plan.sizes import DEFAULT
@@ -11,6 +12,9 @@ from waywiser.words import Value, WaywiserError
 Variations = Literal["none", "single", "product"]
 """Of parameters and memory variants: defaults only; each alone away from its default; all of them
 together, up to `waywiser.plan.vary.MOST_COMBINATIONS`."""
+
+MOST_GPUS = 8
+"""A survey of more takes no longer: what is measured of each gets less."""
 
 
 class Preset(Value, frozen=True):
@@ -26,8 +30,15 @@ class Preset(Value, frozen=True):
     secondary_varied: bool
     """Also on secondary paths (see `waywiser.plan.curves`); the same holds for cache states."""
     remote: bool
-    """What nobody asks a machine for is measured too: host memories that feed GPUs among
-    themselves, and operations other than the empty interval (see `curves`)."""
+    """What nobody asks a machine for is measured too (see `waywiser.plan.curves`)."""
+    operations: bool
+    """All of them, not only the empty interval that small copies stand on."""
+    layouts: Literal["named", "usual", "every"]
+    """Where boxes and lists are tried (see `waywiser.plan.layouts`): on the usual paths, there but
+    only where somebody names them, or everywhere with each setting."""
+    equal_sizes: tuple[int, ...]
+    """What of a class of equal paths is measured beside its first (see `waywiser.plan.classes`):
+    these sizes of the default curves, and the others where one differs; none for everything."""
     rule: Rule
     principal_octaves: int
     """Octaves between the sizes of a principal curve."""
@@ -35,19 +46,33 @@ class Preset(Value, frozen=True):
     """The same for the rest, which go no further than `waywiser.plan.sizes.GROWING`."""
     largest_always: bool
     """The largest size is visited even where the rate has saturated before."""
-    host_pairs: bool
-    """Opposite pairs that the host times are measured too, not only those timed on devices."""
+    all_pairs: bool
+    """Opposite pairs within a place, and of paths that nobody asks for, are measured too."""
     cache_sizes: tuple[int, ...]
     """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
     sizes: str = DEFAULT
     """Where nobody asks for others."""
     pair_smallest: int = 0
     """Opposite pairs are measured from this size on."""
+    longest_seconds: float = math.inf
+    """Sizes at which one execution is expected to take longer are left to who asks for them."""
+    conditional: bool = False
+    """Whether the other sizes of a class are measured where one of its paths differs."""
     seconds: float = 0.0
     """The plan is cut to this expected time, best coverage first; 0 for no cut."""
-    deadline_seconds: float = 0.0
-    """What is not begun by then is skipped, where the machine is slower than expected; 0 for none.
-    Like the cut, it does not hold for sizes that somebody asked for."""
+    seconds_per_gpu: float = 0.0
+    """More, for each GPU after the first."""
+    late_seconds: float = 0.0
+    """What is not begun so long after the cut is skipped, where the machine is slower than
+    expected. Neither holds for sizes that somebody asked for."""
+
+    def budget_seconds(self, gpus: int) -> float:
+        """What the plan is cut to on a machine with so many GPUs; 0 for no cut."""
+        return self.seconds + self.seconds_per_gpu * min(max(gpus - 1, 0), MOST_GPUS - 1)
+
+    def deadline_seconds(self, gpus: int) -> float:
+        """After so long nothing is begun any more; 0 for no deadline."""
+        return self.budget_seconds(gpus) + self.late_seconds if self.seconds else 0.0
 
 
 _KIB, _MIB = 2**10, 2**20
@@ -60,16 +85,21 @@ QUICK = Preset(
     variations="none",
     secondary_varied=False,
     remote=False,
+    operations=False,
+    layouts="named",
+    # A latency, a rate, and one between.
+    equal_sizes=(8, _MIB, 64 * _MIB),
     # A first look: 2 % where it comes cheaply, never more than a quarter of a second for one.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.25),
     principal_octaves=1,
     secondary_octaves=6,
     largest_always=False,
-    host_pairs=False,
+    all_pairs=False,
     cache_sizes=(),
+    longest_seconds=0.05,
     # Leaves five of the thirty seconds for starting up, the table, and an estimate 25 % short.
     seconds=20.0,
-    deadline_seconds=25.0,
+    late_seconds=5.0,
     # What lies beyond costs most of the time and says least that is new.
     sizes="8:256MiB",
     # Whether both directions are had at once is a question of bandwidth.
@@ -78,19 +108,31 @@ QUICK = Preset(
 
 STANDARD = Preset(
     name="standard",
-    description="every path, and each setting of the principal ones, in two processes",
+    description="every way that is asked for, and each setting of the first of equal paths, in two "
+    "processes",
     blocks=2,
     fresh_processes=True,
     variations="single",
     secondary_varied=False,
     remote=False,
+    operations=True,
+    layouts="usual",
+    equal_sizes=(8, _MIB, 64 * _MIB),
     # Most series reach 1 % in a few milliseconds; the rest get a third of a second for 2 %: what
     # is not quiet by then is seldom quiet later, and every such series costs as much as thirty.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.30),
     principal_octaves=1,
     secondary_octaves=5,
     largest_always=True,
-    host_pairs=False,
+    all_pairs=False,
+    # A visit is a dozen executions and more: beyond this it takes seconds.
+    longest_seconds=0.15,
+    conditional=True,
+    # Three minutes for one GPU and six for eight, less what the estimate may fall short.
+    seconds=155.0,
+    seconds_per_gpu=23.5,
+    late_seconds=15.0,
+    pair_smallest=_MIB,
     # One size in a private cache, one in a shared cache, one beyond most.
     cache_sizes=(64 * _KIB, 2 * _MIB, 64 * _MIB),
 )
@@ -104,11 +146,16 @@ FULL = Preset(
     variations="product",
     secondary_varied=True,
     remote=True,
+    operations=True,
+    layouts="every",
+    equal_sizes=(),
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
     principal_octaves=1,
     secondary_octaves=2,
     largest_always=True,
-    host_pairs=True,
+    all_pairs=True,
+    # The paper's drop of zero-copy reads lies beyond 1 GiB.
+    sizes="8:8GiB",
     cache_sizes=tuple(64 * _KIB * 4**step for step in range(7)),
 )
 

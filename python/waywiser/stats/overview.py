@@ -10,6 +10,7 @@ from statistics import median as middle_of
 
 import msgspec
 
+from waywiser.plan.classes import representatives
 from waywiser.plan.select import matches, require_match
 from waywiser.profile import Profile, Run
 from waywiser.records import Refusal, Series
@@ -49,6 +50,12 @@ class Line(Value, frozen=True):
     """Rate over bound; 1 is the theoretical peak."""
     seconds: float
     """That measuring it took, set-up and verification included."""
+    left_out: str = ""
+    """Why it was not visited in any block, though planned: the rate had saturated, an equal path
+    tells it, or the time was over; else empty."""
+    like: str = ""
+    """The curve that this one ought to equal by the machine's symmetry: the first of its class;
+    empty where it is the first."""
 
 
 class Summary(Value, frozen=True):
@@ -60,6 +67,7 @@ class Summary(Value, frozen=True):
     not_converged: int
     failed: int
     skipped: int
+    """Planned and left out, with a reason (see ``skipped`` beside)."""
     refused: int
     """Paths, not series."""
     seconds: float
@@ -104,10 +112,12 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     refusals = [refusal for refusal in profile.refusals if matches(refusal.path, only)]
     gathered = _Gathered()
     lines = []
-    for workload in profile.workloads():
+    workloads = profile.workloads()
+    first = representatives(workloads, machine)
+    for workload in workloads:
         if _asked_for(workload, only):
             series = Series(workload, tuple(profile.visits_of(workload)))
-            lines.append(_line(series, machine))
+            lines.append(_line(series, machine, first[workload.curve]))
             gathered.add(series, lines[-1], machine)
     return Overview(
         schema=SCHEMA,
@@ -162,10 +172,11 @@ class _Gathered:
             curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
             if line.curve not in curves:
                 curves.append(line.curve)
-        self.only_skipped += all(visit.stop == "skipped" for visit in series.visits)
+        self.only_skipped += bool(line.left_out)
 
 
-def _line(series: Series, machine: Machine) -> Line:
+def _line(series: Series, machine: Machine, first: str) -> Line:
+    """``first`` is the curve that stands for the class of the series' own."""
     workload = series.workload
     found = estimate(series, machine)
     best = bound(machine, workload)
@@ -184,7 +195,15 @@ def _line(series: Series, machine: Machine) -> Line:
         bound=best,
         of_bound=share,
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
+        left_out=_left_out(series),
+        like="" if first == workload.curve else first,
     )
+
+
+def _left_out(series: Series) -> str:
+    if any(visit.stop != "skipped" for visit in series.visits):
+        return ""
+    return next((visit.failure.reason for visit in series.visits if visit.failure), "")
 
 
 def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summary:

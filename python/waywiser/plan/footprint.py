@@ -1,0 +1,51 @@
+"""What the buffers of a workload take up, in all and at each place: the registry knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from waywiser.plan.catalogue import Catalogue
+from waywiser.words import Memory, Workload
+
+
+class Footprint(NamedTuple):
+    """Bytes of all buffers together, and what each place must be able to hold of them."""
+
+    total: int
+    at: dict[str, int]
+
+
+class _Buffer(NamedTuple):
+    name: str
+    """Equal for what is one buffer."""
+    size: int
+    places: tuple[Memory, ...]
+
+
+def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
+    """Each transfer has a source and a destination of its own, gaps of its layout included. What
+    moves in place has one buffer, which both places must hold; in a shared workload equal memories
+    on the same side are one."""
+    sizes: dict[str, int] = {}
+    places: dict[str, tuple[Memory, ...]] = {}
+    for buffer in _buffers(workload, catalogue):
+        sizes[buffer.name] = max(buffer.size, sizes.get(buffer.name, 0))
+        places[buffer.name] = buffer.places
+    at: dict[str, int] = {}
+    for name, memories in places.items():
+        for place in {str(memory.place) for memory in memories}:
+            at[place] = at.get(place, 0) + sizes[name]
+    return Footprint(sum(sizes.values()), at)
+
+
+def _buffers(workload: Workload, catalogue: Catalogue) -> Iterator[_Buffer]:
+    for number, transfer in enumerate(workload.transfers):
+        source, destination = transfer.path.source, transfer.path.destination
+        extents = catalogue.extents(transfer)
+        if catalogue.in_place(transfer):
+            yield _Buffer(f"{number}", max(extents), (source, destination))
+            continue
+        for side, memory, extent in (("from", source, extents[0]), ("to", destination, extents[1])):
+            name = f"{side} {memory}" if workload.shared else f"{side} {number}"
+            yield _Buffer(name, extent, (memory,))

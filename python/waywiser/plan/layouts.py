@@ -1,0 +1,91 @@
+"""Which layouts a survey tries beside contiguous bytes, on which paths and at which sizes.
+
+A list of scattered pieces is what the blocks of a key-value cache are; a box of a 3-D array is what
+a halo exchange moves (8 bytes wide: the face across its rows). Each stands beside the contiguous
+copy of the same bytes by the same executor, so that its price per byte is read off, and where one
+way of moving it overtakes another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from waywiser.plan.catalogue import Catalogue, ExecutorKind
+from waywiser.plan.curves import Curve, is_principal, is_remote
+from waywiser.plan.preset import Preset, Variations
+from waywiser.plan.vary import combinations
+from waywiser.records import Refusal
+from waywiser.words import Layout, Path, Transfer
+
+_KIB, _MIB = 2**10, 2**20
+
+LAYOUTS: tuple[Layout, ...] = (
+    # From what a loop of copies is hopeless at, over what people take by hand for the point where
+    # it stops being so (28 KiB, 128 KiB), to where it must not matter any more.
+    *(Layout("list", {"piece": str(piece)}) for piece in (4096, 28 * _KIB, 128 * _KIB, _MIB)),
+    Layout("box", {"width": "8", "height": "256"}),
+    Layout("box", {"width": "512", "height": "256"}),
+    Layout("box", {"width": "16384", "height": "64"}),
+)
+
+SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
+"""Nearly: whole numbers of pieces and planes. Of the same order as the lists and halos of programs,
+and among the sizes of the contiguous curve beside it."""
+
+USUAL_ENDS = frozenset(
+    {("pinned", "device"), ("device", "pinned"), ("device", "device"), ("pageable", "pageable")}
+)
+"""Kinds of memory between which programs move such data; elsewhere only where all is asked for."""
+
+
+def example(executor: ExecutorKind) -> Layout | None:
+    """A layout to ask the registry about an executor's paths with; None where it moves contiguous
+    bytes."""
+    if "contiguous" in executor.layouts:
+        return None
+    return next((layout for layout in LAYOUTS if layout.kind in executor.layouts), None)
+
+
+def whole_units(layout: Layout, sizes: Iterable[int]) -> tuple[int, ...]:
+    """Each size as the nearest whole number of units, at least one; equal ones once."""
+    unit = layout.unit
+    return tuple(sorted({max(1, round(size / unit)) * unit for size in sizes}))
+
+
+def layout_curves(
+    paths: Iterable[Path], catalogue: Catalogue, preset: Preset
+) -> tuple[list[Curve], list[Refusal]]:
+    """The layouts of each path whose executor moves them, and those refused: per kind of layout
+    and pair of memory kinds once."""
+    served = {kind.name: kind.layouts for kind in catalogue.executors}
+    curves: list[Curve] = []
+    refused: dict[str, Refusal] = {}
+    for path in paths:
+        if not _is_wanted(path, catalogue, preset):
+            continue
+        for layout in LAYOUTS:
+            if layout.kind not in served[path.executor]:
+                continue
+            if reason := catalogue.refusal(Transfer(path, layout=layout)):
+                pair = f"{path.source.kind} -> {path.destination.kind} by {path.executor}"
+                refused.setdefault(f"{pair} as {layout.kind}", Refusal("", reason))
+            else:
+                curves += _varied(path, layout, catalogue, preset)
+    return curves, [Refusal(text, refusal.reason) for text, refusal in refused.items()]
+
+
+def _is_wanted(path: Path, catalogue: Catalogue, preset: Preset) -> bool:
+    if preset.layouts == "every":
+        return not is_remote(path, catalogue)
+    ends = (path.source.kind, path.destination.kind)
+    return ends in USUAL_ENDS and is_principal(path, catalogue)
+
+
+def _varied(path: Path, layout: Layout, catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
+    how: Variations = "single" if preset.layouts == "every" else "none"
+    known = catalogue.parameters(Transfer(path, layout=layout))
+    for settings in combinations(known, how):
+        transfer = Transfer(path, parameters=settings, layout=layout)
+        if not settings or catalogue.refusal(transfer) is None:
+            remote = preset.layouts == "named"
+            yield Curve((transfer,), remote=remote, peer_access=catalogue.peer_access(transfer))

@@ -1,0 +1,138 @@
+"""At which sizes a curve is visited: what its preset asks for, and what memory and time allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from waywiser.plan import layouts
+from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.cost import Cost
+from waywiser.plan.curves import Curve
+from waywiser.plan.footprint import Footprint, footprint
+from waywiser.plan.point import Point
+from waywiser.plan.preset import Preset
+from waywiser.plan.sizes import GROWING, thin
+from waywiser.records import Refusal
+from waywiser.topology.machine import Machine
+from waywiser.words import format_bytes
+
+CACHE_SMALLEST = 64 * 2**10
+"""Below it a flush costs a thousand times the copy, and the copy is all latency."""
+
+CONDITIONAL_SHARE = 0.1
+"""Of the sizes that are measured only where a class of equal paths turns out not to be one."""
+
+
+@dataclass
+class Visits:
+    """Makes the points of curves; ``refusals`` and ``left_out`` gather what is not visited."""
+
+    machine: Machine
+    catalogue: Catalogue
+    cost: Cost
+    preset: Preset
+    sizes: tuple[int, ...]
+    explicit: bool
+    """Somebody asked for these sizes: every curve is visited at all of them."""
+    memory_bytes: int
+    refusals: list[Refusal] = field(default_factory=list)
+    left_out: int = 0
+    """Series that a more thorough preset, or somebody who asks, would measure."""
+
+    def points(self, curve: Curve, like: str) -> list[Point]:
+        """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
+        first itself."""
+        wanted = self._wanted(curve)
+        if like and not curve.is_default:
+            self.left_out += len(wanted)
+            return []
+        few = self._few(curve, wanted) if like and not self.explicit else wanted
+        kept = self._within_memory(curve, wanted)
+        points = list(self._points(curve, kept, like, few))
+        self.left_out += len(kept) - len(points)
+        return points
+
+    def _wanted(self, curve: Curve) -> tuple[int, ...]:
+        """The sizes of the first of a class, whatever memory and time allow."""
+        if curve.operation is not None:
+            return (0,)
+        sizes, preset = self.sizes, self.preset
+        layout = next((t.layout for t in curve.transfers if t.layout is not None), None)
+        if layout is not None:
+            return layouts.whole_units(layout, sizes if self.explicit else layouts.SIZES)
+        if curve.cache != "warm":
+            usual = sizes if self.explicit else preset.cache_sizes
+            return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
+        if self.explicit:
+            return sizes
+        if curve.principal:
+            return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
+        if len(curve.transfers) > 1:
+            sizes = tuple(size for size in sizes if size >= preset.pair_smallest)
+        return thin(sizes, preset.secondary_octaves)
+
+    def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """What is measured of every member of a class: of a principal curve several sizes, of the
+        others one that tells its rate."""
+        few = tuple(size for size in wanted if size in self.preset.equal_sizes)
+        if not self.preset.equal_sizes or curve.operation is not None:
+            return wanted
+        return few if curve.principal else few[-1:]
+
+    def _points(
+        self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
+    ) -> Iterator[Point]:
+        preset = self.preset
+        laid_out = any(transfer.layout for transfer in curve.transfers)
+        for size in sizes:
+            workload = curve.at(size)
+            conditional = size not in few
+            too_long = self.cost.once_seconds(workload) > preset.longest_seconds
+            if not self.explicit and (too_long or (conditional and not preset.conditional)):
+                continue
+            grows = not (self.explicit or laid_out) and size > GROWING
+            always = preset.largest_always and size == sizes[-1] and not conditional
+            share = self.cost.growing_share(workload) if grows and not always else 1.0
+            yield Point(
+                curve,
+                size,
+                workload,
+                footprint(workload, self.catalogue).total,
+                seconds=self.cost.visit_seconds(workload, preset.rule),
+                share=share * (CONDITIONAL_SHARE if conditional else 1.0),
+                growing=grows,
+                always=always,
+                like=like,
+                conditional=conditional,
+            )
+
+    def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes whose buffers fit; those that do not are one refusal."""
+        kept: list[int] = []
+        cut: list[int] = []
+        reason = ""
+        for size in sizes:
+            why = self._too_large(size, footprint(curve.at(size), self.catalogue))
+            reason = reason or why
+            (cut if why else kept).append(size)
+        if cut:
+            what = f"{curve.text} of {', '.join(map(format_bytes, cut))}"
+            self.refusals.append(Refusal(what, reason))
+        return tuple(kept)
+
+    def _too_large(self, size: int, needed: Footprint) -> str:
+        if needed.total > self.memory_bytes:
+            return (
+                f"{format_bytes(size)} needs {format_bytes(needed.total)} of buffers, "
+                f"--memory allows {format_bytes(self.memory_bytes)}"
+            )
+        for gpu in self.machine.gpus:
+            place = f"gpu:{gpu.index}"
+            there = needed.at.get(place, 0)
+            if gpu.memory_free_bytes and there > gpu.memory_free_bytes:
+                free = format_bytes(gpu.memory_free_bytes)
+                return (
+                    f"{format_bytes(size)} needs {format_bytes(there)} on {place}, {free} is free"
+                )
+        return ""
