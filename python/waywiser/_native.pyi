@@ -139,6 +139,7 @@ class Session:
         memory_bytes: int = 4 << 30,
         watchdog_seconds: float = 10.0,
         host_timed: Sequence[Transfer] = (),
+        sides: bool = False,
     ) -> None: ...
     def measure(
         self,
@@ -150,12 +151,34 @@ class Session:
         rule: StopRule,
         seed: int = 1,
         progress: Callable[[int, float, float, float], None] | None = None,
+        evidence: Callable[[int], None] | None = None,
     ) -> dict[str, Any]:
         """One block of one series; the GIL is released. Seconds throughout.
 
         Returns mode (``device``/``host``), stop (``converged``/``budget``/``limit``), gate,
         notes, setup_seconds, sampling_seconds, buffer_bytes, pool_peak_bytes, buffers (list of
-        {memory, state, fraction_on_place, fraction_huge, detail}) and samples: a dict of equally
-        long lists ``span``, ``host``, ``skew``, ``repetitions``, ``flags``, ``transfers`` (list of
-        lists).
+        {memory, state, fraction_on_place, fraction_huge, detail, gpu_seconds}) and samples: a dict
+        of equally long lists ``span``, ``host``, ``skew``, ``repetitions``, ``flags``,
+        ``transfers`` (list of lists).
+
+        ``gpu_seconds`` is empty unless the session was made with ``sides``. ``evidence`` is called
+        with 0 before, and with their number after, executions in which counters can be read.
+        """
+    def locality(
+        self,
+        memory: Memory,
+        *,
+        blocks: int = 6,
+        bytes: int = 16 << 20,
+        rounds: int = 8,
+        cpus: Sequence[int] = (),
+        sweeps: int = 4,
+        pause: float = 0.04,
+    ) -> dict[str, Any]:
+        """Latencies of blocks of host memory, held all at once; the GIL is released.
+
+        Returns gpus, cpus, sweeps (seconds from the start to each sweep of reads), seconds, and
+        blocks: list of {state, copies, reads}. ``copies[round][gpu]`` are seconds of one small
+        copy to the GPU, none where the memory is not page-locked or there is no GPU;
+        ``reads[sweep][cpu]`` seconds of one load out of memory.
         """

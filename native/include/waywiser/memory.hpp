@@ -50,6 +50,8 @@ public:
     [[nodiscard]] virtual bool used_up(const Memory&) const { return false; }
     // Bytes that the system moves or keeps track of as one; pieces of a buffer start at multiples.
     [[nodiscard]] virtual std::size_t granule() const { return 4096; }
+    // Host memory that GPUs read and write by themselves at an address that does not change.
+    [[nodiscard]] virtual bool page_locked() const { return false; }
     // Allocating pins pages or otherwise needs a GPU runtime that works.
     [[nodiscard]] virtual bool needs_gpu() const { return false; }
     // Nothing when a buffer can be had on this machine, else the reason why not.

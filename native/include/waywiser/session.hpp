@@ -54,6 +54,9 @@ struct Request {
 struct PlacedBuffer {
     std::string memory;
     Placement placement;
+    // Seconds of a small copy from it to each GPU of the machine, in their order; nothing where
+    // the session was not told to look, or where it says nothing.
+    std::vector<double> gpu_seconds{};
 };
 
 struct Outcome {
@@ -69,6 +72,33 @@ struct Outcome {
     std::size_t pool_peak_bytes = 0;  // held by the session at most so far, idle buffers included
 };
 
+// Where several blocks of one memory are, by what it costs GPUs and CPUs to reach them.
+struct LocalityRequest {
+    Memory memory;
+    std::size_t blocks = 6;  // allocated one by one, held all at once
+    std::size_t bytes = std::size_t{16} << 20;
+    std::size_t rounds = 8;  // of small copies, each from another piece of the block
+    std::vector<int> cpus;   // those that read
+    std::size_t sweeps = 4;  // of reads by all of them
+    double pause = 0.04;     // seconds between two sweeps, in which virtual CPUs may move
+};
+struct BlockLocality {
+    Placement placement;
+    std::vector<std::vector<double>> copies;  // seconds of one copy: [round][GPU]
+    std::vector<std::vector<double>> reads;   // seconds of one load: [sweep][CPU]
+};
+struct LocalityOutcome {
+    std::vector<int> gpus;
+    std::vector<int> cpus;
+    std::vector<double> sweeps;  // seconds from the start to each sweep
+    std::vector<BlockLocality> blocks;
+    double seconds = 0;
+};
+
+// Called with 0 right before, and with their number right after, executions that move bytes for
+// nothing but to be watched: counters of links are read around them.
+using Evidence = std::function<void(std::size_t executions)>;
+
 // Destination bytes differ from the source: never a number.
 class WrongBytes : public std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -83,6 +113,7 @@ struct SessionOptions {
     std::size_t memory_bytes = 4ULL << 30;  // of buffers, host and device together
     double watchdog_seconds = 10;           // a gate closed for longer is opened and voided
     std::vector<Transfer> host_timed;       // reclassified by an earlier watchdog
+    bool sides = false;                     // tell of each page-locked buffer how far GPUs have it
 };
 
 struct Progress {
@@ -98,7 +129,9 @@ public:
     Session& operator=(const Session&) = delete;
 
     // Throws gpu::Error, Refused, WrongBytes, BlocksBehindGate, std::bad_alloc.
-    Outcome measure(const Request& request, const std::function<void(const Progress&)>& progress);
+    Outcome measure(const Request& request, const std::function<void(const Progress&)>& progress,
+                    const Evidence& evidence = nullptr);
+    LocalityOutcome locality(const LocalityRequest& request);
 
 private:
     struct State;

@@ -13,8 +13,10 @@
 #include "measure/buffers.hpp"
 #include "measure/clocks.hpp"
 #include "measure/interval.hpp"
+#include "measure/locality.hpp"
 #include "measure/timer.hpp"
 #include "measure/watchdog.hpp"
+#include "measure/watched.hpp"
 #include "measure/workbench.hpp"
 
 namespace waywiser {
@@ -105,6 +107,7 @@ struct Session::State {
     measure::BufferPool pool{machine, options.memory_bytes};
     measure::Streams streams;
     measure::ClockRaiser clocks;
+    measure::BufferSides sides{machine, streams};
     std::set<std::pair<int, int>> peers;        // enabled so far
     std::optional<gpu::Gate> gate;              // made at the first device-timed workload,
     std::optional<measure::Watchdog> watchdog;  // since both need a GPU
@@ -118,8 +121,10 @@ struct Session::State {
     void admit(const Request& request) const;
     void enable_peers(const Transfer& transfer);
     [[nodiscard]] TimingMode timing(const Request& request) const;
+    void tell_sides(const measure::Workbench& bench, const Request& request, Outcome& outcome);
     Outcome measure_transfers(const Request& request,
-                              const std::function<void(const Progress&)>& progress);
+                              const std::function<void(const Progress&)>& progress,
+                              const Evidence& evidence);
     Outcome measure_operation(const Request& request,
                               const std::function<void(const Progress&)>& progress);
     class Tools;
@@ -169,8 +174,19 @@ TimingMode Session::State::timing(const Request& request) const {
                                                              : TimingMode::host;
 }
 
+void Session::State::tell_sides(const measure::Workbench& bench, const Request& request,
+                                Outcome& outcome) {
+    if (!options.sides) return;
+    for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
+        const Path& path = request.transfers[i / 2].path;
+        const Memory& memory = i % 2 == 0 ? path.source : path.destination;
+        outcome.buffers[i].gpu_seconds = sides.of(bench.buffers()[i], memory);
+    }
+}
+
 Outcome Session::State::measure_transfers(const Request& request,
-                                          const std::function<void(const Progress&)>& progress) {
+                                          const std::function<void(const Progress&)>& progress,
+                                          const Evidence& evidence) {
     admit(request);
     const double start = host::now();
     Outcome outcome;
@@ -201,6 +217,10 @@ Outcome Session::State::measure_transfers(const Request& request,
 
     const bool once_apart = outcome.mode == TimingMode::device || repetitions > 1;
     take_samples({*timer, request.rule, repetitions, once_apart, condition, progress}, outcome);
+    tell_sides(bench, request, outcome);
+    if (evidence) {
+        measure::be_watched(*timer, condition, request, outcome.samples.back().host, evidence);
+    }
 
     bench.fill();
     condition(1);
@@ -259,9 +279,14 @@ Session::Session(Machine machine, SessionOptions options)
 Session::~Session() = default;
 
 Outcome Session::measure(const Request& request,
-                         const std::function<void(const Progress&)>& progress) {
+                         const std::function<void(const Progress&)>& progress,
+                         const Evidence& evidence) {
     return request.operation ? state_->measure_operation(request, progress)
-                             : state_->measure_transfers(request, progress);
+                             : state_->measure_transfers(request, progress, evidence);
+}
+
+LocalityOutcome Session::locality(const LocalityRequest& request) {
+    return measure::locality(request, state_->machine, state_->streams);
 }
 
 }  // namespace waywiser

@@ -31,7 +31,9 @@ public:
     Workbench& operator=(const Workbench&) = delete;
 
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+    // In the order of the transfers: source, destination.
     [[nodiscard]] std::vector<PlacedBuffer> placements() const;
+    [[nodiscard]] const std::vector<std::shared_ptr<Buffer>>& buffers() const { return buffers_; }
     [[nodiscard]] std::size_t buffer_bytes() const;
     [[nodiscard]] std::vector<int> gpus() const;  // that the workload touches
     [[nodiscard]] const std::vector<int>& submit_cpus() const { return submit_cpus_; }

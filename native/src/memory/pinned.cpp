@@ -38,6 +38,7 @@ public:
         return {Place::Kind::numa};
     }
     [[nodiscard]] bool needs_gpu() const override { return true; }
+    [[nodiscard]] bool page_locked() const override { return true; }
     [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
                                                      const Machine&) const override {
         return huge_pages_refusal(memory);

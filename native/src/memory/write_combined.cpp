@@ -38,6 +38,7 @@ public:
         return {Place::Kind::numa};
     }
     [[nodiscard]] bool needs_gpu() const override { return true; }
+    [[nodiscard]] bool page_locked() const override { return true; }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {
         const NumaNode& node = *machine.node(memory.place.index);

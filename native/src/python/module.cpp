@@ -198,6 +198,7 @@ nb::dict outcome_dict(const Outcome& outcome) {
         entry["fraction_on_place"] = buffer.placement.fraction_on_place;
         entry["fraction_huge"] = buffer.placement.fraction_huge;
         entry["detail"] = buffer.placement.detail;
+        entry["gpu_seconds"] = buffer.gpu_seconds;
         buffers.append(entry);
     }
     nb::dict result;
@@ -221,10 +222,46 @@ Cache parse_cache(const std::string& cache) {
     throw Refused("there is no cache state '" + cache + "': write warm, dirtied or flushed");
 }
 
+nb::dict locality_dict(const LocalityOutcome& outcome) {
+    nb::list blocks;
+    for (const BlockLocality& block : outcome.blocks) {
+        nb::dict entry;
+        entry["state"] = text(block.placement.state);
+        entry["copies"] = block.copies;
+        entry["reads"] = block.reads;
+        blocks.append(entry);
+    }
+    nb::dict result;
+    result["gpus"] = outcome.gpus;
+    result["cpus"] = outcome.cpus;
+    result["sweeps"] = outcome.sweeps;
+    result["blocks"] = blocks;
+    result["seconds"] = outcome.seconds;
+    return result;
+}
+
+nb::dict measure_locality(Session& session, Memory memory, std::size_t blocks, std::size_t bytes,
+                          std::size_t rounds, std::vector<int> cpus, std::size_t sweeps,
+                          double pause) {
+    const LocalityRequest request{.memory = std::move(memory),
+                                  .blocks = blocks,
+                                  .bytes = bytes,
+                                  .rounds = rounds,
+                                  .cpus = std::move(cpus),
+                                  .sweeps = sweeps,
+                                  .pause = pause};
+    LocalityOutcome outcome;
+    {
+        const nb::gil_scoped_release measuring;
+        outcome = session.locality(request);
+    }
+    return locality_dict(outcome);
+}
+
 nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
                           std::optional<OperationCall> operation, const std::string& cache,
                           bool shared, const StopRule& rule, std::uint64_t seed,
-                          const nb::object& progress) {
+                          const nb::object& progress, const nb::object& evidence) {
     const Request request{.transfers = std::move(transfers),
                           .operation = std::move(operation),
                           .cache = parse_cache(cache),
@@ -238,10 +275,17 @@ nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
             progress(now.samples, now.median, now.low, now.high);
         };
     }
+    Evidence watch;
+    if (!evidence.is_none()) {
+        watch = [&evidence](std::size_t executions) {
+            const nb::gil_scoped_acquire python;
+            evidence(executions);
+        };
+    }
     Outcome outcome;
     {
         const nb::gil_scoped_release measuring;
-        outcome = session.measure(request, tell);
+        outcome = session.measure(request, tell, watch);
     }
     return outcome_dict(outcome);
 }
@@ -396,19 +440,24 @@ void bind_session(nb::module_& m) {
         .def(
             "__init__",
             [](Session* self, Machine machine, bool peer_access, std::size_t memory_bytes,
-               double watchdog_seconds, std::vector<Transfer> host_timed) {
+               double watchdog_seconds, std::vector<Transfer> host_timed, bool sides) {
                 new (self) Session(std::move(machine), {.peer_access = peer_access,
                                                         .memory_bytes = memory_bytes,
                                                         .watchdog_seconds = watchdog_seconds,
-                                                        .host_timed = std::move(host_timed)});
+                                                        .host_timed = std::move(host_timed),
+                                                        .sides = sides});
             },
             "machine"_a, nb::kw_only(), "peer_access"_a = true,
             "memory_bytes"_a = SessionOptions{}.memory_bytes,
             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
-            "host_timed"_a = std::vector<Transfer>())
+            "host_timed"_a = std::vector<Transfer>(), "sides"_a = false)
         .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "operation"_a = nb::none(),
              "cache"_a = "warm", "shared"_a = false, "rule"_a, "seed"_a = 1,
-             "progress"_a = nb::none());
+             "progress"_a = nb::none(), "evidence"_a = nb::none())
+        .def("locality", &measure_locality, "memory"_a, nb::kw_only(),
+             "blocks"_a = LocalityRequest{}.blocks, "bytes"_a = LocalityRequest{}.bytes,
+             "rounds"_a = LocalityRequest{}.rounds, "cpus"_a = std::vector<int>(),
+             "sweeps"_a = LocalityRequest{}.sweeps, "pause"_a = LocalityRequest{}.pause);
 }
 
 // gpu::Error with its fields: args == (message, kind, call, code, name, where).

@@ -187,6 +187,46 @@ TEST_F(SessionTest, StartsOpposingAndConcurrentTransfersTogether) {
     EXPECT_EQ(mixed.mode, TimingMode::host) << "what mixes modes is timed by the host";
 }
 
+TEST_F(SessionTest, TellsTheSideOfPageLockedBuffersWhereItIsAsked) {
+    EXPECT_TRUE(measure(to_gpu(4096)).buffers[0].gpu_seconds.empty());
+    session.reset();
+    options.sides = true;
+    const Outcome outcome = measure(to_gpu(4096));
+    EXPECT_EQ(outcome.buffers[0].gpu_seconds.size(), 2u);
+    EXPECT_TRUE(outcome.buffers[1].gpu_seconds.empty()) << "memory of a GPU";
+    const Outcome again = measure(from_gpu(4096));
+    EXPECT_EQ(again.buffers[1].gpu_seconds, outcome.buffers[0].gpu_seconds) << "the same buffer";
+}
+
+TEST_F(SessionTest, LetsExecutionsBeWatched) {
+    options.memory_bytes = 512 * kMiB;
+    const Request asked = to_gpu(64 * kMiB);
+    fake::configure("h2d=1000;only_bytes=67108864");
+    session = std::make_unique<Session>(test::this_machine(), options);
+    std::vector<std::size_t> heard, copies;
+    session->measure(asked, nullptr, [&](std::size_t executions) {
+        heard.push_back(executions);
+        copies.push_back(fake::counts().copies);
+    });
+    ASSERT_EQ(heard.size(), 2u);
+    EXPECT_EQ(heard[0], 0u);
+    EXPECT_GE(heard[1], 1u);
+    EXPECT_LE(heard[1], 4u);
+    EXPECT_EQ(copies[1] - copies[0], heard[1]);
+}
+
+TEST_F(SessionTest, LetsSlowExecutionsBeWatchedOnce) {
+    fake::configure("h2d=0.0005");
+    session = std::make_unique<Session>(test::this_machine(), options);
+    std::vector<std::size_t> heard;
+    Request asked = to_gpu(64 << 10);
+    asked.rule.hard_seconds = 0.01;
+    asked.rule.slow_minimum = 1;
+    asked.rule.minimum = 1;
+    session->measure(asked, nullptr, [&](std::size_t executions) { heard.push_back(executions); });
+    EXPECT_EQ(heard, (std::vector<std::size_t>{0, 1}));
+}
+
 TEST_F(SessionTest, MeasuresTheEmptyInterval) {
     const Request asked{.operation = OperationCall{"empty-interval", Place::parse("gpu:1"), {}},
                         .rule = kQuick};
