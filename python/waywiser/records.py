@@ -54,6 +54,8 @@ class Order(Value, frozen=True):
     """What the estimate says the visit takes, set-up and verification included."""
     timeout_seconds: float
     """After this the worker is killed and the visit recorded as failed."""
+    evidence: bool = False
+    """After its samples, executions are watched by the counters of links."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -90,6 +92,9 @@ class BufferRecord(Value, frozen=True):
     fraction_on_place: float = 0.0
     fraction_huge: float = 0.0
     detail: str = ""
+    gpu_seconds: tuple[float, ...] = ()
+    """Of page-locked memory where there are several GPUs: seconds of a copy of 8 bytes from it to
+    each of them, by index. It tells on which side of the machine the buffer is."""
 
 
 class Failure(Value, frozen=True):
@@ -111,6 +116,74 @@ class GpuState(Value, frozen=True):
     pcie_width: int = 0
     temperature_c: int = 0
     power_w: float = 0.0
+
+
+class LinkBytes(Value, frozen=True):
+    """What counters of a GPU's links counted in some time, in bytes; tx is what the GPU sent.
+
+    None: there is no such counter, and `GpuTraffic.reasons` says why.
+    """
+
+    nvlink_tx: dict[int, int] | None = None
+    """By the link's number, those that moved anything."""
+    nvlink_rx: dict[int, int] | None = None
+    pcie_tx: int | None = None
+    pcie_rx: int | None = None
+
+
+class GpuTraffic(Value, frozen=True):
+    """The links of one GPU around watched executions, and in as long a time without them."""
+
+    index: int
+    work: LinkBytes = LinkBytes()
+    idle: LinkBytes = LinkBytes()
+    reasons: tuple[str, ...] = ()
+    """Why counters could not be read, one line each."""
+
+
+class Evidence(Value, frozen=True):
+    """Which links moved while a workload was executed for nothing but that to be seen."""
+
+    executions: int
+    seconds: float
+    """Between the two readings of the counters."""
+    idle_seconds: float
+    """The same without the work: what moves then is not the workload's."""
+    gpus: tuple[GpuTraffic, ...] = ()
+    """Those that take part in the workload, by index."""
+    reason: str = ""
+    """Why no counter of any GPU could be read."""
+
+
+class BlockLatencies(Value, frozen=True):
+    """What it cost to reach one block of host memory. Seconds."""
+
+    state: str
+    """Of its pages, as in `BufferRecord`."""
+    copies: tuple[tuple[float, ...], ...] = ()
+    """Of one copy of 8 bytes to each GPU: [round][GPU], each round from another piece of it."""
+    reads: tuple[tuple[float, ...], ...] = ()
+    """Of one load out of memory by each CPU: [sweep][CPU]."""
+
+
+class Locality(Value, frozen=True):
+    """Where blocks of one memory were, as one worker found when it started: GPUs and CPUs that are
+    near reach a block sooner, whatever the system says about it."""
+
+    worker: int
+    """Number of the worker process within the survey, from 1."""
+    started: str
+    """UTC, ISO 8601."""
+    memory: str
+    gpus: tuple[int, ...] = ()
+    cpus: tuple[int, ...] = ()
+    sweeps: tuple[float, ...] = ()
+    """Seconds from the start to each sweep of reads."""
+    blocks: tuple[BlockLatencies, ...] = ()
+    """Held all at once."""
+    seconds: float = 0.0
+    failure: Failure | None = None
+    """Why there are no blocks."""
 
 
 class Visit(Value, frozen=True):
@@ -138,6 +211,8 @@ class Visit(Value, frozen=True):
     held_bytes: int = 0
     """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()
+    evidence: Evidence | None = None
+    """Which links it used; None where nobody looked."""
 
 
 class Series(Value, frozen=True):

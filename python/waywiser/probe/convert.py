@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from waywiser.probe.protocol import Measured
-from waywiser.records import BufferRecord, Rule, Samples
+from waywiser.records import BlockLatencies, BufferRecord, Rule, Samples
 
 
 def native_rule(library: ModuleType, rule: Rule) -> Any:
@@ -27,11 +27,24 @@ def measured(outcome: dict[str, Any]) -> Measured:
         mode=outcome["mode"],
         stop=outcome["stop"],
         samples=samples,
-        buffers=tuple(BufferRecord(**buffer) for buffer in outcome["buffers"]),
+        buffers=tuple(map(_buffer, outcome["buffers"])),
         gate=outcome["gate"],
         notes=tuple(outcome["notes"]),
         setup_seconds=outcome["setup_seconds"],
         sampling_seconds=outcome["sampling_seconds"],
         buffer_bytes=outcome["buffer_bytes"],
         held_bytes=outcome["pool_peak_bytes"],
+    )
+
+
+def _buffer(found: dict[str, Any]) -> BufferRecord:
+    return BufferRecord(**{**found, "gpu_seconds": tuple(found["gpu_seconds"])})
+
+
+def block_latencies(found: dict[str, Any]) -> BlockLatencies:
+    """One of the blocks that ``Session.locality`` returned."""
+    return BlockLatencies(
+        found["state"],
+        copies=tuple(map(tuple, found["copies"])),
+        reads=tuple(map(tuple, found["reads"])),
     )

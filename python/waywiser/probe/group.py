@@ -22,6 +22,8 @@ from waywiser.probe.protocol import (
     Failed,
     FromWorker,
     Hello,
+    Locate,
+    Located,
     Measured,
     Prepare,
     Prepared,
@@ -31,11 +33,15 @@ from waywiser.probe.protocol import (
     Start,
 )
 from waywiser.probe.share import ranks_of, together
-from waywiser.records import Failure, GpuState, Order, Visit
+from waywiser.records import Failure, GpuState, Locality, Order, Visit
+from waywiser.words import Memory
 
 Heard = Callable[[Progressed], None]
 
-_Answer = TypeVar("_Answer", Ready, Prepared, Result)
+_Answer = TypeVar("_Answer", Ready, Located, Prepared, Result)
+
+LOCATED = ("gpus", "cpus", "sweeps", "blocks", "seconds")
+"""What an answer and the record of it have in common."""
 
 _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
@@ -79,6 +85,26 @@ class Group:
         if failed := _failed(answers):
             raise MemberLost(failed.failure)
         return [answer for answer in answers if isinstance(answer, Ready)]
+
+    def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
+        """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
+        where it does not tell. May lose the group."""
+        member = self._members[0]
+        member.doing = "looking where memory is"
+        started, deadline = datetime.now(UTC), time.monotonic() + seconds
+        found = Locality(self.number, started.isoformat(timespec="milliseconds"), str(memory))
+        try:
+            member.send(Locate(0, memory, tuple(cpus)), deadline)
+            (answer,) = self._gather(Located, [member], 0, deadline)
+        except MemberLost as lost:
+            self.lost = True
+            return msgspec.structs.replace(found, failure=lost.failure)
+        member.doing = "waiting for an order"
+        if isinstance(answer, Located):
+            values = {name: getattr(answer, name) for name in LOCATED}
+            return msgspec.structs.replace(found, **values)
+        self.lost = answer.fatal
+        return msgspec.structs.replace(found, failure=answer.failure)
 
     def measure(
         self,

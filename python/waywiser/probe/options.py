@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from waywiser.words import Value
+from waywiser.words import Memory, Value
 
 MEASURE = (sys.executable, "-m", "waywiser.probe.worker")
 """The command of a worker that measures this machine."""
@@ -30,5 +30,13 @@ class ProbeOptions(Value, frozen=True):
     """For a worker that was told to stop, before it is killed."""
     telemetry_seconds: float = 0.25
     """Between two readings of the GPUs' state while a visit runs."""
+    sides: bool = False
+    """Each worker begins by looking where blocks of `located` memories are, and tells of every
+    page-locked buffer how far GPUs have it."""
+    located: tuple[Memory, ...] = ()
+    located_cpus: tuple[int, ...] = ()
+    """Those that read the blocks."""
+    locating_seconds: float = 30.0
+    """For that, per memory, before a worker is given up."""
     first_worker: int = 1
     """Number of the first worker, so that a resumed survey goes on counting."""

@@ -4,6 +4,8 @@
 
     supervisor -> worker   hello    who you are, the machine, the settings of the process
     worker -> supervisor   ready    (or failed with id 0)
+    supervisor -> worker   locate   before any order: how far is memory from GPUs and cores
+    worker -> supervisor   located  (or failed)
     supervisor -> worker   prepare  an order: check it, get ready for it
     worker -> supervisor   prepared (or failed)
     supervisor -> worker   start    all members are prepared: measure
@@ -19,9 +21,17 @@ from typing import TypeVar
 
 import msgspec
 
-from waywiser.records import BufferRecord, Failure, Order, Process, Samples
+from waywiser.records import (
+    BlockLatencies,
+    BufferRecord,
+    Evidence,
+    Failure,
+    Order,
+    Process,
+    Samples,
+)
 from waywiser.topology.machine import Machine
-from waywiser.words import Stop, TimingMode, Transfer, Value, WaywiserError
+from waywiser.words import Memory, Stop, TimingMode, Transfer, Value, WaywiserError
 
 VERSION = 1
 
@@ -47,6 +57,16 @@ class Hello(Value, frozen=True, tag="hello", tag_field="type"):
     size: int = 1
     host_timed: tuple[Transfer, ...] = ()
     """Found to block behind a closed gate by earlier workers; to be timed by the host."""
+    sides: bool = False
+    """Tell of each page-locked buffer how far every GPU has it."""
+
+
+class Locate(Value, frozen=True, tag="locate", tag_field="type"):
+    """Time copies and loads from blocks of a memory; ``cpus`` are those that read."""
+
+    id: int
+    memory: Memory
+    cpus: tuple[int, ...]
 
 
 class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
@@ -68,6 +88,17 @@ class Ready(Value, frozen=True, tag="ready", tag_field="type"):
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     gpus: tuple[str, ...] = ()
     """UUIDs in the order of their CUDA indices; empty where the worker was given no GPU."""
+
+
+class Located(Value, frozen=True, tag="located", tag_field="type"):
+    """What was found, as in `waywiser.records.Locality`."""
+
+    id: int
+    gpus: tuple[int, ...]
+    cpus: tuple[int, ...]
+    sweeps: tuple[float, ...]
+    blocks: tuple[BlockLatencies, ...]
+    seconds: float
 
 
 class Prepared(Value, frozen=True, tag="prepared", tag_field="type"):
@@ -102,6 +133,7 @@ class Measured(Value, frozen=True):
     held_bytes: int = 0
     host_timed: tuple[Transfer, ...] = ()
     """Transfers that this visit showed to block behind a closed gate."""
+    evidence: Evidence | None = None
 
 
 class Result(Value, frozen=True, tag="result", tag_field="type"):
@@ -117,8 +149,8 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     fatal: bool = False
 
 
-ToWorker = Hello | Prepare | Start | End
-FromWorker = Ready | Prepared | Progressed | Result | Failed
+ToWorker = Hello | Locate | Prepare | Start | End
+FromWorker = Ready | Located | Prepared | Progressed | Result | Failed
 
 _Message = TypeVar("_Message")
 

@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 from waywiser.plan.select import matches
-from waywiser.probe.protocol import Hello, Measured, Ready
+from waywiser.probe.group import LOCATED
+from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.profile import Profile
@@ -75,6 +76,16 @@ class Recording:
         """Refuses a series that was not recorded."""
         self._visit(order)
 
+    def locate(self, asked: Locate) -> Located:
+        """What a worker of the recording found about the memory, each in its turn."""
+        known = [each for each in self._profile.localities() if each.memory == str(asked.memory)]
+        if not known:
+            raise OrderFailed("refused", NOT_RECORDED)
+        found = known[self._hello.process.block % len(known)]
+        if found.failure is not None:
+            raise OrderFailed(found.failure.kind, found.failure.reason)
+        return Located(asked.id, *(getattr(found, name) for name in LOCATED))
+
     def measure(self, order: Order, estimate: Estimate) -> Measured:
         """The recorded visit of the order's block; where there is none, that of another block,
         with a note. A recorded failure fails again."""
@@ -98,6 +109,7 @@ class Recording:
             sampling_seconds=visit.sampling_seconds,
             buffer_bytes=visit.buffer_bytes,
             held_bytes=visit.held_bytes,
+            evidence=visit.evidence,
         )
 
     def _visit(self, order: Order) -> Visit:

@@ -19,6 +19,8 @@ from waywiser.probe.protocol import (
     Failed,
     FromWorker,
     Hello,
+    Locate,
+    Located,
     Measured,
     Prepare,
     Prepared,
@@ -50,7 +52,9 @@ class OrderFailed(Exception):
 
 
 class Measurer(Protocol):
-    """Answers orders; both methods raise `OrderFailed`."""
+    """Answers orders; all methods raise `OrderFailed`."""
+
+    def locate(self, asked: Locate) -> Located: ...
 
     def prepare(self, order: Order) -> None: ...
 
@@ -100,7 +104,9 @@ def _answer(inbox: Inbox, outbox: Outbox, measurer: Measurer) -> None:
     prepared: Prepare | None = None
     while not isinstance(message := inbox.get(), End):
         try:
-            if isinstance(message, Prepare):
+            if isinstance(message, Locate):
+                outbox.put(measurer.locate(message))
+            elif isinstance(message, Prepare):
                 prepared = None
                 measurer.prepare(message.order)
                 prepared = message
@@ -114,7 +120,7 @@ def _answer(inbox: Inbox, outbox: Outbox, measurer: Measurer) -> None:
 
 
 def _order_id(message: ToWorker) -> int:
-    return message.id if isinstance(message, Prepare | Start) else 0
+    return message.id if isinstance(message, Locate | Prepare | Start) else 0
 
 
 def _start(

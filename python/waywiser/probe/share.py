@@ -50,6 +50,7 @@ def together(parts: Mapping[int, Measured]) -> Measured:
         buffer_bytes=sum(part.buffer_bytes for _, part in shares),
         held_bytes=sum(part.held_bytes for _, part in shares),
         host_timed=tuple(transfer for _, part in shares for transfer in part.host_timed),
+        evidence=next((part.evidence for _, part in shares if part.evidence), None),
     )
 
 

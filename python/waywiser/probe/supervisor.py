@@ -7,7 +7,7 @@ while its workers measure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing
 
 from waywiser.probe.aside import off_measured_cpus
@@ -16,7 +16,8 @@ from waywiser.probe.load import LoadReadings
 from waywiser.probe.member import MemberLost, ProbeError
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.protocol import Hello, Progressed, Ready
-from waywiser.records import Order, Process, Visit
+from waywiser.probe.watch import gpus_of
+from waywiser.records import Locality, Order, Process, Visit
 from waywiser.topology.machine import Machine
 from waywiser.topology.telemetry import GpuTelemetry
 from waywiser.words import Transfer, Value, Workload
@@ -36,6 +37,7 @@ class Progress(Value, frozen=True):
 
 
 OnProgress = Callable[[Progress], None]
+OnLocality = Callable[[Locality], None]
 
 
 def run_orders(
@@ -45,15 +47,20 @@ def run_orders(
     options: ProbeOptions | None = None,
     on_visit: Callable[[Visit], None],
     on_progress: OnProgress | None = None,
+    on_locality: OnLocality | None = None,
 ) -> None:
-    """Measures the orders one after the other; ``on_visit`` gets each visit as it is finished.
+    """Measures the orders one after the other; ``on_visit`` gets each visit as it is finished, and
+    ``on_locality`` what a worker found out about memory before its first order.
 
     ``orders`` may be lazy: the next order is asked for only after ``on_visit`` has seen the visit
     before. Consecutive orders with equal `waywiser.records.Process` share a worker. What was being
     measured when an exception passes through (Ctrl-C, an error of ``on_visit``) is dropped, and
     whatever the way out, no worker is left. Raises `ProbeError` when no worker gets ready.
     """
-    with off_measured_cpus(machine), closing(Supervisor(machine, options)) as supervisor:
+    with (
+        off_measured_cpus(machine),
+        closing(Supervisor(machine, options, on_locality)) as supervisor,
+    ):
         for order in orders:
             on_visit(supervisor.measure(order, on_progress))
         supervisor.end()
@@ -62,9 +69,16 @@ def run_orders(
 class Supervisor:
     """The current group of workers, and what is remembered from one group to the next."""
 
-    def __init__(self, machine: Machine, options: ProbeOptions | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        options: ProbeOptions | None = None,
+        on_locality: OnLocality | None = None,
+    ) -> None:
         self._machine = machine
         self._options = options or ProbeOptions()
+        self._on_locality = on_locality
+        self._located: set[Process] = set()
         self._group: Group | None = None
         self._process: Process | None = None
         self._next_number = self._options.first_worker
@@ -119,12 +133,29 @@ class Supervisor:
                 reason = lost.failure.reason
             else:
                 self._process = process
-                return self._group
+                self._locate(process)
+                if self._group.usable:
+                    return self._group
+                reason = "it was lost while looking where memory is"
+                self._drop()
         raise ProbeError(
             f"{self._options.startup_attempts} workers in a row did not get ready: {reason}",
             where=" ".join(self._options.command),
             remedy="run the command by itself with --help: it must start and name its options",
         )
+
+    def _locate(self, process: Process) -> None:
+        """Once for each kind of process: a worker that it costs is not asked again."""
+        if self._group is None or process in self._located:
+            return
+        self._located.add(process)
+        for memory in self._options.located:
+            if self._group.usable:
+                found = self._group.locate(
+                    memory, self._options.located_cpus, self._options.locating_seconds
+                )
+                if self._on_locality:
+                    self._on_locality(found)
 
     def _start_group(self, process: Process) -> Group:
         options = self._options
@@ -140,6 +171,7 @@ class Supervisor:
                 rank,
                 options.size,
                 tuple(self._host_timed),
+                options.sides,
             )
 
         try:
@@ -164,15 +196,7 @@ class Supervisor:
                 self._telemetry = GpuTelemetry(self._machine.gpus)
 
     def _readings(self, workload: Workload) -> LoadReadings | None:
-        gpus = _gpus_of(workload)
+        gpus = gpus_of(workload)
         if not gpus or not self._telemetry:
             return None
         return LoadReadings(self._telemetry, gpus, self._options.telemetry_seconds)
-
-
-def _gpus_of(workload: Workload) -> Sequence[int]:
-    """The GPUs whose memory or copy engines the workload uses."""
-    places = [m.place for t in workload.transfers for m in (t.path.source, t.path.destination)]
-    if workload.operation:
-        places.append(workload.operation.place)
-    return sorted({place.index for place in places if place.kind == "gpu"})

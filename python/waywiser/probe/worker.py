@@ -16,13 +16,15 @@ from typing import Any
 import msgspec
 
 from waywiser import native
-from waywiser.native_words import native_operation, native_transfer
-from waywiser.probe.convert import measured, native_rule
+from waywiser.native_words import native_memory, native_operation, native_transfer
+from waywiser.probe.convert import block_latencies, measured, native_rule
 from waywiser.probe.failures import order_failed
-from waywiser.probe.protocol import Hello, Measured, Ready
+from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
+from waywiser.probe.watch import Watch
 from waywiser.records import Order
+from waywiser.topology.counters import LinkCounters
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
 from waywiser.words import Workload
@@ -37,6 +39,7 @@ class NativeMeasurer:
         self._machine = native_machine(hello.machine)
         self._host_timed = hello.host_timed
         self._session: Any = None
+        self._links: LinkCounters | None = None
 
     def prepare(self, order: Order) -> None:
         """Refuses what cannot be run, and makes the session."""
@@ -61,6 +64,23 @@ class NativeMeasurer:
         except Exception as error:
             raise order_failed(error, self._library) from error
 
+    def locate(self, asked: Locate) -> Located:
+        """How far blocks of a memory are from GPUs and CPUs."""
+        try:
+            if self._session is None:
+                self._session = self._new_session()
+            found = self._session.locality(native_memory(asked.memory), cpus=list(asked.cpus))
+        except Exception as error:
+            raise order_failed(error, self._library) from error
+        return Located(
+            asked.id,
+            gpus=tuple(found["gpus"]),
+            cpus=tuple(found["cpus"]),
+            sweeps=tuple(found["sweeps"]),
+            blocks=tuple(map(block_latencies, found["blocks"])),
+            seconds=found["seconds"],
+        )
+
     def _measure_by_host(
         self, share: Workload, order: Order, estimate: Estimate, reason: str
     ) -> Measured:
@@ -74,6 +94,7 @@ class NativeMeasurer:
         )
 
     def _measure(self, share: Workload, order: Order, estimate: Estimate) -> Measured:
+        watch = Watch(self._counters(), share) if order.evidence else None
         outcome = self._session.measure(
             [native_transfer(transfer) for transfer in share.transfers],
             operation=share.operation and native_operation(share.operation),
@@ -82,8 +103,16 @@ class NativeMeasurer:
             rule=native_rule(self._library, order.rule),
             seed=order.seed,
             progress=estimate,
+            evidence=watch,
         )
-        return measured(outcome)
+        found = measured(outcome)
+        return msgspec.structs.replace(found, evidence=watch.found) if watch else found
+
+    def _counters(self) -> LinkCounters:
+        """Of all GPUs; opened when the first evidence is asked for."""
+        if self._links is None:
+            self._links = LinkCounters(self._hello.machine.gpus)
+        return self._links
 
     def _new_session(self) -> Any:
         return self._library.Session(
@@ -92,6 +121,7 @@ class NativeMeasurer:
             memory_bytes=self._hello.memory_bytes,
             watchdog_seconds=self._hello.watchdog_seconds,
             host_timed=[native_transfer(transfer) for transfer in self._host_timed],
+            sides=self._hello.sides,
         )
 
     def _share(self, order: Order) -> Workload:

@@ -24,7 +24,7 @@ from waywiser.profile.opening import (
     open_writable,
 )
 from waywiser.profile.schema import create_sql
-from waywiser.records import Refusal, Series, Visit
+from waywiser.records import Locality, Refusal, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
 
@@ -58,6 +58,7 @@ class Profile:
         self._connection = opened.connection
         self._lock = lock_handle
         self._run = run
+        self._present: dict[str, set[str]] = {}
 
     @classmethod
     def create(
@@ -284,6 +285,21 @@ class Profile:
                 writing.delete_visit(self._connection, former[0])
             writing.insert_visit(self._connection, visit, self._run)
 
+    def localities(self) -> list[Locality]:
+        """What workers found about where memory is, in the order found."""
+        if not self._columns("locality"):
+            return []  # a file of an earlier program
+        found = self._all("SELECT json FROM locality ORDER BY locality", tuple[str])
+        return [self._decode(text, Locality) for (text,) in found]
+
+    def commit_locality(self, found: Locality) -> None:
+        """Stores what a worker found about where memory is. Raises `ProfileError` where the
+        profile was opened for reading, `NotWritable` on a full disk."""
+        if not self._run:
+            raise ProfileError("is open for reading only", where=str(self.path))
+        with self._transaction():
+            writing.insert_locality(self._connection, found, self._run)
+
     def add_refusals(self, refusals: Sequence[Refusal]) -> None:
         """Notes further paths that cannot be measured; a later reason replaces an earlier one."""
         with self._transaction():
@@ -293,11 +309,13 @@ class Profile:
 
     def _begin_run(self, environment: Mapping[str, Any], command: Sequence[str]) -> None:
         with self._transaction():
+            writing.bring_up_to_date(self._connection)
             run = writing.begin_run(self._connection, environment, command)
         self._run = run
 
     def _visit(self, number: int, workload: Workload) -> Visit:
-        head = ", ".join(rows.VISIT_COLUMNS)
+        present = self._columns("visit")
+        head = ", ".join(c if c in present else f"NULL AS {c}" for c in rows.VISIT_COLUMNS)
         row = self._one(f"SELECT {head} FROM visit WHERE visit = ?", tuple[Any, ...], (number,))
         columns = ", ".join(rows.SAMPLE_COLUMNS)
         found = self._all(
@@ -307,6 +325,13 @@ class Profile:
             return rows.visit_from(row, workload, rows.samples_from(found))
         except (msgspec.MsgspecError, TypeError) as error:
             raise damaged(self.path, f"visit {number}: {error}") from error
+
+    def _columns(self, table: str) -> set[str]:
+        """Of a table of this file, which an earlier program may have made."""
+        if table not in self._present:
+            with explained(self.path):
+                self._present[table] = writing.columns_of(self._connection, table)
+        return self._present[table]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

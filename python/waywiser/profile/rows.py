@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from waywiser.profile.errors import ProfileError
-from waywiser.records import BufferRecord, Failure, GpuState, Samples, Visit
+from waywiser.records import BufferRecord, Evidence, Failure, GpuState, Samples, Visit
 from waywiser.words import Workload, canonical_json
 
 VISIT_COLUMNS = (
     "series", "block", "run", "worker", "mode", "stop", "failure_kind", "failure_reason",
     "started", "setup_seconds", "sampling_seconds", "elapsed_seconds", "buffer_bytes", "held_bytes",
-    "gate", "buffers", "gpu_states", "notes",
+    "gate", "buffers", "gpu_states", "notes", "evidence",
 )  # fmt: skip
 SAMPLE_COLUMNS = ("span", "host", "skew", "repetitions", "flags", "transfers")
 
@@ -63,6 +63,7 @@ def visit_row(visit: Visit, run: int) -> tuple[Any, ...]:
         _json(visit.buffers),
         _json(visit.gpu_states),
         _json(visit.notes),
+        None if visit.evidence is None else _json(visit.evidence),
     )
 
 
@@ -118,6 +119,8 @@ def visit_from(row: Sequence[Any], workload: Workload, samples: Samples) -> Visi
     fields["buffers"] = decode(fields["buffers"], type=tuple[BufferRecord, ...])
     fields["gpu_states"] = decode(fields["gpu_states"], type=tuple[GpuState, ...])
     fields["notes"] = decode(fields["notes"], type=tuple[str, ...])
+    evidence = fields["evidence"]
+    fields["evidence"] = None if evidence is None else decode(evidence, type=Evidence)
     failure = None if kind is None else Failure(kind, reason or "")
     known = {**fields, "workload": workload, "samples": samples, "failure": failure}
     return msgspec.convert(known, Visit)

@@ -20,6 +20,8 @@ class Column(NamedTuple):
     name: str
     type: str
     about: str
+    later: bool = False
+    """Not in files of the first programs: added to them when they are resumed."""
 
 
 class Table(NamedTuple):
@@ -28,6 +30,8 @@ class Table(NamedTuple):
     columns: tuple[Column, ...]
     constraints: tuple[str, ...] = ()
     options: str = ""
+    later: bool = False
+    """As of a column."""
 
     def sql(self) -> str:
         """The CREATE statement, with what each column means as a comment."""
@@ -133,6 +137,7 @@ TABLES = (
             Column("buffers", "TEXT NOT NULL", "where the pages were; JSON list"),
             Column("gpu_states", "TEXT NOT NULL", "readings while it ran; JSON list"),
             Column("notes", "TEXT NOT NULL", "JSON list of lines"),
+            Column("evidence", "TEXT", "links that it used; JSON, NULL: nobody looked", later=True),
         ),
         constraints=("UNIQUE (series, block)",),
     ),
@@ -151,6 +156,18 @@ TABLES = (
         ),
         constraints=("PRIMARY KEY (visit, n)",),
         options=" WITHOUT ROWID",
+    ),
+    Table(
+        "locality",
+        "What it cost each GPU and some CPUs to reach blocks of memory, as each worker began.",
+        (
+            Column("locality", "INTEGER PRIMARY KEY", "in the order found"),
+            Column("run", "INTEGER NOT NULL REFERENCES run(run)", "the run that looked"),
+            Column("worker", "INTEGER NOT NULL", "worker process within the survey, from 1"),
+            Column("memory", "TEXT NOT NULL", "the memory's text"),
+            Column("json", "TEXT NOT NULL", "seconds of small copies and of loads, raw; JSON"),
+        ),
+        later=True,
     ),
 )
 

@@ -11,7 +11,8 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.profile import rows
-from waywiser.records import Refusal, Visit
+from waywiser.profile.schema import TABLES
+from waywiser.records import Locality, Refusal, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -45,6 +46,34 @@ def insert_visit(connection: sqlite3.Connection, visit: Visit, run: int) -> None
         "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         rows.sample_rows(int(cursor.lastrowid or 0), visit.samples),
     )
+
+
+def insert_locality(connection: sqlite3.Connection, found: Locality, run: int) -> None:
+    text = msgspec.json.encode(found).decode()
+    connection.execute(
+        "INSERT INTO locality (run, worker, memory, json) VALUES (?, ?, ?, ?)",
+        (run, found.worker, found.memory, text),
+    )
+
+
+def bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Adds the tables and columns that a file of an earlier program has not."""
+    for table in TABLES:
+        present = columns_of(connection, table.name)
+        if not present:
+            connection.execute(table.sql())
+            continue
+        for column in table.columns:
+            if column.name not in present:
+                connection.execute(
+                    f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.type}"
+                )
+
+
+def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    """Names; none where there is no such table."""
+    found = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return {name for (name,) in found}
 
 
 def begin_run(

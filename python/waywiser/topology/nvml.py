@@ -15,6 +15,9 @@ from typing import Any
 from waywiser.topology.capture import GpuFacts, Lane, MigInstance, NvmlFacts, Process
 from waywiser.topology.system_files import SystemFiles
 
+MODULE_VARIABLE = "WAYWISER_NVML"
+"""Names another module in the place of ``pynvml``; the tests set it to a scripted one."""
+
 _CLOCK_SM = 1
 _CLOCK_MEMORY = 2
 _TEMPERATURE_GPU = 0
@@ -96,7 +99,7 @@ def nvml(library: Any | None = None) -> Iterator[Nvml | str]:
 
 def _binding() -> Any | None:
     try:
-        return importlib.import_module("pynvml")
+        return importlib.import_module(os.environ.get(MODULE_VARIABLE) or "pynvml")
     except ImportError:
         return None
 

@@ -1,0 +1,80 @@
+"""Counters of links read around executions: which ways the bytes of a workload really took.
+
+A reading before, one after, and one more when as much time has passed again without work: what
+moves by itself is then known too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from waywiser.records import Evidence, GpuTraffic
+from waywiser.topology.counters import LinkCounters, Reading
+from waywiser.words import Workload
+
+SETTLE_SECONDS = 0.002
+"""From the end of the work to the reading: what is on its way through a switch is counted then."""
+
+
+class Watch:
+    """To be called with 0 before executions, and with their number after."""
+
+    def __init__(
+        self,
+        counters: LinkCounters,
+        workload: Workload,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.found: Evidence | None = None
+        self._counters = counters
+        self._gpus = gpus_of(workload)
+        self._clock = clock
+        self._sleep = sleep
+        self._began = 0.0
+        self._before: dict[int, Reading] = {}
+
+    def __call__(self, executions: int) -> None:
+        if self._counters.reason:
+            self.found = Evidence(executions, 0.0, 0.0, reason=self._counters.reason)
+        elif executions == 0:
+            self._before = self._counters.read(self._gpus)
+            self._began = self._clock()
+        else:
+            self._after(executions)
+
+    def _after(self, executions: int) -> None:
+        self._sleep(SETTLE_SECONDS)
+        ended = self._clock()
+        after = self._counters.read(self._gpus)
+        rest = self._clock()
+        self._sleep(ended - self._began)
+        idle_seconds = self._clock() - rest
+        later = self._counters.read(self._gpus)
+        self.found = Evidence(
+            executions,
+            ended - self._began,
+            idle_seconds,
+            tuple(self._traffic(index, after, later) for index in self._gpus),
+        )
+
+    def _traffic(
+        self, index: int, after: dict[int, Reading], later: dict[int, Reading]
+    ) -> GpuTraffic:
+        between = self._counters.between
+        before = self._before.get(index, {})
+        return GpuTraffic(
+            index,
+            work=between(index, before, after.get(index, {})),
+            idle=between(index, after.get(index, {}), later.get(index, {})),
+            reasons=self._counters.reasons(index),
+        )
+
+
+def gpus_of(workload: Workload) -> tuple[int, ...]:
+    """The GPUs whose memory or engines the workload uses, by index."""
+    places = [m.place for t in workload.transfers for m in (t.path.source, t.path.destination)]
+    if workload.operation:
+        places.append(workload.operation.place)
+    return tuple(sorted({place.index for place in places if place.kind == "gpu"}))
