@@ -116,7 +116,8 @@ def gpu_uuids() -> list[str]:
 
 def gpus() -> list[dict[str, Any]]:
     """index, name, uuid, pci, compute, memory_bytes, free_bytes, multiprocessors, l2_bytes,
-    pageable_access, concurrent_managed; for workers only, since asking loads the driver."""
+    pageable_access, concurrent_managed, memory_pools, vmm, ipc, host_native_atomics; for workers
+    only, since asking loads the driver."""
 
 class StopRule:
     target: float

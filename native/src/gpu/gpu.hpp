@@ -1,4 +1,4 @@
-// The gpu seam: the only door to a GPU runtime. cuda.cu implements it on the CUDA runtime,
+// The gpu seam: the only door to a GPU runtime. cuda_* implements it on the CUDA runtime,
 // none.cpp on nothing, and the tests' fake on host memory with threads of its own.
 // Handles are RAII and move-only; every failure is a gpu::Error that says call, code and place.
 #pragma once
@@ -60,6 +60,11 @@ struct Device {
     std::size_t l2_bytes = 0;
     bool pageable_access = false;
     bool concurrent_managed = false;
+    bool memory_pools = false;  // allocate_async, DeviceUse::pool
+    bool vmm = false;           // DeviceUse::mapped
+    bool ipc = false;           // DeviceUse::foreign
+    bool host_native_atomics =
+        false;  // its system-scope atomics into host memory are the link's own
 };
 
 std::string backend();             // "cuda", "none" or "fake"

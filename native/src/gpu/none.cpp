@@ -25,6 +25,9 @@ void synchronize_device(int) { refuse("synchronize_device"); }
 void detail::StreamDeleter::operator()(void*) const noexcept {}
 void detail::EventDeleter::operator()(void*) const noexcept {}
 void detail::DeviceDeleter::operator()(std::byte*) const noexcept {}
+void detail::ManagedDeleter::operator()(std::byte*) const noexcept {}
+void detail::GraphDeleter::operator()(void*) const noexcept {}
+void detail::ExecutableGraphDeleter::operator()(void*) const noexcept {}
 void detail::HostDeleter::operator()(std::byte*) const noexcept {}
 void detail::RegistrationDeleter::operator()(std::byte*) const noexcept {}
 
@@ -43,6 +46,11 @@ DeviceBuffer::DeviceBuffer(int, std::size_t bytes, DeviceUse) : bytes_(bytes) {
     refuse("DeviceBuffer");
 }
 HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) { refuse("HostBuffer"); }
+ManagedBuffer::ManagedBuffer(std::size_t bytes) : bytes_(bytes) { refuse("ManagedBuffer"); }
+void advise(std::byte*, std::size_t, Advice, Location) { refuse("advise"); }
+void prefetch_async(std::byte*, std::size_t, Location, const Stream&) { refuse("prefetch_async"); }
+std::byte* allocate_async(std::size_t, const Stream&) { refuse("allocate_async"); }
+void free_async(std::byte*, const Stream&) { refuse("free_async"); }
 Registration::Registration(std::byte*, std::size_t) { refuse("Registration"); }
 std::byte* device_address(std::byte*, int) { refuse("device_address"); }
 void enable_peer_access(int, int) { refuse("enable_peer_access"); }
@@ -52,7 +60,23 @@ void copy_peer_async(void*, int, const void*, int, std::size_t, const Stream&) {
     refuse("copy_peer_async");
 }
 void copy_sync(void*, const void*, std::size_t, int) { refuse("copy_sync"); }
+void copy_box_async(Pitched, Pitched, Box, const Stream&) { refuse("copy_box_async"); }
+void copy_box_peer_async(Pitched, int, Pitched, int, Box, const Stream&) {
+    refuse("copy_box_peer_async");
+}
+void copy_rows_async(Pitched, Pitched, std::size_t, std::size_t, const Stream&) {
+    refuse("copy_rows_async");
+}
+bool has_batch() { return false; }
+void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&, std::size_t, bool,
+                      const Stream&) {
+    refuse("copy_batch_async");
+}
 void fill_async(void*, unsigned char, std::size_t, const Stream&) { refuse("fill_async"); }
+
+Graph::Graph(const Stream&, const std::function<void()>&) { refuse("Graph"); }
+ExecutableGraph::ExecutableGraph(const Graph&) { refuse("ExecutableGraph"); }
+void ExecutableGraph::launch(const Stream&) const { refuse("ExecutableGraph::launch"); }
 
 struct Gate::State {};
 Gate::Gate() { refuse("Gate"); }

@@ -147,6 +147,10 @@ nb::list gpu_list() {
         entry["l2_bytes"] = device.l2_bytes;
         entry["pageable_access"] = device.pageable_access;
         entry["concurrent_managed"] = device.concurrent_managed;
+        entry["memory_pools"] = device.memory_pools;
+        entry["vmm"] = device.vmm;
+        entry["ipc"] = device.ipc;
+        entry["host_native_atomics"] = device.host_native_atomics;
         list.append(entry);
     }
     return list;

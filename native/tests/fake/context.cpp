@@ -175,14 +175,25 @@ Live live() {
             .device_buffers = now.device_buffers,
             .host_buffers = now.host_buffers,
             .registrations = now.registrations,
-            .gates = now.gates};
+            .gates = now.gates,
+            .pool_buffers = now.pool_buffers,
+            .mapped_buffers = now.mapped_buffers,
+            .foreign_buffers = now.foreign_buffers,
+            .managed_buffers = now.managed_buffers,
+            .async_allocations = now.async_allocations,
+            .graphs = now.graphs,
+            .executable_graphs = now.executable_graphs};
 }
 
 std::ostream& operator<<(std::ostream& stream, const Live& live) {
     return stream << live.streams << " streams, " << live.events << " events, "
                   << live.device_buffers << " device buffers, " << live.host_buffers
                   << " host buffers, " << live.registrations << " registrations, " << live.gates
-                  << " gates";
+                  << " gates, " << live.pool_buffers << " pool buffers, " << live.mapped_buffers
+                  << " mapped buffers, " << live.foreign_buffers << " foreign buffers, "
+                  << live.managed_buffers << " managed buffers, " << live.async_allocations
+                  << " stream-ordered allocations, " << live.graphs << " graphs, "
+                  << live.executable_graphs << " executable graphs";
 }
 
 Counts counts() { return Context::instance().counts(); }

@@ -90,7 +90,8 @@ private:
 // What exists, counted by those who make and destroy it.
 struct Living {
     std::atomic<std::size_t> streams{0}, events{0}, device_buffers{0}, host_buffers{0},
-        registrations{0}, gates{0};
+        registrations{0}, gates{0}, pool_buffers{0}, mapped_buffers{0}, foreign_buffers{0},
+        managed_buffers{0}, async_allocations{0}, graphs{0}, executable_graphs{0};
 };
 Living& living();
 

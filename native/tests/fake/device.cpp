@@ -44,7 +44,11 @@ Device device(int index) {
             .memory_bytes = told->memory_bytes,
             .l2_bytes = std::size_t{4} << 20,
             .pageable_access = told->pageable_access,
-            .concurrent_managed = true};
+            .concurrent_managed = true,
+            .memory_pools = !told->without.contains("pool"),
+            .vmm = !told->without.contains("vmm"),
+            .ipc = !told->without.contains("ipc"),
+            .host_native_atomics = false};
 }
 
 bool can_access_peer(int from, int to) {

@@ -6,8 +6,10 @@
 // std::invalid_argument; from the environment they make the fake unavailable, with the reason.
 //
 // WHEN says which of the things counted since configure() is struck: `3` the third, `3+` the third
-// and all after it, `/3` every third. POINT is one of `copy` `fill` `launch` `event` (its record)
-// `alloc` `sync`; POINT@WHEN strikes there, and POINT alone is POINT@1.
+// and all after it, `/3` every third. POINT is one of `copy` (of any shape, one for a whole batch;
+// prefetches too) `fill` `launch` (of kernels and graphs) `event` (its record) `alloc` `sync`;
+// POINT@WHEN strikes there, and POINT alone is POINT@1. What a graph records passes its point once,
+// when it is recorded; what struck it then strikes at every launch.
 //
 // | key             | value           | what it does                                            |
 // |-----------------|-----------------|---------------------------------------------------------|
@@ -16,11 +18,13 @@
 // | unavailable     | text            | no GPU, and this reason                                 |
 // | pageable_access | 0 or 1          | kernels may read pageable memory; 0                     |
 // | no_peers        | 0-1,2-3 or all  | pairs without peer access, both ways                    |
+// | without         | batch,pool,...  | what driver and devices lack: batch, pool, vmm, ipc     |
 // | h2d d2h d2d peer| GB/s            | rates of page-locked to GPU, back, within, between GPUs |
 // | staged          | GB/s            | rate with a pageable side, or peer access off           |
 // | latency         | microseconds    | added to every copy, fill and launch; 2                 |
+// | piece           | microseconds    | added to a batched copy for each of its runs; 0.2       |
 // | event           | microseconds    | what recording an event takes of its stream; 0.5        |
-// | oom_at          | WHEN            | allocations (device, host, registered) out of memory    |
+// | oom_at          | WHEN            | allocations, registrations included, out of memory      |
 // | fail            | POINT@WHEN      | an error that the context survives, from the call       |
 // | sticky          | POINT@WHEN      | the context is lost: this call and all after it throw   |
 // | lost            | POINT@WHEN      | the same when the stream gets there; the call succeeds  |
@@ -41,6 +45,8 @@
 #include <iosfwd>
 #include <string>
 
+#include "gpu/gpu.hpp"
+
 namespace waywiser::fake {
 
 // From now on behave so, with all counters at zero, the context alive, and no peer access enabled.
@@ -57,6 +63,13 @@ struct Live {
     std::size_t host_buffers = 0;
     std::size_t registrations = 0;
     std::size_t gates = 0;
+    std::size_t pool_buffers = 0;
+    std::size_t mapped_buffers = 0;
+    std::size_t foreign_buffers = 0;
+    std::size_t managed_buffers = 0;
+    std::size_t async_allocations = 0;
+    std::size_t graphs = 0;
+    std::size_t executable_graphs = 0;
     bool operator==(const Live&) const = default;
 };
 Live live();
@@ -72,5 +85,10 @@ struct Counts {
     std::size_t synchronisations = 0;
 };
 Counts counts();
+
+// Where a byte of managed memory is: on no device and no node in particular until it is prefetched
+// or filled. What kernels and CPUs touch stays where it is. Throws std::out_of_range for other
+// memory.
+gpu::Location location(const void* data);
 
 }  // namespace waywiser::fake

@@ -5,9 +5,9 @@
 #include <new>
 
 #include "context.hpp"
-#include "gpu/gpu.hpp"
+#include "handles.hpp"
+#include "managed.hpp"
 #include "ranges.hpp"
-#include "stream_thread.hpp"
 
 namespace waywiser::gpu {
 namespace {
@@ -60,11 +60,44 @@ void release(std::byte* data, int device) noexcept {
     Free{}(data);
 }
 
+struct UseOfDevice {
+    const char* call;
+    const char* missing;  // how the setting `without` names it
+    std::atomic<std::size_t>& living;
+};
+
+UseOfDevice use_of_device(DeviceUse use) {
+    fake::Living& now = fake::living();
+    switch (use) {
+        case DeviceUse::plain: break;
+        case DeviceUse::pool: return {"cudaMallocAsync", "pool", now.pool_buffers};
+        case DeviceUse::mapped: return {"cuMemCreate", "vmm", now.mapped_buffers};
+        case DeviceUse::foreign: return {"cudaIpcOpenMemHandle", "ipc", now.foreign_buffers};
+    }
+    return {"cudaMalloc", "", now.device_buffers};
+}
+
+std::byte* allocate_device(int device, std::size_t bytes, DeviceUse use) {
+    constexpr int kNotSupported = 801;
+    const auto [call, missing, living] = use_of_device(use);
+    if (Context::instance().options()->without.contains(missing)) {
+        throw Error(Failure::other, call, kNotSupported, "cudaErrorNotSupported");
+    }
+    if (bytes > free_bytes(device)) out_of_memory(call);
+    return allocate(bytes, {fake::MemoryType::device, device}, call);
+}
+
 }  // namespace
 
 void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
     release(data, device);
-    --fake::living().device_buffers;
+    --use_of_device(use).living;
+}
+
+void detail::ManagedDeleter::operator()(std::byte* data) const noexcept {
+    fake::Managed::instance().remove(data);
+    release(data, -1);
+    --fake::living().managed_buffers;
 }
 
 void detail::HostDeleter::operator()(std::byte* data) const noexcept {
@@ -78,11 +111,36 @@ void detail::RegistrationDeleter::operator()(std::byte* data) const noexcept {
     --fake::living().registrations;
 }
 
-DeviceBuffer::DeviceBuffer(int device, std::size_t bytes, DeviceUse)
-    : bytes_(bytes), data_(nullptr, {.device = device}) {
-    if (bytes > free_bytes(device)) out_of_memory("cudaMalloc");
-    data_.reset(allocate(bytes, {fake::MemoryType::device, device}, "cudaMalloc"));
-    ++fake::living().device_buffers;
+DeviceBuffer::DeviceBuffer(int device, std::size_t bytes, DeviceUse use)
+    : bytes_(bytes), data_(nullptr, {.device = device, .use = use, .bytes = bytes}) {
+    data_.reset(allocate_device(device, bytes, use));
+    ++use_of_device(use).living;
+}
+
+ManagedBuffer::ManagedBuffer(std::size_t bytes) : bytes_(bytes) {
+    data_.reset(allocate(bytes, {fake::MemoryType::managed}, "cudaMallocManaged"));
+    fake::Managed::instance().add(data_.get(), bytes);
+    ++fake::living().managed_buffers;
+}
+
+std::byte* allocate_async(std::size_t bytes, const Stream& stream) {
+    std::byte* const data = allocate_device(stream.device(), bytes, DeviceUse::pool);
+    ++fake::living().async_allocations;
+    return data;
+}
+
+void free_async(std::byte* data, const Stream& stream) {
+    constexpr const char* kCall = "cudaFreeAsync";
+    constexpr int kInvalidValue = 1;
+    Context::instance().check(kCall);
+    if (!Ranges::instance().side(data, 1, kCall).on_device()) {
+        throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
+    }
+    fake::thread_of(stream).enqueue([data] {
+        Ranges::instance().remove(data);
+        Free{}(data);
+        --fake::living().async_allocations;
+    });
 }
 
 HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) {

@@ -97,6 +97,15 @@ void parse_pairs(Options& options, const std::string& text) {
     }
 }
 
+void parse_without(Options& options, const std::string& text) {
+    static const std::set<std::string> known = {"batch", "pool", "vmm", "ipc"};
+    std::istringstream stream(text);
+    for (std::string name; std::getline(stream, name, ',');) {
+        if (!known.contains(name)) malformed(name, "batch, pool, vmm or ipc");
+        options.without.insert(name);
+    }
+}
+
 GateFault gate_fault(const std::string& text) {
     if (text == "lost") return GateFault::first_open_lost;
     if (text == "stuck") return GateFault::stuck;
@@ -119,6 +128,7 @@ const std::map<std::string, Setter>& setters() {
         {"unavailable", [](O& o, S& v) { o.unavailable = v; }},
         {"pageable_access", [](O& o, S& v) { o.pageable_access = yes(v); }},
         {"no_peers", parse_pairs},
+        {"without", parse_without},
         {"h2d", [](O& o, S& v) { o.h2d_gb_per_s = rate(v); }},
         {"d2h", [](O& o, S& v) { o.d2h_gb_per_s = rate(v); }},
         {"d2d", [](O& o, S& v) { o.d2d_gb_per_s = rate(v); }},
@@ -126,6 +136,7 @@ const std::map<std::string, Setter>& setters() {
         {"staged", [](O& o, S& v) { o.staged_gb_per_s = rate(v); }},
         {"latency", [](O& o, S& v) { o.latency_seconds = number(v) * 1e-6; }},
         {"event", [](O& o, S& v) { o.event_seconds = number(v) * 1e-6; }},
+        {"piece", [](O& o, S& v) { o.piece_seconds = number(v) * 1e-6; }},
         {"oom_at", [](O& o, S& v) { o.out_of_memory = Strike{Point::alloc, when(v)}; }},
         {"fail", [](O& o, S& v) { o.fail = strike(v); }},
         {"sticky", [](O& o, S& v) { o.sticky = strike(v); }},

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct Options {
     bool pageable_access = false;
     bool no_peers = false;
     std::vector<std::pair<int, int>> apart;  // pairs without peer access
+    std::set<std::string> without;           // of batch, pool, vmm, ipc
 
     // Slower than any GPU, so that what is simulated is not drowned by the memcpy beneath it.
     double h2d_gb_per_s = 4;
@@ -44,6 +46,7 @@ struct Options {
     double staged_gb_per_s = 2;
     double latency_seconds = 2e-6;
     double event_seconds = 0.5e-6;
+    double piece_seconds = 0.2e-6;
 
     std::optional<Strike> out_of_memory, fail, sticky, lost, hang, crash, delay, flip, drop, block;
     double delay_seconds = 0;

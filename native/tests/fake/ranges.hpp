@@ -1,5 +1,5 @@
-// What every pointer is, as the runtime knows it: ranges of device and page-locked memory; all
-// else is pageable.
+// What every pointer is, as the runtime knows it: ranges of device, page-locked and managed memory;
+// all else is pageable.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,14 @@
 
 namespace waywiser::fake {
 
-enum class MemoryType { pageable, page_locked, device };
+enum class MemoryType { pageable, page_locked, managed, device };
 
 struct Side {
     MemoryType type = MemoryType::pageable;
     int device = -1;  // of device memory
 
     [[nodiscard]] bool on_device() const { return type == MemoryType::device; }
+    [[nodiscard]] bool managed() const { return type == MemoryType::managed; }
     [[nodiscard]] bool pageable() const { return type == MemoryType::pageable; }
 };
 

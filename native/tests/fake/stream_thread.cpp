@@ -38,6 +38,10 @@ std::uint64_t StreamThread::enqueue(std::function<void()> work) {
     std::uint64_t entry = 0;
     {
         std::unique_lock lock(mutex_);
+        if (capturing_) {
+            captured_.push_back(std::move(work));
+            return enqueued_;
+        }
         changed_.wait(lock, [&] { return enqueued_ - finished_ < kQueueEntries; });
         queue_.push_back(std::move(work));
         entry = ++enqueued_;
@@ -63,6 +67,22 @@ void StreamThread::wait_all() {
 bool StreamThread::done() const {
     const std::lock_guard lock(mutex_);
     return finished_ == enqueued_;
+}
+
+bool StreamThread::begin_capture() {
+    const std::lock_guard lock(mutex_);
+    return !std::exchange(capturing_, true);
+}
+
+std::vector<std::function<void()>> StreamThread::end_capture() {
+    const std::lock_guard lock(mutex_);
+    capturing_ = false;
+    return std::exchange(captured_, {});
+}
+
+bool StreamThread::capturing() const {
+    const std::lock_guard lock(mutex_);
+    return capturing_;
 }
 
 void StreamThread::close() {

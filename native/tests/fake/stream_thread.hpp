@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace waywiser::fake {
 
@@ -18,13 +19,17 @@ class StreamThread : public std::enable_shared_from_this<StreamThread> {
 public:
     static std::shared_ptr<StreamThread> start(int device);
 
-    // Number of the entry, for wait(). Blocks while the queue is full.
+    // Number of the entry, for wait(). Blocks while the queue is full; records, while capturing.
     std::uint64_t enqueue(std::function<void()> work);
     void wait(std::uint64_t entry);
     void wait_all();
     [[nodiscard]] bool done() const;
     // What is queued still runs; then the thread ends.
     void close();
+    // From now on what is enqueued is recorded instead; false where it is already.
+    bool begin_capture();
+    std::vector<std::function<void()>> end_capture();
+    [[nodiscard]] bool capturing() const;
     [[nodiscard]] int device() const { return device_; }
 
 private:
@@ -38,6 +43,8 @@ private:
     std::uint64_t enqueued_ = 0;
     std::uint64_t finished_ = 0;
     bool closing_ = false;
+    bool capturing_ = false;
+    std::vector<std::function<void()>> captured_;
 };
 
 // Waits for all that is enqueued now on the device's streams, those without a handle included;

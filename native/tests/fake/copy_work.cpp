@@ -1,0 +1,103 @@
+// The copies' common part: blocking the host where the real runtime was seen to block it (H200,
+// driver 580).
+#include "copy_work.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "handles.hpp"
+
+namespace waywiser::fake {
+namespace {
+
+// Pageable bytes that the runtime takes along at the call; more block it until they are taken.
+constexpr std::size_t kTakenAlong = std::size_t{1} << 20;
+// Bytes between GPUs without peer access that pass without blocking.
+constexpr std::size_t kStagedFreely = std::size_t{256} << 20;
+
+bool between_gpus(const Copy& copy) {
+    return copy.to.on_device() && copy.from.on_device() && copy.to.device != copy.from.device;
+}
+
+bool peer_off(const Copy& copy) {
+    return between_gpus(copy) &&
+           !Context::instance().peer_enabled(copy.to.device, copy.from.device);
+}
+
+double gb_per_s(const Copy& copy, const Options& told) {
+    if (copy.to.pageable() || copy.from.pageable() || peer_off(copy)) return told.staged_gb_per_s;
+    if (between_gpus(copy)) return told.peer_gb_per_s;
+    if (copy.to.on_device() && copy.from.on_device()) return told.d2d_gb_per_s;
+    return copy.to.on_device() ? told.h2d_gb_per_s : told.d2h_gb_per_s;
+}
+
+enum class Blocking { none, until_taken, until_done };
+
+Blocking blocking(const Copy& copy, const Effects& effects) {
+    if (effects.block) return Blocking::until_done;
+    if (!copy.to.on_device()) {
+        const bool to_host_directly = copy.from.on_device() && !copy.to.pageable();
+        return to_host_directly ? Blocking::none : Blocking::until_done;
+    }
+    if (copy.from.pageable()) {
+        if (!copy.contiguous) return Blocking::until_done;
+        return taken_along(copy) ? Blocking::none : Blocking::until_taken;
+    }
+    return peer_off(copy) && copy.bytes > kStagedFreely ? Blocking::until_done : Blocking::none;
+}
+
+void move_bytes(const Copy& copy, const Effects& effects) {
+    if (effects.drop || copy.bytes == 0) return;
+    copy.move();
+    if (effects.flip) *copy.last ^= std::byte{1};
+}
+
+// `taken` is told once no more than the runtime's own buffer is under way.
+void perform(const Copy& copy, const Effects& effects, const std::function<void()>& taken) {
+    Context& context = Context::instance();
+    const Instant began = now();
+    if (effects.hang) context.hang();
+    if (effects.lost) context.lose();
+    if (!context.lost()) {
+        const auto told = context.options();
+        const double rate = gb_per_s(copy, *told) * 1e9;
+        const Instant end =
+            later(began, told->latency_seconds + effects.delay_seconds + copy.pieces_seconds +
+                             static_cast<double>(copy.bytes) / rate);
+        move_bytes(copy, effects);
+        const auto rest = std::min(copy.bytes, kTakenAlong);
+        last_until(later(end, -static_cast<double>(rest) / rate));
+        taken();
+        last_until(end);
+    }
+    taken();
+}
+
+}  // namespace
+
+bool taken_along(const Copy& copy) {
+    return copy.contiguous && copy.from.pageable() && copy.to.on_device() &&
+           copy.bytes <= kTakenAlong;
+}
+
+void execute(const Copy& copy, const Effects& effects) {
+    perform(copy, effects, [] {});
+}
+
+void enqueue(const Copy& copy, const Effects& effects, const gpu::Stream& stream) {
+    auto& thread = thread_of(stream);
+    const auto work = [copy, effects] { execute(copy, effects); };
+    switch (thread.capturing() ? Blocking::none : blocking(copy, effects)) {
+        case Blocking::until_done: thread.wait(thread.enqueue(work)); return;
+        case Blocking::until_taken: {
+            const auto taken = std::make_shared<Mark>();
+            thread.enqueue(
+                [copy, effects, taken] { perform(copy, effects, [&] { taken->reach(now()); }); });
+            taken->wait();
+            return;
+        }
+        case Blocking::none: thread.enqueue(work); return;
+    }
+}
+
+}  // namespace waywiser::fake
