@@ -180,7 +180,7 @@ void Session::State::tell_sides(const measure::Workbench& bench, const Request& 
     for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
         const Path& path = request.transfers[i / 2].path;
         const Memory& memory = i % 2 == 0 ? path.source : path.destination;
-        outcome.buffers[i].gpu_seconds = sides.of(bench.buffers()[i], memory);
+        outcome.buffers[i].gpu_seconds = sides.of(bench.buffer(i), memory);
     }
 }
 

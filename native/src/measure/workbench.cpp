@@ -123,6 +123,11 @@ std::vector<PlacedBuffer> Workbench::placements() const {
     return placed;
 }
 
+const std::shared_ptr<Buffer>& Workbench::buffer(std::size_t n) const {
+    const Lie& lie = plan_.transfers[n / 2];
+    return buffers_[n % 2 == 0 ? lie.source_buffer : lie.destination_buffer];
+}
+
 std::size_t Workbench::buffer_bytes() const {
     std::size_t total = 0;
     for (const auto& buffer : buffers_) total += buffer->bytes();

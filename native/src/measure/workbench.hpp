@@ -33,7 +33,8 @@ public:
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
     // In the order of the transfers: source, destination.
     [[nodiscard]] std::vector<PlacedBuffer> placements() const;
-    [[nodiscard]] const std::vector<std::shared_ptr<Buffer>>& buffers() const { return buffers_; }
+    // That of the n-th placement.
+    [[nodiscard]] const std::shared_ptr<Buffer>& buffer(std::size_t n) const;
     [[nodiscard]] std::size_t buffer_bytes() const;
     [[nodiscard]] std::vector<int> gpus() const;  // that the workload touches
     [[nodiscard]] const std::vector<int>& submit_cpus() const { return submit_cpus_; }
