@@ -27,6 +27,11 @@ public:
     // Fills the streams behind a closed gate, opens it, and returns when all of it is done.
     virtual void behind_gate(const std::vector<gpu::Stream*>& streams,
                              const std::function<void()>& enqueue) = 0;
+    // Seconds between two events of the stream behind the gate with nothing between them.
+    virtual double empty_interval(gpu::Stream& stream) = 0;
+    // Lets a device reach another's memory directly, and the other way round. Throws Refused in a
+    // process that was started with peer access off.
+    virtual void let_reach(int device, int other) = 0;
 };
 
 // An operation made ready.
@@ -36,10 +41,12 @@ public:
     // Performs it so many times; seconds that this took together, by the clock that it is defined
     // by. What has to be undone between repetitions is undone outside of that time.
     virtual double run(std::size_t repetitions) = 0;
-    // Once, as an application would: all of it is timed by the host.
-    virtual void once() { run(1); }
+    // Once, as an application would: seconds by the host's clock, from the call to completion.
+    virtual double once() { return run(1); }
     // Seconds that the clock adds to a run.
     [[nodiscard]] virtual double overhead() const;
+    // How often it is performed within a run at least, and at most.
+    [[nodiscard]] virtual std::size_t least_repetitions() const { return 1; }
     [[nodiscard]] virtual std::size_t most_repetitions() const;
 };
 
@@ -53,8 +60,8 @@ public:
                                                              const Machine&) const;
     // The parameters that mean something at the place, with the values they can take there.
     [[nodiscard]] virtual std::vector<Parameter> parameters(const Place&, const Machine&) const;
-    // Who tells the time: events of the device, or the host's clock.
-    [[nodiscard]] virtual TimingMode timing() const { return TimingMode::host; }
+    // Who tells the time at such a place: events of the device, or the host's clock.
+    [[nodiscard]] virtual TimingMode timing(Place::Kind) const { return TimingMode::host; }
     [[nodiscard]] virtual std::unique_ptr<Trial> prepare(const OperationCall&, const Machine&,
                                                          OperationTools&) const = 0;
 };

@@ -1,5 +1,4 @@
 // The timer of an operation: the operation times itself, since what its time is belongs to it.
-#include "host/clock.hpp"
 #include "measure/timer.hpp"
 
 namespace waywiser::measure {
@@ -13,12 +12,11 @@ public:
         const double seconds = trial_.run(repetitions) / static_cast<double>(repetitions);
         return {.span = seconds, .skew = 0, .transfers = {seconds}};
     }
-    double once() override {
-        const double start = host::now();
-        trial_.once();
-        return host::now() - start;
-    }
+    double once() override { return trial_.once(); }
     double overhead() override { return trial_.overhead(); }
+    [[nodiscard]] std::size_t least_repetitions() const override {
+        return trial_.least_repetitions();
+    }
     [[nodiscard]] std::size_t most_repetitions() const override {
         return trial_.most_repetitions();
     }

@@ -38,7 +38,7 @@ constexpr double kLongBeyond = 100;  // an interval so many times as long as wan
 std::size_t repetitions_for(Timer& timer, std::size_t most,
                             const std::function<void(std::size_t)>& condition) {
     const double wanted = std::max(kShortestInterval, kResolution * timer.overhead());
-    std::size_t repetitions = 1;
+    std::size_t repetitions = std::min(most, timer.least_repetitions());
     for (;;) {
         double interval = kLongBeyond * wanted;
         for (int look = 0; look < kLooks && interval >= wanted; ++look) {
@@ -120,6 +120,7 @@ struct Session::State {
 
     void admit(const Request& request) const;
     void enable_peers(const Transfer& transfer);
+    void enable_peers(int one, int other);
     [[nodiscard]] TimingMode timing(const Request& request) const;
     void tell_sides(const measure::Workbench& bench, const Request& request, Outcome& outcome);
     Outcome measure_transfers(const Request& request,
@@ -151,9 +152,11 @@ void Session::State::admit(const Request& request) const {
 void Session::State::enable_peers(const Transfer& transfer) {
     const Executor& executor = *Executors::instance().find(transfer.path.executor);
     if (executor.peer_access(transfer, machine) != true) return;
-    const int a = transfer.path.source.place.index;
-    const int b = transfer.path.destination.place.index;
-    for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    enable_peers(transfer.path.source.place.index, transfer.path.destination.place.index);
+}
+
+void Session::State::enable_peers(int one, int other) {
+    for (const auto& [from, to] : {std::pair{one, other}, std::pair{other, one}}) {
         if (peers.contains({from, to})) continue;
         gpu::enable_peer_access(from, to);
         peers.insert({from, to});
@@ -243,6 +246,16 @@ public:
         measure::behind_gate({streams.begin(), streams.end()}, *state_.gate, *state_.watchdog,
                              enqueue);
     }
+    double empty_interval(gpu::Stream& stream) override {
+        state_.make_gate();
+        return measure::empty_interval(stream, *state_.gate, *state_.watchdog);
+    }
+    void let_reach(int device, int other) override {
+        if (!state_.options.peer_access) {
+            throw Refused("this process was started with peer access off");
+        }
+        state_.enable_peers(device, other);
+    }
 
 private:
     State& state_;
@@ -262,7 +275,7 @@ Outcome Session::State::measure_operation(const Request& request,
     const auto timer = measure::operation_timer(*trial);
 
     Outcome outcome;
-    outcome.mode = operation.timing();
+    outcome.mode = operation.timing(call.place.kind);
     const auto nothing = [](std::size_t) {};
     timer->once();
     const std::size_t repetitions = repetitions_for(*timer, timer->most_repetitions(), nothing);

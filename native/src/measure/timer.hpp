@@ -51,6 +51,8 @@ public:
     virtual double once() = 0;
     // Seconds that the way of timing adds to an interval with nothing in it.
     [[nodiscard]] virtual double overhead() = 0;
+    // Fewer repetitions than this tell nothing.
+    [[nodiscard]] virtual std::size_t least_repetitions() const { return 1; }
     // More repetitions than this cannot be queued behind a gate, or make no sense.
     [[nodiscard]] virtual std::size_t most_repetitions() const = 0;
 };

@@ -3,16 +3,18 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "waywiser/operation.hpp"
 
 namespace waywiser {
 
-inline Parameter byte_choices() {
+inline Parameter byte_choices(std::vector<std::string> choices = {"4096", "65536", "1048576",
+                                                                  "16777216"}) {
     return {.name = "bytes",
-            .description = "of the range, from a page to 256 MiB",
+            .description = "of the range",
             .kind = ParameterKind::ordered,
-            .choices = {"4096", "65536", "1048576", "16777216", "268435456"}};
+            .choices = std::move(choices)};
 }
 
 inline std::size_t bytes_of(const Operation& operation, const OperationCall& call,

@@ -1,70 +1,37 @@
 // How long a core waits for memory: loads that each need the one before.
 #include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <numeric>
-#include <random>
 #include <vector>
 
-#include "host/clock.hpp"
 #include "host/pages.hpp"
+#include "host/parallel.hpp"
+#include "operation/cycle.hpp"
+#include "operation/timed.hpp"
 #include "waywiser/operation.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::size_t kApart = 256;  // bytes between two cells: no prefetcher brings the next along
-constexpr std::uint64_t kSeed = 1;   // of the order; any will do, always the same is repeatable
-
-// Cells of a range linked into one cycle in random order.
-class Cycle {
-public:
-    Cycle(std::size_t bytes, const NumaNode& node)
-        : pages_(bytes, node, host::PageSize::huge), at_(link(bytes)) {}
-
-    // Follows so many links; what it returns depends on every load.
-    const void* follow(std::size_t links) {
-        const Cell* at = at_;
-        for (std::size_t i = 0; i < links; ++i) at = at->next;
-        at_ = at;
-        return at;
-    }
-
-private:
-    struct Cell {
-        const Cell* next;
-    };
-
-    const Cell* link(std::size_t bytes) {
-        const std::size_t cells = std::max<std::size_t>(bytes / kApart, 2);
-        std::vector<std::size_t> order(cells);
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::shuffle(order.begin(), order.end(), std::mt19937_64(kSeed));
-        const auto cell = [&](std::size_t i) {
-            return reinterpret_cast<Cell*>(pages_.data() + order[i % cells] * kApart);
-        };
-        for (std::size_t i = 0; i < cells; ++i) cell(i)->next = cell(i + 1);
-        return cell(0);
-    }
-
-    host::Pages pages_;
-    const Cell* at_;
-};
 
 class ChaseTrial final : public Trial {
 public:
-    ChaseTrial(std::size_t bytes, const NumaNode& node) : cycle_(bytes, node) {
-        cycle_.follow(bytes / kApart);  // once around: what fits into a cache is in it
+    ChaseTrial(std::size_t bytes, const NumaNode& node)
+        : pages_(bytes, node, host::PageSize::huge) {
+        const Cycle cycle{pages_.data(), kApart, Order(std::max<std::size_t>(bytes / kApart, 2))};
+        host::parallel(cycle.order.cells() * kApart, node.cpus,
+                       [&cycle](std::size_t from, std::size_t to) {
+                           for (std::size_t i = from / kApart; i < to / kApart; ++i) cycle.link(i);
+                       });
+        at_ = follow(cycle.cell(0), cycle.order.cells());  // what fits into a cache is in it
     }
     double run(std::size_t repetitions) override {
-        const double start = host::now();
-        last_ = cycle_.follow(repetitions);
-        return host::now() - start;
+        return timed([&] { at_ = follow(at_, repetitions); });
     }
 
 private:
-    Cycle cycle_;
-    const void* volatile last_ = nullptr;  // so that nobody proves the loads useless
+    host::Pages pages_;
+    const Cell* volatile at_ = nullptr;  // so that nobody proves the loads useless
 };
 
 class CoreLatency final : public Operation {

@@ -1,5 +1,6 @@
 // Two events with nothing between them: the floor of every time that a device tells.
 #include "gpu/gpu.hpp"
+#include "operation/timed.hpp"
 #include "waywiser/operation.hpp"
 
 namespace waywiser {
@@ -14,9 +15,11 @@ public:
         tools_.behind_gate({&stream_}, [this] { record(); });
         return gpu::seconds_between(start_, stop_);
     }
-    void once() override {
-        record();
-        stream_.synchronize();
+    double once() override {
+        return timed([this] {
+            record();
+            stream_.synchronize();
+        });
     }
     [[nodiscard]] double overhead() const override { return 0; }  // it is the overhead
     [[nodiscard]] std::size_t most_repetitions() const override { return 1; }
@@ -46,7 +49,7 @@ public:
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::gpu};
     }
-    [[nodiscard]] TimingMode timing() const override { return TimingMode::device; }
+    [[nodiscard]] TimingMode timing(Place::Kind) const override { return TimingMode::device; }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine&,
                                                  OperationTools& tools) const override {
         return std::make_unique<EmptyIntervalTrial>(tools.stream(call.place.index, 0), tools);

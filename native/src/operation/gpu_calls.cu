@@ -3,7 +3,7 @@
 
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
-#include "host/clock.hpp"
+#include "operation/timed.hpp"
 #include "waywiser/operation.hpp"
 
 namespace waywiser {
@@ -38,9 +38,10 @@ const Call kCalls[] = {
          gpu::launch(bench.stream, {}, Nothing{});
          bench.stream.synchronize();
      }},
-    {"event-record", "recording an event on a stream", "nvbandwidth; CUDA runtime API",
-     [](Bench& bench) { bench.event.record(bench.stream); }},
-    {"event-query", "asking whether a recorded event has passed", "CUDA runtime API",
+    {"event-record", "recording an event that keeps no time on a stream, until the call returns",
+     "CUDA runtime API (cudaEventRecord)", [](Bench& bench) { bench.event.record(bench.stream); }},
+    {"event-query", "asking whether an event has passed that has",
+     "CUDA runtime API (cudaEventQuery)",
      [](Bench& bench) { static_cast<void>(bench.event.done()); }},
     {"stream-synchronize", "waiting for a stream that has nothing to do", kCommScope,
      [](Bench& bench) { bench.stream.synchronize(); }},
@@ -57,11 +58,14 @@ public:
     }
 
     double run(std::size_t repetitions) override {
-        const double start = host::now();
-        for (std::size_t i = 0; i < repetitions; ++i) call_.make(bench_);
-        const double seconds = host::now() - start;
+        const double seconds = timed([&] {
+            for (std::size_t i = 0; i < repetitions; ++i) call_.make(bench_);
+        });
         bench_.stream.synchronize();
         return seconds;
+    }
+    double once() override {
+        return timed([this] { run(1); });
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 

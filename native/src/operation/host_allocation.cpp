@@ -1,14 +1,16 @@
 // What it costs to get memory of the host: the call alone, and with the pages behind it.
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "host/clock.hpp"
 #include "operation/byte_choices.hpp"
+#include "operation/timed.hpp"
 
 namespace waywiser {
 namespace {
@@ -25,53 +27,92 @@ struct Way {
     const char* name;
     const char* description;
     const char* source;
+    Parameter sizes;
     void* (*get)(std::size_t);
     void (*give_back)(void*, std::size_t);
+    // Why nothing could be got.
+    const char* remedy = "memory is exhausted";
 };
 
-void* mapped(std::size_t bytes, int advice) {
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) return nullptr;
-    madvise(data, bytes, advice);
-    touch(data, bytes);
-    return data;
+void* mapped(std::size_t bytes, int flags = 0) {
+    void* data =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    return data == MAP_FAILED ? nullptr : data;
 }
 void unmap(void* data, std::size_t bytes) { munmap(data, bytes); }
+
+void* touched(void* data, std::size_t bytes) {
+    if (data != nullptr) touch(data, bytes);
+    return data;
+}
+void* advised(void* data, std::size_t bytes, int advice) {
+    if (data != nullptr) madvise(data, bytes, advice);
+    return data;
+}
+
 void release(void* data, std::size_t) { std::free(data); }
+// So that the next one finds no pages that somebody touched before.
+void release_pages(void* data, std::size_t) {
+    std::free(data);
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
 
 constexpr const char* kCommScope =
     "Pearson et al., Comm|Scope, ICPE 2019 (malloc, malloc + memset)";
+constexpr const char* kTransparent = "Linux kernel, Transparent Hugepage Support";
 
-const Way kWays[] = {
-    {"malloc", "malloc of a range, which nobody touches", kCommScope,
-     [](std::size_t bytes) { return std::malloc(bytes); }, release},
-    {"malloc-touch", "malloc and the first write to each page", kCommScope,
-     [](std::size_t bytes) {
-         void* data = std::malloc(bytes);
-         if (data != nullptr) touch(data, bytes);
-         return data;
-     },
-     release},
-    {"mmap-touch", "an anonymous mapping in base pages, and the first write to each", kCommScope,
-     [](std::size_t bytes) { return mapped(bytes, MADV_NOHUGEPAGE); }, unmap},
-    {"mmap-huge-touch", "an anonymous mapping in transparent huge pages, written throughout",
-     kCommScope, [](std::size_t bytes) { return mapped(bytes, MADV_HUGEPAGE); }, unmap},
-};
+std::vector<Way> ways() {
+    const Parameter sizes = byte_choices();
+    const Parameter huge = byte_choices({"2097152", "16777216"});
+    return {
+        {"malloc", "malloc of a range, which nobody touches", kCommScope, sizes,
+         [](std::size_t bytes) { return std::malloc(bytes); }, release},
+        {"malloc-touch", "malloc and the first write to each page", kCommScope, sizes,
+         [](std::size_t bytes) { return touched(std::malloc(bytes), bytes); }, release_pages},
+        {"mmap", "an anonymous mapping, which nobody touches", "lmbench (lat_mmap)", sizes,
+         [](std::size_t bytes) { return mapped(bytes); }, unmap},
+        {"mmap-touch", "an anonymous mapping in base pages, and the first write to each",
+         "lmbench (lat_mmap, lat_pagefault)", sizes,
+         [](std::size_t bytes) {
+             return touched(advised(mapped(bytes), bytes, MADV_NOHUGEPAGE), bytes);
+         },
+         unmap},
+        {"mmap-huge-touch",
+         "an anonymous mapping in transparent huge pages where the system has them, written "
+         "throughout",
+         kTransparent, huge,
+         [](std::size_t bytes) {
+             return touched(advised(mapped(bytes), bytes, MADV_HUGEPAGE), bytes);
+         },
+         unmap},
+        {"mmap-hugetlb-touch", "a mapping in huge pages that were reserved, written throughout",
+         "Linux kernel, HugeTLB Pages", huge,
+         [](std::size_t bytes) { return touched(mapped(bytes, MAP_HUGETLB), bytes); }, unmap,
+         "no huge pages are reserved for it: see vm.nr_hugepages"},
+    };
+}
 
 class AllocationTrial final : public Trial {
 public:
-    AllocationTrial(const Way& way, std::size_t bytes) : way_(way), bytes_(bytes) {}
+    AllocationTrial(const Way& way, std::size_t bytes) : way_(way), bytes_(bytes) {
+        got_.reserve(most_repetitions());
+    }
 
     double run(std::size_t repetitions) override {
         got_.assign(repetitions, nullptr);
-        const double start = host::now();
-        for (void*& data : got_) data = way_.get(bytes_);
-        const double seconds = host::now() - start;
+        const double seconds = timed([this] {
+            for (void*& data : got_) data = way_.get(bytes_);
+        });
         const bool all = std::ranges::find(got_, nullptr) == got_.end();
         for (void* data : got_) {
             if (data != nullptr) way_.give_back(data, bytes_);
         }
-        if (!all) throw std::bad_alloc();
+        if (!all) {
+            throw Refused(std::string(way_.name) + " got no " + std::to_string(bytes_) +
+                          " bytes: " + way_.remedy);
+        }
         return seconds;
     }
     [[nodiscard]] std::size_t most_repetitions() const override {
@@ -86,12 +127,12 @@ private:
 
 class HostAllocation final : public Operation {
 public:
-    explicit HostAllocation(const Way& way)
-        : way_(way),
-          info_{.name = way.name,
-                .description = way.description,
-                .parameters = {byte_choices()},
-                .source = way.source} {}
+    explicit HostAllocation(Way way)
+        : way_(std::move(way)),
+          info_{.name = way_.name,
+                .description = way_.description,
+                .parameters = {way_.sizes},
+                .source = way_.source} {}
 
     [[nodiscard]] const Info& info() const override { return info_; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
@@ -103,12 +144,12 @@ public:
     }
 
 private:
-    const Way& way_;
+    Way way_;
     Info info_;
 };
 
 const bool registered = [] {
-    for (const Way& way : kWays) {
+    for (const Way& way : ways()) {
         Operations::instance().add(std::make_unique<HostAllocation>(way));
     }
     return true;

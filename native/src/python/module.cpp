@@ -124,7 +124,7 @@ nb::list operation_list() {
     for (const auto& operation : Operations::instance().entries()) {
         nb::dict entry = info_dict(operation->info());
         entry["places"] = place_kind_list(operation->place_kinds());
-        entry["timing"] = text(operation->timing());
+        entry["timing"] = text(operation->timing(operation->place_kinds().front()));
         list.append(entry);
     }
     return list;

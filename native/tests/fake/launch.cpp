@@ -11,12 +11,11 @@ void detail::run_on_host(const Stream& stream, std::function<void()> work) {
     const fake::Effects effects = Context::instance().pass(fake::Point::launch, "cudaLaunchKernel");
     fake::thread_of(stream).enqueue([work = std::move(work), effects] {
         Context& context = Context::instance();
-        const fake::Instant began = fake::now();
         if (effects.hang) context.hang();
         if (effects.lost) context.lose();
         if (context.lost()) return;
         work();
-        fake::last_until(fake::later(began, context.options()->latency_seconds));
+        fake::last_until(fake::later(fake::now(), context.options()->latency_seconds));
     });
 }
 

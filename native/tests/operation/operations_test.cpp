@@ -21,7 +21,6 @@ constexpr StopRule kQuick{.target = 0.9,
                           .minimum_seconds = 0,
                           .soft_seconds = 0.001,
                           .hard_seconds = 0.02};
-constexpr std::size_t kLargest = std::size_t{1} << 20;  // bytes; larger ones only take longer
 
 class OperationsTest : public ::testing::Test {
 protected:
@@ -31,9 +30,6 @@ protected:
         EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the session";
     }
 
-    [[nodiscard]] Place place_of(const Operation& operation) const {
-        return operation.place_kinds().front() == Place::Kind::gpu ? Place::parse("gpu:1") : node();
-    }
     [[nodiscard]] Place node() const {
         return Place::parse("numa:" + std::to_string(machine.numa.front().index));
     }
@@ -41,37 +37,6 @@ protected:
     Machine machine = test::this_machine();
     std::unique_ptr<Session> session = std::make_unique<Session>(machine, SessionOptions{});
 };
-
-TEST_F(OperationsTest, EveryOneTakesTimeWithEachSettingAlone) {
-    ASSERT_FALSE(Operations::instance().entries().empty());
-    for (const auto& operation : Operations::instance().entries()) {
-        const Place place = place_of(*operation);
-        std::vector<Settings> settings{{}};
-        for (const Parameter& parameter : operation->parameters(place, machine)) {
-            for (const std::string& choice : parameter.choices) {
-                const bool large = parameter.name == "bytes" && std::stoul(choice) > kLargest;
-                if (!large) settings.push_back({{parameter.name, choice}});
-            }
-        }
-        for (const Settings& chosen : settings) {
-            const OperationCall call{operation->info().name, place, chosen};
-            ASSERT_EQ(refusal(call, machine), std::nullopt) << call.text();
-            const Outcome outcome = session->measure({.operation = call, .rule = kQuick}, {});
-            ASSERT_FALSE(outcome.samples.empty()) << call.text();
-            EXPECT_TRUE(std::ranges::all_of(outcome.samples, [](const Sample& sample) {
-                return std::isfinite(sample.span) && sample.span >= 0 && sample.host > 0;
-            })) << call.text();
-            EXPECT_EQ(outcome.mode, operation->timing()) << call.text();
-        }
-    }
-}
-
-TEST_F(OperationsTest, EveryOneSaysWhatItIsAndAfterWhom) {
-    for (const auto& operation : Operations::instance().entries()) {
-        EXPECT_FALSE(operation->info().description.empty()) << operation->info().name;
-        EXPECT_FALSE(operation->info().source.empty()) << operation->info().name;
-    }
-}
 
 TEST_F(OperationsTest, AreRefusedWithAReasonWhereTheyCannotBe) {
     const auto reason = [&](const char* name, const char* place, const Settings& settings = {}) {
@@ -95,6 +60,26 @@ TEST_F(OperationsTest, ALockedPageNeedsAGpu) {
     EXPECT_NE(refusal(call, without), std::nullopt);
 }
 
+TEST_F(OperationsTest, MemoryOfAPeerIsOnlyThereWhereItIsReached) {
+    const auto reason = [&](const char* name, const Settings& settings) {
+        return refusal(OperationCall{name, Place::parse("gpu:0"), settings}, machine);
+    };
+    EXPECT_EQ(reason("sm-latency", {{"memory", "gpu:1"}}), std::nullopt);
+    EXPECT_EQ(reason("system-atomic", {{"on", "gpu:1"}}), std::nullopt);
+    for (GpuPlace& gpu : machine.gpus) gpu.peers.clear();
+    EXPECT_NE(reason("sm-latency", {{"memory", "gpu:1"}}), std::nullopt);
+    EXPECT_NE(reason("system-atomic", {{"on", "gpu:1"}}), std::nullopt);
+}
+
+TEST_F(OperationsTest, AProcessWithoutPeerAccessStaysSo) {
+    session = std::make_unique<Session>(machine, SessionOptions{.peer_access = false});
+    const OperationCall near{"sm-latency", Place::parse("gpu:0"), {{"bytes", "16384"}}};
+    OperationCall far = near;
+    far.parameters["memory"] = "gpu:1";
+    EXPECT_NO_THROW(session->measure({.operation = near, .rule = kQuick}, {}));
+    EXPECT_THROW(session->measure({.operation = far, .rule = kQuick}, {}), Refused);
+}
+
 TEST_F(OperationsTest, ErrorsOfTheDeviceAreTold) {
     fake::configure("oom_at=/1");
     EXPECT_THROW(
@@ -102,6 +87,72 @@ TEST_F(OperationsTest, ErrorsOfTheDeviceAreTold) {
                           .rule = kQuick},
                          {}),
         gpu::Error);
+    fake::reset();
+}
+
+// The quickest setting of each: the range of 256 MiB says nothing more about failures.
+OperationCall quickest(const Operation& operation, const Place& place) {
+    Settings settings;
+    if (operation.info().name.ends_with("-latency")) {
+        for (const Parameter& parameter : operation.info().parameters) {
+            if (parameter.name == "bytes") settings["bytes"] = "16384";
+        }
+    }
+    return {operation.info().name, place, settings};
+}
+
+TEST_F(OperationsTest, AnErrorOfAnyCallIsSurfacedAndLeaksNothing) {
+    const auto measure = [&](const OperationCall& call) {
+        session->measure({.operation = call, .rule = kQuick}, {});
+    };
+    for (const auto& operation : Operations::instance().entries()) {
+        if (operation->place_kinds().front() != Place::Kind::gpu) continue;
+        const OperationCall call = quickest(*operation, Place::parse("gpu:1"));
+        SCOPED_TRACE(call.text());
+        measure(call);  // the streams and the gate stay
+        const fake::Live before = fake::live();
+        fake::configure("");
+        measure(call);
+        const fake::Counts counts = fake::counts();
+        const std::pair<const char*, std::size_t> points[] = {{"launch", counts.launches},
+                                                              {"event", counts.events},
+                                                              {"copy", counts.copies},
+                                                              {"alloc", counts.allocations},
+                                                              {"sync", counts.synchronisations}};
+        for (const auto& [point, times] : points) {
+            for (std::size_t n = 1; n <= std::min<std::size_t>(times, 3); ++n) {
+                SCOPED_TRACE(std::string(point) + "@" + std::to_string(n));
+                fake::configure("fail=" + std::string(point) + "@" + std::to_string(n));
+                EXPECT_THROW(measure(call), gpu::Error);
+                fake::configure("");
+                EXPECT_EQ(fake::live(), before);
+            }
+        }
+        EXPECT_NO_THROW(measure(call)) << "it does not recover";
+    }
+}
+
+TEST_F(OperationsTest, ALostContextIsTold) {
+    for (const char* name : {"launch-synchronize", "sm-latency", "system-atomic"}) {
+        fake::configure("lost=launch@2");
+        session = std::make_unique<Session>(machine, SessionOptions{});
+        const OperationCall call =
+            quickest(*Operations::instance().find(name), Place::parse("gpu:0"));
+        try {
+            session->measure({.operation = call, .rule = kQuick}, {});
+            ADD_FAILURE() << name << " did not notice";
+        } catch (const gpu::Error& error) {
+            EXPECT_EQ(error.kind(), gpu::Failure::sticky) << name;
+        }
+        session.reset();
+    }
+    fake::reset();
+}
+
+TEST_F(OperationsTest, AddsThatGetLostAreRefused) {
+    fake::configure("drop=copy@1");  // what is read back is not what was counted
+    const OperationCall call{"system-atomic", Place::parse("gpu:0"), {}};
+    EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), Refused);
     fake::reset();
 }
 

@@ -1,0 +1,70 @@
+// What it costs to lock pages of the host, so that GPUs reach them, and to unlock them.
+#include <memory>
+#include <optional>
+
+#include "gpu/gpu.hpp"
+#include "host/pages.hpp"
+#include "operation/byte_choices.hpp"
+#include "operation/halves.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kMostRepetitions = 64;
+
+class RegistrationTrial final : public Trial {
+public:
+    RegistrationTrial(Half half, const NumaNode& node, std::size_t bytes)
+        : half_(half), pages_(bytes, node, host::PageSize::standard) {}
+
+    double run(std::size_t repetitions) override {
+        return seconds_of<gpu::Registration>(half_, repetitions, pages_.data(), pages_.bytes());
+    }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+
+private:
+    Half half_;
+    host::Pages pages_;
+};
+
+class PageLocking final : public Operation {
+public:
+    PageLocking(Half half, const char* name, const char* description)
+        : half_(half),
+          info_{.name = name,
+                .description = description,
+                .parameters = {byte_choices()},
+                .source = "CUDA runtime API (cudaHostRegister, cudaHostUnregister)"} {}
+
+    [[nodiscard]] const Info& info() const override { return info_; }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
+    [[nodiscard]] std::optional<std::string> refusal(const OperationCall&,
+                                                     const Machine& machine) const override {
+        if (machine.gpus.empty()) return "pages are locked for a GPU and none is shown";
+        return std::nullopt;
+    }
+    [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
+                                                 OperationTools&) const override {
+        return std::make_unique<RegistrationTrial>(half_, *machine.node(call.place.index),
+                                                   bytes_of(*this, call, machine));
+    }
+
+private:
+    Half half_;
+    Info info_;
+};
+
+const bool registered = [] {
+    auto& operations = Operations::instance();
+    operations.add(std::make_unique<PageLocking>(
+        Half::making, "host-register",
+        "locking base pages that are there already, for all GPUs that the process uses"));
+    operations.add(std::make_unique<PageLocking>(Half::giving_back, "host-unregister",
+                                                 "unlocking pages, which stay where they are"));
+    return true;
+}();
+
+}  // namespace
+}  // namespace waywiser

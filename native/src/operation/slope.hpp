@@ -1,0 +1,28 @@
+// What one step costs more: the slope of a walk's time over its length.
+#pragma once
+
+#include "waywiser/words.hpp"
+
+namespace waywiser {
+
+// Seconds of a walk of some steps, and of another of twice as many.
+struct Walks {
+    double some;
+    double twice_as_many;
+};
+
+// Seconds of so many steps alone: launch, timer and setting out are in both walks and cancel. Where
+// something delayed the shorter one so much that the longer took no longer, both are walked again.
+// Throws Refused where that goes on.
+template <class Walk>
+double slope(const Walk& walk) {
+    constexpr int kTries = 16;
+    for (int tries = 0; tries < kTries; ++tries) {
+        const Walks seconds = walk();
+        const double steps = seconds.twice_as_many - seconds.some;
+        if (steps > 0) return steps;
+    }
+    throw Refused("twice as many steps take no longer than once as many: the timer cannot tell");
+}
+
+}  // namespace waywiser

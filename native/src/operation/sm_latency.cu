@@ -1,0 +1,135 @@
+// How long a thread of a GPU waits for memory: loads that each need the one before.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "gpu/gpu.hpp"
+#include "gpu/launch.hpp"
+#include "operation/cycle.hpp"
+#include "operation/device_slope.hpp"
+#include "operation/reached_memory.hpp"
+#include "operation/timed.hpp"
+#include "waywiser/operation.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kApart = 128;          // bytes: a cache line of a GPU for each cell
+constexpr std::size_t kLeastLoads = 256;     // of a sample: all of the shortest cycle, twice
+constexpr std::size_t kMostLoads = 1 << 16;  // of a sample
+constexpr std::size_t kFlushCaches = 4;      // times as many bytes wash a cache out
+constexpr gpu::Shape kLinking{.blocks = 256, .threads = 256};
+
+struct Link {
+    Cycle cycle;
+    const Cell** at;
+    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+        for (std::size_t i = thread.index; i < cycle.order.cells(); i += thread.count) {
+            cycle.link(i);
+        }
+        if (thread.index == 0) *at = cycle.cell(0);
+    }
+};
+
+// Goes on from where the last one stopped, so that no load is known from before.
+struct Follow {
+    const Cell** at;
+    std::size_t links;
+    WAYWISER_DEVICE void operator()(gpu::Thread) const { *at = follow(*at, links); }
+};
+
+class SmChaseTrial final : public Trial {
+public:
+    SmChaseTrial(gpu::Stream& stream, const Place& memory, std::size_t bytes,
+                 const Machine& machine, OperationTools& tools)
+        : stream_(stream),
+          memory_(stream.device(), memory, bytes, machine, tools),
+          at_(stream.device(), sizeof(const Cell*)),
+          slope_(stream, tools) {
+        const Order order(std::max<std::size_t>(bytes / kApart, 2));
+        gpu::launch(stream_, kLinking, Link{{memory_.data(), kApart, order}, at()});
+        const std::size_t cache = gpu::device(stream.device()).l2_bytes;
+        if (bytes <= cache) {
+            walk(order.cells());  // once around: what fits into a cache is in it
+            stream_.synchronize();
+        } else {
+            wash_out(kFlushCaches * cache);
+        }
+    }
+
+    double run(std::size_t repetitions) override {
+        return slope_(repetitions, [this](std::size_t links) { walk(links); });
+    }
+    double once() override {
+        return timed([this] {
+            walk(1);
+            stream_.synchronize();
+        });
+    }
+    [[nodiscard]] double overhead() const override { return slope_.overhead(); }
+    [[nodiscard]] std::size_t least_repetitions() const override { return kLeastLoads; }
+    [[nodiscard]] std::size_t most_repetitions() const override { return kMostLoads; }
+
+private:
+    [[nodiscard]] const Cell** at() const { return reinterpret_cast<const Cell**>(at_.data()); }
+    void walk(std::size_t links) const { gpu::launch(stream_, {}, Follow{at(), links}); }
+    // The cells that were written last are in the cache: other bytes take their place.
+    void wash_out(std::size_t bytes) const {
+        const gpu::DeviceBuffer other(stream_.device(), bytes);
+        gpu::fill_async(other.data(), 0, bytes, stream_);
+        stream_.synchronize();
+    }
+
+    gpu::Stream& stream_;
+    ReachedMemory memory_;
+    gpu::DeviceBuffer at_;
+    DeviceSlope slope_;
+};
+
+Parameter range() {
+    return {.name = "bytes",
+            .description = "that the chase runs through: beyond the caches, or within one",
+            .kind = ParameterKind::ordered,
+            .choices = {"268435456", "16384", "4194304"}};
+}
+
+Parameter memory(std::vector<std::string> places) {
+    return {.name = "memory",
+            .description = "whose memory is read: the GPU's own, the host's, or a peer's",
+            .choices = std::move(places)};
+}
+
+class SmLatency final : public Operation {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "sm-latency",
+            .description =
+                "one load of a GPU's thread that waits for it: a step of a pointer chase",
+            .parameters = {memory({"gpu:0"}), range()},
+            .source =
+                "Jia et al., Dissecting the NVIDIA Volta GPU Architecture via "
+                "Microbenchmarking, 2018; lmbench (lat_mem_rd)"};
+        return info;
+    }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::gpu};
+    }
+    [[nodiscard]] std::vector<Parameter> parameters(const Place& place,
+                                                    const Machine& machine) const override {
+        return {memory(ReachedMemory::places(place.index, machine)), range()};
+    }
+    [[nodiscard]] TimingMode timing(Place::Kind) const override { return TimingMode::device; }
+    [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
+                                                 OperationTools& tools) const override {
+        const auto place = Place::parse(parameter(*this, call, machine, "memory"));
+        const auto bytes = std::stoul(parameter(*this, call, machine, "bytes"));
+        return std::make_unique<SmChaseTrial>(tools.stream(call.place.index, 0), place, bytes,
+                                              machine, tools);
+    }
+};
+
+const Registered<Operation, SmLatency> registered;
+
+}  // namespace
+}  // namespace waywiser

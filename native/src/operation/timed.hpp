@@ -1,0 +1,15 @@
+// Seconds that something takes, by the host's clock.
+#pragma once
+
+#include "host/clock.hpp"
+
+namespace waywiser {
+
+template <class Work>
+double timed(const Work& work) {
+    const double start = host::now();
+    work();
+    return host::now() - start;
+}
+
+}  // namespace waywiser
