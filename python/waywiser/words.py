@@ -286,10 +286,12 @@ class Workload(Value, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         body = "; ".join(map(str, self.transfers)) if self.transfers else str(self.operation)
-        return f"{body}{self._states}"
+        return f"{body}{self.states}"
 
     @property
-    def _states(self) -> str:
+    def states(self) -> str:
+        """What follows the transfers in the text: the cache's state and whether buffers are shared;
+        empty for the usual."""
         cache = "" if self.cache == "warm" else f" ({self.cache})"
         return f"{cache} (shared)" if self.shared else cache
 
@@ -314,7 +316,7 @@ class Workload(Value, frozen=True, omit_defaults=True):
         """The text without sizes: series with equal text lie on one curve."""
         parts = [transfer.way for transfer in self.transfers]
         body = "; ".join(parts) if parts else str(self.operation)
-        return f"{body}{self._states}"
+        return f"{body}{self.states}"
 
     @classmethod
     def parse(cls, text: str) -> Workload:

@@ -89,7 +89,7 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--quick"], "no such option: --quick"),
         (["survey", "--seed", "x"], "invalid value for '--seed'"),
         (["show"], "missing argument 'FILE' (see 'waywiser show --help')"),
-        (["survey", "--preset", "fast"], "use one of quick, standard, full"),
+        (["survey", "--preset", "fast"], "use one of check, quick, standard, full"),
         (["survey", "--sizes", "8:4"], "--sizes '8:4'"),
         (["survey", "--memory", "much"], "'much' is not a size"),
         (["survey", "--only", "teleport"], "matches no series"),

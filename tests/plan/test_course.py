@@ -232,6 +232,10 @@ def test_what_differed_in_a_block_is_measured_again_in_the_next() -> None:
 
 def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> None:
     skipped: list[Visit] = []
-    list(Course(plan(2, only=("pinned*device@gpu:? by copy-engine",)), on_skip=skipped.append))
+    list(
+        Course(
+            plan(2, only=("pinned@numa:0 -> device@gpu:? by copy-engine",)), on_skip=skipped.append
+        )
+    )
     reasons = {v.failure.reason for v in skipped if v.failure}
     assert reasons == {f"not compared: nothing was measured of it and of {H2D}"}

@@ -113,7 +113,9 @@ def survey(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option("--preset", metavar="NAME", help="quick, standard (the default) or full."),
+        typer.Option(
+            "--preset", metavar="NAME", help="check, quick, standard (the default) or full."
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -121,6 +123,15 @@ def survey(
             "--only",
             metavar="PATTERN",
             help="Only series with all these words, or matching this glob; may be repeated.",
+        ),
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            metavar="TEXT",
+            help="Instead of the preset's series: transfers that start together, as "
+            "'A -> B by X; C -> D by Y of 64MiB'; may be repeated.",
         ),
     ] = None,
     sizes: Annotated[
@@ -168,6 +179,7 @@ def survey(
         output=output,
         preset=preset,
         only=tuple(only or ()),
+        workloads=tuple(workload or ()),
         sizes=sizes,
         gpus=gpus,
         expect_gpus=expect_gpus,

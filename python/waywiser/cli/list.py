@@ -16,6 +16,7 @@ from waywiser.plan.catalogue import (
     list_memories,
     list_operations,
 )
+from waywiser.plan.name import SETS
 
 WIDTH = 96
 """Columns of the text: what fits into most terminals and messages."""
@@ -26,7 +27,7 @@ def run_list(*, json: bool) -> None:
     executors, memories, operations = list_executors(), list_memories(), list_operations()
     if json:
         listed = {"schema": 1, "executors": executors, "memories": memories}
-        listed |= {"operations": operations}
+        listed |= {"operations": operations, "sets": SETS}
         print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
     else:
         print("\n".join(_text(executors, memories, operations)))
@@ -54,6 +55,11 @@ def _text(
         description = f"{operation.description} (at {_places(operation.places)})"
         yield from _entry(operation.name, description, operation.source)
         yield from _settings(operation.parameters)
+    yield ""
+    yield "Sets: transfers that start together, where there are several GPUs"
+    for name, description in SETS.items():
+        yield ""
+        yield from _wrapped(description, first=f"  {name:<19}", rest=21)
 
 
 def _places(kinds: Sequence[str]) -> str:

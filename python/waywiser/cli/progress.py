@@ -11,6 +11,7 @@ from typing import TextIO
 
 from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.cli.streams import say
+from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
@@ -194,10 +195,10 @@ class LiveLine:
 
 
 def describe(workload: Workload) -> str:
-    """A workload in few words: its curve, and the size of its transfers."""
+    """A workload in few words: its name, and the size of its transfers."""
     if not workload.transfers:
         return workload.curve
-    return f"{workload.curve} of {format_bytes(workload.transfers[0].bytes)}"
+    return f"{name_of(workload)} of {format_bytes(workload.transfers[0].bytes)}"
 
 
 def estimate_text(progress: Progress) -> str:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.cli.picture import plain_console
-from waywiser.plan.course import EQUAL
+from waywiser.plan.course import EQUAL, OVER
 from waywiser.profile import Profile
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.overview import Group, Line, Overview, Summary, overview
@@ -56,11 +56,14 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     """Everything for the terminal, to standard output unless told otherwise."""
     console = console or plain_console()
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
-    for curve, lines in groupby(found.series, key=lambda line: line.curve):
-        _print_curve(console, curve, list(lines), marks)
+    for _, lines in groupby(found.series, key=lambda line: line.curve):
+        _print_curve(console, list(lines), marks)
     for title, groups in (("not measured", found.refusals), ("failed", found.failures)):
         for group in groups:
             _print_group(console, title, group)
+    for group in found.skipped:
+        if group.reason.endswith(OVER):
+            _print_group(console, "left out", group)
     for group in found.warnings:
         _print_warning(console, marks[group.reason], group)
     for group in found.notes:
@@ -78,13 +81,11 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     _say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
 
 
-def _print_curve(
-    console: Console, curve: str, lines: Sequence[Line], marks: dict[str, str]
-) -> None:
+def _print_curve(console: Console, lines: Sequence[Line], marks: dict[str, str]) -> None:
     measured = [line for line in lines if line.estimate is not None]
     if not measured:
         return
-    _say(console, _short(curve), style="bold")
+    _say(console, _title(measured[0]), style="bold")
     best = measured[-1].bound
     if best is not None:
         text = f"bound {best.bytes_per_second / 1e9:.1f} GB/s: {best.made_of}"
@@ -103,7 +104,7 @@ def _print_curve(
     for line in lines:
         if line.left_out:
             # the reason's figures, behind its colon, differ from size to size
-            why = line.left_out.partition(":")[0]
+            why = line.left_out.partition(": ")[0]
             left_out.setdefault(why, []).append(format_bytes(line.bytes))
     for why, sizes in left_out.items():
         _say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
@@ -132,21 +133,17 @@ def _samples(found: Estimate) -> str:
 
 
 def _because(why: str) -> str:
-    return f"it is {_short(why)}" if why.startswith(EQUAL) else why
+    return f"it is {why}" if why.startswith(EQUAL) else why
 
 
-def _short(curve: str) -> str:
-    """Transfers that differ only in direction as ``A <-> B``; equal ones counted."""
-    body, _, cache = curve.partition(" (")
+def _title(line: Line) -> str:
+    """The curve's name; transfers that have none as a list."""
+    body, states, _ = line.name.partition(" (")
     parts = body.split("; ")
-    if len(parts) == 2:
-        (source, rest), (back, other) = (part.split(" -> ", 1) for part in parts)
-        destination, by, executor = rest.partition(" by ")
-        if other == f"{source}{by}{executor}" and back == destination:
-            body = f"{source} <-> {destination}{by}{executor}"
-    elif len(parts) > 2:
-        body = f"{len(parts)} transfers at once:\n  " + "\n  ".join(parts)
-    return f"{body} ({cache}" if cache else body
+    if len(parts) <= 2:
+        return line.name
+    head = f"{len(parts)} transfers at once{line.name.removeprefix(body) if states else ''}"
+    return f"{head}:\n  " + "\n  ".join(parts)
 
 
 def _print_group(console: Console, title: str, group: Group) -> None:

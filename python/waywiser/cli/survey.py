@@ -35,6 +35,7 @@ class Options:
     memory: str | None = None
     share: bool = False
     seed: int | None = None
+    workloads: tuple[str, ...] = ()
     resume: bool = False
     dry_run: bool = False
     json: bool = False
@@ -45,6 +46,7 @@ class Options:
         return Request(
             preset=self.preset or usual.preset,
             only=self.only,
+            workloads=self.workloads,
             sizes=self.sizes or usual.sizes,
             memory_bytes=self.wishes.memory_bytes,
             seed=usual.seed if self.seed is None else self.seed,
@@ -79,6 +81,7 @@ def _resume(options: Options) -> Path:
     said = {
         "--preset": options.preset is not None,
         "--only": bool(options.only),
+        "--workload": bool(options.workloads),
         "--sizes": options.sizes is not None,
         "--gpus": options.gpus is not None,
         "--expect-gpus": options.expect_gpus > 0,
@@ -138,6 +141,7 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
                 {
                     "identity": point.workload.identity,
                     "workload": str(point.workload),
+                    "name": point.curve.name,
                     "bytes": point.workload.bytes,
                     "buffer_bytes": point.buffer_bytes,
                     "seconds": point.expected_seconds * plan.preset.blocks,
@@ -158,7 +162,7 @@ def _curves(plan: Plan) -> Iterator[str]:
     curves: dict[str, list[tuple[int, float]]] = {}
     for point in plan.points:
         seconds = point.expected_seconds * plan.preset.blocks
-        curves.setdefault(point.curve.text, []).append((point.size, seconds))
+        curves.setdefault(point.curve.name, []).append((point.size, seconds))
     for text, sizes in curves.items():
         first, last = format_bytes(min(sizes)[0]), format_bytes(max(sizes)[0])
         count = f"{len(sizes)} sizes, {first} to {last}" if len(sizes) > 1 else first

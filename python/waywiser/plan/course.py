@@ -26,6 +26,9 @@ from waywiser.words import format_bytes
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
 
+OVER = "were over"
+"""How a reason ends where the preset's time was."""
+
 Key = tuple[str, int]
 
 
@@ -51,8 +54,10 @@ class Course:
         self._deadline = math.inf
         self._finished: set[Key] = set()
         self._findings = Findings()
+        self._names: dict[str, str] = {}
         self._classes: dict[str, set[str]] = {}
         for point in plan.points:
+            self._names[point.curve.text] = point.curve.name
             if point.like:
                 self._classes.setdefault(point.like, set()).add(point.curve.text)
         self._different: dict[Key, str] = {}
@@ -96,7 +101,7 @@ class Course:
 
     def _reason_to_skip(self, point: Point, block: int) -> str:
         if self._clock() > self._deadline:
-            return f"the {self._plan.deadline_seconds:g} s of {self._plan.preset.name} were over"
+            return f"the {self._plan.deadline_seconds:g} s of {self._plan.preset.name} {OVER}"
         if point.conditional and (reason := self._equal(point, block)):
             return reason
         if point.growing and not point.always:
@@ -114,10 +119,10 @@ class Course:
             return ""
         compared = self._findings.compared(point.curve.text, point.like, block)
         if not compared:
-            return f"not compared: nothing was measured of it and of {point.like}"
+            return f"not compared: nothing was measured of it and of {self._names[point.like]}"
         sizes = ", ".join(map(format_bytes, compared))
         return (
-            f"{EQUAL} {point.like} at {sizes}, within {EQUAL_RATE * 100:.0f} % "
+            f"{EQUAL} {self._names[point.like]} at {sizes}, within {EQUAL_RATE * 100:.0f} % "
             f"(under 1 MiB {EQUAL_LATENCY * 100:.0f} %)"
         )
 

@@ -18,6 +18,7 @@ from functools import cached_property
 import msgspec
 
 from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.preset import Preset, Variations
 from waywiser.plan.vary import MOST_COMBINATIONS, Settings, combinations
 from waywiser.records import Refusal
@@ -41,14 +42,34 @@ class Curve:
     peer_access: bool | None = None
     """What the process must have; None where it does not matter."""
 
+    asked: bool = False
+    """Named by a person, who gets an error where others get a refusal."""
+    sizes: tuple[int, ...] = ()
+    """Visited where nobody asks for others, and never skipped; empty for those of the preset."""
+
     def at(self, size: int) -> Workload:
-        """The workload with ``size`` bytes in each transfer."""
-        sized = tuple(msgspec.structs.replace(t, bytes=size) for t in self.transfers)
+        """The workload with ``size`` bytes in each transfer that has no size of its own."""
+        sized = tuple(msgspec.structs.replace(t, bytes=t.bytes or size) for t in self.transfers)
         return Workload(sized, self.operation, self.cache, self.shared)
 
     @cached_property
     def text(self) -> str:
         return self.at(0).curve
+
+    @cached_property
+    def name(self) -> str:
+        """What people call it: short where the text is many transfers."""
+        return name_of(self.at(0))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What a pattern may be meant for."""
+        return texts_of(self.at(0))
+
+    @property
+    def has_sizes_of_its_own(self) -> bool:
+        """Whether every transfer says how many bytes it moves."""
+        return bool(self.transfers) and all(transfer.bytes for transfer in self.transfers)
 
     @property
     def is_default(self) -> bool:

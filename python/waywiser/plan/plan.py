@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.check import check_curves
 from waywiser.plan.classes import representatives
 from waywiser.plan.cost import Cost
 from waywiser.plan.coverage import best_coverage
@@ -15,7 +17,8 @@ from waywiser.plan.operations import operation_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
 from waywiser.plan.point import Point
 from waywiser.plan.preset import Preset, find_preset
-from waywiser.plan.select import NothingMatches, matches, require_match
+from waywiser.plan.select import NothingMatches, matches, matches_any, require_match
+from waywiser.plan.sets import set_curves
 from waywiser.plan.sizes import parse_sizes
 from waywiser.plan.visits import Visits
 from waywiser.records import Process, Refusal
@@ -34,6 +37,8 @@ class Request(Value, frozen=True):
     only: tuple[str, ...] = ()
     sizes: str = ""
     """As in `waywiser.plan.sizes`; empty for those of the preset."""
+    workloads: tuple[str, ...] = ()
+    """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
     memory_bytes: int = 4 << 30
     """Of all buffers of a workload together, host and device."""
     seed: int = 1
@@ -96,8 +101,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     preset = find_preset(request.preset)
     sizes = parse_sizes(request.sizes or preset.sizes)
     catalogue = Catalogue(with_hypothetical_gpu(machine))
-    curves, refusals = _curves(machine, catalogue, preset)
-    curves, refusals = _select(curves, refusals, request.only)
+    curves, refusals = _chosen(machine, catalogue, preset, request)
     cost = Cost(machine, catalogue)
     explicit = bool(request.sizes)
     visits = Visits(machine, catalogue, cost, preset, sizes, explicit, request.memory_bytes)
@@ -125,7 +129,7 @@ def _is_asked_for(curve: Curve, preset: Preset, *, explicit: bool) -> bool:
     """Where nobody names it: sizes are a question about bytes that move."""
     if explicit and curve.operation is not None and not curve.principal:
         return False
-    return preset.remote or not curve.remote
+    return preset.remote or curve.asked or not curve.remote
 
 
 def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point]:
@@ -134,8 +138,15 @@ def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point
         first = representatives((curve.at(0) for curve in curves), machine)
     points: list[Point] = []
     for curve in curves:
-        representative = first.get(curve.text, curve.text)
-        points += visits.points(curve, "" if representative == curve.text else representative)
+        representative = curve.text if curve.asked else first.get(curve.text, curve.text)
+        found = visits.points(curve, "" if representative == curve.text else representative)
+        if curve.asked and not found:
+            reason = visits.refusals[-1].reason if visits.refusals else "it has no such size"
+            raise AskedError(
+                f"--workload {curve.text!r} does not fit: {reason}",
+                remedy="name another size (of SIZE, --sizes), or allow more with --memory",
+            )
+        points += found
     return points
 
 
@@ -159,14 +170,29 @@ def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
         yield f"a {text} takes whole numbers of its pieces: --sizes gives {told}"
 
 
+def _chosen(
+    machine: Machine, catalogue: Catalogue, preset: Preset, request: Request
+) -> tuple[list[Curve], list[Refusal]]:
+    """The curves that are asked for: by name, by pattern, or all of the preset."""
+    asked = asked_curves(request.workloads, machine)
+    if asked and not request.only:
+        return asked, []
+    curves, refusals = _select(*_curves(machine, catalogue, preset), request.only)
+    named = {curve.text for curve in asked}
+    return [*asked, *(curve for curve in curves if curve.text not in named)], refusals
+
+
 def _curves(
     machine: Machine, catalogue: Catalogue, preset: Preset
 ) -> tuple[list[Curve], list[Refusal]]:
+    if preset.links_only:
+        return check_curves(machine, preset)
     found = find_paths(machine)
     single, refused = path_curves(found.valid, catalogue, preset)
     curves = [*single, *pair_curves(single, catalogue, preset)]
     if preset.cache_sizes:
         curves += cache_curves(single, catalogue, preset)
+    curves += set_curves(machine, catalogue, preset, found.valid)
     laid_out, unserved = layout_curves(found.valid, catalogue, preset)
     operations, unperformed = operation_curves(machine, catalogue, preset)
     refusals = [*found.refused, *refused, *unserved, *unperformed]
@@ -176,16 +202,16 @@ def _curves(
 def _select(
     curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
 ) -> tuple[list[Curve], list[Refusal]]:
-    texts = [curve.text for curve in curves]
+    texts = [curve.texts for curve in curves]
     for pattern in only:
         refused = next((r for r in refusals if matches(r.path, [pattern])), None)
-        if refused and not any(matches(text, [pattern]) for text in texts):
+        if refused and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
                 remedy=f"{refused.path}: {refused.reason}",
             )
-    require_match(only, texts)
+    require_match(only, [text for known in texts for text in known])
     return (
-        [curve for curve, text in zip(curves, texts, strict=True) if matches(text, only)],
+        [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
         [refusal for refusal in refusals if matches(refusal.path, only)],
     )

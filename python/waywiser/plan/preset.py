@@ -1,4 +1,4 @@
-"""How thorough a survey is: the three presets, and the reason for each of their numbers."""
+"""How thorough a survey is: the presets, and the reason for each of their numbers."""
 
 from __future__ import annotations
 
@@ -52,6 +52,15 @@ class Preset(Value, frozen=True):
     """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
     sizes: str = DEFAULT
     """Where nobody asks for others."""
+    links_only: bool = False
+    """Nothing but what shows whether the links of the machine are well (see
+    `waywiser.plan.check`)."""
+    set_executors: tuple[str, ...] = ("copy-engine", "sm")
+    """By whom all GPUs are measured at once (see `waywiser.plan.sets`)."""
+    set_sizes: tuple[int, ...] = (64 * 2**20, 256 * 2**20)
+    """Of each transfer of such a set: two, for one alone does not show that it has saturated."""
+    set_every_one: bool = False
+    """One to all and all to one with every GPU as the one, not only with the first."""
     pair_smallest: int = 0
     """Opposite pairs are measured from this size on."""
     longest_seconds: float = math.inf
@@ -76,6 +85,35 @@ class Preset(Value, frozen=True):
 
 
 _KIB, _MIB = 2**10, 2**20
+
+CHECK = Preset(
+    name="check",
+    description="every link of the machine, alone and all at once, in under 30 s: for every night",
+    blocks=1,
+    fresh_processes=False,
+    variations="none",
+    secondary_varied=False,
+    remote=False,
+    operations=False,
+    layouts="named",
+    # A check believes in no symmetry: a worse slot is what it looks for.
+    equal_sizes=(),
+    # Bandwidth at one size is quiet; what is not must not take the time of all others. A state of
+    # the GPUs is read while samples are taken, which a visit of less than this may not allow.
+    rule=Rule(minimum=6, minimum_seconds=0.03, soft_seconds=0.05, hard_seconds=0.15),
+    principal_octaves=1,
+    secondary_octaves=1,
+    largest_always=False,
+    all_pairs=False,
+    cache_sizes=(),
+    links_only=True,
+    # Within 1 % of what every link of this decade reaches.
+    sizes="64MiB",
+    set_executors=("copy-engine",),
+    set_sizes=(64 * _MIB,),
+    seconds=21.0,
+    late_seconds=4.0,
+)
 
 QUICK = Preset(
     name="quick",
@@ -104,6 +142,8 @@ QUICK = Preset(
     sizes="8:256MiB",
     # Whether both directions are had at once is a question of bandwidth.
     pair_smallest=16 * _MIB,
+    set_executors=("copy-engine",),
+    set_sizes=(64 * _MIB,),
 )
 
 STANDARD = Preset(
@@ -154,16 +194,18 @@ FULL = Preset(
     secondary_octaves=2,
     largest_always=True,
     all_pairs=True,
+    set_sizes=(64 * _MIB, 256 * _MIB, 1024 * _MIB),
+    set_every_one=True,
     # The paper's drop of zero-copy reads lies beyond 1 GiB.
     sizes="8:8GiB",
     cache_sizes=tuple(64 * _KIB * 4**step for step in range(7)),
 )
 
-PRESETS = {preset.name: preset for preset in (QUICK, STANDARD, FULL)}
+PRESETS = {preset.name: preset for preset in (CHECK, QUICK, STANDARD, FULL)}
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name; raises `WaywiserError` listing the three."""
+    """The preset of that name; raises `WaywiserError` listing all."""
     try:
         return PRESETS[name]
     except KeyError:

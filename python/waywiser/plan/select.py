@@ -28,6 +28,11 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(_matches_one(text.casefold(), p.casefold()) for p in patterns)
 
 
+def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
+    """Whether any of the texts of one thing is matched."""
+    return any(matches(text, patterns) for text in texts)
+
+
 def _matches_one(text: str, pattern: str) -> bool:
     if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))

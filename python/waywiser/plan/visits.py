@@ -57,12 +57,14 @@ class Visits:
         """The sizes of the first of a class, whatever memory and time allow."""
         if curve.operation is not None:
             return (0,)
+        if curve.has_sizes_of_its_own or (curve.sizes and not self.explicit):
+            return curve.sizes
         sizes, preset = self.sizes, self.preset
         layout = next((t.layout for t in curve.transfers if t.layout is not None), None)
         if layout is not None:
             return layouts.whole_units(layout, sizes if self.explicit else layouts.SIZES)
         if curve.cache != "warm":
-            usual = sizes if self.explicit else preset.cache_sizes
+            usual = sizes if self.explicit or curve.asked else preset.cache_sizes
             return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
         if self.explicit:
             return sizes
@@ -89,9 +91,11 @@ class Visits:
             workload = curve.at(size)
             conditional = size not in few
             too_long = self.cost.once_seconds(workload) > preset.longest_seconds
-            if not self.explicit and (too_long or (conditional and not preset.conditional)):
+            if not (self.explicit or curve.asked) and (
+                too_long or (conditional and not preset.conditional)
+            ):
                 continue
-            grows = not (self.explicit or laid_out) and size > GROWING
+            grows = not (self.explicit or laid_out or curve.sizes) and size > GROWING
             always = preset.largest_always and size == sizes[-1] and not conditional
             share = self.cost.growing_share(workload) if grows and not always else 1.0
             yield Point(
@@ -117,7 +121,7 @@ class Visits:
             reason = reason or why
             (cut if why else kept).append(size)
         if cut:
-            what = f"{curve.text} of {', '.join(map(format_bytes, cut))}"
+            what = f"{curve.name} of {', '.join(map(format_bytes, cut))}"
             self.refusals.append(Refusal(what, reason))
         return tuple(kept)
 

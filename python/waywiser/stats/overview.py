@@ -11,7 +11,8 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.plan.classes import representatives
-from waywiser.plan.select import matches, require_match
+from waywiser.plan.name import label_of, name_of, texts_of
+from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run
 from waywiser.records import Refusal, Series
 from waywiser.stats.doubts import REMEDIES
@@ -38,6 +39,8 @@ class Line(Value, frozen=True):
     identity: str
     workload: str
     curve: str
+    name: str
+    """The curve as people call it: short where it is many transfers."""
     bytes: int
     """Of all transfers together; 0 for an operation."""
     cache: str
@@ -154,8 +157,9 @@ class _Gathered:
         self.only_skipped = 0
 
     def add(self, series: Series, line: Line, machine: Machine) -> None:
+        label = label_of(series.workload)
         for visit in series.visits:
-            name = f"{line.workload}, block {visit.block}"
+            name = f"{label}, block {visit.block}"
             if visit.failure is not None:
                 skipped = visit.stop == "skipped"
                 reason = visit.failure.reason
@@ -167,11 +171,11 @@ class _Gathered:
             for note in visit.notes:
                 self.notes.setdefault(note, []).append(name)
         for doubt in line.estimate.doubts if line.estimate else ():
-            self.doubts.setdefault(doubt.kind, []).append(f"{line.workload}: {doubt.what}")
+            self.doubts.setdefault(doubt.kind, []).append(f"{label}: {doubt.what}")
         if line.bound is None and line.bytes:
             curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
-            if line.curve not in curves:
-                curves.append(line.curve)
+            if line.name not in curves:
+                curves.append(line.name)
         self.only_skipped += bool(line.left_out)
 
 
@@ -188,6 +192,7 @@ def _line(series: Series, machine: Machine, first: str) -> Line:
         identity=workload.identity,
         workload=str(workload),
         curve=workload.curve,
+        name=name_of(workload),
         bytes=workload.bytes,
         cache=workload.cache,
         mode=measured[0] if measured else "",
@@ -239,13 +244,13 @@ def _planned_visits(profile: Profile) -> int | None:
         return None  # made by something else than a survey of this version
 
 
-def _texts(workload: Workload) -> tuple[str, str]:
-    """A pattern may be meant for a curve or for one of its sizes."""
-    return str(workload), workload.curve
+def _texts(workload: Workload) -> tuple[str, ...]:
+    """A pattern may be meant for a curve, for its name, or for one of its sizes."""
+    return str(workload), *texts_of(workload)
 
 
 def _asked_for(workload: Workload, only: Sequence[str]) -> bool:
-    return any(matches(text, only) for text in _texts(workload))
+    return matches_any(_texts(workload), only)
 
 
 def _require_known(profile: Profile, only: Sequence[str]) -> None:

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+from machines import machine
+
+from topology import captured
+from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.topology.machine import Machine
+
+pytestmark = pytest.mark.usefixtures("scripted")
+
+
+def check(of: Machine, **request: object) -> Plan:
+    return make_plan(of, Request(preset="check", **request))  # type: ignore[arg-type]
+
+
+EIGHT = [
+    *(f"pinned@numa:0 -> device@gpu:{g} by copy-engine" for g in range(8)),
+    *(f"device@gpu:{g} -> pinned@numa:0 by copy-engine" for g in range(8)),
+    *(f"pinned@numa:0 <-> device@gpu:{g} by copy-engine" for g in range(8)),
+    *(
+        f"device@gpu:{a} -> device@gpu:{b} by copy-engine"
+        for a in range(8)
+        for b in range(8)
+        if a != b
+    ),
+    "host-to-all pinned@numa:0 -> device@gpu:0-7 by copy-engine",
+    "all-to-host device@gpu:0-7 -> pinned@numa:0 by copy-engine",
+    "host-and-all pinned@numa:0 <-> device@gpu:0-7 by copy-engine",
+    "pairs-one-way device@gpu:0,2,4,6 -> device@gpu:1,3,5,7 by copy-engine",
+    "pairs-both-ways device@gpu:0,2,4,6 <-> device@gpu:1,3,5,7 by copy-engine",
+]
+
+
+def test_eight_gpus_are_checked_whole_and_in_time() -> None:
+    found = check(captured.machine("h200-vm-8gpu"))
+    assert sorted(point.curve.name for point in found.points) == sorted(EIGHT)
+    assert found.left_out == 0 and not found.refusals
+    assert found.seconds <= 25
+    assert found.deadline_seconds <= 25
+    assert len(list(found.by_process())) == 1 and found.visits == len(EIGHT)
+
+
+def test_a_check_samples_long_enough_for_a_reading_under_load() -> None:
+    rule = check(machine(gpus=1)).preset.rule
+    assert rule.minimum >= 6 and rule.slow_minimum >= 6 and rule.minimum_seconds >= 0.03
+
+
+def test_one_gpu_has_its_link_alone() -> None:
+    names = [point.curve.name for point in check(machine(gpus=1)).points]
+    assert names == [EIGHT[0], EIGHT[8], EIGHT[16]]
+
+
+def test_each_gpu_is_checked_from_its_own_node() -> None:
+    found = check(captured.machine("two-socket-4gpu"))
+    nodes = {
+        t.path.destination.place.index: t.path.source.place.index
+        for p in found.points
+        for t in p.workload.transfers
+        if t.path.source.place.kind == "numa"
+    }
+    assert nodes == {0: 0, 1: 0, 2: 1, 3: 1}
+
+
+def test_without_a_gpu_the_nodes_are_checked_and_the_links_refused_with_the_reason() -> None:
+    found = check(machine(nodes=2))
+    assert {point.curve.name for point in found.points} == {
+        f"pageable@numa:{a} -> pageable@numa:{b} by cpu" for a in (0, 1) for b in (0, 1)
+    }
+    assert "no driver is loaded; install one" in {refusal.reason for refusal in found.refusals}
+    assert found.seconds < 10
+
+
+@pytest.mark.parametrize("name", captured.ALL)
+def test_every_captured_machine_is_checked_in_time(name: str) -> None:
+    found = check(captured.machine(name))
+    assert found.points and found.seconds <= 25
