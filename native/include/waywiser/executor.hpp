@@ -42,6 +42,8 @@ public:
     virtual void wake() {}
     // Device timing: enqueues on the lanes and returns. Host timing: may block until done.
     virtual void start(const View& source, const View& destination) = 0;
+    // How many entries a start puts on the fullest of its lanes: behind a closed gate they count.
+    [[nodiscard]] virtual std::size_t entries() const { return 1; }
     // Host timing: returns when every byte has arrived at the destination.
     virtual void finish() {}
 };

@@ -1,7 +1,7 @@
 // Copies by the runtime's memcpy: the DMA engines of a GPU, with whatever the runtime adds where a
 // side is not page-locked (staging), or where both sides are on the host (its own CPU copy).
-#include <set>
-
+#include "executor/pieces.hpp"
+#include "executor/reach.hpp"
 #include "gpu/gpu.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
@@ -9,61 +9,85 @@
 namespace waywiser {
 namespace {
 
+// How the contiguous bytes of a transfer are copied, and every piece of a list.
 enum class Call { async, peer_async, sync };
+// How a box is.
+enum class BoxCall { volume, planes };
+
+struct Calls {
+    Call piece = Call::async;
+    BoxCall box = BoxCall::volume;
+};
+
+gpu::Pitched pitched(const View& view) {
+    const Arrangement& lie = *view.arrangement;
+    return {.data = view.data, .pitch = lie.pitch, .rows = lie.plane / lie.pitch};
+}
+
+gpu::Pitched plane_of(const View& view, std::size_t n) {
+    gpu::Pitched side = pitched(view);
+    side.data = view.data + n * view.arrangement->plane;
+    return side;
+}
 
 class CopyExecution final : public Execution {
 public:
-    CopyExecution(Call call, int source_gpu, int destination_gpu, gpu::Stream& stream)
-        : call_(call),
-          source_gpu_(source_gpu),
-          destination_gpu_(destination_gpu),
+    CopyExecution(Calls calls, const Path& path, gpu::Stream& stream)
+        : calls_(calls),
+          source_gpu_(path.source.place.index),
+          destination_gpu_(path.destination.place.index),
           stream_(stream) {}
 
     void start(const View& source, const View& destination) override {
-        switch (call_) {
-            case Call::async:
-                gpu::copy_async(destination.data, source.data, source.bytes, stream_);
-                break;
-            case Call::peer_async:
-                gpu::copy_peer_async(destination.data, destination_gpu_, source.data, source_gpu_,
-                                     source.bytes, stream_);
-                break;
-            case Call::sync:
-                gpu::copy_sync(destination.data, source.data, source.bytes, stream_.device());
-                break;
-        }
+        const bool box =
+            source.arrangement != nullptr && source.arrangement->kind == Layout::Kind::box;
+        if (box && calls_.box == BoxCall::volume) return copy_volume(source, destination);
+        if (box) return copy_planes(source, destination);
+        for_each_piece(destination, source, 0, source.bytes,
+                       [this](std::byte* to, const std::byte* from, std::size_t bytes) {
+                           copy_piece(to, from, bytes);
+                       });
     }
 
     void finish() override {
-        if (call_ != Call::sync) stream_.synchronize();
+        if (calls_.piece != Call::sync) stream_.synchronize();
     }
 
 private:
-    Call call_;
+    void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) const {
+        switch (calls_.piece) {
+            case Call::async: gpu::copy_async(to, from, bytes, stream_); break;
+            case Call::peer_async:
+                gpu::copy_peer_async(to, destination_gpu_, from, source_gpu_, bytes, stream_);
+                break;
+            case Call::sync: gpu::copy_sync(to, from, bytes, stream_.device()); break;
+        }
+    }
+
+    void copy_volume(const View& source, const View& destination) const {
+        const Arrangement& lie = *source.arrangement;
+        const gpu::Box box{.width = lie.run, .height = lie.height, .depth = lie.count / lie.height};
+        if (calls_.piece == Call::peer_async) {
+            gpu::copy_box_peer_async(pitched(destination), destination_gpu_, pitched(source),
+                                     source_gpu_, box, stream_);
+        } else {
+            gpu::copy_box_async(pitched(destination), pitched(source), box, stream_);
+        }
+    }
+
+    void copy_planes(const View& source, const View& destination) const {
+        const Arrangement& lie = *source.arrangement;
+        for (std::size_t n = 0; n < lie.count / lie.height; ++n) {
+            gpu::copy_rows_async(plane_of(destination, n), plane_of(source, n), lie.run, lie.height,
+                                 stream_);
+        }
+    }
+
+    Calls calls_;
     int source_gpu_;
     int destination_gpu_;
     gpu::Stream& stream_;
 };
-
-bool between_gpus(const Path& path) {
-    return path.source.on_gpu() && path.destination.on_gpu() &&
-           path.source.place != path.destination.place;
-}
-
-bool direct_access(const Path& path, const Machine& machine) {
-    const GpuPlace* from = machine.gpu(path.source.place.index);
-    const GpuPlace* to = machine.gpu(path.destination.place.index);
-    const auto sees = [](const GpuPlace* a, const GpuPlace* b) {
-        return a != nullptr && b != nullptr &&
-               std::ranges::find(a->peers, b->index) != a->peers.end();
-    };
-    return sees(from, to) && sees(to, from);
-}
-
-bool page_locked_or_device(const Memory& memory) {
-    const MemoryKind* kind = Memories::instance().find(memory.kind);
-    return kind != nullptr && kind->needs_gpu();
-}
 
 class CopyEngine final : public Executor {
 public:
@@ -73,22 +97,23 @@ public:
             .description =
                 "the runtime's memcpy: a GPU's DMA engines, staged by the runtime where "
                 "they cannot reach",
-            .parameters = {api(), peer(), submit({"nearest"})},
+            .parameters = {api(), peer(), submit({"nearest"}), call()},
             .source =
                 "Pearson et al., Comm|Scope, ICPE 2019 (cudaMemcpyAsync, "
-                "cudaMemcpyPeerAsync); Pearson, thesis, ch. Explicit Memory Performance "
+                "cudaMemcpyPeerAsync); Comm|Scope 0.12 (cudaMemcpy2DAsync, cudaMemcpy3DAsync, "
+                "cudaMemcpy3DPeerAsync); Pearson, thesis, ch. Explicit Memory Performance "
                 "(cudaMemcpy)"};
         return info;
     }
+
+    [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
         const Path& path = transfer.path;
         if (machine.gpus.empty()) return "the runtime's copies need a GPU and none is shown";
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (memory->place.kind == Place::Kind::file) {
-                return "the runtime's copies do not reach files";
-            }
+            if (auto reason = copy_refusal(*memory)) return reason;
         }
         return std::nullopt;
     }
@@ -101,9 +126,10 @@ public:
             known.push_back(peer());
             if (!direct_access(path, machine)) known.back().choices = {"off"};
             known.push_back(submit(submit_choices(machine)));
-        } else {
+        } else if (transfer.layout.kind == Layout::Kind::contiguous) {
             known.push_back(api());
         }
+        if (transfer.layout.kind == Layout::Kind::box) known.push_back(call());
         return known;
     }
 
@@ -114,14 +140,16 @@ public:
     }
 
     // What blocks the host behind a closed gate has to be timed by the host: pageable sides,
-    // host-to-host, synchronous calls, and copies between GPUs that the runtime stages.
+    // host-to-host, synchronous calls, and copies between GPUs that the runtime stages. Many calls
+    // for one transfer fill the stream's queue, which blocks as well.
     [[nodiscard]] TimingMode timing(const Transfer& transfer,
                                     const Machine& machine) const override {
         const Path& path = transfer.path;
         const bool on_gpu = path.source.on_gpu() || path.destination.on_gpu();
-        const bool locked =
-            page_locked_or_device(path.source) && page_locked_or_device(path.destination);
-        if (!on_gpu || !locked || parameter(*this, transfer, machine, "api") == "sync" ||
+        const bool locked = known_to_gpus(path.source) && known_to_gpus(path.destination);
+        const bool many = transfer.layout.kind == Layout::Kind::list ||
+                          parameter(*this, transfer, machine, "call") == "2d";
+        if (!on_gpu || !locked || many || parameter(*this, transfer, machine, "api") == "sync" ||
             !peer_access(transfer, machine).value_or(true)) {
             return TimingMode::host;
         }
@@ -145,12 +173,11 @@ public:
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
         const std::vector<gpu::Stream*>& lanes) const override {
-        const Path& path = transfer.path;
-        Call call = Call::async;
-        if (between_gpus(path)) call = Call::peer_async;
-        if (parameter(*this, transfer, machine, "api") == "sync") call = Call::sync;
-        return std::make_unique<CopyExecution>(call, path.source.place.index,
-                                               path.destination.place.index, *lanes.front());
+        Calls calls;
+        if (between_gpus(transfer.path)) calls.piece = Call::peer_async;
+        if (parameter(*this, transfer, machine, "api") == "sync") calls.piece = Call::sync;
+        if (parameter(*this, transfer, machine, "call") == "2d") calls.box = BoxCall::planes;
+        return std::make_unique<CopyExecution>(calls, transfer.path, *lanes.front());
     }
 
 private:
@@ -165,6 +192,13 @@ private:
                     "direct access between the two GPUs' contexts enabled (on) or not "
                     "(off: the runtime stages through the host)",
                 .choices = {"on", "off"}};
+    }
+    static Parameter call() {
+        return {.name = "call",
+                .description =
+                    "a box by one 3-D copy (cudaMemcpy3DAsync), or by a 2-D copy for each plane "
+                    "(cudaMemcpy2DAsync)",
+                .choices = {"3d", "2d"}};
     }
     static Parameter submit(std::vector<std::string> choices) {
         return {.name = "submit",

@@ -1,69 +1,26 @@
 // Copies by CPU threads: memcpy, or stores that go around the caches.
 #include <algorithm>
-#include <cstring>
-#include <functional>
-#include <set>
 
-#include "host/affinity.hpp"
+#include "executor/cpu_mover.hpp"
 #include "host/streaming.hpp"
-#include "host/team.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kLine = 64;  // shares are cut at cache lines, so that no two threads meet
-
-// The thread that starts the copy takes the first share; a team of the others takes the rest.
 class CpuExecution final : public Execution {
 public:
     CpuExecution(const std::vector<int>& cpus, std::size_t threads, bool streaming)
-        : threads_(threads), streaming_(streaming), team_(others(cpus, threads)) {}
+        : mover_(cpus, threads, streaming) {}
 
-    // Sleeping threads take up to a fifth of a millisecond to wake, which is not the copy's time.
-    void wake() override {
-        const std::function<void(std::size_t)> nothing = [](std::size_t) {};
-        team_.start(nothing);
-        team_.join();
-    }
-
+    void wake() override { mover_.wake(); }
     void start(const View& source, const View& destination) override {
-        if (threads_ == 1) {
-            copy(destination.data, source.data, source.bytes);
-            return;
-        }
-        const auto share = [&](std::size_t thread) {
-            const std::size_t piece =
-                (source.bytes + threads_ * kLine - 1) / (threads_ * kLine) * kLine;
-            const std::size_t from = std::min(source.bytes, thread * piece);
-            const std::size_t to = std::min(source.bytes, from + piece);
-            copy(destination.data + from, source.data + from, to - from);
-        };
-        const std::function<void(std::size_t)> others_job = [&](std::size_t i) { share(i + 1); };
-        team_.start(others_job);
-        share(0);
-        team_.join();
+        mover_.move(destination, source);
     }
 
 private:
-    static std::vector<std::vector<int>> others(const std::vector<int>& cpus, std::size_t threads) {
-        std::vector<std::vector<int>> team;
-        for (std::size_t i = 1; i < threads; ++i) team.push_back({cpus[i % cpus.size()]});
-        return team;
-    }
-
-    void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
-        if (streaming_) {
-            host::copy_streaming(to, from, bytes);
-        } else {
-            std::memcpy(to, from, bytes);
-        }
-    }
-
-    std::size_t threads_;
-    bool streaming_;
-    host::Team team_;
+    CpuMover mover_;
 };
 
 class Cpu final : public Executor {
@@ -78,6 +35,8 @@ public:
                 "Pearson, thesis, ch. Explicit Memory Performance"};
         return info;
     }
+
+    [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
@@ -157,13 +116,6 @@ private:
             if (!cpus(path, side, machine).empty()) found.emplace_back(side);
         }
         return found;
-    }
-    // 1, 2, 4, ... and all.
-    static std::vector<std::string> thread_choices(std::size_t most) {
-        std::vector<std::string> choices;
-        for (std::size_t n = 1; n < most; n *= 2) choices.push_back(std::to_string(n));
-        choices.push_back(std::to_string(std::max<std::size_t>(most, 1)));
-        return choices;
     }
 };
 

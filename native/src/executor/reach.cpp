@@ -8,18 +8,17 @@
 namespace waywiser {
 namespace {
 
-// Allocated or registered with the GPU's runtime.
-bool known_to_gpus(const Memory& memory) {
-    const MemoryKind* kind = Memories::instance().find(memory.kind);
-    return kind != nullptr && kind->needs_gpu();
-}
-
 bool sees(const GpuPlace* from, const GpuPlace* to) {
     return from != nullptr && to != nullptr &&
            std::ranges::find(from->peers, to->index) != from->peers.end();
 }
 
 }  // namespace
+
+bool known_to_gpus(const Memory& memory) {
+    const MemoryKind* kind = Memories::instance().find(memory.kind);
+    return kind != nullptr && kind->needs_gpu();
+}
 
 bool between_gpus(const Path& path) {
     return path.source.on_gpu() && path.destination.on_gpu() &&
@@ -42,6 +41,15 @@ std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Ma
     if (place != nullptr && place->pageable_access) return std::nullopt;
     return "kernels of gpu:" + std::to_string(gpu) + " cannot address " + memory.kind +
            " memory: no pageable memory access (HMM or ATS)";
+}
+
+std::optional<std::string> copy_refusal(const Memory& memory) {
+    if (memory.kind == "managed") return "managed memory moves by prefetch or by page-fault";
+    const MemoryKind* kind = Memories::instance().find(memory.kind);
+    if (memory.in_file() && (kind == nullptr || !kind->cpu_accessible())) {
+        return "the runtime's copies do not reach files";
+    }
+    return std::nullopt;
 }
 
 std::byte* reached_at(const View& view, int gpu) {

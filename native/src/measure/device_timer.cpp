@@ -12,7 +12,7 @@ namespace {
 
 // A stream takes about a thousand entries before it blocks the host: gate, events and repetitions
 // together stay well below.
-constexpr std::size_t kMostRepetitions = 400;
+constexpr std::size_t kMostEntries = 400;
 
 struct Lane {
     gpu::Stream* stream;
@@ -28,6 +28,7 @@ public:
         for (const Part& part : parts) {
             lanes_.emplace_back(*part.lanes.front());
             streams_.insert(part.lanes.begin(), part.lanes.end());
+            entries_ = std::max(entries_, part.execution->entries());
         }
     }
 
@@ -64,7 +65,9 @@ public:
         return overhead_;
     }
 
-    [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
+    [[nodiscard]] std::size_t most_repetitions() const override {
+        return std::max<std::size_t>(1, kMostEntries / entries_);
+    }
 
 private:
     struct Together {
@@ -102,6 +105,7 @@ private:
     Watchdog& watchdog_;
     std::vector<Lane> lanes_;
     std::set<gpu::Stream*> streams_;
+    std::size_t entries_ = 1;  // of one repetition on one stream, at most
     double overhead_ = -1;
 };
 

@@ -1,0 +1,283 @@
+// Copies scattered bytes in one piece: gathered where they are into staging memory, copied, and
+// scattered where they go. A side on a GPU is gathered or scattered by a kernel there, a side on
+// the host by CPU threads.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "executor/cpu_mover.hpp"
+#include "executor/reach.hpp"
+#include "executor/runs.hpp"
+#include "gpu/gpu.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr unsigned kThreads = 512;
+constexpr unsigned kBlocksPerMultiprocessor = 2;  // as many threads as keep a GPU's memory busy
+
+// Whether the bytes lie together, in their order.
+bool together(const View& view) {
+    const Arrangement* lie = view.arrangement;
+    return lie == nullptr || (lie->extent == view.bytes && std::ranges::is_sorted(lie->offsets));
+}
+
+// One end of the way: gathers what is there, or scatters it, through staging memory of its own.
+class End {
+public:
+    virtual ~End() = default;
+    // Of at least so many bytes; made when first asked for, which is never behind a gate.
+    virtual std::byte* staging(std::size_t bytes) = 0;
+    // To and from such memory.
+    virtual void gather(std::byte* to, const View& from) = 0;
+    virtual void scatter(const View& to, std::byte* from) = 0;
+    virtual void wake() {}
+};
+
+class GpuEnd final : public End {
+public:
+    explicit GpuEnd(gpu::Stream& stream)
+        : stream_(stream),
+          blocks_(kBlocksPerMultiprocessor *
+                  static_cast<unsigned>(gpu::device(stream.device()).multiprocessors)),
+          tables_(stream.device()) {}
+
+    std::byte* staging(std::size_t bytes) override {
+        if (!staging_ || staging_->bytes() < bytes) {
+            staging_.reset();
+            staging_.emplace(stream_.device(), bytes);
+        }
+        return staging_->data();
+    }
+    void gather(std::byte* to, const View& from) override {
+        move_runs(stream_, shape(), Runs::together(to, from.bytes), tables_.of(from, from.data));
+    }
+    void scatter(const View& to, std::byte* from) override {
+        move_runs(stream_, shape(), tables_.of(to, to.data), Runs::together(from, to.bytes));
+    }
+
+private:
+    [[nodiscard]] gpu::Shape shape() const { return {.blocks = blocks_, .threads = kThreads}; }
+
+    gpu::Stream& stream_;
+    unsigned blocks_;
+    RunTables tables_;
+    std::optional<gpu::DeviceBuffer> staging_;
+};
+
+class HostEnd final : public End {
+public:
+    // Staging memory is page-locked, at the node.
+    HostEnd(const Machine& machine, int node, const std::vector<int>& cpus, std::size_t threads)
+        : machine_(machine),
+          memory_{"pinned", {Place::Kind::numa, node, {}}, {}},
+          mover_(cpus, threads, false) {}
+
+    std::byte* staging(std::size_t bytes) override {
+        if (!staging_ || staging_->bytes() < bytes) {
+            staging_.reset();
+            staging_ = Memories::instance().find(memory_.kind)->allocate(memory_, bytes, machine_);
+        }
+        return staging_->data();
+    }
+    void gather(std::byte* to, const View& from) override {
+        mover_.move({.data = to, .bytes = from.bytes, .memory = &memory_}, from);
+    }
+    void scatter(const View& to, std::byte* from) override {
+        mover_.move(to, {.data = from, .bytes = to.bytes, .memory = &memory_});
+    }
+    void wake() override { mover_.wake(); }
+
+private:
+    Machine machine_;
+    Memory memory_;
+    CpuMover mover_;
+    std::unique_ptr<Buffer> staging_;
+};
+
+class PackExecution final : public Execution {
+public:
+    // The first lane copies; a second one scatters on another GPU, and is waited for by the first.
+    PackExecution(const Path& path, std::unique_ptr<End> source, std::unique_ptr<End> destination,
+                  const std::vector<gpu::Stream*>& lanes)
+        : path_(path),
+          source_(std::move(source)),
+          destination_(std::move(destination)),
+          lanes_(lanes) {
+        if (lanes.size() < 2) return;
+        for (const gpu::Stream* lane : lanes) {
+            done_.emplace_back(lane->device(), gpu::EventUse::ordering);
+        }
+    }
+
+    ~PackExecution() override {
+        for (const gpu::Stream* lane : lanes_) {
+            try {
+                lane->synchronize();       // staging memory may be in use where a start has failed
+            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+            }
+        }
+    }
+    PackExecution(const PackExecution&) = delete;
+    PackExecution& operator=(const PackExecution&) = delete;
+
+    void wake() override {
+        source_->wake();
+        destination_->wake();
+    }
+
+    void start(const View& source, const View& destination) override {
+        std::byte* packed = source.data;
+        if (!copied_directly(source)) {
+            packed = source_->staging(source.bytes);
+            source_->gather(packed, source);
+        }
+        if (copied_directly(destination)) {
+            copy(destination.data, packed, source.bytes);
+        } else if (path_.source.place == path_.destination.place) {
+            destination_->scatter(destination, packed);  // of one GPU: already where it is to go
+        } else {
+            std::byte* const arrived = destination_->staging(source.bytes);
+            copy(arrived, packed, source.bytes);
+            scatter(destination, arrived);
+        }
+    }
+
+    void finish() override { lanes_.front()->synchronize(); }
+
+    // Between GPUs: the gathering, the copy, the event, and the wait for the second lane.
+    [[nodiscard]] std::size_t entries() const override { return 4; }
+
+private:
+    // Where the runtime's copy takes the bytes as they lie, at its best.
+    [[nodiscard]] static bool copied_directly(const View& view) {
+        return together(view) && known_to_gpus(*view.memory);
+    }
+
+    void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
+        if (between_gpus(path_)) {
+            gpu::copy_peer_async(to, path_.destination.place.index, from, path_.source.place.index,
+                                 bytes, *lanes_.front());
+        } else {
+            gpu::copy_async(to, from, bytes, *lanes_.front());
+        }
+    }
+
+    void scatter(const View& destination, std::byte* arrived) {
+        if (!destination.memory->on_gpu()) lanes_.front()->synchronize();
+        if (done_.empty()) return destination_->scatter(destination, arrived);
+        done_.front().record(*lanes_.front());
+        gpu::wait(*lanes_.back(), done_.front());
+        destination_->scatter(destination, arrived);
+        done_.back().record(*lanes_.back());
+        gpu::wait(*lanes_.front(), done_.back());
+    }
+
+    Path path_;
+    std::unique_ptr<End> source_;
+    std::unique_ptr<End> destination_;
+    std::vector<gpu::Stream*> lanes_;
+    std::vector<gpu::Event> done_;  // of each lane, where there are two
+};
+
+class Pack final : public Executor {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "pack",
+            .description =
+                "gathered into one piece by a kernel or CPU threads, copied, and scattered",
+            .parameters = {threads({"1"})},
+            .source = "Comm|Scope 0.12 (3d: pack, copy, unpack); Pearson et al., TEMPI, HPDC 2021"};
+        return info;
+    }
+
+    [[nodiscard]] bool serves(Layout::Kind kind) const override {
+        return kind != Layout::Kind::contiguous;
+    }
+
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine& machine) const override {
+        const Path& path = transfer.path;
+        if (!path.source.on_gpu() && !path.destination.on_gpu()) {
+            return "packing is for a way to or from a GPU: between hosts the cpu moves the runs";
+        }
+        for (const Memory* memory : {&path.source, &path.destination}) {
+            if (auto reason = copy_refusal(*memory)) return reason;
+        }
+        if (host_side(path) != nullptr && host_node(transfer, machine) == nullptr) {
+            return "no CPU may be used";
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
+                                                    const Machine& machine) const override {
+        if (host_side(transfer.path) == nullptr) return {};
+        const NumaNode* node = host_node(transfer, machine);
+        return {threads(thread_choices(node == nullptr ? 1 : node->cpus.size()))};
+    }
+
+    [[nodiscard]] std::optional<bool> peer_access(const Transfer& transfer,
+                                                  const Machine& machine) const override {
+        if (!between_gpus(transfer.path)) return std::nullopt;
+        return direct_access(transfer.path, machine);
+    }
+
+    // CPUs are not on a stream, and copies between GPUs that the runtime stages block.
+    [[nodiscard]] TimingMode timing(const Transfer& transfer,
+                                    const Machine& machine) const override {
+        const bool streams =
+            host_side(transfer.path) == nullptr && peer_access(transfer, machine).value_or(true);
+        return streams ? TimingMode::device : TimingMode::host;
+    }
+
+    [[nodiscard]] std::vector<int> lanes(const Transfer& transfer, const Machine&) const override {
+        const Path& path = transfer.path;
+        if (!path.source.on_gpu()) return {path.destination.place.index};
+        if (!between_gpus(path)) return {path.source.place.index};
+        return {path.source.place.index, path.destination.place.index};
+    }
+
+    [[nodiscard]] std::unique_ptr<Execution> prepare(
+        const Transfer& transfer, const Machine& machine,
+        const std::vector<gpu::Stream*>& lanes) const override {
+        const Path& path = transfer.path;
+        const auto end = [&](const Memory& memory, gpu::Stream& lane) -> std::unique_ptr<End> {
+            if (memory.on_gpu()) return std::make_unique<GpuEnd>(lane);
+            const NumaNode& node = *host_node(transfer, machine);
+            const auto count = std::stoul(parameter(*this, transfer, machine, "threads"));
+            return std::make_unique<HostEnd>(machine, node.index, node.cpus, count);
+        };
+        return std::make_unique<PackExecution>(path, end(path.source, *lanes.front()),
+                                               end(path.destination, *lanes.back()), lanes);
+    }
+
+private:
+    static Parameter threads(std::vector<std::string> choices) {
+        return {.name = "threads",
+                .description = "how many pinned threads gather or scatter at the host's side",
+                .kind = ParameterKind::ordered,
+                .choices = std::move(choices)};
+    }
+    static const Memory* host_side(const Path& path) {
+        if (!path.source.on_gpu()) return &path.source;
+        return path.destination.on_gpu() ? nullptr : &path.destination;
+    }
+    // Whose CPUs gather or scatter: the host side's own, else those from which transfers are
+    // started, else any.
+    const NumaNode* host_node(const Transfer& transfer, const Machine& machine) const {
+        const NumaNode* node = machine.node(submit_node(transfer, machine));
+        if (node != nullptr && !node->cpus.empty()) return node;
+        const auto any = std::ranges::find_if(
+            machine.numa, [](const NumaNode& other) { return !other.cpus.empty(); });
+        return any == machine.numa.end() ? nullptr : &*any;
+    }
+};
+
+const Registered<Executor, Pack> registered;
+
+}  // namespace
+}  // namespace waywiser

@@ -1,0 +1,35 @@
+// What the CPU moves of a transfer, or hands to the runtime, piece by piece.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "waywiser/executor.hpp"
+
+namespace waywiser {
+
+// Calls move(to, from, bytes) for what lies together on both sides, of the bytes from `first` to
+// before `last` that are moved, in their order.
+template <class Move>
+void for_each_piece(const View& destination, const View& source, std::size_t first,
+                    std::size_t last, const Move& move) {
+    const Arrangement* lie =
+        source.arrangement != nullptr ? source.arrangement : destination.arrangement;
+    if (lie == nullptr) {
+        if (first < last) move(destination.data + first, source.data + first, last - first);
+        return;
+    }
+    const std::size_t run = lie->run;
+    const auto start = [run](const View& view, std::size_t n) {
+        return view.data + (view.arrangement == nullptr ? n * run : view.arrangement->offset(n));
+    };
+    std::size_t skip = first % run;
+    for (std::size_t n = first / run; first < last; ++n) {
+        const std::size_t bytes = std::min(run - skip, last - first);
+        move(start(destination, n) + skip, start(source, n) + skip, bytes);
+        first += bytes;
+        skip = 0;
+    }
+}
+
+}  // namespace waywiser
