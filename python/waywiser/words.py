@@ -9,6 +9,7 @@ files, processes and identities). The grammar of the text:
     layout     KIND[SETTINGS]                 list[piece=28672] | box[height=64,width=512]
     transfer   PATH[PARAMETERS] of BYTES      ... by copy-engine[api=sync] of 1048576
                PATH[...] as LAYOUT of BYTES   ... by batch as list[piece=28672] of 1048576
+    operation  NAME[PARAMETERS]@PLACE         malloc[bytes=65536]@numa:0
     workload   TRANSFER; TRANSFER (CACHE)     ... (flushed)
                TRANSFER; TRANSFER (shared)    ... one buffer for each memory that is named twice
 
@@ -261,6 +262,17 @@ class Operation(Value, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         return f"{self.name}{format_settings(self.parameters)}@{self.place}"
+
+    @classmethod
+    def parse(cls, text: str) -> Operation:
+        """Raises `WordError` for a text that is none."""
+        head, separator, place = text.strip().partition("@")
+        if not separator:
+            raise WordError(
+                f"{text!r} is not an operation", remedy="write NAME@PLACE, as in malloc@numa:0"
+            )
+        name, parameters = _parse_word(head, "an operation")
+        return cls(name, Place.parse(place), parameters)
 
 
 class Quantity(Value, frozen=True):

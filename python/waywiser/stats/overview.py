@@ -15,6 +15,7 @@ from waywiser.plan.name import label_of, name_of, texts_of
 from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run
 from waywiser.records import Refusal, Series
+from waywiser.stats.contiguous import Contiguous
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.estimate import Estimate, estimate
 from waywiser.topology.bounds import Bound, bound, why_unbounded
@@ -59,6 +60,9 @@ class Line(Value, frozen=True):
     like: str = ""
     """The curve that this one ought to equal by the machine's symmetry: the first of its class;
     empty where it is the first."""
+    of_contiguous: float | None = None
+    """Of a layout: its rate over that of contiguous bytes by the same executor at the nearest
+    size, where that was measured."""
 
 
 class Summary(Value, frozen=True):
@@ -114,14 +118,17 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     _require_known(profile, only)
     refusals = [refusal for refusal in profile.refusals if matches(refusal.path, only)]
     gathered = _Gathered()
-    lines = []
+    lines: list[Line] = []
+    chosen: list[Workload] = []
     workloads = profile.workloads()
     first = representatives(workloads, machine)
     for workload in workloads:
         if _asked_for(workload, only):
             series = Series(workload, tuple(profile.visits_of(workload)))
             lines.append(_line(series, machine, first[workload.curve]))
+            chosen.append(workload)
             gathered.add(series, lines[-1], machine)
+    lines = _beside_contiguous(lines, chosen)
     return Overview(
         schema=SCHEMA,
         profile=str(profile.path),
@@ -203,6 +210,23 @@ def _line(series: Series, machine: Machine, first: str) -> Line:
         left_out=_left_out(series),
         like="" if first == workload.curve else first,
     )
+
+
+def _beside_contiguous(lines: Sequence[Line], workloads: Sequence[Workload]) -> list[Line]:
+    """The lines with the price of each layout told."""
+    contiguous = Contiguous()
+    rates = [
+        line.estimate.rate.value if line.estimate and line.estimate.rate else 0 for line in lines
+    ]
+    for workload, rate in zip(workloads, rates, strict=True):
+        if rate:
+            contiguous.add(workload, rate)
+    return [
+        msgspec.structs.replace(line, of_contiguous=contiguous.share(workload, rate))
+        if rate
+        else line
+        for line, workload, rate in zip(lines, workloads, rates, strict=True)
+    ]
 
 
 def _left_out(series: Series) -> str:

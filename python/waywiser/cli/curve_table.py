@@ -1,0 +1,104 @@
+"""One curve as a table: a row for each size, with everything that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
+from waywiser.cli.lines import say
+from waywiser.cli.shown import Shown
+from waywiser.plan.course import EQUAL
+from waywiser.stats.estimate import Estimate
+from waywiser.stats.overview import Line
+from waywiser.words import format_bytes
+
+Marks = Mapping[str, str]
+"""The letter of each kind of doubt."""
+
+COLUMNS = {
+    "size": 8,
+    "time": 8,
+    "±": 6,
+    "GB/s": 6,
+    "bound": 5,
+    "app sees": 8,
+    "samples": 7,
+    "stopped": 9,
+    "": 0,
+}
+"""Names and least widths: with up to seven marks in the last, a row fits into 80 columns."""
+
+
+def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
+    """Its name, its bound, its sizes, and those left out with the reason."""
+    say(console, _title(curve), style="bold")
+    best = curve.measured[-1].bound
+    if best is not None:
+        text = f"bound {best.bytes_per_second / 1e9:.1f} GB/s: {best.made_of}"
+        say(console, text, "dim", indent=2)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name, width in COLUMNS.items():
+        left = name in ("stopped", "")
+        table.add_column(
+            name, justify="left" if left else "right", min_width=width, no_wrap=bool(name)
+        )
+    for line in curve.measured:
+        if line.estimate is not None:
+            table.add_row(*map(Text, _cells(line, line.estimate, marks)))
+    console.print(table)
+    for why, sizes in _left_out(curve).items():
+        say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
+    console.print()
+
+
+def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
+    """In the order of `COLUMNS`."""
+    large = found.rate is not None and line.bytes >= RATE_BYTES
+    yield format_bytes(line.bytes) if line.bytes else ""
+    yield format_time(found.median, found.relative)
+    yield format_relative(found.relative)
+    yield format_rate(found.rate.value, found.relative) if large and found.rate else ""
+    yield f"{line.of_bound:.0%}" if large and line.of_bound is not None else ""
+    yield format_time(found.host_median, found.host_relative) if found.host_median else ""
+    yield samples(found)
+    yield found.stop
+    yield marks_of(found, marks)
+
+
+def samples(found: Estimate) -> str:
+    """``20×2``: samples of each block and blocks; ``18-20×2`` where they differ."""
+    counts = sorted({block.count for block in found.blocks})
+    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
+    return f"{each}×{len(found.blocks)}"
+
+
+def marks_of(found: Estimate, marks: Marks) -> str:
+    return "".join(marks[doubt.kind] for doubt in found.doubts)
+
+
+def _title(curve: Shown) -> str:
+    """The curve's name; transfers that have none as a list."""
+    body, states, _ = curve.name.partition(" (")
+    parts = body.split("; ")
+    if len(parts) <= 2:
+        return curve.name
+    head = f"{len(parts)} transfers at once{curve.name.removeprefix(body) if states else ''}"
+    return f"{head}:\n  " + "\n  ".join(parts)
+
+
+def _left_out(curve: Shown) -> dict[str, list[str]]:
+    """Sizes by reason, without the figures behind its colon, which differ from size to size."""
+    found: dict[str, list[str]] = {}
+    for line in curve.lines:
+        if line.left_out:
+            why = line.left_out.partition(": ")[0]
+            found.setdefault(why, []).append(format_bytes(line.bytes))
+    return found
+
+
+def _because(why: str) -> str:
+    return f"it is {why}" if why.startswith(EQUAL) else why

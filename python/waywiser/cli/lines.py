@@ -1,0 +1,20 @@
+"""Lines of text for a terminal, where they fold and hang by their indent, or for a pipe."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+
+def say(console: Console, text: str, style: str = "", indent: int = 0) -> None:
+    """A line that hangs by its indent where a terminal folds it, and is not folded in a pipe."""
+    if console.is_terminal:
+        console.print(Padding(Text(text, style=style), (0, 0, 0, indent)))
+    else:
+        console.print(Text(" " * indent + text, style=style), soft_wrap=True)
+
+
+def count(number: int, what: str) -> str:
+    """``1 curve``, ``2 curves``, ``3 series``."""
+    return f"{number} {what}" if number == 1 or what == "series" else f"{number} {what}s"

@@ -1,0 +1,161 @@
+"""Several curves in one table: a row each, a column for each size, a figure in each cell.
+
+The figure is a rate in GB/s from 64 KiB up and a time below, with as many digits as its interval
+allows; ``--only`` with a curve's words shows the interval itself, and ``--json`` all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from waywiser.cli.curve_table import Marks, marks_of
+from waywiser.cli.figures import RATE_BYTES, format_number, format_rate, format_time
+from waywiser.cli.lines import say
+from waywiser.cli.shown import Shown, by_text, with_units
+from waywiser.plan.name import name_of
+from waywiser.stats.overview import Line
+from waywiser.words import Workload, format_bytes
+
+MOST_COLUMNS = 6
+"""Sizes beside the names of curves in 100 columns."""
+
+MOST_ROWS = 8
+"""Of a class of equal curves: beyond it the extremes are told, and ``--json`` tells all."""
+
+Row = tuple[str, Sequence[Line]]
+
+
+def print_beside(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
+    """Other settings of a path under its own table."""
+    print_rows(console, "", [(curve.difference, curve.measured) for curve in rows], marks)
+
+
+def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
+    print_rows(console, "", [(curve.name, curve.measured) for curve in rows], marks)
+
+
+def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
+    """The other members of a class of curves that ought to be equal."""
+    title = f"equal by the machine's symmetry to {name_of(Workload.parse(first))}"
+    if len(rows) <= MOST_ROWS:
+        named = [(curve.name, curve.measured) for curve in rows]
+        print_rows(console, title, named, marks)
+    else:
+        say(console, f"{title}: {len(rows)} curves", "dim", indent=2)
+        _print_extremes(console, rows)
+
+
+def print_layouts(
+    console: Console, ends: str, rows: Sequence[Shown], all_: Sequence[Shown], marks: Marks
+) -> None:
+    """The layouts between two memories by every executor, under the contiguous bytes of each."""
+    known = by_text(all_)
+    named: list[Row] = []
+    for executor in dict.fromkeys(t.path.executor for c in rows if (t := c.transfer)):
+        if contiguous := known.get(f"{ends} by {executor}"):
+            named.append((f"contiguous by {executor}", contiguous.measured))
+    laid_out = sorted(rows, key=_by_layout)
+    for curve in laid_out:
+        if curve.transfer is not None:
+            path, layout = curve.transfer.path, curve.transfer.layout
+            text = with_units(f"{layout} by {path.executor}{_settings(curve)}")
+            named.append((text, curve.measured))
+    sizes = {_nominal(line.bytes) for curve in rows for line in curve.measured}
+    say(console, f"{ends}, laid out (× share of contiguous by the same executor)", "bold")
+    print_rows(console, "", named, marks, only=sizes)
+
+
+def _settings(curve: Shown) -> str:
+    settings = curve.transfer.parameters if curve.transfer else {}
+    return "[" + ",".join(f"{k}={v}" for k, v in settings.items()) + "]" if settings else ""
+
+
+def _by_layout(curve: Shown) -> tuple[str, int, str]:
+    layout = curve.transfer.layout if curve.transfer else None
+    return (layout.kind, layout.run, curve.text) if layout else ("", 0, curve.text)
+
+
+def print_rows(
+    console: Console,
+    title: str,
+    rows: Sequence[Row],
+    marks: Marks,
+    *,
+    only: set[int] | None = None,
+) -> None:
+    """``only`` keeps these columns."""
+    if title:
+        say(console, title, "dim", indent=2)
+    columns = _columns(rows, only)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("  GB/s, or time", justify="left", min_width=24, overflow="fold")
+    for column in columns:
+        table.add_column(format_bytes(column), justify="right", min_width=7, no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for name, lines in rows:
+        at = {_nominal(line.bytes): line for line in lines}
+        shown = [at[column] for column in columns if column in at]
+        letters = {letter for line in shown for letter in _letters(line, marks)}
+        cells = [_cell(at[column]) if column in at else "" for column in columns]
+        table.add_row(Text(f"  {name}"), *map(Text, cells), Text("".join(sorted(letters))))
+    console.print(table)
+    console.print()
+
+
+def _columns(rows: Sequence[Row], only: set[int] | None) -> list[int]:
+    """The sizes that most rows have, the larger of equals, ascending."""
+    counted = Counter(_nominal(line.bytes) for _, lines in rows for line in lines)
+    wanted = [size for size in counted if only is None or size in only]
+    most = sorted(wanted, key=lambda size: (counted[size], size), reverse=True)[:MOST_COLUMNS]
+    return sorted(most)
+
+
+def _nominal(size: int) -> int:
+    """The power of two next to a size: layouts take whole numbers of their units."""
+    return int(2 ** round(math.log2(size))) if size else 0
+
+
+def _letters(line: Line, marks: Marks) -> str:
+    return marks_of(line.estimate, marks) if line.estimate else ""
+
+
+def _cell(line: Line) -> str:
+    found = line.estimate
+    if found is None:
+        return ""
+    if found.rate is None or line.bytes < RATE_BYTES:
+        return format_time(found.median, found.relative)
+    text = format_rate(found.rate.value, found.relative)
+    if line.of_contiguous is not None:
+        text += f" ×{format_number(line.of_contiguous, 0.05)}"
+    return text
+
+
+def _print_extremes(console: Console, rows: Sequence[Shown]) -> None:
+    """At each size the slowest and the fastest, by name."""
+    at: dict[int, list[tuple[float, str, Line]]] = {}
+    for curve in rows:
+        for line in curve.measured:
+            if line.estimate is not None:
+                at.setdefault(line.bytes, []).append((line.estimate.median, curve.name, line))
+    for size in sorted(at):
+        named = sorted(at[size], key=lambda each: each[:2])
+        (_, fastest, best), (_, slowest, worst) = named[0], named[-1]
+        unit = "" if size < RATE_BYTES else " GB/s"
+        say(
+            console,
+            f"{format_bytes(size)} × {len(named)}: {_cell(best)}{unit} ({_ends(fastest)}) to "
+            f"{_cell(worst)}{unit} ({_ends(slowest)})",
+            indent=4,
+        )
+    console.print()
+
+
+def _ends(text: str) -> str:
+    return text.partition(" by ")[0]

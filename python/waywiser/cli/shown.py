@@ -1,0 +1,143 @@
+"""The curves of a profile as people read them: by family of places, then by path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+import msgspec
+
+from waywiser.stats.overview import Line
+from waywiser.words import (
+    Operation,
+    Path,
+    Transfer,
+    Workload,
+    format_bytes,
+    format_settings,
+)
+
+FAMILIES = (
+    "host to GPU",
+    "GPU to host",
+    "within a GPU",
+    "GPU to GPU",
+    "within a NUMA node",
+    "between NUMA nodes",
+    "files",
+    "both ways at once",
+    "several at once",
+    "operations",
+)
+
+_BY_KINDS = {("numa", "gpu"): "host to GPU", ("gpu", "numa"): "GPU to host"}
+_OPPOSITE = 2
+"""Transfers of a pair."""
+
+_NUMBER = re.compile(r"(?<==)\d+(?=[,\]])")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One curve: its lines, ascending in size, and what its text says."""
+
+    text: str
+    lines: tuple[Line, ...]
+
+    @property
+    def measured(self) -> list[Line]:
+        return [line for line in self.lines if line.estimate is not None]
+
+    @property
+    def name(self) -> str:
+        """As short as a set of transfers can be told."""
+        return self.lines[0].name
+
+    @property
+    def like(self) -> str:
+        return self.lines[0].like
+
+    @cached_property
+    def workload(self) -> Workload:
+        """Without sizes."""
+        if " by " not in self.text:
+            return Workload(operation=Operation.parse(self.text))
+        return Workload.parse(self.text)
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """Of what moves one way."""
+        transfers = self.workload.transfers
+        return transfers[0] if len(transfers) == 1 else None
+
+    @property
+    def base(self) -> Path | None:
+        """The path with its memories as they are by default."""
+        if self.transfer is None:
+            return None
+        path = self.transfer.path
+        source = msgspec.structs.replace(path.source, variant={})
+        return Path(source, msgspec.structs.replace(path.destination, variant={}), path.executor)
+
+    @property
+    def is_default(self) -> bool:
+        return self.base is not None and self.text == str(self.base)
+
+    @property
+    def difference(self) -> str:
+        """What is not as by default on the path: ``[api=sync]``, ``to device[from=pool]``."""
+        if self.transfer is None or self.is_default:
+            return ""
+        path = self.transfer.path
+        parts = [
+            f"{word} {memory.kind}{format_settings(memory.variant)}"
+            for word, memory in (("from", path.source), ("to", path.destination))
+            if memory.variant
+        ]
+        parts.append(format_settings(self.transfer.parameters))
+        parts += [f"as {layout}"] if (layout := self.transfer.layout) else []
+        parts += [f"({self.workload.cache})"] if self.workload.cache != "warm" else []
+        return with_units(" ".join(filter(None, parts)))
+
+    @property
+    def family(self) -> str:
+        if self.workload.operation is not None:
+            return "operations"
+        if self.transfer is None:
+            two = len(self.workload.transfers) == _OPPOSITE and " <-> " in self.name
+            return "both ways at once" if two else "several at once"
+        source, destination = self.transfer.path.source.place, self.transfer.path.destination.place
+        kinds = (source.kind, destination.kind)
+        if "file" in kinds:
+            return "files"
+        same = source == destination
+        alike = "within a GPU" if same else "GPU to GPU"
+        if kinds == ("numa", "numa"):
+            alike = "within a NUMA node" if same else "between NUMA nodes"
+        return _BY_KINDS.get(kinds, alike)
+
+
+def curves(lines: Iterable[Line]) -> list[Shown]:
+    """All that were measured at any size, by family, and by text within it."""
+    found = [
+        Shown(text, tuple(group)) for text, group in groupby(lines, key=lambda line: line.curve)
+    ]
+    measured = [curve for curve in found if curve.measured]
+    return sorted(measured, key=lambda curve: (FAMILIES.index(curve.family), curve.text))
+
+
+def with_units(settings: str) -> str:
+    """``piece=28672`` as ``piece=28KiB``; what is no whole number of KiB stays as it is."""
+
+    def unit(match: re.Match[str]) -> str:
+        text = format_bytes(int(match[0]))
+        return text.replace(" ", "") if not text.endswith(" B") else match[0]
+
+    return _NUMBER.sub(unit, settings)
+
+
+def by_text(shown: Sequence[Shown]) -> dict[str, Shown]:
+    return {curve.text: curve for curve in shown}
