@@ -125,6 +125,7 @@ TEST_F(OperationsTest, AnErrorOfAnyCallIsSurfacedAndLeaksNothing) {
                 fake::configure("fail=" + std::string(point) + "@" + std::to_string(n));
                 EXPECT_THROW(measure(call), gpu::Error);
                 fake::configure("");
+                gpu::synchronize_device(call.place.index);  // what was enqueued before ends
                 EXPECT_EQ(fake::live(), before);
             }
         }
