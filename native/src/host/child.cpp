@@ -21,8 +21,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Enough for a program that frees what it holds; what hangs longer is killed.
-constexpr milliseconds kToLeave{5000};
 // What was killed and does not go hangs in a driver: the system takes it when it can.
 constexpr milliseconds kToDie{2000};
 
@@ -76,8 +74,9 @@ void Descriptor::close() noexcept {
     number_ = -1;
 }
 
-Child::Child(const std::filesystem::path& program, const std::vector<std::string>& arguments)
-    : name_(program.filename().string()) {
+Child::Child(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+             milliseconds to_leave)
+    : name_(program.filename().string()), to_leave_(to_leave) {
     std::array<int, 2> down{-1, -1};
     open_pipe(down);
     const Descriptor theirs_in(down[0]);
@@ -91,7 +90,7 @@ Child::Child(const std::filesystem::path& program, const std::vector<std::string
 
 Child::~Child() {
     input_.close();
-    if (leaves_within(kToLeave)) return;
+    if (leaves_within(to_leave_)) return;
     kill(pid_, SIGKILL);
     static_cast<void>(leaves_within(kToDie));
 }

@@ -34,8 +34,9 @@ private:
 class Child {
 public:
     // Its input and output are ours, its errors nobody's. Throws std::runtime_error with one line.
-    Child(const std::filesystem::path& program, const std::vector<std::string>& arguments);
-    // Ends its input, and kills it where it does not leave.
+    Child(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+          std::chrono::milliseconds to_leave = std::chrono::seconds(5));
+    // Ends its input, and kills it where it has not left in time.
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
@@ -48,6 +49,7 @@ private:
     [[nodiscard]] bool leaves_within(std::chrono::milliseconds patience) const noexcept;
 
     std::string name_;
+    std::chrono::milliseconds to_leave_;
     Descriptor input_;   // where we write
     Descriptor output_;  // where we read
     pid_t pid_ = -1;
