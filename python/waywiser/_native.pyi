@@ -49,7 +49,13 @@ class GpuPlace:
 
 class FilePlace:
     def __init__(
-        self, name: str, path: str, scratch: bool, bytes: int, filesystem: str
+        self,
+        name: str,
+        path: str,
+        scratch: bool,
+        bytes: int,
+        filesystem: str,
+        direct: bool = True,
     ) -> None: ...
 
 class Machine:

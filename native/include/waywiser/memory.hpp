@@ -52,6 +52,9 @@ public:
     [[nodiscard]] virtual std::size_t granule() const { return 4096; }
     // Host memory that GPUs read and write by themselves at an address that does not change.
     [[nodiscard]] virtual bool page_locked() const { return false; }
+    // A buffer has at most so many bytes, as of a file that exists; 0 where nothing but the memory
+    // of the machine bounds it.
+    [[nodiscard]] virtual std::size_t most_bytes(const Memory&, const Machine&) const { return 0; }
     // Allocating pins pages or otherwise needs a GPU runtime that works.
     [[nodiscard]] virtual bool needs_gpu() const { return false; }
     // Nothing when a buffer can be had on this machine, else the reason why not.

@@ -101,6 +101,7 @@ struct FilePlace {
     bool scratch = false;    // files are made there and removed; else it exists and is read only
     std::size_t bytes = 0;   // that may be used: of the file, or of scratch files together
     std::string filesystem;  // its type, as the system names it: "ext4", "tmpfs"; "" where unknown
+    bool direct = true;      // files there can be opened with O_DIRECT, around the page cache
     bool operator==(const FilePlace&) const = default;
 };
 struct Machine {

@@ -348,11 +348,11 @@ void bind_words(nb::module_& m) {
         .def(
             "__init__",
             [](FilePlace* self, std::string name, std::string path, bool scratch, std::size_t bytes,
-               std::string filesystem) {
-                new (self) FilePlace{std::move(name), std::move(path), scratch, bytes,
-                                     std::move(filesystem)};
+               std::string filesystem, bool direct) {
+                new (self) FilePlace{std::move(name), std::move(path),       scratch,
+                                     bytes,           std::move(filesystem), direct};
             },
-            "name"_a, "path"_a, "scratch"_a, "bytes"_a, "filesystem"_a);
+            "name"_a, "path"_a, "scratch"_a, "bytes"_a, "filesystem"_a, "direct"_a = true);
     nb::class_<Machine>(m, "Machine")
         .def(
             "__init__",

@@ -106,6 +106,8 @@ class FilePlace(Value, frozen=True):
     """That may be used: of the file, or of all scratch files together."""
     filesystem: str = ""
     """Its type, as the system names it (``ext4``, ``tmpfs``); empty where unknown."""
+    direct: bool = True
+    """Files there can be opened with ``O_DIRECT``, around the page cache."""
 
 
 class Machine(Value, frozen=True):

@@ -30,7 +30,9 @@ def native_machine(machine: Machine) -> library.Machine:
             for gpu in machine.gpus
         ],
         files=[
-            module.FilePlace(file.name, file.path, file.scratch, file.bytes, file.filesystem)
+            module.FilePlace(
+                file.name, file.path, file.scratch, file.bytes, file.filesystem, file.direct
+            )
             for file in machine.files
         ],
     )

@@ -1,0 +1,75 @@
+// Reads and writes of a file through the page cache, as most programs do them: the disk's DMA into
+// the kernel's pages, and a copy by the CPU.
+#include "executor/file_path.hpp"
+#include "host/files.hpp"
+
+namespace waywiser {
+namespace {
+
+class BufferedExecution final : public Execution {
+public:
+    BufferedExecution(std::unique_ptr<host::BlockIo> io, bool sync)
+        : io_(std::move(io)), sync_(sync) {}
+
+    void wake() override { io_->wake(); }
+
+    void start(const View& source, const View& destination) override {
+        const host::FileRange range = file_range(source, destination);
+        io_->move(range);
+        if (range.writing && sync_) host::reach_device(range.file);
+    }
+
+private:
+    std::unique_ptr<host::BlockIo> io_;
+    bool sync_;
+};
+
+class BufferedIo final : public Executor {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "buffered-io",
+            .description =
+                "reads and writes of a file through the page cache: what direct-io is compared "
+                "with",
+            .parameters = {block_parameter(), depth(), sync_parameter()},
+            .source = "read(2), write(2) and fdatasync(2) of the Linux manual"};
+        return info;
+    }
+
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine& machine) const override {
+        return file_path_refusal(transfer.path, machine);
+    }
+
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
+                                                    const Machine&) const override {
+        std::vector<Parameter> known{block_parameter(), depth()};
+        if (transfer.path.destination.in_file()) known.push_back(sync_parameter());
+        return known;
+    }
+
+    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
+        return TimingMode::host;
+    }
+    [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
+        return {};
+    }
+
+    [[nodiscard]] std::unique_ptr<Execution> prepare(
+        const Transfer& transfer, const Machine& machine,
+        const std::vector<gpu::Stream*>&) const override {
+        return std::make_unique<BufferedExecution>(
+            block_io(*this, transfer, machine),
+            parameter(*this, transfer, machine, "sync") == "yes");
+    }
+
+private:
+    // One at a time, as a program that reads a file from its start to its end.
+    static Parameter depth() { return depth_parameter({"1", "4", "8", "32"}); }
+};
+
+const Registered<Executor, BufferedIo> registered;
+
+}  // namespace
+}  // namespace waywiser

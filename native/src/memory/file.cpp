@@ -1,0 +1,80 @@
+// A file, reached by reading and writing it: what it holds has no address.
+#include "host/files.hpp"
+#include "memory/placed_file.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+namespace {
+
+class FileBuffer final : public Buffer {
+public:
+    FileBuffer(const FilePlace& place, std::size_t bytes, bool cold)
+        : file_(place, bytes), cold_(cold) {}
+    [[nodiscard]] std::byte* data() const override { return nullptr; }
+    [[nodiscard]] std::size_t bytes() const override { return file_.bytes(); }
+    [[nodiscard]] int file() const override { return file_.get(); }
+
+    // A file is where its name says.
+    [[nodiscard]] Placement placement() const override {
+        return {.state = Placement::State::verified,
+                .fraction_on_place = 1,
+                .detail = "in " + file_.place().path};
+    }
+
+    void restore(std::size_t bytes) override {
+        if (cold_) {
+            host::evict(file_.get(), 0, bytes);
+        } else {
+            host::warm(file_.get(), 0, bytes);
+        }
+    }
+
+private:
+    PlacedFile file_;
+    bool cold_;
+};
+
+class File final : public MemoryKind {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "file",
+            .description =
+                "a file on a disk: a scratch file that vanishes with the survey, or a file that "
+                "is only read",
+            .parameters = {state_variant({"cold", "warm"})},
+            .source =
+                "Auto-tuning of Data Communication on Heterogeneous Systems, sec. IV-B (disk I/O)"};
+        return info;
+    }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::file};
+    }
+    [[nodiscard]] bool cpu_accessible() const override { return false; }
+    [[nodiscard]] bool writable(const Memory& memory, const Machine& machine) const override {
+        return file_place(memory, machine).scratch;
+    }
+    [[nodiscard]] bool used_up(const Memory& memory) const override {
+        return is_cold(*this, memory);
+    }
+    [[nodiscard]] std::size_t granule() const override { return host::kDiskBlock; }
+    [[nodiscard]] std::size_t most_bytes(const Memory& memory,
+                                         const Machine& machine) const override {
+        return file_place(memory, machine).bytes;
+    }
+    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
+                                                     const Machine& machine) const override {
+        if (is_cold(*this, memory)) return cold_refusal(file_place(memory, machine));
+        return std::nullopt;
+    }
+    [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
+                                                   const Machine& machine) const override {
+        return std::make_unique<FileBuffer>(file_place(memory, machine), bytes,
+                                            is_cold(*this, memory));
+    }
+};
+
+const Registered<MemoryKind, File> registered;
+
+}  // namespace
+}  // namespace waywiser

@@ -1,0 +1,94 @@
+#include "memory/placed_file.hpp"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace waywiser {
+namespace {
+
+// Bytes of the scratch files that this process has at each place.
+class Allowance {
+public:
+    static Allowance& instance() {
+        static Allowance allowance;
+        return allowance;
+    }
+    void take(const FilePlace& place, std::size_t bytes) {
+        const std::scoped_lock lock(guard_);
+        std::size_t& used = used_[place.path];
+        if (bytes > place.bytes || used > place.bytes - bytes) {
+            throw Refused("scratch files in " + place.path + " may take " +
+                          std::to_string(place.bytes >> 20) + " MiB together, and " +
+                          std::to_string((used + bytes) >> 20) + " MiB are needed");
+        }
+        used += bytes;
+    }
+    void give_back(const FilePlace& place, std::size_t bytes) {
+        const std::scoped_lock lock(guard_);
+        used_[place.path] -= bytes;
+    }
+
+private:
+    std::mutex guard_;
+    std::map<std::string, std::size_t> used_;
+};
+
+host::Descriptor existing_file(const FilePlace& place, std::size_t bytes) {
+    host::Descriptor file = host::readable_file(place.path);
+    if (const std::size_t has = host::file_bytes(file.get()); bytes > has) {
+        throw Refused(place.path + " has " + std::to_string(has) + " bytes, and " +
+                      std::to_string(bytes) + " are needed");
+    }
+    return file;
+}
+
+}  // namespace
+
+PlacedFile::PlacedFile(const FilePlace& place, std::size_t bytes) : place_(place), bytes_(bytes) {
+    if (!place_.scratch) {
+        file_ = existing_file(place_, bytes);
+        return;
+    }
+    Allowance::instance().take(place_, bytes);
+    try {
+        file_ = host::scratch_file(place_.path, bytes);
+    } catch (...) {
+        Allowance::instance().give_back(place_, bytes);
+        throw;
+    }
+}
+
+PlacedFile::~PlacedFile() {
+    if (place_.scratch) Allowance::instance().give_back(place_, bytes_);
+}
+
+Parameter state_variant(std::vector<std::string> choices) {
+    return {.name = "state",
+            .description =
+                "before each execution the file is out of the page cache (cold), or all in it "
+                "(warm)",
+            .choices = std::move(choices)};
+}
+
+bool is_cold(const MemoryKind& kind, const Memory& memory) {
+    const auto it = memory.variant.find("state");
+    const std::string& state =
+        it == memory.variant.end() ? kind.info().parameters.front().fallback() : it->second;
+    return state == "cold";
+}
+
+const FilePlace& file_place(const Memory& memory, const Machine& machine) {
+    return *machine.file(memory.place.file);
+}
+
+bool in_memory(const FilePlace& place) {
+    return place.filesystem == "tmpfs" || place.filesystem == "ramfs";
+}
+
+std::optional<std::string> cold_refusal(const FilePlace& place) {
+    if (!in_memory(place)) return std::nullopt;
+    return place.filesystem + " keeps its files in memory: they are never cold";
+}
+
+}  // namespace waywiser

@@ -1,0 +1,44 @@
+// A file at a file place, for a buffer: a scratch file of its own, or somebody's file to be read.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "host/files.hpp"
+#include "waywiser/memory.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser {
+
+class PlacedFile {
+public:
+    // Throws Refused: more bytes than the file has or than the place allows to all its scratch
+    // files together, and what the system refuses.
+    PlacedFile(const FilePlace& place, std::size_t bytes);
+    ~PlacedFile();
+    PlacedFile(const PlacedFile&) = delete;
+    PlacedFile& operator=(const PlacedFile&) = delete;
+
+    [[nodiscard]] int get() const { return file_.get(); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    [[nodiscard]] bool writable() const { return place_.scratch; }
+    [[nodiscard]] const FilePlace& place() const { return place_; }
+
+private:
+    FilePlace place_;
+    std::size_t bytes_;
+    host::Descriptor file_;
+};
+
+// The `state` variant that kinds of memory in files share; the first is the default.
+Parameter state_variant(std::vector<std::string> choices);
+bool is_cold(const MemoryKind& kind, const Memory& memory);
+
+const FilePlace& file_place(const Memory& memory, const Machine& machine);
+// The file system keeps its files in memory and nowhere else.
+bool in_memory(const FilePlace& place);
+// Why a memory that is to be cold cannot be.
+std::optional<std::string> cold_refusal(const FilePlace& place);
+
+}  // namespace waywiser
