@@ -60,6 +60,26 @@ std::size_t slices_for(const Request& request, const std::vector<Lie>& lies) {
                                    1, kMostSlices);
 }
 
+// No more of them than the places of files have bytes for.
+std::size_t slices_in_files(const Request& request, const std::vector<Lie>& lies,
+                            const Machine& machine, std::size_t slices) {
+    std::map<std::string, std::size_t> strides;  // of all buffers at a place together
+    std::map<std::string, std::size_t> most;
+    for (std::size_t i = 0; i < lies.size(); ++i) {
+        const Path& path = request.transfers[i].path;
+        for (const Memory* memory : {&path.source, &path.destination}) {
+            const std::size_t bytes = kind_of(*memory).most_bytes(*memory, machine);
+            if (bytes == 0) continue;
+            most[memory->place.text()] = bytes;
+            strides[memory->place.text()] += lies[i].stride;
+        }
+    }
+    for (const auto& [place, bytes] : most) {
+        slices = std::clamp<std::size_t>(bytes / strides[place], 1, slices);
+    }
+    return slices;
+}
+
 // Which buffer each side of each transfer takes: its own, or, shared, the one of its memory.
 class Wants {
 public:
@@ -100,7 +120,10 @@ BufferPlan plan_buffers(const Request& request, const Machine& machine) {
         const std::size_t stride = std::ranges::max(plan.transfers, {}, &Lie::stride).stride;
         for (Lie& lie : plan.transfers) lie.stride = stride;
     }
-    if (plan.own_slices) plan.slices = slices_for(request, plan.transfers);
+    if (plan.own_slices) {
+        plan.slices =
+            slices_in_files(request, plan.transfers, machine, slices_for(request, plan.transfers));
+    }
     Wants wants(request.shared, plan.wants);
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         Lie& lie = plan.transfers[i];

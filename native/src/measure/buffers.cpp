@@ -75,10 +75,13 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Want
 }
 
 std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& wants) {
-    auto taken = take_all(wants, Manner::generous);
-    if (taken.size() == wants.size()) return taken;
+    try {
+        auto taken = take_all(wants, Manner::generous);
+        if (taken.size() == wants.size()) return taken;
+    } catch (const Refused&) {  // idle scratch files may take what their place allows to all
+    }
     clear();
-    taken = take_all(wants, Manner::exact);
+    auto taken = take_all(wants, Manner::exact);
     if (taken.size() == wants.size()) return taken;
     throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
                   " MiB allowed: raise --memory");
