@@ -21,6 +21,9 @@ from waywiser.plan.name import SETS
 WIDTH = 96
 """Columns of the text: what fits into most terminals and messages."""
 
+INDENT = 27
+"""Columns of the names."""
+
 
 def run_list(*, json: bool) -> None:
     """Prints the registry. Needs no GPU and no driver."""
@@ -41,6 +44,10 @@ def _text(
     yield "Executors: who moves the bytes"
     for executor in executors:
         yield from _entry(executor.name, executor.description, executor.source)
+        if executor.layouts != ("contiguous",):
+            yield from _wrapped(
+                ", ".join(executor.layouts), first=f"{'':{INDENT}}moves: ", rest=INDENT + 7
+            )
         yield from _settings(executor.parameters)
     yield ""
     yield "Memories: kinds, and where they are"
@@ -51,15 +58,29 @@ def _text(
         yield from _settings(memory.parameters)
     yield ""
     yield "Operations: what costs time and moves no bytes"
-    for operation in operations:
-        description = f"{operation.description} (at {_places(operation.places)})"
-        yield from _entry(operation.name, description, operation.source)
-        yield from _settings(operation.parameters)
-    yield ""
-    yield "Sets: transfers that start together, where there are several GPUs"
-    for name, description in SETS.items():
+    for places in dict.fromkeys(operation.places for operation in operations):
         yield ""
-        yield from _wrapped(description, first=f"  {name:<19}", rest=21)
+        yield f"  at {_places(places)}"
+        here = [operation for operation in operations if operation.places == places]
+        for family in _families(here):
+            yield from _family(family)
+
+
+def _families(operations: Sequence[OperationKind]) -> list[list[OperationKind]]:
+    """Those that come from the same source and take the same settings are told together."""
+    found: dict[tuple[str, str], list[OperationKind]] = {}
+    for operation in operations:
+        key = (operation.source, repr(operation.parameters))
+        found.setdefault(key, []).append(operation)
+    return list(found.values())
+
+
+def _family(family: Sequence[OperationKind]) -> Iterator[str]:
+    yield ""
+    for operation in family:
+        yield from _wrapped(operation.description, first=f"  {operation.name:<24} ", rest=INDENT)
+    yield from _source(family[0].source)
+    yield from _settings(family[0].parameters)
 
 
 def _places(kinds: Sequence[str]) -> str:
@@ -68,15 +89,21 @@ def _places(kinds: Sequence[str]) -> str:
 
 def _entry(name: str, description: str, source: str) -> Iterator[str]:
     yield ""
-    yield from _wrapped(f"{description}", first=f"  {name:<19}", rest=21)
-    yield from _wrapped(source, first=f"{'':21}source: ", rest=29)
+    yield from _wrapped(description, first=f"  {name:<24} ", rest=INDENT)
+    yield from _source(source)
+
+
+def _source(source: str) -> Iterator[str]:
+    yield from _wrapped(source, first=f"{'':{INDENT}}source: ", rest=INDENT + 8)
 
 
 def _settings(parameters: Sequence[Parameter]) -> Iterator[str]:
     for parameter in parameters:
         values = ", ".join(parameter.choices)
         yield from _wrapped(
-            f"{parameter.description} ({values})", first=f"{'':21}{parameter.name}: ", rest=25
+            f"{parameter.description} ({values})",
+            first=f"{'':{INDENT}}{parameter.name}: ",
+            rest=INDENT + 4,
         )
 
 

@@ -21,6 +21,7 @@ from waywiser.cli.matrix import (
     print_layouts,
     print_pairs,
 )
+from waywiser.cli.members import told
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
 from waywiser.cli.shown import Shown, curves
@@ -138,7 +139,7 @@ def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
 def _print_group(console: Console, title: str, group: Group) -> None:
     many = f" ({len(group.members)})" if len(group.members) > 1 else ""
     say(console, f"{title}: {group.reason}{many}", "yellow")
-    for member in group.members:
+    for member in told(group.members):
         say(console, _with_units(member), indent=2)
 
 

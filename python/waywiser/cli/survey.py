@@ -12,6 +12,7 @@ from types import FrameType
 
 import msgspec
 
+from waywiser.cli.members import told
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan, Request
@@ -115,6 +116,7 @@ def _before(survey: Survey) -> Iterator[str]:
     for refusal in survey.scope.refusals:
         yield f"{refusal.path} is left out: {refusal.reason}"
     yield from survey.scope.notes
+    yield from survey.plan.notes
     yield _total(survey.plan)
     if survey.plan.left_out:
         left = survey.plan.left_out
@@ -137,6 +139,7 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
             "request": plan.request,
             "estimate": survey.estimate,
             "left_out": plan.left_out,
+            "notes": plan.notes,
             "series": [
                 {
                     "identity": point.workload.identity,
@@ -178,7 +181,7 @@ def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
         reasons.setdefault(refusal.reason, []).append(refusal.path)
     for reason, paths in reasons.items():
         yield f"not measured: {reason}"
-        yield from (f"  {path}" for path in paths)
+        yield from (f"  {line}" for line in told(paths))
 
 
 @contextmanager

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from waywiser.cli.list import WIDTH, run_list
+from waywiser.plan.catalogue import list_executors, list_memories, list_operations
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        lines: list[str] = []
+        patch.setattr("builtins.print", lambda what: lines.append(what))
+        run_list(json=False)
+    return "\n".join(lines)
+
+
+def entry(text: str, name: str) -> str:
+    """From the entry's name to the empty line after."""
+    return text.split(f"\n  {name} ")[1].split("\n\n")[0]
+
+
+def test_everything_registered_is_listed(text: str) -> None:
+    for entries in (list_executors(), list_memories(), list_operations()):
+        for each in entries:
+            assert f"\n  {each.name} " in text
+
+
+def test_an_executor_of_layouts_says_which(text: str) -> None:
+    for executor in list_executors():
+        moves = f"moves: {', '.join(executor.layouts)}"
+        assert (moves in entry(text, executor.name)) == (executor.layouts != ("contiguous",))
+
+
+def test_operations_stand_with_their_place_and_family(text: str) -> None:
+    operations = text.split("\nOperations: ")[1]
+    at_node, at_gpu = operations.split("  at gpu:N\n")
+    for operation in list_operations():
+        if operation.places in (("numa",), ("gpu",)):
+            part = at_node if operation.places == ("numa",) else at_gpu
+            assert f"\n  {operation.name} " in part
+    # one source and one list of sizes for both
+    assert entry(operations, "host-register").count("source:") == 1
+    assert "host-unregister" in entry(operations, "host-register")
+
+
+def test_it_fits_a_terminal(text: str) -> None:
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_json_carries_all(capsys: pytest.CaptureFixture[str]) -> None:
+    run_list(json=True)
+    listed = json.loads(capsys.readouterr().out)
+    assert {e["name"]: e["layouts"] for e in listed["executors"]} == {
+        e.name: list(e.layouts) for e in list_executors()
+    }
+    assert len(listed["operations"]) == len(list_operations())
+    assert len(listed["memories"]) == len(list_memories())

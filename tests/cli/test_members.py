@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from waywiser.cli.members import MOST, told
+
+
+def test_few_are_each_told() -> None:
+    few = [f"a@gpu:{n} -> b@gpu:0 by carrier" for n in range(MOST)]
+    assert list(told(few)) == few
+
+
+def test_many_are_told_by_executor_with_the_first_of_each() -> None:
+    pairs = [f"a{n} -> b by carrier" for n in range(MOST)]
+    paths = [f"a@gpu:{n} -> b@gpu:0 by cart[wheels=3] of 8 B" for n in range(2)]
+    assert list(told([*pairs, *paths, "c -> d by crate", "empty@gpu:0"])) == [
+        f"by carrier: {MOST} pairs of memories, as a0 -> b by carrier",
+        "by cart: 2 paths, as a@gpu:0 -> b@gpu:0 by cart[wheels=3] of 8 B",
+        "c -> d by crate",
+        "empty@gpu:0",
+    ]
+
+
+def test_what_has_no_executor_is_counted_too() -> None:
+    calls = [f"malloc@numa:{n}" for n in range(MOST + 1)]
+    assert list(told(calls)) == [f"{MOST + 1} in all, as malloc@numa:0"]
