@@ -9,6 +9,8 @@ All times are seconds, all rates bytes per second unless a name says otherwise.
 
 from __future__ import annotations
 
+import msgspec
+
 from waywiser.words import Stop, TimingMode, Value, Workload
 
 
@@ -184,6 +186,33 @@ class Locality(Value, frozen=True):
     seconds: float = 0.0
     failure: Failure | None = None
     """Why there are no blocks."""
+
+
+STANDING_COUNTERS = ("row remapping pending", "row remapping failed")
+"""Error counters of a GPU that are 1 for yes, and speak against it whether they rose or not."""
+
+
+class GpuHealth(Value, frozen=True):
+    """The counters of one GPU at one moment."""
+
+    index: int
+    uuid: str
+    counters: dict[str, int] = msgspec.field(default_factory=dict)
+    """By name; those of a link begin with ``NVLink 3``."""
+    unavailable: dict[str, str] = msgspec.field(default_factory=dict)
+    """Counter -> why it cannot be read."""
+    xids: tuple[int, ...] = ()
+    """Numbers of the driver's XID messages since the run began, in order."""
+
+
+class Health(Value, frozen=True):
+    """The counters of all measured GPUs at one moment."""
+
+    taken: str
+    """UTC, ISO 8601."""
+    gpus: tuple[GpuHealth, ...] = ()
+    reason: str = ""
+    """Why nothing at all could be read; empty where something was."""
 
 
 class Visit(Value, frozen=True):

@@ -6,7 +6,8 @@ whoever calls it watches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ from waywiser.profile.profile import UNFINISHED
 from waywiser.records import Visit
 from waywiser.scope import Scope, Wishes, live_machine, read_scope
 from waywiser.topology.environment import environment
+from waywiser.topology.health import HealthWatch
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, WaywiserError
 
@@ -163,7 +165,10 @@ def _measure(
     first_worker = max((visit.worker for visit in finished), default=0) + 1
     options = ProbeOptions(memory_bytes=plan.buffer_bytes, first_worker=first_worker)
     try:
-        run_orders(course, machine, options=options, on_visit=store, on_progress=watcher.progress)
+        with _health_read(profile, machine):
+            run_orders(
+                course, machine, options=options, on_visit=store, on_progress=watcher.progress
+            )
     except KeyboardInterrupt:
         done = len(profile.finished())
         raise Interrupted(
@@ -171,6 +176,20 @@ def _measure(
             where=str(profile.path),
             remedy=f"go on with: waywiser survey --resume -o {profile.path}",
         ) from None
+
+
+@contextmanager
+def _health_read(profile: Profile, machine: Machine) -> Iterator[None]:
+    """Stores what the error counters of the GPUs show before and after."""
+    if not machine.gpus:
+        yield
+        return
+    with HealthWatch(machine.gpus) as watch:
+        profile.commit_health(watch.read(), "start")
+        try:
+            yield
+        finally:
+            profile.commit_health(watch.read(), "end")
 
 
 def _environment(scope: Scope) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from waywiser.profile import (
     NotWritable,
     Profile,
     ProfileError,
+    RunHealth,
     writing,
 )
-from waywiser.records import Failure, Refusal, Samples, Visit
+from waywiser.records import Failure, GpuHealth, Health, Refusal, Samples, Visit
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
 
@@ -255,3 +256,34 @@ def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path: Path) -> None:
         with pytest.raises(NotWritable, match="disk is full"):
             profile.commit_visit(profiles.visit(WHAT, 1, large))
         assert list(profile.visits()) == [good(0)]
+
+
+def test_health_is_kept_per_run_at_both_ends(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    readings = [Health(f"2026-11-20T0{n}", (GpuHealth(0, "GPU-0", {"x": n}),)) for n in range(3)]
+    with new(path) as profile:
+        profile.commit_health(readings[0], "start")
+        profile.commit_health(readings[1], "end")
+    with Profile.resume(path, {}) as profile:
+        profile.commit_health(readings[2], "start")
+    with Profile.open(path) as profile:
+        assert profile.health() == [
+            RunHealth(1, readings[0], readings[1]),
+            RunHealth(2, readings[2], None),
+        ]
+        with pytest.raises(ProfileError, match="for reading only"):
+            profile.commit_health(readings[0], "end")
+
+
+def test_a_profile_from_before_health_was_read_opens_and_is_resumed_with_it(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE health")
+    connection.commit()
+    connection.close()
+    with Profile.open(path) as profile:
+        assert profile.health() == [] and list(profile.visits())
+    with Profile.resume(path, {}) as profile:
+        profile.commit_health(Health("now"), "start")
+    with Profile.open(path) as profile:
+        assert profile.health() == [RunHealth(2, Health("now"), None)]

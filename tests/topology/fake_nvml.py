@@ -23,6 +23,7 @@ class FakeNvml:
         self.gpus = gpus
         self.init_error = init_error
         self.open = 0
+        self.event_sets = 0
 
     def nvmlInit(self) -> None:
         if self.init_error:
@@ -57,10 +58,32 @@ class FakeNvml:
         return [
             SimpleNamespace(
                 nvmlReturn=0 if field in values else 3,
+                valueType=1,
                 value=SimpleNamespace(uiVal=values.get(field, 0)),
             )
             for field in fields
         ]
+
+    def nvmlEventSetCreate(self) -> list[dict[str, Any]]:
+        self.event_sets += 1
+        return []
+
+    def nvmlEventSetFree(self, events: list[dict[str, Any]]) -> None:
+        self.event_sets -= 1
+
+    def nvmlDeviceRegisterEvents(
+        self, handle: dict[str, Any], kinds: int, events: list[dict[str, Any]]
+    ) -> None:
+        if "xids" not in handle:
+            raise self.NVMLError(3)
+        events.append(handle)
+
+    def nvmlEventSetWait_v2(self, events: list[dict[str, Any]], milliseconds: int) -> Any:
+        """The ``xids`` of registered GPUs, each once."""
+        for handle in events:
+            if handle["xids"]:
+                return SimpleNamespace(device=handle, eventData=handle["xids"].pop(0))
+        raise self.NVMLError(10)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("nvmlDeviceGet"):

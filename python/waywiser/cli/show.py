@@ -70,6 +70,8 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
         say(console, f"note: {group.reason} ({count(len(group.members), 'visit')})")
     for group in found.unbounded:
         say(console, f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
+    if found.health is not None:
+        say(console, str(found.health), style="yellow" if found.health.speaks_against else "")
     if any(line.estimate for line in found.series):
         say(console, _legend(found.series))
     if found.planned_visits and found.visits < found.planned_visits:

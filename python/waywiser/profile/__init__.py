@@ -11,7 +11,7 @@ from waywiser.profile.errors import (
     ProfileError,
 )
 from waywiser.profile.name import default_name
-from waywiser.profile.profile import Profile, Run
+from waywiser.profile.profile import Profile, Run, RunHealth
 from waywiser.profile.schema import SCHEMA_VERSION
 
 __all__ = [
@@ -26,5 +26,6 @@ __all__ = [
     "Profile",
     "ProfileError",
     "Run",
+    "RunHealth",
     "default_name",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 
@@ -24,7 +24,7 @@ from waywiser.profile.opening import (
     open_writable,
 )
 from waywiser.profile.schema import create_sql
-from waywiser.records import Locality, Refusal, Series, Visit
+from waywiser.records import Health, Locality, Refusal, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
 
@@ -44,6 +44,14 @@ class Run(Value, frozen=True):
     """None while it runs, and where it was killed."""
     version: str
     command: tuple[str, ...]
+
+
+class RunHealth(Value, frozen=True):
+    """Error counters around one run; None where they were not read, as where it was killed."""
+
+    run: int
+    start: Health | None
+    end: Health | None
 
 
 class Profile:
@@ -299,6 +307,23 @@ class Profile:
             raise ProfileError("is open for reading only", where=str(self.path))
         with self._transaction():
             writing.insert_locality(self._connection, found, self._run)
+
+    def health(self) -> list[RunHealth]:
+        """What the GPUs' error counters showed around each run that read them, by run."""
+        if not self._columns("health"):
+            return []  # a file of an earlier program
+        found = self._all("SELECT run, moment, json FROM health ORDER BY run", tuple[int, str, str])
+        moments: dict[int, dict[str, Health]] = {}
+        for run, moment, text in found:
+            moments.setdefault(run, {})[moment] = self._decode(text, Health)
+        return [RunHealth(run, at.get("start"), at.get("end")) for run, at in moments.items()]
+
+    def commit_health(self, health: Health, moment: Literal["start", "end"]) -> None:
+        """Stores a reading of the counters for this run. Raises as `commit_locality` does."""
+        if not self._run:
+            raise ProfileError("is open for reading only", where=str(self.path))
+        with self._transaction():
+            writing.insert_health(self._connection, health, moment, self._run)
 
     def add_refusals(self, refusals: Sequence[Refusal]) -> None:
         """Notes further paths that cannot be measured; a later reason replaces an earlier one."""

@@ -158,6 +158,18 @@ TABLES = (
         options=" WITHOUT ROWID",
     ),
     Table(
+        "health",
+        "Error counters of GPUs and links, at the start and the end of each run.",
+        (
+            Column("run", "INTEGER NOT NULL REFERENCES run(run)", "the run"),
+            Column("moment", "TEXT NOT NULL", "start or end; no end where the run was killed"),
+            Column("json", "TEXT NOT NULL", "counters of each GPU, and why some are missing; JSON"),
+        ),
+        constraints=("PRIMARY KEY (run, moment)",),
+        options=" WITHOUT ROWID",
+        later=True,
+    ),
+    Table(
         "locality",
         "What it cost each GPU and some CPUs to reach blocks of memory, as each worker began.",
         (

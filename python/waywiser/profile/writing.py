@@ -12,7 +12,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.profile import rows
 from waywiser.profile.schema import TABLES
-from waywiser.records import Locality, Refusal, Visit
+from waywiser.records import Health, Locality, Refusal, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -54,6 +54,11 @@ def insert_locality(connection: sqlite3.Connection, found: Locality, run: int) -
         "INSERT INTO locality (run, worker, memory, json) VALUES (?, ?, ?, ?)",
         (run, found.worker, found.memory, text),
     )
+
+
+def insert_health(connection: sqlite3.Connection, health: Health, moment: str, run: int) -> None:
+    text = msgspec.json.encode(health).decode()
+    connection.execute("INSERT OR REPLACE INTO health VALUES (?, ?, ?)", (run, moment, text))
 
 
 def bring_up_to_date(connection: sqlite3.Connection) -> None:

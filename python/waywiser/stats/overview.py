@@ -18,6 +18,7 @@ from waywiser.records import Refusal, Series
 from waywiser.stats.contiguous import Contiguous
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.estimate import Estimate, estimate
+from waywiser.stats.health import HealthReport, health_report
 from waywiser.topology.bounds import Bound, bound, why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
@@ -105,6 +106,8 @@ class Overview(Value, frozen=True):
     """What the measuring itself remarked."""
     unbounded: tuple[Group, ...]
     """Curves without a theoretical peak, by the reason why it is not known."""
+    health: HealthReport | None
+    """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
     summary: Summary
 
 
@@ -148,6 +151,7 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
         ),
         notes=_groups(gathered.notes),
         unbounded=_groups(gathered.unbounded),
+        health=health_report(profile.health()),
         summary=_summary(lines, gathered, len(refusals)),
     )
 

@@ -54,13 +54,18 @@ class Nvml:
 
     def ask(self, function: str, *arguments: object, default: Any = None) -> Any:
         """The result of ``nvml<function>``, or ``default`` where it fails or does not exist."""
+        answer, why = self.tell(function, *arguments)
+        return default if why else answer
+
+    def tell(self, function: str, *arguments: object) -> tuple[Any, str]:
+        """The result of ``nvml<function>`` and no reason, or None and the reason why not."""
         call = getattr(self._library, f"nvml{function}", None)
         if call is None:
-            return default
+            return None, f"NVML's binding has no nvml{function}"
         try:
-            return call(*arguments)
-        except (self._library.NVMLError, TypeError, ValueError, UnicodeDecodeError):
-            return default
+            return call(*arguments), ""
+        except (self._library.NVMLError, TypeError, ValueError, UnicodeDecodeError) as error:
+            return None, str(error) or type(error).__name__
 
     def text(self, function: str, *arguments: object) -> str:
         """The same for text, which older bindings return as bytes."""

@@ -1,0 +1,147 @@
+"""The nightly check and named workloads, whole: command line, workers, the fake GPU, fake NVML."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from waywiser.profile import Profile
+from waywiser.topology.nvml import MODULE_VARIABLE
+
+SCRIPT = """
+import sys
+from waywiser import cli, survey
+from waywiser.probe.guest import SurveyLock
+survey.SurveyLock = lambda: SurveyLock("waywiser-test-checks")
+sys.exit(cli.run(sys.argv[1:]))
+"""
+
+NVML = """
+import sys
+from types import SimpleNamespace
+from fake_nvml import FakeNvml, h200_answers
+
+readings = {"replays": 0}
+
+def replays():
+    readings["replays"] += 1
+    return readings["replays"]
+
+def answers(index):
+    known = h200_answers(index, 8)
+    # where the fake GPU says that it is
+    known["PciInfo"] = SimpleNamespace(busId=f"00000000:{16 + index:02x}:00.0")
+    known["TotalEccErrors"] = lambda error, counter: 0
+    known["PcieReplayCounter"] = replays if index == 1 else 0
+    return known
+
+library = FakeNvml([answers(index) for index in range(4)])
+NVMLError = library.NVMLError
+
+def __getattr__(name):
+    return getattr(library, name)
+"""
+"""A ``pynvml`` whose second GPU counts a replay each time it is asked."""
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
+    """Runs ``waywiser`` over four fake GPUs in ``tmp_path``: code, output and messages."""
+    (tmp_path / "scripted_nvml.py").write_text(NVML)
+    topology = Path(__file__).parent / "topology"
+    paths = [str(tmp_path), str(topology), fake_native_environment["PYTHONPATH"]]
+    environment = {
+        **fake_native_environment,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "WAYWISER_FAKE": "devices=4;latency=1;event=1",
+        MODULE_VARIABLE: "scripted_nvml",
+        "NO_COLOR": "1",
+    }
+
+    def start(*arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return start
+
+
+def test_a_check_measures_every_link_and_tells_what_the_counters_did(
+    run: Run, tmp_path: Path
+) -> None:
+    code, out, err = run("survey", "--preset", "check", "--sizes", "64KiB", "-o", "a.wwp")
+    assert code == 0, err
+    # 4 links: to, from and both; 12 pairs of GPUs; 5 sets
+    assert "check: 29 series in 29 visits" in err
+    assert "host-and-all pinned@numa:0 <-> device@gpu:0-3 by copy-engine\n" in out
+    with Profile.open(tmp_path / "a.wwp") as profile:
+        visits = list(profile.visits())
+        (health,) = profile.health()
+    assert len(visits) == 29 and all(len(visit.samples) >= 6 for visit in visits)
+    assert {visit.worker for visit in visits} == {1}
+    together = max(visits, key=lambda visit: len(visit.workload.transfers))
+    assert len(together.workload.transfers) == 8
+    assert all(len(seconds) == 8 for seconds in together.samples.transfers)
+    assert health.start is not None and health.end is not None
+    assert "health: counted while it ran: gpu:1 PCIe replays +1" in out
+    assert "not told: rows remapped after corrected errors" in out
+
+
+def test_a_resumed_check_tells_of_each_run(run: Run, tmp_path: Path) -> None:
+    small = ("--sizes", "4KiB", "--only", "pairs", "-o", "a.wwp")
+    assert run("survey", "--preset", "check", *small)[0] == 0
+    code, out, err = run("survey", "--resume", "-o", "a.wwp")
+    assert code == 0, err
+    with Profile.open(tmp_path / "a.wwp") as profile:
+        assert [each.run for each in profile.health()] == [1, 2]
+    assert out.count("gpu:1 PCIe replays +1") == 2
+
+
+def test_a_named_workload_is_measured_resumed_shown_and_exported(run: Run, tmp_path: Path) -> None:
+    text = (
+        "pinned@numa:0 -> device@gpu:0 by copy-engine of 64KiB; "
+        "device@gpu:1 -> device@gpu:2 by copy-engine of 4KiB"
+    )
+    shared = "; ".join(f"pinned@numa:0 -> device@gpu:{g} by copy-engine" for g in range(3))
+    arguments = ("--workload", text, "--workload", f"{shared} (shared)", "--sizes", "4KiB")
+    code, out, err = run("survey", "--preset", "quick", *arguments, "-o", "a.wwp")
+    assert code == 0, err
+    assert "quick: 2 series in 2 visits" in err
+    assert "host-to-all pinned@numa:0 -> device@gpu:0-2 by copy-engine (shared)\n" in out
+    assert run("survey", "--resume", "-o", "a.wwp")[0] == 0
+    code, exported, _ = run("export", "a.wwp")
+    assert code == 0
+    series = {each["workload"]: each for each in json.loads(exported)["series"]}
+    (mixed,) = (each for name, each in series.items() if "of 65536" in name)
+    assert mixed["bytes"] == 65536 + 4096
+    for sample in mixed["samples"]:
+        # the aggregate is over the time to the last finish
+        assert len(sample["transfers"]) == 2 and sample["span"] >= max(sample["transfers"]) * 0.999
+
+
+@pytest.mark.parametrize(
+    ("workload", "says"),
+    [
+        ("teleport", "is not a path"),
+        ("pinned@numa:0 -> device@gpu:0 by magic", "there is no executor 'magic'"),
+        ("pinned@numa:0 -> device@gpu:0 by copy-engine of 1TiB", "--memory allows"),
+    ],
+)
+def test_a_workload_that_cannot_be_is_one_line_and_two(run: Run, workload: str, says: str) -> None:
+    code, _, err = run("survey", "--workload", workload, "-o", "a.wwp")
+    assert code == 2 and says in err
+    assert len(err.strip().splitlines()) == 1 and err.startswith("waywiser: error: --workload")
