@@ -29,8 +29,13 @@ void check(cudaError_t code, const char* call) {
     if (code != cudaSuccess) throw Failed{code, call};
 }
 
-// Indices may differ between processes; names do not.
+// Indices may differ between processes; names do not. A runtime that sees one GPU starts fast;
+// slices of a GPU have names of another kind and stay as they are.
 int device_named(const std::string& uuid) {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (visible == nullptr || std::string(visible).find("MIG-") == std::string::npos) {
+        setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), 1);
+    }
     int count = 0;
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
     for (int device = 0; device < count; ++device) {

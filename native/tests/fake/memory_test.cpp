@@ -97,6 +97,50 @@ TEST_F(FakeMemory, CountsWhatLives) {
     EXPECT_EQ(fake::live().streams, 1u);
 }
 
+TEST_F(FakeMemory, CountsEachWayToHaveDeviceMemory) {
+    const gpu::DeviceBuffer pool(0, 8, gpu::DeviceUse::pool);
+    const gpu::DeviceBuffer mapped(0, 8, gpu::DeviceUse::mapped);
+    const gpu::DeviceBuffer foreign(0, 8, gpu::DeviceUse::foreign);
+    const gpu::ManagedBuffer managed(8);
+    const fake::Live live = fake::live();
+    EXPECT_EQ(live.device_buffers, 0u);
+    EXPECT_EQ(live.pool_buffers, 1u);
+    EXPECT_EQ(live.mapped_buffers, 1u);
+    EXPECT_EQ(live.foreign_buffers, 1u);
+    EXPECT_EQ(live.managed_buffers, 1u);
+    fake::configure("oom_at=1+");
+    EXPECT_THROW(gpu::DeviceBuffer(0, 8, gpu::DeviceUse::mapped), gpu::Error);
+    EXPECT_THROW(gpu::ManagedBuffer(8), gpu::Error);
+    EXPECT_EQ(fake::live(), live);
+}
+
+TEST_F(FakeMemory, DevicesLackWhatTheyAreToldToLack) {
+    EXPECT_TRUE(gpu::device(0).memory_pools && gpu::device(0).vmm && gpu::device(0).ipc);
+    fake::configure("without=pool,vmm,ipc");
+    EXPECT_FALSE(gpu::device(0).memory_pools || gpu::device(0).vmm || gpu::device(0).ipc);
+    for (const auto use : {gpu::DeviceUse::pool, gpu::DeviceUse::mapped, gpu::DeviceUse::foreign}) {
+        EXPECT_THROW(gpu::DeviceBuffer(0, 8, use), gpu::Error);
+    }
+    gpu::DeviceBuffer plain(0, 8);
+}
+
+TEST_F(FakeMemory, StreamOrderedMemoryIsFreedWhenTheStreamGetsThere) {
+    fake::configure("memory=1");
+    gpu::Stream stream(0);
+    gpu::Gate gate;
+    gate.close(stream);
+    std::byte* const data = gpu::allocate_async(kMiB, stream);
+    gpu::fill_async(data, 1, kMiB, stream);
+    gpu::free_async(data, stream);
+    EXPECT_EQ(fake::live().async_allocations, 1u);
+    EXPECT_THROW(gpu::allocate_async(1, stream), gpu::Error);
+    gate.open();
+    stream.synchronize();
+    EXPECT_EQ(fake::live().async_allocations, 0u);
+    EXPECT_EQ(gpu::free_bytes(0), kMiB);
+    EXPECT_THROW(gpu::free_async(data, stream), gpu::Error);
+}
+
 // Seconds that events see of one copy.
 double timed(void* to, const void* from, std::size_t bytes, const gpu::Stream& stream) {
     gpu::Event start(stream.device());

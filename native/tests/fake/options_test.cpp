@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <stdexcept>
 
 namespace waywiser::fake {
@@ -17,7 +18,8 @@ TEST(FakeOptions, DefaultsAreTwoConnectedGpus) {
 TEST(FakeOptions, ReadsEveryKindOfValue) {
     const Options options = parse_options(
         "devices=4;memory=64;no_peers=0-1,2-3;h2d=12.5;latency=7;oom_at=3;sticky=copy;"
-        "hang=launch@2+;fail=event@/3;delay=0.25@4;gate=stuck;only_bytes=4096;once=/some/file");
+        "hang=launch@2+;fail=event@/3;delay=0.25@4;gate=stuck;only_bytes=4096;once=/some/file;"
+        "piece=3;without=vmm,batch");
     EXPECT_EQ(options.devices, 4);
     EXPECT_EQ(options.memory_bytes, std::size_t{64} << 20);
     EXPECT_FALSE(options.peers(1, 0));
@@ -33,6 +35,8 @@ TEST(FakeOptions, ReadsEveryKindOfValue) {
     EXPECT_EQ(options.gate, GateFault::stuck);
     EXPECT_EQ(options.only_bytes, 4096u);
     EXPECT_EQ(options.once_file, "/some/file");
+    EXPECT_DOUBLE_EQ(options.piece_seconds, 3e-6);
+    EXPECT_EQ(options.without, (std::set<std::string>{"batch", "vmm"}));
 }
 
 TEST(FakeOptions, WhenStrikesAtFromOrEvery) {
@@ -50,9 +54,9 @@ TEST(FakeOptions, WhenStrikesAtFromOrEvery) {
 }
 
 TEST(FakeOptions, NamesWhatItDoesNotUnderstand) {
-    for (const char* text :
-         {"devces=2", "devices", "devices=two", "devices=-1", "oom_at=0", "oom_at=3-",
-          "sticky=copies", "flip=launch@1", "gate=open", "h2d=0", "delay=-1", "no_peers=01"}) {
+    for (const char* text : {"devces=2", "devices", "devices=two", "devices=-1", "oom_at=0",
+                             "oom_at=3-", "sticky=copies", "flip=launch@1", "gate=open", "h2d=0",
+                             "delay=-1", "no_peers=01", "without=gpu"}) {
         try {
             parse_options(text);
             ADD_FAILURE() << text << " was accepted";

@@ -1,3 +1,4 @@
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -63,6 +64,29 @@ TEST_F(FakeStream, LaunchesEveryThreadOnce) {
     gpu::launch(stream, {.blocks = 3, .threads = 7}, Count{&sum});
     stream.synchronize();
     EXPECT_EQ(sum, 999u * 1000u / 2);
+}
+
+TEST_F(FakeStream, TouchesLeaveValuesAndSystemAddsTellWhatWas) {
+    struct Body {
+        std::byte* bytes;
+        unsigned long long* sum;
+        unsigned long long* before;
+        WAYWISER_DEVICE void operator()(gpu::Thread t) const {
+            gpu::touch(bytes + t.index);
+            before[t.index] = gpu::add_system(sum, 5);
+        }
+    };
+    alignas(4) std::array<std::byte, 8> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i + 1);
+    const auto same = bytes;
+    unsigned long long sum = 1;
+    std::array<unsigned long long, 8> before{};
+    Stream stream(0);
+    gpu::launch(stream, {.blocks = 2, .threads = 4}, Body{bytes.data(), &sum, before.data()});
+    stream.synchronize();
+    EXPECT_EQ(bytes, same);
+    EXPECT_EQ(sum, 41u);
+    EXPECT_EQ(before[7], 36u);
 }
 
 TEST_F(FakeStream, StreamsOfOneDeviceRunAtOnce) {
