@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -256,7 +257,7 @@ def test_a_dry_run_lists_what_cannot_be_measured_under_its_reason(
     assert cli.run(["survey", "--dry-run", "--preset", "quick"]) == 0
     text = capsys.readouterr().out
     assert text.count("not measured: no driver is loaded; install one\n") == 1
-    assert "\n  by copy-engine: 10 paths, as device@gpu:0 -> device@gpu:0 by copy-engine\n" in text
+    assert re.search(r"\n  by copy-engine: \d+ paths, as device@gpu:0 -> device@gpu:0 by", text)
 
 
 def test_the_reference_is_current() -> None:
