@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kApart = 128;          // bytes: a cache line of a GPU for each cell
 constexpr std::size_t kLeastLoads = 256;     // of a sample: all of the shortest cycle, twice
 constexpr std::size_t kMostLoads = 1 << 16;  // of a sample
-constexpr std::size_t kFlushCaches = 4;      // times as many bytes wash a cache out
+constexpr std::size_t kTimesTheCache = 4;    // times as many bytes wash a cache out
 constexpr gpu::Shape kLinking{.blocks = 256, .threads = 256};
 
 struct Link {
@@ -48,12 +48,16 @@ public:
           slope_(stream, tools) {
         const Order order(std::max<std::size_t>(bytes / kApart, 2));
         gpu::launch(stream_, kLinking, Link{{memory_.data(), kApart, order}, at()});
-        const std::size_t cache = gpu::device(stream.device()).l2_bytes;
-        if (bytes <= cache) {
+        if (bytes <= gpu::device(stream.device()).l2_bytes) {
             walk(order.cells());  // once around: what fits into a cache is in it
             stream_.synchronize();
-        } else {
-            wash_out(kFlushCaches * cache);
+            return;
+        }
+        stream_.synchronize();
+        wash_out(stream_);
+        const Place here{Place::Kind::gpu, stream.device(), {}};
+        if (memory.kind == Place::Kind::gpu && memory != here) {
+            wash_out(tools.stream(memory.index, 0));
         }
     }
 
@@ -73,11 +77,13 @@ public:
 private:
     [[nodiscard]] const Cell** at() const { return reinterpret_cast<const Cell**>(at_.data()); }
     void walk(std::size_t links) const { gpu::launch(stream_, {}, Follow{at(), links}); }
-    // The cells that were written last are in the cache: other bytes take their place.
-    void wash_out(std::size_t bytes) const {
-        const gpu::DeviceBuffer other(stream_.device(), bytes);
-        gpu::fill_async(other.data(), 0, bytes, stream_);
-        stream_.synchronize();
+    // The cells that were written last are in the cache of a GPU, that of the memory's owner above
+    // all: other bytes take their place.
+    static void wash_out(const gpu::Stream& stream) {
+        const std::size_t bytes = kTimesTheCache * gpu::device(stream.device()).l2_bytes;
+        const gpu::DeviceBuffer other(stream.device(), bytes);
+        gpu::fill_async(other.data(), 0, bytes, stream);
+        stream.synchronize();
     }
 
     gpu::Stream& stream_;
