@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "host/cache.hpp"
 #include "host/pages.hpp"
 #include "host/parallel.hpp"
 #include "operation/cycle.hpp"
@@ -12,6 +13,7 @@
 namespace waywiser {
 namespace {
 
+constexpr std::size_t kCached = std::size_t{64} << 20;  // bytes; more are to come from memory
 constexpr std::size_t kApart = 256;  // bytes between two cells: no prefetcher brings the next along
 
 class ChaseTrial final : public Trial {
@@ -23,7 +25,12 @@ public:
                        [&cycle](std::size_t from, std::size_t to) {
                            for (std::size_t i = from / kApart; i < to / kApart; ++i) cycle.link(i);
                        });
-        at_ = follow(cycle.cell(0), cycle.order.cells());  // what fits into a cache is in it
+        at_ = cycle.cell(0);
+        if (bytes <= kCached || host::flush_instruction().empty()) {
+            at_ = follow(at_, cycle.order.cells());  // what fits into a cache is in it
+        } else {
+            host::flush(pages_.data(), bytes, node.cpus);  // what was linked last is in one
+        }
     }
     double run(std::size_t repetitions) override {
         return timed([&] { at_ = follow(at_, repetitions); });

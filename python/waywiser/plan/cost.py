@@ -119,6 +119,14 @@ RUN_SECONDS = 20e-9
 OPERATION_BYTE_SECONDS = 0.2e-9
 """Per byte of an operation that is told a number of them: pages pinned or touched by threads."""
 
+CHASE_SECONDS = 1e-3
+"""Of one sample of an operation that follows a chain: 256 loads of a microsecond three times, or 48
+page faults of 25 us."""
+
+CHASE_BYTE_SECONDS = 0.5e-9
+"""Per byte of a range that a chase runs through, once: allocated, touched, and linked at random by
+up to 16 threads; two cores took 0.3 to 0.6 s for 256 MiB."""
+
 OPERATION_RESTLESS_SHARE = 0.3
 """Of operations, the share that spends all its time: allocators are as restless as their system."""
 
@@ -160,6 +168,8 @@ class Cost:
         """Of one visit, set-up and verification included."""
         once = self.once_seconds(workload)
         setup = sum(map(self._setup_seconds, workload.transfers)) + EXTRA_EXECUTIONS * once
+        if workload.operation is not None and _is_chase(workload.operation):
+            setup += self._operation_bytes(workload.operation) * CHASE_BYTE_SECONDS
         return VISIT_SECONDS + setup + self._sampling_seconds(workload, once, rule)
 
     def growing_share(self, workload: Workload) -> float:
@@ -198,6 +208,11 @@ class Cost:
         return seconds
 
     def _operation_seconds(self, operation: Operation) -> float:
+        if _is_chase(operation):  # a few hundred steps, wherever in the range
+            return CHASE_SECONDS
+        return CALL_SECONDS + self._operation_bytes(operation) * OPERATION_BYTE_SECONDS
+
+    def _operation_bytes(self, operation: Operation) -> int:
         size = operation.parameters.get("bytes") or next(
             (
                 parameter.choices[0]
@@ -206,7 +221,7 @@ class Cost:
             ),
             "0",
         )
-        return CALL_SECONDS + int(size) * OPERATION_BYTE_SECONDS
+        return int(size)
 
     def _setup_seconds(self, transfer: Transfer) -> float:
         source, destination = self._catalogue.extents(transfer)
@@ -261,6 +276,10 @@ class Cost:
 
 def _place_kinds(transfer: Transfer) -> tuple[str, str]:
     return transfer.path.source.place.kind, transfer.path.destination.place.kind
+
+
+def _is_chase(operation: Operation) -> bool:
+    return operation.name.endswith("-latency")
 
 
 def _runs(transfer: Transfer) -> int:
