@@ -1,9 +1,9 @@
 #include "conformance.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,7 +14,10 @@ namespace waywiser::test {
 namespace {
 
 constexpr std::size_t kPlacesPerKind = 2;
-constexpr std::byte kGuardByte{0xEE};
+constexpr std::size_t kScratchBytes = std::size_t{1} << 30;  // that tests may use of a folder
+// Of the file that is only read: what tests look at, and a hole behind it.
+constexpr std::size_t kNamedBytes = std::size_t{160} << 20;
+constexpr std::size_t kNamedContent = std::size_t{8} << 20;
 
 // "0-3,8" of /sys, as far as this process may use them.
 std::vector<int> listed_cpus(const std::filesystem::path& file) {
@@ -58,7 +61,7 @@ std::vector<Place> places(Place::Kind kind, const Machine& machine) {
             for (const FilePlace& file : machine.files) found.push_back({kind, 0, file.name});
             break;
     }
-    if (found.size() > kPlacesPerKind) found.resize(kPlacesPerKind);
+    if (kind != Place::Kind::file && found.size() > kPlacesPerKind) found.resize(kPlacesPerKind);
     return found;
 }
 
@@ -69,10 +72,55 @@ std::vector<Place> places_of(const MemoryKind& memory, const Machine& machine) {
     return found;
 }
 
+// A folder of the process, gone with it.
+class Folder {
+public:
+    explicit Folder(const std::filesystem::path& in)
+        : path_(in / ("waywiser-test-" + std::to_string(::getpid()))) {
+        std::error_code failed;
+        std::filesystem::create_directory(path_, failed);
+        made_ = !failed;
+    }
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] bool made() const { return made_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+    bool made_ = false;
+};
+
+std::filesystem::path named_file(const Folder& folder) {
+    const std::filesystem::path path = folder.path() / "named";
+    const std::vector<std::byte> content = sequence(kNamedContent, 77);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(content.data()), kNamedContent);
+    std::filesystem::resize_file(path, kNamedBytes);
+    return path;
+}
+
+std::vector<FilePlace> file_places() {
+    static const Folder disk(::testing::TempDir());
+    static const Folder memory("/dev/shm");
+    static const std::filesystem::path named = disk.made() ? named_file(disk) : "";
+    std::vector<FilePlace> found;
+    if (disk.made()) {
+        found.push_back({"scratch", disk.path(), true, kScratchBytes, ""});
+        found.push_back({named, named, false, kNamedBytes, ""});
+    }
+    if (memory.made()) found.push_back({"tmpfs", memory.path(), true, kScratchBytes, "tmpfs"});
+    return found;
+}
+
 }  // namespace
 
 Machine this_machine() {
-    Machine machine{.numa = numa_nodes(), .gpus = {}};
+    Machine machine{.numa = numa_nodes(), .gpus = {}, .files = file_places()};
     for (int index = 0; index < gpu::device_count(); ++index) {
         const gpu::Device device = gpu::device(index);
         GpuPlace place{index, device.uuid, -1, {}, device.pageable_access};
@@ -106,67 +154,49 @@ std::vector<Path> paths(const Machine& machine) {
     return found;
 }
 
-std::vector<Transfer> variations(const Path& path, const Machine& machine) {
-    std::vector<Transfer> found{{path, 0, {}}};
+std::vector<Shaped> awkward_layouts() {
+    const auto list = [](const char* piece, const char* scattered, std::size_t pieces) {
+        return Shaped{{Layout::Kind::list, {{"piece", piece}, {"scattered", scattered}}},
+                      std::stoul(piece) * pieces};
+    };
+    const auto box = [](const char* width, const char* height, const char* pitch, const char* rows,
+                        std::size_t planes) {
+        return Shaped{{Layout::Kind::box,
+                       {{"width", width}, {"height", height}, {"pitch", pitch}, {"rows", rows}}},
+                      std::stoul(width) * std::stoul(height) * planes};
+    };
+    return {list("1", "both", 37),           list("7", "source", 41),
+            list("9", "destination", 33),    list("512", "both", 67),
+            list("4099", "both", 3),         list("36", "both", 1),
+            box("3", "5", "7", "6", 3),      box("16", "4", "32", "8", 5),
+            box("8", "1", "8", "1", 6),      box("520", "33", "1024", "34", 2),
+            box("4099", "2", "4100", "2", 1)};
+}
+
+std::vector<Transfer> variations(const Path& path, const Machine& machine, const Layout& layout) {
+    const Transfer plain{path, 0, {}, layout};
+    std::vector<Transfer> found{plain};
     const Executor& executor = *Executors::instance().find(path.executor);
-    for (const Parameter& parameter : executor.parameters({path, 0, {}}, machine)) {
+    for (const Parameter& parameter : executor.parameters(plain, machine)) {
         for (const std::string& choice : parameter.choices) {
-            if (choice != parameter.fallback())
-                found.push_back({path, 0, {{parameter.name, choice}}});
+            if (choice == parameter.fallback()) continue;
+            found.push_back(plain);
+            found.back().parameters[parameter.name] = choice;
         }
     }
+    if (layout.kind != Layout::Kind::contiguous) return found;
     for (Memory Path::* side : {&Path::source, &Path::destination}) {
         const MemoryKind& kind = *Memories::instance().find((path.*side).kind);
         for (const Parameter& parameter : kind.info().parameters) {
             for (const std::string& choice : parameter.choices) {
                 if (choice == parameter.fallback()) continue;
-                Transfer variant{path, 0, {}};
+                Transfer variant = plain;
                 (variant.path.*side).variant[parameter.name] = choice;
                 found.push_back(std::move(variant));
             }
         }
     }
     return found;
-}
-
-std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
-    std::vector<std::byte> filled(bytes);
-    std::uint32_t state = seed * 2654435761u + 1;
-    for (std::byte& byte : filled) {
-        state = state * 1664525u + 1013904223u;
-        byte = static_cast<std::byte>(state >> 24);
-    }
-    return filled;
-}
-
-GuardedBuffer::GuardedBuffer(const Memory& memory, std::size_t most_bytes, const Machine& machine)
-    : memory_(memory) {
-    const MemoryKind& kind = *Memories::instance().find(memory.kind);
-    by_cpu_ = kind.cpu_accessible();
-    gpu_ = memory.on_gpu() ? memory.place.index : 0;
-    buffer_ = kind.allocate(memory_, most_bytes + 2 * kGuard + kLargestOffset, machine);
-}
-
-View GuardedBuffer::view(std::size_t offset, std::size_t bytes) const {
-    return {buffer_->data() + kGuard + offset, bytes, &memory_};
-}
-
-void GuardedBuffer::copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
-    if (by_cpu_) {
-        std::memcpy(to, from, bytes);
-    } else {
-        gpu::copy_sync(to, from, bytes, gpu_);
-    }
-}
-
-void GuardedBuffer::write(std::size_t offset, const std::vector<std::byte>& guarded) const {
-    copy(buffer_->data() + offset, guarded.data(), guarded.size());
-}
-
-std::vector<std::byte> GuardedBuffer::read(std::size_t offset, std::size_t bytes) const {
-    std::vector<std::byte> guarded(bytes + 2 * kGuard);
-    copy(guarded.data(), buffer_->data() + offset, guarded.size());
-    return guarded;
 }
 
 Caller::Caller(const Transfer& transfer, const Machine& machine)
@@ -200,29 +230,11 @@ void Caller::run(Execution& execution, const View& source, const View& destinati
     }
 }
 
-std::string copy_once(const Caller& caller, Execution& execution, const GuardedBuffer& source,
-                      std::size_t source_offset, const GuardedBuffer& destination,
-                      std::size_t destination_offset, std::size_t bytes, unsigned seed) {
-    constexpr std::size_t kGuard = GuardedBuffer::kGuard;
-    const std::vector<std::byte> sent = sequence(bytes + 2 * kGuard, seed);
-    std::vector<std::byte> expected(bytes + 2 * kGuard, kGuardByte);
-    for (std::size_t i = 0; i < bytes; ++i) expected[kGuard + i] = ~sent[kGuard + i];  // poison
-    source.write(source_offset, sent);
-    destination.write(destination_offset, expected);
-    std::copy_n(sent.begin() + kGuard, bytes, expected.begin() + kGuard);
-
-    caller.run(execution, source.view(source_offset, bytes),
-               destination.view(destination_offset, bytes));
-
-    const std::vector<std::byte> arrived = destination.read(destination_offset, bytes);
-    if (source.read(source_offset, bytes) != sent) return "the source was changed";
-    const auto [wrong, right] = std::ranges::mismatch(arrived, expected);
-    if (wrong == arrived.end()) return {};
-    const auto at = wrong - arrived.begin() - static_cast<std::ptrdiff_t>(kGuard);
-    const bool inside = at >= 0 && at < static_cast<std::ptrdiff_t>(bytes);
-    return (inside ? "wrong byte at offset " : "byte outside was written at offset ") +
-           std::to_string(at) + " of " + std::to_string(bytes) + ", from offset " +
-           std::to_string(source_offset) + " to offset " + std::to_string(destination_offset);
+std::string move_once(const Caller& caller, Execution& execution, GuardedTransfer& bytes,
+                      Offsets offsets, unsigned seed) {
+    bytes.lay(offsets, seed);
+    caller.run(execution, bytes.source(), bytes.destination());
+    return bytes.wrong();
 }
 
 }  // namespace waywiser::test

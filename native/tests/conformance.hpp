@@ -1,13 +1,13 @@
-// Every transfer that the registries and this machine make possible, and one of them laid out in
-// guarded buffers. A new executor or memory kind is covered without a word here.
+// Every transfer that the registries and this machine make possible, and what one needs of its
+// caller. A new executor, memory kind or layout is covered without a word here.
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "conformance_buffers.hpp"
 #include "gpu/gpu.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
@@ -15,42 +15,27 @@
 
 namespace waywiser::test {
 
-// NUMA nodes with CPUs that may be used, and the GPUs that the seam shows.
+// NUMA nodes with CPUs that may be used, the GPUs that the seam shows, folders for scratch files
+// and a file that is only read.
 Machine this_machine();
 
-// Every kind of memory at the first two of its places, in its default variant.
+// Every kind of memory at the first two of its NUMA nodes and GPUs, and at all file places, in its
+// default variant.
 std::vector<Memory> memories(const Machine& machine);
 // Between all of them, by every executor: refused ones included.
 std::vector<Path> paths(const Machine& machine);
-// The path with its defaults, with every other value of every parameter, and with every other
-// variant of either side: one at a time.
-std::vector<Transfer> variations(const Path& path, const Machine& machine);
 
-// Bytes of a seeded sequence, none of which repeats for long.
-std::vector<std::byte> sequence(std::size_t bytes, unsigned seed);
-
-// A buffer with room before and behind what a test uses, read and written by whoever can.
-class GuardedBuffer {
-public:
-    GuardedBuffer(const Memory& memory, std::size_t most_bytes, const Machine& machine);
-
-    // From `offset`, which is at most a page, behind the first guard.
-    [[nodiscard]] View view(std::size_t offset, std::size_t bytes) const;
-    // Guard, bytes and guard, as `view(offset, bytes)` has them.
-    void write(std::size_t offset, const std::vector<std::byte>& guarded) const;
-    [[nodiscard]] std::vector<std::byte> read(std::size_t offset, std::size_t bytes) const;
-
-    static constexpr std::size_t kGuard = 256;
-    static constexpr std::size_t kLargestOffset = 4096;
-
-private:
-    void copy(std::byte* to, const std::byte* from, std::size_t bytes) const;
-
-    Memory memory_;
-    bool by_cpu_;
-    int gpu_;
-    std::unique_ptr<Buffer> buffer_;
+// Boxes and lists that are awkward to move, each with a number of bytes.
+struct Shaped {
+    Layout layout;
+    std::size_t bytes;
 };
+std::vector<Shaped> awkward_layouts();
+
+// The path in a layout with its defaults, with every other value of every parameter, and, where its
+// bytes are contiguous, with every other variant of either side: one at a time.
+std::vector<Transfer> variations(const Path& path, const Machine& machine,
+                                 const Layout& layout = {});
 
 // What a transfer needs of its caller: streams, peer access, a thread on the right CPUs.
 class Caller {
@@ -72,9 +57,9 @@ private:
     std::vector<gpu::Stream*> lanes_;
 };
 
-// Copies once from and to guarded buffers, at these offsets; says what was wrong, or nothing.
-std::string copy_once(const Caller& caller, Execution& execution, const GuardedBuffer& source,
-                      std::size_t source_offset, const GuardedBuffer& destination,
-                      std::size_t destination_offset, std::size_t bytes, unsigned seed);
+// Moves the bytes once, at these offsets from where they may start; says what was wrong, or
+// nothing.
+std::string move_once(const Caller& caller, Execution& execution, GuardedTransfer& bytes,
+                      Offsets offsets, unsigned seed);
 
 }  // namespace waywiser::test

@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::size_t kBytes = 40000;
 
+// Of few runs, since each may be a call that can fail.
+std::vector<Layout> layouts() {
+    return {{},
+            {Layout::Kind::list, {{"piece", "10000"}}},
+            {Layout::Kind::box, {{"width", "1000"}, {"height", "20"}}}};
+}
+
 class Injection : public ::testing::Test {
 protected:
     Injection() { fake::reset(); }
@@ -26,11 +33,13 @@ protected:
     // Every transfer that runs here, each on buffers of its own.
     void for_each(const std::function<void(const Transfer&)>& visit) {
         for (const Path& path : paths(machine)) {
-            for (Transfer& transfer : variations(path, machine)) {
-                transfer.bytes = kBytes;
-                if (refusal(transfer, machine)) continue;
-                SCOPED_TRACE(transfer.text());
-                visit(transfer);
+            for (const Layout& layout : layouts()) {
+                for (Transfer& transfer : variations(path, machine, layout)) {
+                    transfer.bytes = kBytes;
+                    if (refusal(transfer, machine)) continue;
+                    SCOPED_TRACE(transfer.text());
+                    visit(transfer);
+                }
             }
         }
     }
@@ -40,13 +49,12 @@ protected:
 struct Once {
     const Transfer& transfer;
     const Machine& machine;
-    GuardedBuffer source{transfer.path.source, kBytes, machine};
-    GuardedBuffer destination{transfer.path.destination, kBytes, machine};
+    GuardedTransfer bytes{transfer, machine};
     Caller caller{transfer, machine};
 
     void operator()() const {
         const auto execution = caller.prepare();
-        caller.run(*execution, source.view(0, kBytes), destination.view(0, kBytes));
+        caller.run(*execution, bytes.source(), bytes.destination());
     }
 };
 
@@ -129,13 +137,14 @@ TEST_F(Injection, WithoutPeerAccessTheBytesStillArrive) {
     const Machine apart = this_machine();
     for (const Path& path : paths(apart)) {
         if (!path.source.on_gpu() || !path.destination.on_gpu()) continue;
-        const Transfer transfer{path, kBytes, {}};
-        if (refusal(transfer, apart)) continue;
-        SCOPED_TRACE(transfer.text());
-        const Once once{transfer, apart};
-        const auto execution = once.caller.prepare();
-        EXPECT_EQ(
-            copy_once(once.caller, *execution, once.source, 0, once.destination, 0, kBytes, 1), "");
+        for (const Layout& layout : layouts()) {
+            const Transfer transfer{path, kBytes, {}, layout};
+            if (refusal(transfer, apart)) continue;
+            SCOPED_TRACE(transfer.text());
+            Once once{transfer, apart};
+            const auto execution = once.caller.prepare();
+            EXPECT_EQ(move_once(once.caller, *execution, once.bytes, {}, 1), "");
+        }
     }
 }
 

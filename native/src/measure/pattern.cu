@@ -92,9 +92,7 @@ struct Reset {
 int reaching_gpu(const View& view, const Machine& machine) {
     if (view.memory->on_gpu()) return view.memory->place.index;
     const MemoryKind* kind = Memories::instance().find(view.memory->kind);
-    if (kind == nullptr || !kind->needs_gpu() || !kind->cpu_accessible() || machine.gpus.empty()) {
-        return -1;
-    }
+    if (kind == nullptr || !kind->page_locked() || machine.gpus.empty()) return -1;
     return machine.gpus.front().index;
 }
 

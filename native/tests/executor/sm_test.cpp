@@ -85,13 +85,12 @@ class SmOnFake : public OnFake {
 protected:
     const Machine machine = test::this_machine();
 
-    // Copies once from `from` bytes past a multiple of 4096 to `to` bytes past one.
+    // Copies once from `from` bytes past a multiple of 256 to `to` bytes past one.
     [[nodiscard]] std::string copied(const Transfer& t, std::size_t from, std::size_t to) const {
-        const test::GuardedBuffer source(t.path.source, t.bytes, machine);
-        const test::GuardedBuffer destination(t.path.destination, t.bytes, machine);
+        test::GuardedTransfer bytes(t, machine);
         const test::Caller caller(t, machine);
         const auto execution = caller.prepare();
-        return test::copy_once(caller, *execution, source, from, destination, to, t.bytes, 7);
+        return test::move_once(caller, *execution, bytes, {from, to}, 7);
     }
 };
 

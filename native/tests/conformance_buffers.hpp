@@ -1,0 +1,85 @@
+// The bytes of a transfer in buffers with guards: what arrives is right, and nothing else is
+// written, neither around the bytes nor between their runs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser::test {
+
+// Bytes of a seeded sequence, none of which repeats for long.
+std::vector<std::byte> sequence(std::size_t bytes, unsigned seed);
+
+// A buffer with room before and behind what a test uses, read and written by whoever can.
+class GuardedBuffer {
+public:
+    GuardedBuffer(const Memory& memory, std::size_t bytes, std::size_t guard,
+                  const Machine& machine);
+
+    // From `offset` behind the first guard on.
+    [[nodiscard]] View view(std::size_t offset, std::size_t bytes) const;
+    [[nodiscard]] bool writable() const { return writable_; }
+    // All of it, guards included.
+    void write(const std::vector<std::byte>& all) const;
+    [[nodiscard]] std::vector<std::byte> read() const;
+
+private:
+    Memory memory_;
+    bool by_cpu_;
+    bool writable_;
+    int gpu_;
+    std::size_t guard_;
+    std::size_t bytes_;  // with guards
+    std::unique_ptr<Buffer> buffer_;
+};
+
+// From where the bytes of each side may start at the earliest, up to a page.
+struct Offsets {
+    std::size_t source = 0;
+    std::size_t destination = 0;
+};
+
+// Both sides of a transfer, several times one behind the other.
+class GuardedTransfer {
+public:
+    GuardedTransfer(const Transfer& transfer, const Machine& machine, std::size_t times = 1);
+
+    // Whether bytes may start anywhere: in files, and where they move without changing address,
+    // they start at multiples of what the system keeps track of.
+    [[nodiscard]] bool anywhere() const { return guard_ == kGuard; }
+    // Anew: bytes of the seed at the source, something else at the destination.
+    void lay(Offsets offsets, unsigned seed);
+    [[nodiscard]] View source(std::size_t time = 0) const;
+    [[nodiscard]] View destination(std::size_t time = 0) const;
+    // After all of them were moved: nothing, or what was wrong.
+    [[nodiscard]] std::string wrong() const;
+
+    static constexpr std::size_t kGuard = 256;
+    static constexpr std::size_t kLargestOffset = 4096;
+
+private:
+    [[nodiscard]] std::size_t start(std::size_t time, const Arrangement& side,
+                                    std::size_t offset) const;
+    [[nodiscard]] View arranged(const GuardedBuffer& buffer, std::size_t at, const Memory& memory,
+                                const Arrangement& side) const;
+
+    Transfer transfer_;
+    std::size_t times_;
+    bool in_place_;
+    Arrangement from_;
+    Arrangement to_;
+    std::size_t guard_;
+    GuardedBuffer source_;
+    std::unique_ptr<GuardedBuffer> destination_;  // in place: none
+    Offsets offsets_;
+    std::vector<std::byte> sent_;
+    std::vector<std::byte> expected_;
+};
+
+}  // namespace waywiser::test
