@@ -44,7 +44,7 @@ $(ready): $(set_up)
 
 # What was built and fetched; profiles stay.
 clean:
-	rm -rf build dist .venv .deps python/waywiser/_native*.so
+	rm -rf build dist .venv .deps python/waywiser/_native*.so python/waywiser/waywiser-owner
 
 help:
 	@echo "make survey   measure this machine (quick)"

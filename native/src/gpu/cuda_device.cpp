@@ -10,7 +10,6 @@
 namespace waywiser::gpu {
 
 using cuda::check;
-using cuda::forget;
 using cuda::use;
 
 namespace {

@@ -74,8 +74,8 @@ __device__ inline unsigned long long add_system(unsigned long long* counter,
     return atomicAdd_system(counter, amount);
 }
 // Writes to the 4-byte word of a byte and leaves its value: the fault of a write without its
-// change. A load and a store would fault twice; here nobody but the compiler knows that the operand
-// is zero.
+// change. A load and a store could fault twice; here nobody but the compiler knows that the operand
+// is zero. At the device's scope, where drivers serve an atomic's fault as they do a write's.
 __device__ inline void touch(std::byte* byte) {
     const auto word = reinterpret_cast<std::uintptr_t>(byte) & ~std::uintptr_t{3};
     unsigned zero = 0;

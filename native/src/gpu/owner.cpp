@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -20,13 +21,17 @@ namespace {
 using waywiser::gpu::OwnerAnswer;
 using waywiser::gpu::cuda::uuid_text;
 
-struct Failed {
-    cudaError_t code;
-    const char* call;
+class Failed : public std::runtime_error {
+public:
+    Failed(cudaError_t code, const char* call) : std::runtime_error(call), code_(code) {}
+    [[nodiscard]] cudaError_t code() const { return code_; }
+
+private:
+    cudaError_t code_;
 };
 
 void check(cudaError_t code, const char* call) {
-    if (code != cudaSuccess) throw Failed{code, call};
+    if (code != cudaSuccess) throw Failed(code, call);
 }
 
 // Indices may differ between processes; names do not. A runtime that sees one GPU starts fast;
@@ -43,7 +48,7 @@ int device_named(const std::string& uuid) {
         check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
         if (uuid_text(properties.uuid) == uuid) return device;
     }
-    throw Failed{cudaErrorInvalidDevice, "cudaGetDeviceProperties"};
+    throw Failed(cudaErrorInvalidDevice, "cudaGetDeviceProperties");
 }
 
 OwnerAnswer allocate(const std::string& uuid, std::size_t bytes) {
@@ -59,8 +64,8 @@ OwnerAnswer allocate(const std::string& uuid, std::size_t bytes) {
         static_assert(sizeof handle == sizeof answer.handle);
         std::memcpy(answer.handle.data(), &handle, sizeof handle);
     } catch (const Failed& failed) {
-        answer.code = failed.code;
-        std::strncpy(answer.call.data(), failed.call, answer.call.size() - 1);
+        answer.code = failed.code();
+        std::strncpy(answer.call.data(), failed.what(), answer.call.size() - 1);
     }
     return answer;
 }
