@@ -157,6 +157,39 @@ TEST_F(OperationsTest, AddsThatGetLostAreRefused) {
     fake::reset();
 }
 
+TEST_F(OperationsTest, PagesAreSentBackBeforeEachWalk) {
+    const OperationCall call{"page-fault-latency", Place::parse("gpu:0"), {{"from", "gpu:1"}}};
+    fake::configure("");
+    const Outcome outcome = session->measure({.operation = call, .rule = kQuick}, {});
+    // The shorter walk, the longer one, and the one that an application sees.
+    EXPECT_GE(fake::counts().copies, 3 * outcome.samples.size());
+    EXPECT_GE(outcome.samples.front().repetitions, 16u);
+}
+
+TEST_F(OperationsTest, AListOfPagesHasToFitTheGpu) {
+    fake::configure("memory=64");
+    for (const char* place : {"gpu:0", "numa:0"}) {
+        OperationCall call{"page-fault-latency", Place::parse(place), {}};
+        if (call.place.kind == Place::Kind::numa) call.place = node();
+        EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), Refused);
+    }
+    fake::reset();
+}
+
+TEST_F(OperationsTest, PagesComeFromAnotherPlace) {
+    Machine alone = machine;
+    alone.gpus.resize(1);
+    const auto reason = [&](const Place& place, const Settings& settings) {
+        return refusal(OperationCall{"page-fault-latency", place, settings}, alone).value_or("");
+    };
+    EXPECT_EQ(reason(Place::parse("gpu:0"), {}), "");
+    EXPECT_EQ(reason(node(), {{"from", "gpu:0"}}), "");
+    EXPECT_NE(reason(Place::parse("gpu:0"), {{"from", "gpu:0"}}), "");
+    EXPECT_NE(reason(node(), {{"from", node().text()}}), "");
+    alone.gpus.clear();
+    EXPECT_NE(reason(node(), {}), "");
+}
+
 TEST_F(OperationsTest, ACacheAnswersSoonerThanMemory) {
     const auto median_of = [&](const char* bytes) {
         const OperationCall call{"core-latency", node(), {{"bytes", bytes}}};
