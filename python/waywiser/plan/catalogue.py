@@ -10,7 +10,7 @@ from waywiser import native
 from waywiser.native_words import native_operation, native_transfer
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
-from waywiser.words import Operation, TimingMode, Transfer, Value
+from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value
 
 
 class Parameter(Value, frozen=True):
@@ -112,7 +112,9 @@ class Catalogue:
     def __init__(self, machine: Machine) -> None:
         self._native = native.load()
         self._machine = native_machine(machine)
-        self._without_gpus = native_machine(msgspec.structs.replace(machine, gpus=()))
+        self._host = msgspec.structs.replace(machine, gpus=())
+        self._without_gpus = native_machine(self._host)
+        self._needs_gpu: dict[str, bool] = {}
         self._in_place: dict[str, bool] = {}
         self._repeatable: dict[str, bool] = {}
         self._timing: dict[str, TimingMode] = {}
@@ -128,6 +130,21 @@ class Catalogue:
     def possible_without_gpu(self, transfer: Transfer) -> bool:
         """Whether the transfer could be run on the machine if its GPUs were taken out."""
         return self._native.refusal(native_transfer(transfer), self._without_gpus) is None
+
+    def needs_gpu(self, executor: str) -> bool:
+        """Whether the executor moves nothing between memories of the host without a GPU."""
+        if executor not in self._needs_gpu:
+            kinds = [kind for kind in self.memories.values() if not kind.needs_gpu]
+            ends = [Memory(k.name, place) for k in kinds for place in self._host_places(k)]
+            paths = (Path(a, b, executor) for a in ends for b in ends)
+            possible = any(self.possible_without_gpu(Transfer(path)) for path in paths)
+            self._needs_gpu[executor] = not possible
+        return self._needs_gpu[executor]
+
+    def _host_places(self, kind: MemoryKind) -> list[Place]:
+        nodes = [Place("numa", node.index) for node in self._host.numa[:1]]
+        files = [Place("file", file=file.name) for file in self._host.files]
+        return [place for place in (*nodes, *files) if place.kind in kind.places]
 
     def parameters(self, transfer: Transfer) -> tuple[Parameter, ...]:
         """The parameters that mean something on the transfer's path, narrowed to the machine."""

@@ -127,7 +127,7 @@ CHASE_BYTE_SECONDS = 0.5e-9
 """Per byte of a range that a chase runs through, once: allocated, touched, and linked at random by
 up to 16 threads; two cores took 0.3 to 0.6 s for 256 MiB."""
 
-OPERATION_RESTLESS_SHARE = 0.3
+OPERATION_RESTLESS_SHARE = 0.1
 """Of operations, the share that spends all its time: allocators are as restless as their system."""
 
 EXTRA_EXECUTIONS = 4
@@ -187,17 +187,24 @@ class Cost:
 
     def _copy_rate(self, transfer: Transfer) -> float:
         ends = (transfer.path.source, transfer.path.destination)
-        if any(memory.place.kind == "file" for memory in ends):
+        if any(map(self._on_disk, ends)):
             return FILE_RATE
         if not any(memory.place.kind == "gpu" for memory in ends):
             return HOST_COPY_RATE
-        if "pageable" in (memory.kind for memory in ends):
+        if any(memory.kind == "pageable" or memory.place.kind == "file" for memory in ends):
             return PAGEABLE_RATE
         peak = bound(self._machine, Workload((transfer,)))
         return LINK_EFFICIENCY * peak.bytes_per_second if peak else LINK_RATE
 
+    def _on_disk(self, memory: Memory) -> bool:
+        """Whether bytes come from a disk or go to one; a warm page cache is memory."""
+        if memory.place.kind != "file":
+            return False
+        reached = self._catalogue.memories[memory.kind].cpu_accessible
+        return bool(memory.variant) or not reached
+
     def _transfer_seconds(self, transfer: Transfer) -> float:
-        on_gpu = "gpu" in _place_kinds(transfer)
+        on_gpu = "gpu" in place_kinds(transfer)
         call = CALL_SECONDS if on_gpu else MEMCPY_CALL_SECONDS
         seconds = call + max(transfer.bytes, 1) / self.rate(transfer)
         if layout := transfer.layout:
@@ -234,9 +241,9 @@ class Cost:
 
     def _buffer_seconds(self, memory: Memory, size: int) -> float:
         """Of one buffer in CPU memory; a GPU passes over its own in no time worth telling."""
-        if memory.place.kind == "file":
+        if self._on_disk(memory):
             return PASSES * size / FILE_RATE
-        if memory.place.kind != "numa":
+        if memory.place.kind == "gpu":
             return 0.0
         each = PASSES * max(PASS_BYTE_SECONDS / self._threads, PASS_BYTE_SECONDS_LEAST)
         if size > GROWING:
@@ -274,7 +281,8 @@ class Cost:
         return all(self._catalogue.timing(transfer) == "device" for transfer in workload.transfers)
 
 
-def _place_kinds(transfer: Transfer) -> tuple[str, str]:
+def place_kinds(transfer: Transfer) -> tuple[str, str]:
+    """Of the source and of the destination."""
     return transfer.path.source.place.kind, transfer.path.destination.place.kind
 
 

@@ -5,8 +5,9 @@ bytes that change place, or that stay at a place in memory which is there for it
 somebody who is at home there. Everything else (a setting varied, two kinds at one place, a copy
 within the host that needs a GPU's runtime, a cache state, a layout) is *secondary*: it is read
 beside a principal curve, and fewer sizes serve. *Remote* from any question is what stays on the
-host between memories that exist to feed a GPU, and what copies memory that the system itself moves
-to where it is used: only the full preset goes there unasked.
+host between memories that exist to feed a GPU, or goes between files and the host by what exists to
+feed a GPU, and what copies memory that the system itself moves to where it is used: only the full
+preset goes there unasked.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def path_curves(
     paths: Iterable[Path], catalogue: Catalogue, preset: Preset
 ) -> tuple[list[Curve], list[Refusal]]:
     """Contiguous bytes on each path with its settings, and the settings that the registry
-    refuses."""
+    refuses. On the way to files only those who know no other way have their own settings varied,
+    unless everything is: what a CPU's threads do is seen in memory."""
+    paths = list(paths)
+    elsewhere = {path.executor for path in paths if not _in_file(path)}
     curves: list[Curve] = []
     refused: list[Refusal] = []
     contiguous = {kind.name for kind in catalogue.executors if "contiguous" in kind.layouts}
@@ -96,7 +100,10 @@ def path_curves(
         chosen = is_principal(path, catalogue)
         remote = is_remote(path, catalogue)
         how = preset.variations if chosen or preset.secondary_varied else "none"
+        a_guest = _in_file(path) and path.executor in elsewhere and not preset.secondary_varied
         for index, transfer in enumerate(_settings(path, catalogue, how)):
+            if a_guest and transfer.parameters:
+                continue
             if index and (reason := catalogue.refusal(transfer)):
                 refused.append(Refusal(str(transfer), reason))
                 continue
@@ -106,6 +113,10 @@ def path_curves(
                 Curve((transfer,), principal=principal, remote=remote, peer_access=peer_access)
             )
     return curves, refused
+
+
+def _in_file(path: Path) -> bool:
+    return "file" in (path.source.place.kind, path.destination.place.kind)
 
 
 def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfer]:
@@ -137,17 +148,23 @@ def is_principal(path: Path, catalogue: Catalogue) -> bool:
     """Whether the path's default curve is what people ask a machine for."""
     if _moves_by_itself(path, catalogue):
         return catalogue.in_place(Transfer(path))
-    if path.source.place != path.destination.place:
-        return True
-    if path.source.kind != path.destination.kind:
+    places = (path.source.place, path.destination.place)
+    kinds = {place.kind for place in places}
+    if "gpu" not in kinds:
+        at_home = catalogue.possible_without_gpu(Transfer(path))
+        return at_home and (places[0] != places[1] or path.source.kind == path.destination.kind)
+    if "file" in kinds:
         return False
-    return path.source.place.kind == "gpu" or catalogue.possible_without_gpu(Transfer(path))
+    return places[0] != places[1] or path.source.kind == path.destination.kind
 
 
 def is_remote(path: Path, catalogue: Catalogue) -> bool:
     """Whether nobody asks for the path unless for everything."""
     if _moves_by_itself(path, catalogue):
         return not catalogue.in_place(Transfer(path))
+    places = {path.source.place.kind, path.destination.place.kind}
+    if "file" in places and "gpu" not in places and catalogue.needs_gpu(path.executor):
+        return True
     kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
     return all(kind.places == ("numa",) and kind.needs_gpu for kind in kinds)
 

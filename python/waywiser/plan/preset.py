@@ -162,7 +162,8 @@ STANDARD = Preset(
     # is not quiet by then is seldom quiet later, and every such series costs as much as thirty.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.30),
     principal_octaves=1,
-    secondary_octaves=5,
+    # A latency, a page, what a cache holds, a rate.
+    secondary_octaves=7,
     largest_always=True,
     all_pairs=False,
     # A visit is a dozen executions and more: beyond this it takes seconds.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from waywiser.plan import layouts
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.cost import Cost
+from waywiser.plan.cost import Cost, place_kinds
 from waywiser.plan.curves import Curve
 from waywiser.plan.footprint import Footprint, footprint
 from waywiser.plan.point import Point
@@ -19,6 +19,17 @@ from waywiser.words import format_bytes
 
 CACHE_SMALLEST = 64 * 2**10
 """Below it a flush costs a thousand times the copy, and the copy is all latency."""
+
+FILE_SMALLEST = 4 * 2**10
+"""A disk moves whole blocks."""
+
+FILE_OCTAVES = 2
+"""Between the sizes of a principal curve of files, which are slow and saturate early; unless the
+preset is as thorough with every curve."""
+
+SECONDARY_SHARE = 0.25
+"""Of the longest execution that a preset allows: what is read beside a principal curve serves with
+smaller sizes where it is slow."""
 
 CONDITIONAL_SHARE = 0.1
 """Of the sizes that are measured only where a class of equal paths turns out not to be one."""
@@ -68,6 +79,10 @@ class Visits:
             return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
         if self.explicit:
             return sizes
+        if any("file" in kinds for kinds in map(place_kinds, curve.transfers)):
+            sizes = tuple(size for size in sizes if size >= FILE_SMALLEST)
+            if preset.secondary_octaves > FILE_OCTAVES:
+                return thin(sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves)
         if curve.principal:
             return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
         if len(curve.transfers) > 1:
@@ -90,7 +105,8 @@ class Visits:
         for size in sizes:
             workload = curve.at(size)
             conditional = size not in few
-            too_long = self.cost.once_seconds(workload) > preset.longest_seconds
+            share = 1.0 if curve.principal else SECONDARY_SHARE
+            too_long = self.cost.once_seconds(workload) > share * preset.longest_seconds
             if not (self.explicit or curve.asked) and (
                 too_long or (conditional and not preset.conditional)
             ):
