@@ -190,6 +190,16 @@ TEST_F(OperationsTest, PagesComeFromAnotherPlace) {
     EXPECT_NE(reason(node(), {}), "");
 }
 
+TEST_F(OperationsTest, TwoCoresAreNeededToHandALineOver) {
+    machine.numa = {{0, {3}}};
+    EXPECT_NE(refusal(OperationCall{"core-to-core", Place::parse("numa:0"), {}}, machine),
+              std::nullopt);
+    machine.numa.push_back({1, {4}});
+    EXPECT_EQ(
+        refusal(OperationCall{"core-to-core", Place::parse("numa:0"), {{"to", "1"}}}, machine),
+        std::nullopt);
+}
+
 TEST_F(OperationsTest, ACacheAnswersSoonerThanMemory) {
     const auto median_of = [&](const char* bytes) {
         const OperationCall call{"core-latency", node(), {{"bytes", bytes}}};
