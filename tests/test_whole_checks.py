@@ -87,7 +87,7 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     assert code == 0, err
     # 4 links: to, from and both; 12 pairs of GPUs; 5 sets
     assert "check: 29 series in 29 visits" in err
-    assert "host-and-all pinned@numa:0 <-> device@gpu:0-3 by copy-engine\n" in out
+    assert "host-and-all pinned@numa:0 <-> device@gpu:0-3 by copy-engine" in out
     with Profile.open(tmp_path / "a.wwp") as profile:
         visits = list(profile.visits())
         (health,) = profile.health()

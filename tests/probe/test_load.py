@@ -95,3 +95,11 @@ def test_a_visit_that_is_over_at_once_is_read_at_its_end(telemetry: list[Telemet
     assert len(readings.taken) == 1
     readings.at_end()
     assert len(readings.taken) == 1
+
+
+def test_small_transfers_are_left_in_peace_for_a_while(telemetry: list[Telemetry]) -> None:
+    gpus = Telemetry(a_machine(gpus=1).gpus)
+    readings = LoadReadings(gpus, [0], 60.0, patience_seconds=30.0)  # type: ignore[arg-type]
+    readings.under_load()
+    assert 29.0 < readings.take() <= 30.0
+    assert not readings.taken

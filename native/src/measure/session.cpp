@@ -84,7 +84,7 @@ Sample take_sample(const Sampling& sampling) {
 void take_samples(const Sampling& sampling, Outcome& outcome) {
     measure::Stopper stopper(sampling.rule);
     const double start = host::now();
-    double told = start;
+    double told = start - 2 * kProgressSeconds;  // the first sample says that sampling has begun
     for (std::optional<std::string> why; !why;) {
         outcome.samples.push_back(take_sample(sampling));
         const double now = host::now();

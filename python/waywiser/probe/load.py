@@ -1,9 +1,9 @@
 """Readings of the GPUs' state while they are under load.
 
 Clocks, throttle reasons and the PCIe link of an idle GPU say nothing of the measurement, so they
-are read while a visit samples: once when the first estimate arrives, then at intervals. A visit
-that is over before its first estimate is read as soon as its result is there: clocks fall in tenths
-of a second, an answer arrives in tenths of a millisecond.
+are read while a visit samples: once when it says that it does, then at intervals. Small transfers
+are left in peace for a while: most are done by then, and are read as soon as their result is there,
+for clocks fall in tenths of a second and an answer arrives in tenths of a millisecond.
 """
 
 from __future__ import annotations
@@ -15,12 +15,25 @@ from waywiser.records import GpuState
 from waywiser.topology.telemetry import GpuTelemetry
 
 
+LARGE_BYTES = 16 * 2**20
+"""Of a workload: from here on its time is that of a link, which a driver's answer does not share."""
+
+PEACE_SECONDS = 0.1
+"""From the first sample of a smaller one to a reading beside it."""
+
+
 class LoadReadings:
-    """The readings of one visit, for the GPUs that take part in it."""
+    """The readings of one visit, for the GPUs that take part in it; the first comes
+    ``patience_seconds`` after the first sample."""
 
     def __init__(
-        self, telemetry: GpuTelemetry, gpus: Sequence[int], interval_seconds: float
+        self,
+        telemetry: GpuTelemetry,
+        gpus: Sequence[int],
+        interval_seconds: float,
+        patience_seconds: float = 0.0,
     ) -> None:
+        self._patience_seconds = patience_seconds
         self._telemetry = telemetry
         self._gpus = gpus
         self._interval_seconds = interval_seconds
@@ -29,10 +42,10 @@ class LoadReadings:
         self.taken: tuple[GpuState, ...] = ()
 
     def under_load(self) -> None:
-        """Sampling has begun: the next reading is due at once, if it is the first."""
+        """Sampling has begun: the first reading is due as soon as patience allows."""
         if not self._seen_load:
             self._seen_load = True
-            self._due = time.monotonic()
+            self._due = time.monotonic() + self._patience_seconds
 
     def at_end(self) -> None:
         """The visit is over: one reading, if there was none."""

@@ -12,7 +12,7 @@ from contextlib import closing
 
 from waywiser.probe.aside import off_measured_cpus
 from waywiser.probe.group import Group
-from waywiser.probe.load import LoadReadings
+from waywiser.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
 from waywiser.probe.member import MemberLost, ProbeError
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.protocol import Hello, Progressed, Ready
@@ -199,4 +199,5 @@ class Supervisor:
         gpus = gpus_of(workload)
         if not gpus or not self._telemetry:
             return None
-        return LoadReadings(self._telemetry, gpus, self._options.telemetry_seconds)
+        patience = 0.0 if workload.bytes >= LARGE_BYTES else PEACE_SECONDS
+        return LoadReadings(self._telemetry, gpus, self._options.telemetry_seconds, patience)
