@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def at_width(file: Path, width: int, **options: Any) -> str:
 def rows_of(text: str, heading: str) -> list[list[str]]:
     """The cells of a curve's rows, header and bound left out."""
     lines = text.split(f"\n{heading}\n")[1].split("\n\n")[0].splitlines()
-    body = [line for line in lines if not line.strip().startswith(("bound", "size"))]
+    told = ("bound", "size", "each of")
+    body = [line for line in lines if not line.strip().startswith(told)]
     return [[cell for cell in line.strip().split("  ") if cell] for line in body]
 
 
@@ -68,6 +70,7 @@ def test_small_sizes_are_told_as_time_alone(shown: str) -> None:
 def test_both_directions_at_once_are_written_as_one(shown: str) -> None:
     assert "pinned@numa:0 <-> device@gpu:0 by copy-engine\n" in shown
     assert rows_of(shown, "pinned@numa:0 <-> device@gpu:0 by copy-engine")[-1][0] == "2 GiB"
+    assert re.search(r"\n  each of 2 transfers, 2 GiB in all: \d\d\.\d to \d\d\.\d GB/s\n", shown)
 
 
 def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:

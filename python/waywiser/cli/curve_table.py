@@ -33,6 +33,10 @@ COLUMNS = {
 """Names and least widths: with up to seven marks in the last, a row fits into 80 columns."""
 
 
+EACH = 0.005
+"""Precision at which the slowest and the fastest of several transfers are told."""
+
+
 def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     """Its name, its bound, its sizes, and those left out with the reason."""
     say(console, _title(curve), style="bold")
@@ -50,6 +54,10 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         if line.estimate is not None:
             table.add_row(*map(Text, _cells(line, line.estimate, marks)))
     console.print(table)
+    if rates := sorted(curve.measured[-1].transfer_rates):
+        each = f"{format_rate(rates[0], EACH)} to {format_rate(rates[-1], EACH)} GB/s"
+        size = format_bytes(curve.measured[-1].bytes)
+        say(console, f"each of {len(rates)} transfers, {size} in all: {each}", "dim", indent=2)
     for why, sizes in _left_out(curve).items():
         say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()

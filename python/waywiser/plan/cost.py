@@ -74,6 +74,9 @@ LINK_RATE = 25e9
 LINK_EFFICIENCY = 0.85
 """Of a link's theoretical peak: 55.4 of 63 GB/s for PCIe 5, 395 of 478 for NVLink 4."""
 
+SHARED_WRITE_RATE = 0.4e9
+"""Bytes per second of several GPUs together into one buffer of the host: what eight H200s reach."""
+
 FILE_RATE = 1e9
 """Bytes per second to or from a file, made durable: cautious, half of what one disk read gave."""
 
@@ -162,12 +165,23 @@ class Cost:
         """Of one execution, from its start to its end."""
         if workload.operation is not None:
             return self._operation_seconds(workload.operation)
-        return max(map(self._transfer_seconds, workload.transfers))
+        alone = max(map(self._transfer_seconds, workload.transfers))
+        return max(alone, self._together_seconds(workload))
+
+    def _together_seconds(self, workload: Workload) -> float:
+        """Of several transfers by what they share: a GPU's own links, or one buffer."""
+        if len(workload.transfers) < 2:
+            return 0.0
+        peak = bound(self._machine, workload)
+        by_link = workload.bytes / (LINK_EFFICIENCY * peak.bytes_per_second) if peak else 0.0
+        if workload.shared and _write_one_host_buffer(workload):
+            return max(by_link, workload.bytes / SHARED_WRITE_RATE)
+        return by_link
 
     def visit_seconds(self, workload: Workload, rule: Rule) -> float:
         """Of one visit, set-up and verification included."""
         once = self.once_seconds(workload)
-        setup = sum(map(self._setup_seconds, workload.transfers)) + EXTRA_EXECUTIONS * once
+        setup = self._setups_seconds(workload) + EXTRA_EXECUTIONS * once
         if workload.operation is not None and _is_chase(workload.operation):
             setup += self._operation_bytes(workload.operation) * CHASE_BYTE_SECONDS
         return VISIT_SECONDS + setup + self._sampling_seconds(workload, once, rule)
@@ -230,6 +244,15 @@ class Cost:
         )
         return int(size)
 
+    def _setups_seconds(self, workload: Workload) -> float:
+        """Of all buffers; what is shared is set up once."""
+        transfers = workload.transfers
+        if workload.shared:
+            transfers = tuple({str(t.path.destination): t for t in transfers}.values())
+            if len(transfers) == len(workload.transfers):
+                transfers = tuple({str(t.path.source): t for t in transfers}.values())
+        return sum(map(self._setup_seconds, transfers))
+
     def _setup_seconds(self, transfer: Transfer) -> float:
         source, destination = self._catalogue.extents(transfer)
         seconds = self._buffer_seconds(transfer.path.source, source)
@@ -279,6 +302,13 @@ class Cost:
     def _by_device(self, workload: Workload) -> bool:
         """Whether devices time it, and nothing of the host's is in the way."""
         return all(self._catalogue.timing(transfer) == "device" for transfer in workload.transfers)
+
+
+def _write_one_host_buffer(workload: Workload) -> bool:
+    """Whether several transfers write into the same memory of the host."""
+    ends = [transfer.path.destination for transfer in workload.transfers]
+    written = [str(memory) for memory in ends if memory.place.kind == "numa"]
+    return len(set(written)) < len(written)
 
 
 def place_kinds(transfer: Transfer) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from waywiser.profile import Profile, Run
 from waywiser.records import Refusal, Series
 from waywiser.stats.contiguous import Contiguous
 from waywiser.stats.doubts import REMEDIES
+from waywiser.stats.each import transfer_rates
 from waywiser.stats.estimate import Estimate, estimate
 from waywiser.stats.health import HealthReport, health_report
 from waywiser.topology.bounds import Bound, bound, why_unbounded
@@ -43,6 +44,9 @@ class Line(Value, frozen=True):
     curve: str
     name: str
     """The curve as people call it: short where it is many transfers."""
+    transfer_rates: tuple[float, ...]
+    """Bytes per second of each transfer over its own median time, where there are several; their
+    sum is more than the rate of the whole, which lasts until the last is done."""
     bytes: int
     """Of all transfers together; 0 for an operation."""
     cache: str
@@ -204,6 +208,7 @@ def _line(series: Series, machine: Machine, first: str) -> Line:
         workload=str(workload),
         curve=workload.curve,
         name=name_of(workload),
+        transfer_rates=tuple(transfer_rates(series)),
         bytes=workload.bytes,
         cache=workload.cache,
         mode=measured[0] if measured else "",
