@@ -16,6 +16,7 @@ import msgspec
 
 from waywiser import __version__, native
 from waywiser.plan.course import Course
+from waywiser.plan.evidence import located_cpus, located_memories
 from waywiser.plan.plan import Plan, Request, make_plan
 from waywiser.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.probe.guest import SurveyLock
@@ -162,12 +163,25 @@ def _measure(
 
     course = Course(plan, finished=finished, on_skip=store)
     watcher.begin(plan, finished)
-    first_worker = max((visit.worker for visit in finished), default=0) + 1
-    options = ProbeOptions(memory_bytes=plan.buffer_bytes, first_worker=first_worker)
+    workers = [visit.worker for visit in finished]
+    workers += [found.worker for found in profile.localities()]
+    first_worker = max(workers, default=0) + 1
+    options = ProbeOptions(
+        memory_bytes=plan.buffer_bytes,
+        first_worker=first_worker,
+        sides=len(machine.gpus) > 1,
+        located=located_memories(machine),
+        located_cpus=located_cpus(machine),
+    )
     try:
         with _health_read(profile, machine):
             run_orders(
-                course, machine, options=options, on_visit=store, on_progress=watcher.progress
+                course,
+                machine,
+                options=options,
+                on_visit=store,
+                on_progress=watcher.progress,
+                on_locality=profile.commit_locality,
             )
     except KeyboardInterrupt:
         done = len(profile.finished())

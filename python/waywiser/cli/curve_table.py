@@ -38,12 +38,15 @@ EACH = 0.005
 
 
 def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
-    """Its name, its bound, its sizes, and those left out with the reason."""
+    """Its name, its bound, the links that it used, its sizes, and those left out with the reason."""
     say(console, _title(curve), style="bold")
     best = curve.measured[-1].bound
     if best is not None:
         text = f"bound {best.bytes_per_second / 1e9:.1f} GB/s: {best.made_of}"
         say(console, text, "dim", indent=2)
+    for line in curve.measured:
+        if line.ways is not None and line.ways.told:
+            say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name, width in COLUMNS.items():
         left = name in ("stopped", "")

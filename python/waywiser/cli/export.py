@@ -3,8 +3,9 @@
 CSV (RFC 4180): one row per sample, in the order taken, the columns of `COLUMNS`; nothing for a
 value that was not taken. A visit without samples has no row.
 
-JSON: ``{"schema", "machine", "environment", "series": [...]}``. A series has its ``workload`` (the
-text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by ``; ``, a list),
+JSON: ``{"schema", "machine", "environment", "sides", "locality", "series": [...]}``; ``locality`` has
+what each worker found about where memory is, ``sides`` what follows. A series has its ``workload``
+(the text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by ``; ``, a list),
 ``bytes``, ``cache``, ``unit``, ``stop`` (the worst of its visits), its ``visits`` and its
 ``samples``, each with its ``block``. Times are seconds.
 """
@@ -26,6 +27,8 @@ from waywiser.profile.beside import beside
 from waywiser.records import Samples, Visit
 from waywiser.stats.block import BELOW_RESOLUTION, VOID
 from waywiser.stats.estimate import worst_stop
+from waywiser.stats.locality import judge_sides
+from waywiser.stats.nearness import nearness
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 1
@@ -51,9 +54,12 @@ COLUMNS = (
     "void",
     "below_resolution",
     "transfer_seconds",
+    "side",
 )
 """Of the CSV form. New ones are added at the end. ``transfer_seconds`` holds one number per
-transfer, separated by spaces; ``void`` and ``below_resolution`` are 0 or 1."""
+transfer, separated by spaces; ``void`` and ``below_resolution`` are 0 or 1; ``side`` says, where a
+machine has two sides, whether the visit's host memory was ``near`` its GPU, ``far``, or ``mixed``.
+"""
 
 
 class ExportError(WaywiserError):
@@ -101,13 +107,16 @@ def _opened(output: str) -> Iterator[TextIO]:
 
 def write_csv(profile: Profile, stream: TextIO) -> None:
     """One visit in memory at a time."""
+    sides = judge_sides(profile.localities())
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
     for workload in profile.workloads():
         head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
         for visit in profile.visits_of(workload):
             known = (*head, visit.mode, visit.block, visit.stop, visit.started)
-            writer.writerows((*known, n, *row) for n, row in enumerate(_csv_rows(visit.samples)))
+            side = nearness(visit, sides)
+            rows = enumerate(_csv_rows(visit.samples))
+            writer.writerows((*known, n, *row, side) for n, row in rows)
 
 
 def _csv_rows(samples: Samples) -> Iterator[tuple[Any, ...]]:
@@ -135,7 +144,10 @@ def _rows(samples: Samples) -> Iterator[dict[str, Any]]:
 def write_json(profile: Profile, stream: TextIO) -> None:
     """One visit in memory at a time; a series' samples on a line of their own each."""
     stream.write(f'{{"schema": {SCHEMA},\n"machine": {_json(profile.machine)},\n')
-    stream.write(f'"environment": {_json(profile.environment)},\n"series": [')
+    stream.write(f'"environment": {_json(profile.environment)},\n')
+    localities = profile.localities()
+    stream.write(f'"sides": {_json(judge_sides(localities))},\n')
+    stream.write(f'"locality": {_json(localities)},\n"series": [')
     for position, workload in enumerate(profile.workloads()):
         stream.write(",\n" if position else "\n")
         _write_series(profile, workload, stream)

@@ -25,6 +25,7 @@ from waywiser.cli.members import told
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
 from waywiser.cli.shown import Shown, curves
+from waywiser.cli.sides import sentences
 from waywiser.plan.course import OVER
 from waywiser.profile import Profile
 from waywiser.stats.overview import Group, Line, Overview, Summary, overview
@@ -72,6 +73,11 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
         say(console, f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
     if found.health is not None:
         say(console, str(found.health), style="yellow" if found.health.speaks_against else "")
+    for group in found.ways:
+        say(console, f"links of {count(len(group.members), 'curve')} not told: {group.reason}")
+    if found.sides is not None:
+        for text in sentences(found.sides):
+            say(console, text)
     if any(line.estimate for line in found.series):
         say(console, _legend(found.series))
     if found.planned_visits and found.visits < found.planned_visits:

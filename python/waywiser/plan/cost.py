@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.evidence import located_memories
 from waywiser.plan.sizes import GROWING
 from waywiser.records import Rule
 from waywiser.topology.bounds import bound
@@ -21,6 +22,9 @@ VISIT_SECONDS = 0.004
 
 WORKER_SECONDS = 0.6
 """Starting an interpreter with the native library, finding out the machine, and ending it."""
+
+LOCATING_SECONDS = 0.3
+"""More: timing how far blocks of memory are, as each worker begins. A third of it is waiting."""
 
 GPU_CONTEXT_SECONDS = 0.4
 """More, per GPU, where a driver has to make a context and clocks have to rise."""
@@ -159,7 +163,9 @@ class Cost:
         self._rates: dict[str, float] = {}
         cpus = min((len(node.cpus) for node in machine.numa), default=1)
         self._threads = max(1, min(cpus, MOST_THREADS))
-        self.worker_seconds = WORKER_SECONDS + GPU_CONTEXT_SECONDS * len(machine.gpus)
+        located = LOCATING_SECONDS * len(located_memories(machine))
+        contexts = GPU_CONTEXT_SECONDS * len(machine.gpus)
+        self.worker_seconds = WORKER_SECONDS + located + contexts
 
     def once_seconds(self, workload: Workload) -> float:
         """Of one execution, from its start to its end."""

@@ -12,6 +12,7 @@ from waywiser.plan.classes import representatives
 from waywiser.plan.cost import Cost
 from waywiser.plan.coverage import best_coverage
 from waywiser.plan.curves import Curve, cache_curves, pair_curves, path_curves
+from waywiser.plan.evidence import WATCHED_SECONDS, watched
 from waywiser.plan.layouts import layout_curves
 from waywiser.plan.operations import operation_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
@@ -70,9 +71,9 @@ class Plan:
     def seconds(self) -> float:
         """Expected duration of the survey."""
         workers = len(list(self.by_process()))
-        return workers * self.worker_seconds + self.preset.blocks * sum(
-            point.expected_seconds for point in self.points
-        )
+        visits = self.preset.blocks * sum(point.expected_seconds for point in self.points)
+        looks = WATCHED_SECONDS * len(watched(self.points))
+        return workers * self.worker_seconds + visits + looks
 
     @property
     def buffer_bytes(self) -> int:

@@ -36,9 +36,7 @@ class Watch:
         self._before: dict[int, Reading] = {}
 
     def __call__(self, executions: int) -> None:
-        if self._counters.reason:
-            self.found = Evidence(executions, 0.0, 0.0, reason=self._counters.reason)
-        elif executions == 0:
+        if executions == 0:
             self._before = self._counters.read(self._gpus)
             self._began = self._clock()
         else:

@@ -23,7 +23,7 @@ from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.probe.watch import Watch
-from waywiser.records import Order
+from waywiser.records import Evidence, Order
 from waywiser.topology.counters import LinkCounters
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
@@ -94,7 +94,7 @@ class NativeMeasurer:
         )
 
     def _measure(self, share: Workload, order: Order, estimate: Estimate) -> Measured:
-        watch = Watch(self._counters(), share) if order.evidence else None
+        watch = self._watch(share) if order.evidence else None
         outcome = self._session.measure(
             [native_transfer(transfer) for transfer in share.transfers],
             operation=share.operation and native_operation(share.operation),
@@ -106,13 +106,19 @@ class NativeMeasurer:
             evidence=watch,
         )
         found = measured(outcome)
-        return msgspec.structs.replace(found, evidence=watch.found) if watch else found
+        if watch:
+            return msgspec.structs.replace(found, evidence=watch.found)
+        if order.evidence and self._links:
+            nothing = Evidence(0, 0.0, 0.0, reason=self._links.reason)
+            return msgspec.structs.replace(found, evidence=nothing)
+        return found
 
-    def _counters(self) -> LinkCounters:
-        """Of all GPUs; opened when the first evidence is asked for."""
+    def _watch(self, share: Workload) -> Watch | None:
+        """Counters of links for the workload; None where NVML does not answer. They are opened
+        when the first evidence is asked for."""
         if self._links is None:
             self._links = LinkCounters(self._hello.machine.gpus)
-        return self._links
+        return None if self._links.reason else Watch(self._links, share)
 
     def _new_session(self) -> Any:
         return self._library.Session(

@@ -201,8 +201,9 @@ def _split(
 
 def _centred(cube: Array) -> Array:
     """Per GPU and round over blocks, then per block and round over GPUs."""
-    centred = cube - cube.mean(0, keepdims=True)
-    return centred - centred.mean(2, keepdims=True)
+    centred: Array = cube - cube.mean(0, keepdims=True)
+    centred -= centred.mean(2, keepdims=True)
+    return centred
 
 
 def _strength(patterns: Array) -> Array:

@@ -20,6 +20,9 @@ from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.each import transfer_rates
 from waywiser.stats.estimate import Estimate, estimate
 from waywiser.stats.health import HealthReport, health_report
+from waywiser.stats.locality import Sides, judge_sides
+from waywiser.stats.nearness import near_and_far
+from waywiser.stats.traffic import Ways, ways
 from waywiser.topology.bounds import Bound, bound, why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
@@ -68,6 +71,8 @@ class Line(Value, frozen=True):
     of_contiguous: float | None = None
     """Of a layout: its rate over that of contiguous bytes by the same executor at the nearest
     size, where that was measured."""
+    ways: Ways | None = None
+    """Which links it used; None where nobody looked, as at other sizes of the curve."""
 
 
 class Summary(Value, frozen=True):
@@ -113,6 +118,10 @@ class Overview(Value, frozen=True):
     health: HealthReport | None
     """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
     summary: Summary
+    sides: Sides | None = None
+    """Of the machine, as its GPUs and cores showed; None where nobody looked."""
+    ways: tuple[Group, ...] = ()
+    """By the reason why no counters of links could be read: the curves whose ways are not told."""
 
 
 def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
@@ -122,6 +131,7 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
     """
     machine = profile.machine
+    sides = judge_sides(profile.localities())
     _require_known(profile, only)
     refusals = [refusal for refusal in profile.refusals if matches(refusal.path, only)]
     gathered = _Gathered()
@@ -135,6 +145,7 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
             lines.append(_line(series, machine, first[workload.curve]))
             chosen.append(workload)
             gathered.add(series, lines[-1], machine)
+            gathered.look(series, lines[-1], sides)
     lines = _beside_contiguous(lines, chosen)
     return Overview(
         schema=SCHEMA,
@@ -157,6 +168,8 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
         unbounded=_groups(gathered.unbounded),
         health=health_report(profile.health()),
         summary=_summary(lines, gathered, len(refusals)),
+        sides=sides,
+        ways=_groups(gathered.untold),
     )
 
 
@@ -169,6 +182,7 @@ class _Gathered:
         self.doubts: dict[str, list[str]] = {}
         self.notes: dict[str, list[str]] = {}
         self.unbounded: dict[str, list[str]] = {}
+        self.untold: dict[str, list[str]] = {}
         self.only_skipped = 0
 
     def add(self, series: Series, line: Line, machine: Machine) -> None:
@@ -192,6 +206,13 @@ class _Gathered:
             if line.name not in curves:
                 curves.append(line.name)
         self.only_skipped += bool(line.left_out)
+
+    def look(self, series: Series, line: Line, sides: Sides | None) -> None:
+        """What of its ways is not told, and where it matters on which side its memory was."""
+        if line.ways is not None and not line.ways.told:
+            self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
+        if sides is not None and (note := near_and_far(series, sides)):
+            self.notes.setdefault(note, []).append(label_of(series.workload))
 
 
 def _line(series: Series, machine: Machine, first: str) -> Line:
@@ -217,6 +238,7 @@ def _line(series: Series, machine: Machine, first: str) -> Line:
         of_bound=share,
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
         left_out=_left_out(series),
+        ways=ways(series),
         like="" if first == workload.curve else first,
     )
 

@@ -1,0 +1,68 @@
+"""What is looked at beside the times: where memory is, and which links a path really uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from waywiser.plan.point import Point
+from waywiser.topology.machine import Machine
+from waywiser.words import Memory, Place
+
+WATCHED_BYTES = 64 * 2**20
+"""The size of a curve that is told best by counters of links is the nearest to it: large enough
+that the call does not count, and of every preset."""
+
+WATCHED_LEAST = 2**20
+"""Smaller ones would have to be repeated hundreds of times for counters to tell."""
+
+WATCHED_SECONDS = 0.03
+"""Of a watched visit, beyond any other: some 5 ms for the 256 MiB that are moved, as long without
+them, and three readings of the counters of two GPUs."""
+
+LOCATED_NODES = 2
+"""Where the system shows more nodes than that it does not hide any."""
+
+LOCATED_CPUS = 8
+"""Cores that read blocks of memory: enough to see some of them move."""
+
+
+def watched(points: Iterable[Point]) -> frozenset[str]:
+    """Identities of the series whose links are looked at: one of each curve that has a GPU at an
+    end, where its settings are the usual ones or the question is the way itself (peer access
+    off)."""
+    best: dict[str, Point] = {}
+    for point in points:
+        if _tells(point):
+            former = best.get(point.curve.text)
+            if former is None or _distance(point) < _distance(former):
+                best[point.curve.text] = point
+    return frozenset(point.workload.identity for point in best.values())
+
+
+def _tells(point: Point) -> bool:
+    curve = point.curve
+    ends = (m for t in curve.transfers for m in (t.path.source, t.path.destination))
+    on_gpu = any(memory.place.kind == "gpu" for memory in ends)
+    usual = curve.is_default or curve.asked or curve.peer_access is False
+    return usual and on_gpu and point.workload.bytes >= WATCHED_LEAST
+
+
+def _distance(point: Point) -> tuple[bool, float]:
+    """Sizes that may be skipped come last."""
+    surely = point.always or not (point.growing or point.conditional)
+    return not surely, abs(math.log(point.workload.bytes / WATCHED_BYTES))
+
+
+def located_memories(machine: Machine) -> tuple[Memory, ...]:
+    """The memories of which each worker asks where their blocks are: page-locked where a GPU can
+    tell too."""
+    kind = "pinned" if machine.gpus else "pageable"
+    return tuple(Memory(kind, Place("numa", node.index)) for node in machine.numa[:LOCATED_NODES])
+
+
+def located_cpus(machine: Machine) -> tuple[int, ...]:
+    """The cores that read the blocks, spread over all of them."""
+    cpus = [cpu for node in machine.numa for cpu in node.cpus]
+    step = max(1, -(-len(cpus) // LOCATED_CPUS))
+    return tuple(cpus[::step])

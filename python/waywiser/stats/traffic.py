@@ -1,0 +1,141 @@
+"""Which links carried a workload: what counters counted around it, over the bytes it moved.
+
+A link of a GPU *sent* the bytes of transfers that start in the GPU's memory and *received* those of
+transfers that end there; what the counters say is told as a multiple of these bytes. What moved in
+as long a time without work is taken off before. Counts of NVLink are of data alone; those of PCIe
+may include what the protocol adds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from waywiser.records import Evidence, GpuTraffic, Series
+from waywiser.words import Value, Workload
+
+LEAST_SHARE = 0.05
+"""Of a workload's bytes: less is control, not a way."""
+
+Link = Literal["NVLink", "PCIe"]
+Direction = Literal["sent", "received"]
+
+
+class Carried(Value, frozen=True):
+    """What one kind of link of one GPU moved in one direction."""
+
+    gpu: int
+    link: Link
+    direction: Direction
+    bytes: int
+    """Counted, less what moves without work."""
+    ratio: float
+    """Of the bytes that the workload moves from or to this GPU; of all, where those are none."""
+    links: int
+    """That moved anything; 1 for PCIe."""
+
+    def __str__(self) -> str:
+        many = f" over {self.links} links" if self.link == "NVLink" else ""
+        return f"gpu:{self.gpu} {self.direction} {self.ratio:.3f} × the bytes by {self.link}{many}"
+
+
+class Ways(Value, frozen=True):
+    """Which ways the bytes of a series took."""
+
+    links: tuple[Link, ...]
+    """Those that carried them; none where no link that is counted moved."""
+    carried: tuple[Carried, ...]
+    executions: int
+    bytes: int
+    """Moved by all executions together."""
+    reasons: tuple[str, ...]
+    """Why counters could not be read: what they count is not told."""
+
+    @property
+    def told(self) -> bool:
+        """Whether any counter could be read."""
+        return self.executions > 0
+
+    def __str__(self) -> str:
+        if not self.told:
+            return f"links not told: {'; '.join(self.reasons)}"
+        if not self.carried:
+            unknown = f" ({'; '.join(self.reasons)})" if self.reasons else ""
+            return f"no link moved that is counted{unknown}"
+        which = " and ".join(self.links)
+        return f"through {which}: {', '.join(map(str, self.carried))}"
+
+
+def ways(series: Series) -> Ways | None:
+    """What the first block in which somebody looked tells; None where nobody did."""
+    found = next((v.evidence for v in series.visits if v.evidence is not None), None)
+    return None if found is None else _ways(series.workload, found)
+
+
+def _ways(workload: Workload, found: Evidence) -> Ways:
+    reasons = dict.fromkeys(
+        f"gpu:{gpu.index}: {reason}" for gpu in found.gpus for reason in gpu.reasons
+    )
+    counted = any(_is_counted(gpu) for gpu in found.gpus)
+    if found.reason or not counted:
+        why = (found.reason,) if found.reason else tuple(reasons)
+        return Ways((), (), 0, 0, why or ("no counter was read",))
+    moved = workload.bytes * found.executions
+    rest = found.seconds / found.idle_seconds if found.idle_seconds else 0.0
+    carried = [each for gpu in found.gpus for each in _of_gpu(gpu, workload, found, rest)]
+    least = LEAST_SHARE * min(t.bytes for t in workload.transfers) * found.executions
+    told = tuple(each for each in carried if each.bytes >= least)
+    kinds = dict.fromkeys(each.link for each in told)
+    return Ways(tuple(kinds), told, found.executions, moved, tuple(reasons))
+
+
+def _is_counted(gpu: GpuTraffic) -> bool:
+    work = gpu.work
+    return any(
+        each is not None for each in (work.nvlink_tx, work.nvlink_rx, work.pcie_tx, work.pcie_rx)
+    )
+
+
+def _of_gpu(
+    gpu: GpuTraffic, workload: Workload, found: Evidence, rest: float
+) -> tuple[Carried, ...]:
+    sent, received = _expected(workload, gpu.index)
+    carried = []
+    sides: tuple[tuple[Direction, int, str], ...] = (
+        ("sent", sent, "tx"),
+        ("received", received, "rx"),
+    )
+    for direction, own, suffix in sides:
+        reference = (own or workload.bytes) * found.executions
+        by_link: dict[int, int] | None = getattr(gpu.work, f"nvlink_{suffix}")
+        if by_link is not None:
+            idle = sum((getattr(gpu.idle, f"nvlink_{suffix}") or {}).values())
+            net = max(0, sum(by_link.values()) - round(idle * rest))
+            links = _links(by_link)
+            carried.append(Carried(gpu.index, "NVLink", direction, net, net / reference, links))
+        count: int | None = getattr(gpu.work, f"pcie_{suffix}")
+        if count is not None:
+            idle = getattr(gpu.idle, f"pcie_{suffix}") or 0
+            net = max(0, count - round(idle * rest))
+            carried.append(Carried(gpu.index, "PCIe", direction, net, net / reference, 1))
+    return tuple(carried)
+
+
+def _links(by_link: dict[int, int]) -> int:
+    """Those that moved a share worth telling."""
+    most = max(by_link.values(), default=0)
+    return sum(count >= LEAST_SHARE * most for count in by_link.values()) if most else 0
+
+
+def _expected(workload: Workload, gpu: int) -> tuple[int, int]:
+    """Bytes of one execution that leave and reach the memory of a GPU; a copy within it neither."""
+    sent = received = 0
+    for transfer in workload.transfers:
+        ends = [
+            memory.place.kind == "gpu" and memory.place.index == gpu
+            for memory in (transfer.path.source, transfer.path.destination)
+        ]
+        if ends == [True, False]:
+            sent += transfer.bytes
+        elif ends == [False, True]:
+            received += transfer.bytes
+    return sent, received
