@@ -5,6 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+PCIE_COUNTERS = (197, 198)
+NVLINK_COUNTERS = (138, 139)
+
 
 class FakeNvml:
     """``gpus`` are answers by function name (without ``nvmlDeviceGet``); what is not in there
@@ -58,8 +61,10 @@ class FakeNvml:
         return [
             SimpleNamespace(
                 nvmlReturn=0 if field in values else 3,
-                valueType=1,
-                value=SimpleNamespace(uiVal=values.get(field, 0)),
+                valueType=1 if field[0] in PCIE_COUNTERS else 3,
+                value=SimpleNamespace(
+                    uiVal=values.get(field, 0) % 2**32, ullVal=values.get(field, 0)
+                ),
             )
             for field in fields
         ]
@@ -133,3 +138,10 @@ def h200_answers(index: int, count: int = 2) -> dict[str, Any]:
     }
     assert index < count
     return answers
+
+
+def counting(answers: dict[str, Any], links: int = 18) -> dict[str, Any]:
+    """The same GPU with all counters of its links, at zero; tests raise them in its ``fields``."""
+    counters = {(field, link): 0 for field in NVLINK_COUNTERS for link in range(links)}
+    counters |= {(field, 0): 0 for field in PCIE_COUNTERS}
+    return {**answers, "fields": {**answers["fields"], **counters}}

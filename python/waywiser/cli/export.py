@@ -3,11 +3,11 @@
 CSV (RFC 4180): one row per sample, in the order taken, the columns of `COLUMNS`; nothing for a
 value that was not taken. A visit without samples has no row.
 
-JSON: ``{"schema", "machine", "environment", "sides", "locality", "series": [...]}``; ``locality`` has
-what each worker found about where memory is, ``sides`` what follows. A series has its ``workload``
-(the text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by ``; ``, a list),
-``bytes``, ``cache``, ``unit``, ``stop`` (the worst of its visits), its ``visits`` and its
-``samples``, each with its ``block``. Times are seconds.
+JSON: ``{"schema", "machine", "environment", "sides", "locality", "series": [...]}``. ``locality``
+has what each worker found about where memory is, ``sides`` what follows. A series has its
+``workload`` (the text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by
+``; ``, a list), ``bytes``, ``cache``, ``unit``, ``stop`` (the worst of its visits), its ``visits``
+and its ``samples``, each with its ``block``. Times are seconds.
 """
 
 from __future__ import annotations

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+import profiles
+from stats import sides as synthetic
+from waywiser.records import Series, Visit
+from waywiser.stats.locality import judge_sides
+from waywiser.stats.nearness import near_and_far, nearness
+
+SIDES = judge_sides(synthetic.records(5))
+ON = {0: (5.8e-6,) * 4 + (6.4e-6,) * 4, 1: (6.4e-6,) * 4 + (5.8e-6,) * 4}
+
+
+def visit(
+    block: int, sides: Sequence[int | None], median: float, path: str = profiles.H2D
+) -> Visit:
+    """One whose buffers in host memory are on these sides, in the order of its transfers."""
+    what = profiles.workload(path, 2**20)
+    left = list(sides)
+    made = profiles.visit(
+        what,
+        block,
+        profiles.samples(random.Random(block), median, noise=0.0, transfers=len(what.transfers)),
+    )
+    buffers = []
+    for buffer in made.buffers:
+        if buffer.memory.startswith("pinned"):
+            side = left.pop(0)
+            latencies = () if side is None else ON[side]
+            buffer = msgspec.structs.replace(buffer, gpu_seconds=latencies)
+        buffers.append(buffer)
+    return msgspec.structs.replace(made, buffers=tuple(buffers))
+
+
+def test_memory_is_near_a_gpu_of_its_side() -> None:
+    assert nearness(visit(0, [0], 1e-4), SIDES) == "near"
+    assert nearness(visit(0, [1], 1e-4), SIDES) == "far"
+    assert nearness(visit(0, [None], 1e-4), SIDES) == ""
+    assert nearness(visit(0, [0], 1e-4), None) == ""
+    both = f"{profiles.H2D}; {profiles.D2H}"
+    assert nearness(visit(0, [0, 1], 1e-4, both), SIDES) == "mixed"
+
+
+def test_blocks_on_both_sides_are_told_apart_where_it_matters() -> None:
+    what = profiles.workload(profiles.H2D, 2**20)
+    assert SIDES is not None
+    apart = Series(what, (visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4)))
+    assert near_and_far(apart, SIDES) == "with its memory on the far side it takes +10.0%"
+    alike = Series(what, (visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)))
+    assert near_and_far(alike, SIDES) == ""
+    near = Series(what, (visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)))
+    assert near_and_far(near, SIDES) == ""
