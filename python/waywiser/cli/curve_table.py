@@ -38,7 +38,7 @@ EACH = 0.005
 
 
 def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
-    """Its name, its bound, the links that it used, its sizes, and those left out with the reason."""
+    """Its name, its bound, the links it used, its sizes, and those left out with the reason."""
     say(console, _title(curve), style="bold")
     best = curve.measured[-1].bound
     if best is not None:
