@@ -67,7 +67,7 @@ def test_flags_are_columns_of_their_own(profile: Path, tmp_path: Path) -> None:
 
 def test_json_is_as_promised(profile: Path, tmp_path: Path) -> None:
     found = json.loads(exported(profile, "json", tmp_path))
-    assert list(found) == ["schema", "machine", "environment", "series"]
+    assert list(found) == ["schema", "machine", "environment", "sides", "locality", "series"]
     assert found["machine"]["hostname"] == "node7"
     assert found["environment"] == profiles.ENVIRONMENT
     by_text = {series["workload"]: series for series in found["series"]}

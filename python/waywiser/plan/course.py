@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 
-from waywiser.plan.evidence import watched
 from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, Findings
 from waywiser.plan.plan import Plan
 from waywiser.plan.point import Point
@@ -61,7 +60,6 @@ class Course:
             self._names[point.curve.text] = point.curve.name
             if point.like:
                 self._classes.setdefault(point.like, set()).add(point.curve.text)
-        self._watched = watched(plan.points)
         self._different: dict[Key, str] = {}
         for visit in finished:
             self._finished.add((visit.workload.identity, visit.block))
@@ -140,7 +138,7 @@ class Course:
             buffer_bytes=point.buffer_bytes,
             expected_seconds=point.seconds,
             timeout_seconds=point.timeout_seconds,
-            evidence=block == 0 and identity in self._watched,
+            evidence=block == 0 and identity in self._plan.watched,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
@@ -72,8 +73,13 @@ class Plan:
         """Expected duration of the survey."""
         workers = len(list(self.by_process()))
         visits = self.preset.blocks * sum(point.expected_seconds for point in self.points)
-        looks = WATCHED_SECONDS * len(watched(self.points))
+        looks = WATCHED_SECONDS * len(self.watched)
         return workers * self.worker_seconds + visits + looks
+
+    @cached_property
+    def watched(self) -> frozenset[str]:
+        """Identities of the series whose links are looked at, in the first block."""
+        return watched(self.points) if _has_time(self.preset, self.request) else frozenset()
 
     @property
     def buffer_bytes(self) -> int:
@@ -113,7 +119,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     points = _points(curves, visits, machine)
     kept = points
     if preset.seconds and not explicit:
-        kept = _cut(points, preset, cost.worker_seconds, len(machine.gpus))
+        kept = _cut(points, preset, request, cost.worker_seconds, len(machine.gpus))
     return Plan(
         request,
         preset,
@@ -151,11 +157,21 @@ def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point
     return points
 
 
-def _cut(points: list[Point], preset: Preset, worker_seconds: float, gpus: int) -> list[Point]:
+def _has_time(preset: Preset, request: Request) -> bool:
+    """Whether more can be looked at than times: a preset that is one block within a set time says
+    what it can, unless somebody asks for a part of it."""
+    asked = request.only or request.sizes or request.workloads
+    return bool(preset.blocks > 1 or not preset.seconds or asked)
+
+
+def _cut(
+    points: list[Point], preset: Preset, request: Request, worker_seconds: float, gpus: int
+) -> list[Point]:
     """The best coverage that fits into the preset's time."""
     peerless = any(point.curve.peer_access is False for point in points)
     workers = (preset.blocks if preset.fresh_processes else 1) * (1 + peerless)
-    seconds = preset.budget_seconds(gpus) - workers * worker_seconds
+    looks = WATCHED_SECONDS * len(watched(points)) if _has_time(preset, request) else 0.0
+    seconds = preset.budget_seconds(gpus) - workers * worker_seconds - looks
     return best_coverage(points, seconds / preset.blocks)
 
 
