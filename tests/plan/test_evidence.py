@@ -27,7 +27,7 @@ def watched_of(found: Plan) -> dict[str, list[int]]:
 
 def test_one_size_of_each_usual_curve_with_a_gpu_is_watched() -> None:
     found = watched_of(plan())
-    assert found[H2D] == [64 << 20]
+    assert found[H2D] in ([16 << 20], [64 << 20])
     assert all(len(sizes) == 1 for sizes in found.values())
     assert not any("gpu:" not in curve for curve in found)
     assert f"{H2D}[api=sync]" not in found
