@@ -98,7 +98,7 @@ def test_peer_access_off_is_measured_by_another_worker(run: Run, tmp_path: Path)
 
 
 def test_a_worker_that_crashes_costs_one_visit(run: Run, tmp_path: Path) -> None:
-    fake = f"latency=1;event=1;crash=copy@40;once={tmp_path / 'struck'}"
+    fake = f"latency=1;event=1;crash=copy@9;only_bytes=65536;once={tmp_path / 'struck'}"
     code, out, err = finish(run(*survey("--only", "pinned device"), fake=fake))
     assert code == 0, err
     failures = [visit.failure for visit in visits(tmp_path / "a.wwp") if visit.failure]

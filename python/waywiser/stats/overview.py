@@ -131,10 +131,15 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
     """
     machine = profile.machine
-    sides = judge_sides(profile.localities())
+    localities = profile.localities()
+    sides = judge_sides(localities)
     _require_known(profile, only)
     refusals = [refusal for refusal in profile.refusals if matches(refusal.path, only)]
     gathered = _Gathered()
+    for found in localities:
+        if found.failure is not None:
+            note = f"where {found.memory} is was not found out: {found.failure.reason}"
+            gathered.notes.setdefault(note, []).append(f"worker {found.worker}")
     lines: list[Line] = []
     chosen: list[Workload] = []
     workloads = profile.workloads()
