@@ -49,8 +49,8 @@ private:
 
 // A range of memory as cells so many bytes apart.
 struct Cycle {
-    std::byte* data;
-    std::size_t apart;
+    std::byte* data = nullptr;
+    std::size_t apart = 0;
     Order order;
 
     WAYWISER_BOTH Cell* cell(std::size_t i) const {

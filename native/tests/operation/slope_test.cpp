@@ -9,8 +9,8 @@ namespace {
 
 // A walker whose clock is known: so many seconds at all, and so many for each step.
 struct Walker {
-    double at_all;
-    double per_step;
+    double at_all = 0;
+    double per_step = 0;
     std::size_t steps_taken = 0;
     double walk(std::size_t steps) {
         steps_taken += steps;
