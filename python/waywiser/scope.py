@@ -14,7 +14,15 @@ from waywiser.probe.aside import leave_one_cpu_aside
 from waywiser.probe.environment import worker_environment
 from waywiser.probe.guest import memory_bound, usable_gpus
 from waywiser.records import Refusal
-from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.file_places import (
+    SCRATCH,
+    SHARED_MEMORY,
+    TMPFS,
+    FileError,
+    existing_file,
+    scratch_folder,
+)
+from waywiser.topology.machine import FilePlace, Gpu, Machine
 from waywiser.words import Value, WaywiserError
 
 ALL = "all"
@@ -36,6 +44,12 @@ class Wishes(Value, frozen=True):
     share: bool = False
     """Also GPUs that others are using."""
     memory_bytes: int = 4 << 30
+    files: tuple[str, ...] = ()
+    """Paths of files to be read."""
+    scratch: str = ""
+    """The folder for scratch files; empty for none, and none in memory either."""
+    scratch_asked: bool = False
+    """Somebody named the folder: where it cannot be used is an error, and not a refusal."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,7 @@ def read_scope(wishes: Wishes) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
     Raises `ScopeError` for GPUs that are not there, `GuestError` where a control group leaves no
-    memory.
+    memory, `waywiser.topology.file_places.FileError` for files and folders that cannot be used.
     """
     machine = live_machine()
     memory_bytes, note = memory_bound(wishes.memory_bytes)
@@ -60,6 +74,7 @@ def read_scope(wishes: Wishes) -> Scope:
     scope = _asked(scope, wishes.gpus)
     scope = _free(scope, wishes.share)
     scope = _working(scope)
+    scope = _with_files(scope, wishes)
     return replace(scope, machine=leave_one_cpu_aside(scope.machine))
 
 
@@ -89,6 +104,32 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]]) -> Gpu:
         peers=tuple(other["index"] for other in everyone if other["index"] != gpu["index"]),
         pageable_access=gpu["pageable_access"],
     )
+
+
+def _with_files(scope: Scope, wishes: Wishes) -> Scope:
+    """With the places where files are."""
+    own, refusals = _own_places(wishes)
+    named = (existing_file(path) for path in wishes.files)
+    places = (*own, *{place.name: place for place in named}.values())
+    machine = msgspec.structs.replace(scope.machine, files=places)
+    return replace(scope, machine=machine, refusals=(*scope.refusals, *refusals))
+
+
+def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Refusal]]:
+    """Where scratch files may be made, and why not."""
+    if not wishes.scratch:
+        return [], []
+    found: list[FilePlace] = []
+    refusals: list[Refusal] = []
+    folders = {SCRATCH: wishes.scratch, TMPFS: SHARED_MEMORY}
+    for name, folder in folders.items():
+        try:
+            found.append(scratch_folder(folder, name))
+        except FileError as error:
+            if wishes.scratch_asked and name == SCRATCH:
+                raise
+            refusals.append(Refusal(f"file:{name}", str(error)))
+    return found, refusals
 
 
 def _without(scope: Scope, kept: set[int], reason: str) -> Scope:

@@ -27,6 +27,8 @@ from waywiser.profile.profile import UNFINISHED
 from waywiser.records import Visit
 from waywiser.scope import Scope, Wishes, live_machine, read_scope
 from waywiser.topology.environment import environment
+from waywiser.topology.file_places import same_places
+from waywiser.topology.filesystem import filesystem_of
 from waywiser.topology.health import HealthWatch
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, WaywiserError
@@ -214,6 +216,10 @@ def _environment(scope: Scope) -> dict[str, Any]:
         "cuda_runtime": library.runtime_version,
         "hwloc": library.hwloc_version,
         "worker_variables": dict(PROCESS_ENVIRONMENT),
+        "files": {
+            file.name: {"path": file.path, **filesystem_of(file.path).facts}
+            for file in scope.machine.files
+        },
         "notes": [*scope.machine.notes, *scope.notes],
     }
 
@@ -262,6 +268,8 @@ def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
                 where=str(file),
                 remedy=why or scope.machine.gpu_reason,
             )
+    if reason := same_places(measured.files, scope.machine.files):
+        raise SurveyError(reason, where=str(file), remedy="bring it back as it was, or survey anew")
     cpus = {cpu for node in scope.machine.numa for cpu in node.cpus}
     missing = sorted({cpu for node in measured.numa for cpu in node.cpus} - cpus)
     if missing:

@@ -61,10 +61,20 @@ class GpuPlace:
 
 
 @dataclass
+class FilePlace:
+    name: str
+    path: str
+    scratch: bool
+    bytes: int
+    filesystem: str
+    direct: bool = True
+
+
+@dataclass
 class Machine:
     numa: Sequence[NumaNode]
     gpus: Sequence[GpuPlace]
-    files: Sequence[Any] = ()
+    files: Sequence[FilePlace] = ()
 
 
 def parameter(name: str, *choices: str, kind: str = "choice") -> dict[str, Any]:

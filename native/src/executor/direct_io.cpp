@@ -135,6 +135,10 @@ public:
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
         const std::vector<gpu::Stream*>&) const override {
+        if (transfer.bytes < kDiskBlock) {
+            throw Refused("direct I/O moves whole blocks of " + std::to_string(kDiskBlock) +
+                          " bytes and not " + std::to_string(transfer.bytes));
+        }
         return std::make_unique<DirectExecution>(
             block_io(*this, transfer, machine),
             parameter(*this, transfer, machine, "sync") == "yes");

@@ -157,6 +157,26 @@ def survey(
             help="For all buffers of a workload together; by default 4GiB.",
         ),
     ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="Also measure reads of this file, which is never written; may be repeated.",
+        ),
+    ] = None,
+    scratch: Annotated[
+        str | None,
+        typer.Option(
+            "--scratch",
+            metavar="FOLDER",
+            help="Where to make scratch files, on the disk to be measured; by default where the "
+            "profile is written.",
+        ),
+    ] = None,
+    no_scratch: Annotated[
+        bool, typer.Option("--no-scratch", help="Make no scratch files: leave disks out.")
+    ] = False,
     share: Annotated[
         bool, typer.Option("--share", help="Also measure GPUs that others are using.")
     ] = False,
@@ -180,6 +200,9 @@ def survey(
         preset=preset,
         only=tuple(only or ()),
         workloads=tuple(workload or ()),
+        files=tuple(file or ()),
+        scratch=scratch,
+        no_scratch=no_scratch,
         sizes=sizes,
         gpus=gpus,
         expect_gpus=expect_gpus,

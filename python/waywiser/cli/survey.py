@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,9 @@ class Options:
     memory: str | None = None
     share: bool = False
     seed: int | None = None
+    files: tuple[str, ...] = ()
+    scratch: str | None = None
+    no_scratch: bool = False
     workloads: tuple[str, ...] = ()
     resume: bool = False
     dry_run: bool = False
@@ -56,11 +60,25 @@ class Options:
     @property
     def wishes(self) -> Wishes:
         memory_bytes = parse_bytes(self.memory) if self.memory else Wishes().memory_bytes
-        return Wishes(self.gpus or ALL, self.share, memory_bytes)
+        return Wishes(
+            self.gpus or ALL,
+            self.share,
+            memory_bytes,
+            files=tuple(map(os.path.abspath, self.files)),
+            scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
+            scratch_asked=self.scratch is not None,
+        )
+
+    @property
+    def _scratch_folder(self) -> str:
+        """By default where the profile is written."""
+        return self.scratch or os.path.dirname(self.output or "") or "."
 
 
 def run_survey(options: Options) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
+    if options.scratch and options.no_scratch:
+        raise SurveyError("--scratch and --no-scratch say opposite things", remedy="leave one out")
     if options.resume:
         file = _resume(options)
     else:
@@ -89,6 +107,9 @@ def _resume(options: Options) -> Path:
         "--memory": options.memory is not None,
         "--share": options.share,
         "--seed": options.seed is not None,
+        "--file": bool(options.files),
+        "--scratch": options.scratch is not None,
+        "--no-scratch": options.no_scratch,
         "--dry-run": options.dry_run,
     }
     if extra := [name for name, was_said in said.items() if was_said]:
@@ -117,10 +138,29 @@ def _before(survey: Survey) -> Iterator[str]:
         yield f"{refusal.path} is left out: {refusal.reason}"
     yield from survey.scope.notes
     yield from survey.plan.notes
+    yield from _file_lines(survey)
     yield _total(survey.plan)
     if survey.plan.left_out:
         left = survey.plan.left_out
         yield f"{left} series more are left to a more thorough --preset, or to --only"
+
+
+def _file_lines(survey: Survey) -> Iterator[str]:
+    """What will be read, and what is written beside the profile."""
+    used = {
+        memory.place.file
+        for point in survey.plan.points
+        for transfer in point.workload.transfers
+        for memory in (transfer.path.source, transfer.path.destination)
+    }
+    for file in survey.machine.files:
+        if file.name not in used:
+            continue
+        size, kind = format_bytes(file.bytes), file.filesystem or "unknown file system"
+        if file.scratch:
+            yield f"scratch files of at most {size} together in {file.path} ({kind}), then gone"
+        else:
+            yield f"{file.path} ({size}, {kind}) is read, never written"
 
 
 def _total(plan: Plan) -> str:

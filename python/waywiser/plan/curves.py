@@ -18,6 +18,7 @@ from functools import cached_property
 
 import msgspec
 
+from waywiser.plan import files
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.preset import Preset, Variations
@@ -90,7 +91,7 @@ def path_curves(
     refuses. On the way to files only those who know no other way have their own settings varied,
     unless everything is: what a CPU's threads do is seen in memory."""
     paths = list(paths)
-    elsewhere = {path.executor for path in paths if not _in_file(path)}
+    elsewhere = {path.executor for path in paths if not files.has_file(path)}
     curves: list[Curve] = []
     refused: list[Refusal] = []
     contiguous = {kind.name for kind in catalogue.executors if "contiguous" in kind.layouts}
@@ -100,7 +101,9 @@ def path_curves(
         chosen = is_principal(path, catalogue)
         remote = is_remote(path, catalogue)
         how = preset.variations if chosen or preset.secondary_varied else "none"
-        a_guest = _in_file(path) and path.executor in elsewhere and not preset.secondary_varied
+        a_guest = (
+            files.has_file(path) and path.executor in elsewhere and not preset.secondary_varied
+        )
         for index, transfer in enumerate(_settings(path, catalogue, how)):
             if a_guest and transfer.parameters:
                 continue
@@ -115,16 +118,11 @@ def path_curves(
     return curves, refused
 
 
-def _in_file(path: Path) -> bool:
-    return "file" in (path.source.place.kind, path.destination.place.kind)
-
-
 def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfer]:
     """The transfer with all defaults first, then its variations."""
-    kinds = catalogue.memories
     parameters = combinations(catalogue.parameters(Transfer(path)), how)
-    sources = combinations(kinds[path.source.kind].parameters, how)
-    destinations = combinations(kinds[path.destination.kind].parameters, how)
+    sources = _variants(path, path.source, catalogue, how)
+    destinations = _variants(path, path.destination, catalogue, how)
     if how == "product":
         triples = [(s, d, p) for s in sources for d in destinations for p in parameters]
         triples.sort(key=lambda triple: sum(map(len, triple)))
@@ -132,6 +130,13 @@ def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfe
         triples = [({}, {}, p) for p in parameters]
         triples += [(s, {}, {}) for s in sources[1:]] + [({}, d, {}) for d in destinations[1:]]
     return [_with_settings(path, *triple) for triple in triples[:MOST_COMBINATIONS]]
+
+
+def _variants(path: Path, end: Memory, catalogue: Catalogue, how: Variations) -> list[Settings]:
+    """Of the memory at one end; that of the host matters little beside a file."""
+    if files.has_file(path) and end.place.kind != "file" and how != "product":
+        return [{}]
+    return combinations(catalogue.memories[end.kind].parameters, how)
 
 
 def _with_settings(path: Path, source: Settings, destination: Settings, of: Settings) -> Transfer:
@@ -146,6 +151,8 @@ def _with_settings(path: Path, source: Settings, destination: Settings, of: Sett
 
 def is_principal(path: Path, catalogue: Catalogue) -> bool:
     """Whether the path's default curve is what people ask a machine for."""
+    if path.executor in files.COMPARISONS:
+        return False
     if _moves_by_itself(path, catalogue):
         return catalogue.in_place(Transfer(path))
     places = (path.source.place, path.destination.place)
@@ -202,6 +209,8 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
     for curve in curves:
         kinds = [catalogue.memories[t.path.source.kind] for t in curve.transfers]
         wanted = curve.principal or (preset.secondary_varied and curve.is_default)
+        if any(files.has_file(transfer.path) for transfer in curve.transfers):
+            continue  # a file's state is a variant of its memory
         if wanted and all(kind.cpu_accessible for kind in kinds):
             for state in CACHE_STATES:
                 yield replace(curve, cache=state, principal=False)

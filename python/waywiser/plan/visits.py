@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from waywiser.plan import layouts
+from waywiser.plan import files, layouts
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.cost import Cost, place_kinds
 from waywiser.plan.curves import Curve
@@ -19,9 +19,6 @@ from waywiser.words import format_bytes
 
 CACHE_SMALLEST = 64 * 2**10
 """Below it a flush costs a thousand times the copy, and the copy is all latency."""
-
-FILE_SMALLEST = 4 * 2**10
-"""A disk moves whole blocks."""
 
 FILE_OCTAVES = 2
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
@@ -54,7 +51,7 @@ class Visits:
     def points(self, curve: Curve, like: str) -> list[Point]:
         """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
         first itself."""
-        wanted = self._wanted(curve)
+        wanted = self._possible(curve, self._wanted(curve))
         if like and not curve.is_default:
             self.left_out += len(wanted)
             return []
@@ -80,7 +77,7 @@ class Visits:
         if self.explicit:
             return sizes
         if any("file" in kinds for kinds in map(place_kinds, curve.transfers)):
-            sizes = tuple(size for size in sizes if size >= FILE_SMALLEST)
+            sizes = tuple(size for size in sizes if size >= files.SMALLEST)
             if preset.secondary_octaves > FILE_OCTAVES:
                 return thin(sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves)
         if curve.principal:
@@ -88,6 +85,16 @@ class Visits:
         if len(curve.transfers) > 1:
             sizes = tuple(size for size in sizes if size >= preset.pair_smallest)
         return thin(sizes, preset.secondary_octaves)
+
+    def _possible(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that its executor can move; where somebody asked for the others, they are one
+        refusal."""
+        kept = files.possible_sizes(curve.transfers, sizes, self.catalogue)
+        cut = [format_bytes(size) for size in sizes if size not in kept]
+        if cut and (self.explicit or curve.asked):
+            reason = f"a disk moves no less than {format_bytes(files.SMALLEST)} at a time"
+            self.refusals.append(Refusal(f"{curve.text} of {', '.join(cut)}", reason))
+        return kept
 
     def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """What is measured of every member of a class: of a principal curve several sizes, of the
@@ -147,6 +154,14 @@ class Visits:
                 f"{format_bytes(size)} needs {format_bytes(needed.total)} of buffers, "
                 f"--memory allows {format_bytes(self.memory_bytes)}"
             )
+        for file in self.machine.files:
+            there = needed.at.get(f"file:{file.name}", 0)
+            if there > file.bytes:
+                has = "may be used there" if file.scratch else "is what the file has"
+                return (
+                    f"{format_bytes(size)} needs {format_bytes(there)} of file:{file.name}, "
+                    f"{format_bytes(file.bytes)} {has}"
+                )
         for gpu in self.machine.gpus:
             place = f"gpu:{gpu.index}"
             there = needed.at.get(place, 0)

@@ -1,0 +1,37 @@
+"""What can be asked of files, and what of it is asked for the sake of something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from waywiser.plan.catalogue import Catalogue
+from waywiser.words import Path, Transfer
+
+SMALLEST = 4096
+"""Bytes of the least that is read or written: no disk has larger blocks, and anything less would go
+through the page cache."""
+
+COMPARISONS = frozenset({"buffered-io"})
+"""Executors that are read beside another, and never asked for themselves."""
+
+
+def has_file(path: Path) -> bool:
+    """Whether an end is at the place of a file."""
+    return "file" in (path.source.place.kind, path.destination.place.kind)
+
+
+def on_disk(transfer: Transfer, catalogue: Catalogue) -> bool:
+    """Whether the bytes are read from or written to a file, and not at an address."""
+    ends = (transfer.path.source, transfer.path.destination)
+    return any(
+        end.place.kind == "file" and not catalogue.memories[end.kind].cpu_accessible for end in ends
+    )
+
+
+def possible_sizes(
+    transfers: Iterable[Transfer], sizes: tuple[int, ...], catalogue: Catalogue
+) -> tuple[int, ...]:
+    """Those of the sizes that make sense for the transfers of a workload."""
+    if any(on_disk(transfer, catalogue) for transfer in transfers):
+        return tuple(size for size in sizes if size >= SMALLEST)
+    return sizes
