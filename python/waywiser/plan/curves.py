@@ -101,7 +101,8 @@ def path_curves(
         chosen = is_principal(path, catalogue)
         remote = is_remote(path, catalogue)
         how = preset.variations if chosen or preset.secondary_varied else "none"
-        a_guest = (
+        in_file = files.has_file(path)
+        a_guest = in_file and path.executor in elsewhere and not preset.secondary_varied
             files.has_file(path) and path.executor in elsewhere and not preset.secondary_varied
         )
         for index, transfer in enumerate(_settings(path, catalogue, how)):
