@@ -45,6 +45,7 @@ def test_two_gpus_have_those_with_the_host_alone() -> None:
 def test_eight_gpus_have_all_of_them_and_full_takes_each_gpu_as_the_one() -> None:
     standard = sets(plan(machine(gpus=8)))
     assert {name.split()[0] for name in standard} == set(SETS) - {"one-and-all"}
+    assert standard["all-to-host device@gpu:0-7 -> pinned@numa:0 by copy-engine (shared)"] == [MIB]
     ones = [name for name in standard if name.startswith("one-to-all")]
     assert ones == ["one-to-all device@gpu:0 -> device@gpu:1-7 by copy-engine"]
     full = sets(plan(machine(gpus=8), preset="full", memory_bytes=2**34))

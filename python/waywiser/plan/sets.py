@@ -41,7 +41,7 @@ from waywiser.words import Memory, Path, Place, Transfer
 HOST_KIND, GPU_KIND = "pinned", "device"
 """The memories of a set: those that a program uses to feed many GPUs."""
 
-SHARED_SIZE = 4 * 2**20
+SHARED_SIZE = 2**20
 """Of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together there,
 so a larger one would take seconds an execution to say the same."""
 
