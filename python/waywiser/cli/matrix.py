@@ -43,12 +43,10 @@ def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
 def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
     """The other members of a class of curves that ought to be equal."""
     title = f"equal by the machine's symmetry to {name_of(Workload.parse(first))}"
-    if len(rows) <= MOST_ROWS:
-        named = [(curve.name, curve.measured) for curve in rows]
-        print_rows(console, title, named, marks)
-    else:
-        say(console, f"{title}: {len(rows)} curves", "dim", indent=2)
-        _print_extremes(console, rows)
+    if len(rows) > MOST_ROWS:
+        title += f": {len(rows)} curves, of which the fastest and the slowest"
+        rows = _extremes(rows)
+    print_rows(console, title, [(curve.name, curve.measured) for curve in rows], marks)
 
 
 def print_layouts(
@@ -137,25 +135,15 @@ def _cell(line: Line) -> str:
     return text
 
 
-def _print_extremes(console: Console, rows: Sequence[Shown]) -> None:
-    """At each size the slowest and the fastest, by name."""
-    at: dict[int, list[tuple[float, str, Line]]] = {}
+def _extremes(rows: Sequence[Shown]) -> list[Shown]:
+    """Those that are the fastest or the slowest at any size."""
+    at: dict[int, list[tuple[float, Shown]]] = {}
     for curve in rows:
         for line in curve.measured:
             if line.estimate is not None:
-                at.setdefault(line.bytes, []).append((line.estimate.median, curve.name, line))
-    for size in sorted(at):
-        named = sorted(at[size], key=lambda each: each[:2])
-        (_, fastest, best), (_, slowest, worst) = named[0], named[-1]
-        unit = "" if size < RATE_BYTES else " GB/s"
-        say(
-            console,
-            f"{format_bytes(size)} × {len(named)}: {_cell(best)}{unit} ({_ends(fastest)}) to "
-            f"{_cell(worst)}{unit} ({_ends(slowest)})",
-            indent=4,
-        )
-    console.print()
-
-
-def _ends(text: str) -> str:
-    return text.partition(" by ")[0]
+                at.setdefault(line.bytes, []).append((line.estimate.median, curve))
+    ends = set()
+    for found in at.values():
+        ends.add(min(found, key=lambda each: each[0])[1].text)
+        ends.add(max(found, key=lambda each: each[0])[1].text)
+    return [curve for curve in rows if curve.text in ends]

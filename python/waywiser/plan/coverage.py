@@ -20,7 +20,8 @@ def best_coverage(points: list[Point], seconds: float) -> list[Point]:
     """As many points as fit into the expected time, in their given order.
 
     Curves take turns, principal ones first; each adds the size that is furthest from those it has,
-    so that whatever is cut, no path is left without its most telling sizes.
+    so that whatever is cut, no path is left without its most telling sizes. What is measured only
+    under a condition comes after what is certain.
     """
     turns = sorted(_turns(points), key=lambda turn: turn[0])
     kept: set[str] = set()
@@ -35,8 +36,10 @@ def _turns(points: list[Point]) -> Iterator[tuple[int, Point]]:
     """Each point with the round in which its curve asks for it."""
     for _, group in groupby(points, key=lambda point: point.workload.curve):
         curve = {point.size: point for point in group}
-        for turn, size in enumerate(coverage_order(tuple(curve))):
-            point = curve[size]
+        certain = tuple(size for size, point in curve.items() if not point.conditional)
+        others = tuple(size for size, point in curve.items() if point.conditional)
+        order = (*coverage_order(certain), *coverage_order(others))
+        for turn, point in enumerate(curve[size] for size in order):
             yield turn + (0 if point.curve.principal else PRINCIPAL_ROUNDS), point
 
 

@@ -1,0 +1,172 @@
+"""A survey of many curves: by family, each path with one table and a row for what is beside it."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+import profiles
+from waywiser.cli.show import print_overview
+from waywiser.profile import Profile
+from waywiser.records import Failure, Visit
+from waywiser.stats.overview import Overview, overview
+from waywiser.words import Operation, Place, Workload
+
+KIB, MIB = 2**10, 2**20
+SM = "pinned@numa:0 -> device@gpu:0 by sm"
+BACK = "device@gpu:1 -> device@gpu:0 by copy-engine"
+SETTINGS = {
+    f"{profiles.H2D}[api=sync]": 50e9,
+    "pinned[pages=huge]@numa:0 -> device@gpu:0 by copy-engine": 56e9,
+    f"{profiles.H2D} (flushed)": 40e9,
+}
+LAYOUTS = {
+    f"{profiles.H2D} as list[piece=28672]": (1060864, 11e9),
+    f"{SM} as list[piece=28672]": (1060864, 45e9),
+    f"{SM} as box[height=64,width=16384]": (MIB, 25e9),
+}
+
+
+def visit(text: str, size: int, rate: float) -> Visit:
+    what = Workload.parse(text)
+    sized = [msgspec.structs.replace(transfer, bytes=size) for transfer in what.transfers]
+    what = msgspec.structs.replace(what, transfers=tuple(sized))
+    taken = profiles.samples(random.Random(1), what.bytes / rate, transfers=len(sized))
+    return profiles.visit(what, 0, taken)
+
+
+def visits() -> list[Visit]:
+    paths = {profiles.H2D: 55e9, profiles.D2H: 54e9, SM: 50e9, profiles.PEER: 390e9}
+    paths |= {"pageable@numa:0 -> device@gpu:0 by copy-engine": 7e9}
+    paths |= {"device@gpu:0 -> device@gpu:0 by copy-engine": 2000e9}
+    made = [visit(text, n, rate) for text, rate in paths.items() for n in (8, MIB, 64 * MIB)]
+    made += [visit(text, n, rate) for text, rate in SETTINGS.items() for n in (64 * KIB, 64 * MIB)]
+    made += [visit(text, size, rate) for text, (size, rate) in LAYOUTS.items()]
+    made += [visit(BACK, n, 389e9) for n in (8, MIB)]
+    made += [visit(f"{profiles.H2D}; {profiles.D2H}", n, 95e9) for n in (MIB, 64 * MIB)]
+    left_out = visit(BACK, 64 * MIB, 1.0)
+    why = Failure("skipped", f"equal to {profiles.PEER} at 8 B, within 5 %")
+    made.append(
+        Visit(left_out.workload, 0, "skipped", left_out.started, failure=why),
+    )
+    for name, place, parameters in (
+        ("kernel-launch", Place("gpu", 0), {}),
+        ("malloc", Place("numa", 0), {"bytes": "1048576"}),
+        ("malloc", Place("numa", 0), {}),
+    ):
+        call = Workload(operation=Operation(name, place, parameters))
+        made.append(profiles.visit(call, 0, profiles.samples(random.Random(1), 2e-6, transfers=0)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Overview:
+    path = tmp_path_factory.mktemp("many") / "a.wwp"
+    with Profile.create(path, profiles.machine(), {}) as new:
+        for each in visits():
+            new.commit_visit(each)
+        return overview(new)
+
+
+def shown(found: Overview, width: int = 100) -> str:
+    stream = io.StringIO()
+    terminal = Console(
+        file=stream, width=width, highlight=False, force_terminal=True, color_system=None
+    )
+    print_overview(found, terminal)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def cells(text: str, start: str) -> list[str]:
+    (line,) = [line for line in text.splitlines() if line.strip().startswith(start)]
+    return [cell.strip() for cell in line.strip().split("  ") if cell.strip()]
+
+
+def test_families_come_in_their_order(found: Overview) -> None:
+    heads = [line.split(" ──")[0] for line in shown(found).splitlines() if " ───" in line]
+    assert heads == [
+        *("host to GPU", "GPU to host", "within a GPU", "GPU to GPU", "both ways at once")
+    ]
+
+
+def test_other_settings_are_rows_below_their_path(found: Overview) -> None:
+    text = shown(found)
+    below = text.split(f"\n{profiles.H2D}\n")[1]
+    assert cells(below, "[api=sync]")[:3] == ["[api=sync]", "50.00", "50.00"]
+    assert cells(below, "from pinned[pages=huge]")[1] == "55.99"
+    assert cells(below, "(flushed)")[1] == "40.00"
+
+
+def test_layouts_of_two_memories_stand_in_one_table(found: Overview) -> None:
+    text = shown(found)
+    table = text.split("\npinned@numa:0 -> device@gpu:0, laid out")[1].split("\n\n")[0]
+    assert cells(table, "contiguous by sm")[1] == "50.00"
+    assert cells(table, "list[piece=28KiB] by copy-engine")[1] == "11.00 ×0.20"
+    assert cells(table, "list[piece=28KiB] by sm")[1] == "45.00 ×0.90"
+    assert cells(table, "box[height=64,width=16KiB] by sm")[1] == "25.00 ×0.50"
+
+
+def test_the_price_of_a_layout_is_in_the_json_form(found: Overview) -> None:
+    shares = {line.curve: line.of_contiguous for line in found.series if line.of_contiguous}
+    assert set(shares) == set(LAYOUTS)
+    assert shares[f"{SM} as list[piece=28672]"] == pytest.approx(0.9, rel=0.01)
+
+
+def test_equal_paths_follow_the_one_that_stands_for_them(found: Overview) -> None:
+    text = shown(found)
+    after = text.split(f"equal by the machine's symmetry to {profiles.PEER}\n")[1]
+    assert cells(after.split("\n\n")[0], BACK)[-1] == "389.0"
+    assert {line.like for line in found.series if line.curve == BACK} == {profiles.PEER}
+    assert found.summary.skipped == 1 and found.summary.failed == 0
+
+
+def test_operations_are_one_table_by_place(found: Overview) -> None:
+    text = shown(found).split("operations: time per call\n")[1].split("\n\n")[0]
+    rows = [line.split()[:3] for line in text.splitlines()]
+    assert rows[0] == ["place", "operation", "settings"]
+    assert [row[:2] for row in rows[1:]] == [
+        ["gpu:0", "kernel-launch"],
+        ["numa:0", "malloc"],
+        ["numa:0", "malloc"],
+    ]
+    assert rows[-1][2] == "bytes=1MiB"
+
+
+def test_it_fits_a_hundred_columns_with_nothing_cut_off(found: Overview) -> None:
+    text = shown(found)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "…" not in text
+
+
+def test_a_large_class_is_told_by_its_extremes(tmp_path: Path) -> None:
+    gpus = tuple(
+        msgspec.structs.replace(
+            profiles.machine().gpus[0],
+            index=n,
+            uuid=f"GPU-{n}",
+            peers=tuple(p for p in range(4) if p != n),
+        )
+        for n in range(4)
+    )
+    machine = msgspec.structs.replace(profiles.machine(), gpus=gpus)
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    with Profile.create(tmp_path / "a.wwp", machine, {}) as new:
+        for n, (a, b) in enumerate(pairs):
+            path = f"device@gpu:{a} -> device@gpu:{b} by copy-engine"
+            for size in (8, MIB) if n else (8, KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB):
+                new.commit_visit(visit(path, size, (400 - n) * 1e9))
+        for each in visits()[:3]:
+            new.commit_visit(each)
+        text = shown(overview(new))
+    table = text.split("device@gpu:0 -> device@gpu:1 by copy-engine: 11 curves, of which the")[1]
+    rows = [line.strip().split(" by ") for line in table.split("\n\n")[0].splitlines()[2:]]
+    assert [row[0] for row in rows] == [
+        "device@gpu:0 -> device@gpu:2",
+        "device@gpu:3 -> device@gpu:2",
+    ]
+    assert [row[1].split()[-1] for row in rows] == ["399.0", "389.0"]
