@@ -19,13 +19,14 @@ protected:
 
     const Machine machine = test::this_machine();
 
-    // Each kind of memory at each place, with so many bytes of it.
+    // Each kind of memory at each place that has addresses and can be written, with so many bytes.
     template <class Visit>
     void for_each(std::size_t bytes, Visit visit) {
         for (const Memory& memory : test::memories(machine)) {
+            const MemoryKind& kind = *Memories::instance().find(memory.kind);
+            if (memory.kind == "file" || !kind.writable(memory, machine)) continue;
             SCOPED_TRACE(memory.text() + " of " + std::to_string(bytes));
-            const auto buffer =
-                Memories::instance().find(memory.kind)->allocate(memory, bytes, machine);
+            const auto buffer = kind.allocate(memory, bytes, machine);
             visit(View{buffer->data(), bytes, &memory});
         }
     }
@@ -104,6 +105,102 @@ TEST_F(Pattern, IsTheSameOnEveryMemory) {
         gpu::copy_sync(bytes.data(), view.data, kBytes, 0);
         if (first.empty()) first = bytes;
         EXPECT_TRUE(bytes == first);
+    });
+}
+
+// Runs of any length, apart: every kind of memory, one side of a transfer of it.
+class PatternInRuns : public Pattern {
+protected:
+    template <class Visit>
+    void for_each_arrangement(Visit visit) {
+        for (const test::Shaped& shaped : test::awkward_layouts()) {
+            for (const Side side : {Side::source, Side::destination}) {
+                const Memory any{"pageable", {Place::Kind::numa, 0, {}}, {}};
+                const Transfer transfer{{any, any, "cpu"}, shaped.bytes, {}, shaped.layout};
+                const Arrangement lie = arrange(transfer, side);
+                for_each(lie.extent, [&](View view) {
+                    SCOPED_TRACE(transfer.text());
+                    view.bytes = shaped.bytes;
+                    view.arrangement = &lie;
+                    visit(view);
+                });
+            }
+        }
+    }
+    // All bytes from the first to the end of the last run.
+    static std::vector<std::byte> bytes_of(const View& view) {
+        std::vector<std::byte> bytes(view.arrangement->extent);
+        gpu::copy_sync(bytes.data(), view.data, bytes.size(), 0);
+        return bytes;
+    }
+    static void turn(const View& view, std::size_t offset) {
+        std::byte byte{};
+        gpu::copy_sync(&byte, view.data + offset, 1, 0);
+        byte ^= std::byte{0x10};
+        gpu::copy_sync(view.data + offset, &byte, 1, 0);
+    }
+};
+
+TEST_F(PatternInRuns, TheNthByteThatIsMovedHasTheNthOfThePattern) {
+    for_each_arrangement([&](const View& view) {
+        const Arrangement& lie = *view.arrangement;
+        std::vector<std::byte> expected(view.bytes);
+        const Memory plain{"pageable", {Place::Kind::numa, machine.numa.front().index, {}}, {}};
+        fill({expected.data(), expected.size(), &plain}, 5, machine);
+        fill(view, 5, machine);
+        EXPECT_EQ(check(view, 5, machine).count, 0u);
+        const std::vector<std::byte> all = bytes_of(view);
+        for (std::size_t n = 0; n < view.bytes; ++n) {
+            ASSERT_EQ(all[lie.offset(n / lie.run) + n % lie.run], expected[n]) << "byte " << n;
+        }
+    });
+}
+
+TEST_F(PatternInRuns, APoisonedDestinationHoldsNoRightByteAndItsGapsAreKnown) {
+    for_each_arrangement([&](const View& view) {
+        poison(view, 5, machine);
+        EXPECT_EQ(check(view, 5, machine).count, view.bytes);
+        EXPECT_EQ(check_gaps(view, 5, machine).count, 0u);
+        fill(view, 5, machine);
+        EXPECT_EQ(check_gaps(view, 5, machine).count, 0u) << "filling wrote between the runs";
+    });
+}
+
+TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
+    for_each_arrangement([&](const View& view) {
+        const Arrangement& lie = *view.arrangement;
+        poison(view, 5, machine);
+        fill(view, 5, machine);
+        std::vector<bool> moved(lie.extent, false);
+        for (std::size_t n = 0; n < view.bytes; ++n) {
+            moved[lie.offset(n / lie.run) + n % lie.run] = true;
+        }
+        const std::size_t step = std::max<std::size_t>(lie.extent / 23, 1);
+        for (std::size_t offset = 0; offset < lie.extent; offset += step) {
+            turn(view, offset);
+            const Mismatch wrong = check(view, 5, machine);
+            const Mismatch between = check_gaps(view, 5, machine);
+            EXPECT_EQ(wrong.count, moved[offset] ? 1u : 0u) << offset;
+            EXPECT_EQ(between.count, moved[offset] ? 0u : 1u) << offset;
+            if (moved[offset]) {
+                EXPECT_EQ(lie.offset(wrong.first / lie.run) + wrong.first % lie.run, offset);
+            } else {
+                EXPECT_EQ(between.first, offset);
+            }
+            turn(view, offset);
+        }
+    });
+}
+
+// Bytes that move to whoever reaches for them are looked at from where they are.
+TEST_F(Pattern, IsCheckedByTheCpuWhereMemoryIsNotPageLocked) {
+    for_each(4096, [&](const View& view) {
+        const MemoryKind& kind = *Memories::instance().find(view.memory->kind);
+        fill(view, 5, machine);
+        const auto launched = fake::counts().launches;
+        EXPECT_EQ(check(view, 5, machine).count, 0u);
+        const bool by_gpu = view.memory->on_gpu() || kind.page_locked();
+        EXPECT_EQ(fake::counts().launches > launched, by_gpu);
     });
 }
 

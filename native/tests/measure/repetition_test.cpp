@@ -1,0 +1,80 @@
+// What a session does with executions and memories that are not the same a second time.
+#include <gtest/gtest.h>
+
+#include "conformance.hpp"
+#include "fake/fixture.hpp"
+#include "test_kinds.hpp"
+#include "waywiser/session.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr StopRule kQuick{
+    .target = 0.5, .wanted = 0.5, .maximum = 50, .soft_seconds = 0.01, .hard_seconds = 0.1};
+
+class Repetition : public test::OnFake {
+protected:
+    Repetition() {
+        test::register_kinds();
+        test::reset_asked();
+    }
+
+    static Request request(const char* source, const char* executor, std::size_t bytes) {
+        const Place place{Place::Kind::numa, test::this_machine().numa.front().index, {}};
+        return {
+            .transfers = {{{{source, place, {}}, {"pageable", place, {}}, executor}, bytes, {}}},
+            .rule = kQuick};
+    }
+    static Outcome measure(const Request& asked) {
+        return Session(test::this_machine(), {}).measure(asked, nullptr);
+    }
+    static std::size_t most(const Outcome& outcome) {
+        std::size_t repetitions = 0;
+        for (const Sample& sample : outcome.samples) {
+            repetitions = std::max<std::size_t>(repetitions, sample.repetitions);
+        }
+        return repetitions;
+    }
+};
+
+// The executor throws where one start follows another without a restore: none may, on any way.
+TEST_F(Repetition, RestoresEveryPieceBeforeEachStart) {
+    const Outcome outcome = measure(request("pageable", test::kTurner, 4096));
+    EXPECT_GE(test::asked().restores, test::asked().starts);
+    EXPECT_GT(most(outcome), 1u) << "short executions are still batched";
+    EXPECT_LE(most(outcome), 64u);
+    ASSERT_EQ(outcome.buffers.size(), 2u) << "one buffer is both sides";
+}
+
+TEST_F(Repetition, IsNoneOfLargeTransfers) {
+    Request asked = request("pageable", test::kTurner, std::size_t{32} << 20);
+    EXPECT_EQ(most(measure(asked)), 1u);
+}
+
+TEST_F(Repetition, ChecksBytesInPlace) {
+    test::asked().spoils = true;
+    EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
+}
+
+TEST_F(Repetition, RestoresMemoryThatIsUsedUp) {
+    const Outcome outcome = measure(request(test::kFading, "cpu", 4096));
+    EXPECT_LE(most(outcome), 64u);
+    EXPECT_GE(test::asked().buffer_restores, outcome.samples.size());
+    EXPECT_EQ(test::asked().largest_restore, (most(outcome) - 1) * test::kFadingGranule + 4096);
+}
+
+TEST_F(Repetition, SharesOneBufferWhereAsked) {
+    Request asked = request("pageable", "cpu", 64 << 10);
+    asked.transfers.push_back(asked.transfers.front());
+    asked.transfers.back().bytes = 4096;
+    const std::size_t own = measure(asked).buffer_bytes;
+    asked.shared = true;
+    EXPECT_EQ(measure(asked).buffer_bytes, own / 2);
+    asked.cache = Cache::flushed;
+    EXPECT_GT(measure(asked).samples.size(), 0u);
+    asked.transfers.back().layout = {Layout::Kind::list, {{"piece", "512"}}};
+    EXPECT_THROW(measure(asked), Refused);
+}
+
+}  // namespace
+}  // namespace waywiser

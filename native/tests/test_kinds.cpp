@@ -1,0 +1,116 @@
+#include "test_kinds.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "host/files.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser::test {
+namespace {
+
+class Turn final : public Execution {
+public:
+    void restore(const View& source, const View& destination) override {
+        if (source.data != destination.data) throw std::logic_error("not one buffer");
+        ++asked().restores;
+        ready_.insert(source.data);
+    }
+    void start(const View& source, const View&) override {
+        ++asked().starts;
+        if (ready_.erase(source.data) == 0) throw std::logic_error("started without a restore");
+        if (asked().spoils) source.data[source.bytes / 2] ^= std::byte{1};
+    }
+
+private:
+    std::set<const std::byte*> ready_;
+};
+
+class Turner final : public Executor {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{.name = kTurner,
+                               .description = "turns bytes over where they are",
+                               .parameters = {},
+                               .source = "the tests"};
+        return info;
+    }
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine&) const override {
+        const Path& path = transfer.path;
+        if (path.source.kind == "pageable" && path.destination.kind == "pageable") {
+            return std::nullopt;
+        }
+        return "only pageable memory is turned over";
+    }
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer&,
+                                                    const Machine&) const override {
+        return {};
+    }
+    [[nodiscard]] bool in_place(const Transfer&, const Machine&) const override { return true; }
+    [[nodiscard]] bool repeatable(const Transfer&, const Machine&) const override { return false; }
+    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
+        return TimingMode::host;
+    }
+    [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
+        return {};
+    }
+    [[nodiscard]] std::unique_ptr<Execution> prepare(
+        const Transfer&, const Machine&, const std::vector<gpu::Stream*>&) const override {
+        return std::make_unique<Turn>();
+    }
+};
+
+class FadingBuffer final : public Buffer {
+public:
+    explicit FadingBuffer(std::size_t bytes) : bytes_(bytes), data_(host::page_aligned(bytes)) {}
+    [[nodiscard]] std::byte* data() const override { return data_.get(); }
+    [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+    [[nodiscard]] Placement placement() const override { return {}; }
+    void restore(std::size_t bytes) override {
+        ++asked().buffer_restores;
+        asked().largest_restore = std::max(asked().largest_restore, bytes);
+    }
+
+private:
+    std::size_t bytes_;
+    std::unique_ptr<std::byte[], host::Free> data_;
+};
+
+class Fading final : public MemoryKind {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{.name = kFading,
+                               .description = "memory that fades by being read",
+                               .parameters = {},
+                               .source = "the tests"};
+        return info;
+    }
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
+        return {Place::Kind::numa};
+    }
+    [[nodiscard]] bool used_up(const Memory&) const override { return true; }
+    [[nodiscard]] std::size_t granule() const override { return kFadingGranule; }
+    [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory&, std::size_t bytes,
+                                                   const Machine&) const override {
+        return std::make_unique<FadingBuffer>(bytes);
+    }
+};
+
+}  // namespace
+
+void register_kinds() {
+    static const Registered<Executor, Turner> turner;
+    static const Registered<MemoryKind, Fading> fading;
+}
+
+Asked& asked() {
+    static Asked all;
+    return all;
+}
+
+void reset_asked() { asked() = {}; }
+
+}  // namespace waywiser::test
