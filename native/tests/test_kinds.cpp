@@ -68,7 +68,7 @@ public:
     explicit FadingBuffer(std::size_t bytes) : bytes_(bytes), data_(host::page_aligned(bytes)) {}
     [[nodiscard]] std::byte* data() const override { return data_.get(); }
     [[nodiscard]] std::size_t bytes() const override { return bytes_; }
-    [[nodiscard]] Placement placement() const override { return {}; }
+    [[nodiscard]] Placement placement() const override { return {.detail = "nobody asks"}; }
     void restore(std::size_t bytes) override {
         ++asked().buffer_restores;
         asked().largest_restore = std::max(asked().largest_restore, bytes);
