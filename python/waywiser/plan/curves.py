@@ -103,8 +103,6 @@ def path_curves(
         how = preset.variations if chosen or preset.secondary_varied else "none"
         in_file = files.has_file(path)
         a_guest = in_file and path.executor in elsewhere and not preset.secondary_varied
-            files.has_file(path) and path.executor in elsewhere and not preset.secondary_varied
-        )
         for index, transfer in enumerate(_settings(path, catalogue, how)):
             if a_guest and transfer.parameters:
                 continue
