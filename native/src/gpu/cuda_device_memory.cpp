@@ -1,5 +1,4 @@
 // Memory of a device, in the four ways to get some.
-#include <memory>
 
 #include "cuda_call.hpp"
 #include "cuda_foreign.hpp"
