@@ -16,7 +16,7 @@ from rich.text import Text
 
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.figures import RATE_BYTES, format_number, format_rate, format_time
-from waywiser.cli.lines import say
+from waywiser.cli.lines import count, say
 from waywiser.cli.shown import Shown, by_text, with_units
 from waywiser.plan.name import name_of
 from waywiser.stats.overview import Line
@@ -42,9 +42,9 @@ def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
 
 def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
     """The other members of a class of curves that ought to be equal."""
-    title = f"equal by the machine's symmetry to {name_of(Workload.parse(first))}"
+    title = f"{count(len(rows), 'curve')} equal by symmetry to {name_of(Workload.parse(first))}"
     if len(rows) > MOST_ROWS:
-        title += f": {len(rows)} curves, of which the fastest and the slowest"
+        title += "; the extremes"
         rows = _extremes(rows)
     print_rows(console, title, [(curve.name, curve.measured) for curve in rows], marks)
 
