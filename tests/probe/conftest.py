@@ -10,7 +10,7 @@ from scripted_orders import a_command, a_machine, is_alive, processes_in, wait_u
 
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import Progress, run_orders
-from waywiser.records import Order, Visit
+from waywiser.records import Locality, Order, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -34,6 +34,7 @@ def run(pids: Path) -> Iterator[Callable[..., list[Visit]]]:
         machine: Machine | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_visit: Callable[[Visit], None] | None = None,
+        on_locality: Callable[[Locality], None] | None = None,
         **options: object,
     ) -> list[Visit]:
         visits: list[Visit] = []
@@ -48,6 +49,7 @@ def run(pids: Path) -> Iterator[Callable[..., list[Visit]]]:
             options=ProbeOptions(**settings),  # type: ignore[arg-type]
             on_visit=on_visit or visits.append,
             on_progress=on_progress,
+            on_locality=on_locality,
         )
         return visits
 

@@ -11,13 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-from waywiser.probe.protocol import Measured, Progressed, Ready, encode
+from waywiser.probe.protocol import Located, Measured, Progressed, Ready, encode
 from waywiser.probe.serve import OrderFailed, parser, serve
 from waywiser.probe.share import share_of
-from waywiser.records import BufferRecord, Samples
+from waywiser.records import BlockLatencies, BufferRecord, Samples
 
 arguments = parser("misbehaves")
 arguments.add_argument("--startup", default="")
+arguments.add_argument("--locating", default="", help="what it does when it is asked to locate")
 arguments.add_argument("--pids", type=Path, help="a folder that gets a file per worker")
 arguments.add_argument("--backend", default="scripted")
 said = arguments.parse_args()
@@ -101,6 +102,11 @@ class Scripted:
             script = transfer.parameters
             if script.get("when", "measure") == when:
                 DEEDS[script.get("do", "")]()
+
+    def locate(self, asked):
+        DEEDS[said.locating]()
+        block = BlockLatencies("verified", ((6e-6,),), ((1e-7,) * len(asked.cpus),))
+        return Located(asked.id, (0,), asked.cpus, (0.1,), (block,), 0.2)
 
     def prepare(self, order):
         self.act(order, "prepare")

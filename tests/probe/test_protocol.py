@@ -14,6 +14,8 @@ from waywiser.probe.protocol import (
     Failed,
     Hello,
     Lines,
+    Locate,
+    Located,
     Measured,
     Prepare,
     Prepared,
@@ -27,16 +29,18 @@ from waywiser.probe.protocol import (
     encode,
     excerpt,
 )
-from waywiser.records import Failure, Process, Samples
+from waywiser.records import BlockLatencies, Failure, Process, Samples
 
 TO_WORKER = [
     Hello(a_machine(gpus=2), Process(), 1 << 30, 10.0, 1, 2, an_order().workload.transfers),
+    Locate(0, an_order().workload.transfers[0].path.source, (0, 1)),
     Prepare(1, an_order({"do": "it"}, {})),
     Start(1),
     End(),
 ]
 FROM_WORKER = [
     Ready(7, "cuda", {"hwloc": "2.9"}, ("GPU-0",)),
+    Located(0, (0,), (1,), (0.1,), (BlockLatencies("verified", ((1e-6,),), ((1e-7,),)),), 0.3),
     Prepared(1),
     Progressed(1, 5, 1e-6),
     Result(1, Measured("device", "budget", Samples(span=(1e-6,), transfers=((1e-6,),)))),

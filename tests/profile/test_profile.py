@@ -21,7 +21,19 @@ from waywiser.profile import (
     RunHealth,
     writing,
 )
-from waywiser.records import Failure, GpuHealth, Health, Refusal, Samples, Visit
+from waywiser.records import (
+    BlockLatencies,
+    Evidence,
+    Failure,
+    GpuHealth,
+    GpuTraffic,
+    Health,
+    LinkBytes,
+    Locality,
+    Refusal,
+    Samples,
+    Visit,
+)
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
 
@@ -287,3 +299,58 @@ def test_a_profile_from_before_health_was_read_opens_and_is_resumed_with_it(tmp_
         profile.commit_health(Health("now"), "start")
     with Profile.open(path) as profile:
         assert profile.health() == [RunHealth(2, Health("now"), None)]
+
+
+def a_locality(worker: int) -> Locality:
+    block = BlockLatencies("verified", ((5.8e-6, 6.4e-6),), ((1.2e-7,),))
+    return Locality(
+        worker, profiles.STARTED, "pinned@numa:0", (0, 1), (3,), (0.1,), (block,), seconds=0.3
+    )
+
+
+def test_localities_come_back_in_the_order_found(tmp_path: Path) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    found = [a_locality(1), a_locality(2)]
+    with Profile.resume(path, {}) as profile:
+        for each in found:
+            profile.commit_locality(each)
+        assert profile.localities() == found
+    with Profile.open(path) as profile:
+        assert profile.localities() == found
+        with pytest.raises(ProfileError, match="reading only"):
+            profile.commit_locality(found[0])
+
+
+def test_evidence_comes_back_as_it_went_in(tmp_path: Path) -> None:
+    moved = LinkBytes({0: 1024, 17: 2**40}, {}, None, 7)
+    evidence = Evidence(4, 0.01, 0.02, (GpuTraffic(0, moved, LinkBytes(), ("why not",)),))
+    visit = profiles.visit(profiles.workload(profiles.H2D, 4096))
+    visit = msgspec.structs.replace(visit, evidence=evidence, block=9)
+    path = profiles.write(tmp_path / "a.wwp")
+    with Profile.resume(path, {}) as profile:
+        profile.commit_visit(visit)
+    with Profile.open(path) as profile:
+        assert list(profile.visits())[-1] == visit
+
+
+def test_a_profile_from_before_links_and_memory_were_looked_at_opens_and_is_resumed_with_both(
+    tmp_path: Path,
+) -> None:
+    path = profiles.write(tmp_path / "a.wwp")
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE locality")
+    connection.execute("ALTER TABLE visit DROP COLUMN evidence")
+    connection.commit()
+    connection.close()
+    with Profile.open(path) as profile:
+        before = list(profile.visits())
+        assert before == list(profiles.visits())
+        assert profile.localities() == []
+    with Profile.resume(path, {}) as profile:
+        profile.commit_locality(a_locality(1))
+        visit = profiles.visit(profiles.workload(profiles.H2D, 4096), 9)
+        visit = msgspec.structs.replace(visit, evidence=Evidence(1, 0.1, 0.1, reason="no driver"))
+        profile.commit_visit(visit)
+    with Profile.open(path) as profile:
+        assert list(profile.visits()) == [*before, visit]
+        assert profile.localities() == [a_locality(1)]
