@@ -20,6 +20,13 @@ struct Idle final : Execution {
     void start(const View&, const View&) override {}
 };
 
+struct Many final : Execution {
+    explicit Many(std::size_t count) : count(count) {}
+    void start(const View&, const View&) override {}
+    [[nodiscard]] std::size_t entries() const override { return count; }
+    std::size_t count;
+};
+
 struct Sleep {
     void operator()(gpu::Thread) const { std::this_thread::sleep_for(kBusy); }
 };
@@ -64,6 +71,16 @@ TEST_F(DeviceTimerTest, ComparesNoEventsOfTwoDevices) {
     const Timing timing = timer->take(1);
     EXPECT_EQ(timing.skew, 0);
     EXPECT_DOUBLE_EQ(timing.span, std::max(timing.transfers[0], timing.transfers[1]));
+}
+
+// A stream blocks its host at about a thousand entries, which the gate then keeps there.
+TEST_F(DeviceTimerTest, RepeatsLessWhereAStartHasManyEntries) {
+    auto made = parts({&first, &second});
+    EXPECT_EQ(device_timer(made, gate, watchdog)->most_repetitions(), 400u);
+    made[1].execution = std::make_unique<Many>(4);
+    EXPECT_EQ(device_timer(made, gate, watchdog)->most_repetitions(), 100u);
+    made[1].execution = std::make_unique<Many>(5000);
+    EXPECT_EQ(device_timer(made, gate, watchdog)->most_repetitions(), 1u);
 }
 
 }  // namespace
