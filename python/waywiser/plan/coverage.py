@@ -12,8 +12,8 @@ TELLING = 16 * 2**20
 """The size that says most about a path in one visit: its rate, nearly saturated, quickly had."""
 
 PRINCIPAL_ROUNDS = 4
-"""Sizes that every principal curve gets before a secondary one gets its first: a rate, a latency,
-and two between."""
+"""Sizes that every principal curve gets for each one of a secondary curve, which comes after them:
+first a rate, a latency, and two between."""
 
 
 def best_coverage(points: list[Point], seconds: float) -> list[Point]:
@@ -40,7 +40,7 @@ def _turns(points: list[Point]) -> Iterator[tuple[int, Point]]:
         others = tuple(size for size, point in curve.items() if point.conditional)
         order = (*coverage_order(certain), *coverage_order(others))
         for turn, point in enumerate(curve[size] for size in order):
-            yield turn + (0 if point.curve.principal else PRINCIPAL_ROUNDS), point
+            yield turn if point.curve.principal else PRINCIPAL_ROUNDS * (turn + 1), point
 
 
 def coverage_order(sizes: tuple[int, ...]) -> Iterator[int]:

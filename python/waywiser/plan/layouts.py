@@ -32,6 +32,10 @@ SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
 """Nearly: whole numbers of pieces and planes. Of the same order as the lists and halos of programs,
 and among the sizes of the contiguous curve beside it."""
 
+MOST_RUNS = 2**21
+"""At these sizes: filling and verifying more pieces or rows than that takes longer than measuring
+them, and says nothing that fewer do not."""
+
 USUAL_ENDS = frozenset(
     {("pinned", "device"), ("device", "pinned"), ("device", "device"), ("pageable", "pageable")}
 )
@@ -44,6 +48,11 @@ def example(executor: ExecutorKind) -> Layout | None:
     if "contiguous" in executor.layouts:
         return None
     return next((layout for layout in LAYOUTS if layout.kind in executor.layouts), None)
+
+
+def usual_sizes(layout: Layout) -> tuple[int, ...]:
+    """Those at which a layout is tried where nobody asks for others."""
+    return whole_units(layout, (size for size in SIZES if size <= MOST_RUNS * layout.run))
 
 
 def whole_units(layout: Layout, sizes: Iterable[int]) -> tuple[int, ...]:

@@ -70,7 +70,9 @@ class Visits:
         sizes, preset = self.sizes, self.preset
         layout = next((t.layout for t in curve.transfers if t.layout is not None), None)
         if layout is not None:
-            return layouts.whole_units(layout, sizes if self.explicit else layouts.SIZES)
+            if self.explicit:
+                return layouts.whole_units(layout, sizes)
+            return layouts.usual_sizes(layout)
         if curve.cache != "warm":
             usual = sizes if self.explicit or curve.asked else preset.cache_sizes
             return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
