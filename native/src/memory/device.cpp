@@ -1,4 +1,8 @@
 // A GPU's own memory, from each of the allocators that there are.
+#include <algorithm>
+#include <array>
+#include <string>
+
 #include "gpu/gpu.hpp"
 #include "waywiser/memory.hpp"
 
@@ -7,11 +11,35 @@ namespace {
 
 constexpr const char* kFrom = "from";
 
-gpu::DeviceUse use_of(const Memory& memory) {
+struct Way {
+    const char* name;
+    gpu::DeviceUse use;
+    bool gpu::Device::* offered;  // by the device; nothing where every device does
+    const char* lacking;
+};
+
+constexpr std::array<Way, 4> kWays = {{
+    {"malloc", gpu::DeviceUse::plain, nullptr, ""},
+    {"pool", gpu::DeviceUse::pool, &gpu::Device::memory_pools, "has no stream-ordered pool"},
+    {"vmm", gpu::DeviceUse::mapped, &gpu::Device::vmm, "has no virtual memory management"},
+    {"ipc", gpu::DeviceUse::foreign, &gpu::Device::ipc, "shares no memory between processes"},
+}};
+
+const Way& way_of(const Memory& memory) {
     const auto from = memory.variant.find(kFrom);
-    if (from == memory.variant.end() || from->second == "malloc") return gpu::DeviceUse::plain;
-    if (from->second == "pool") return gpu::DeviceUse::pool;
-    return from->second == "vmm" ? gpu::DeviceUse::mapped : gpu::DeviceUse::foreign;
+    if (from == memory.variant.end()) return kWays.front();
+    const auto way =
+        std::ranges::find_if(kWays, [&](const Way& each) { return from->second == each.name; });
+    if (way == kWays.end()) throw Refused("no allocator of device memory is " + from->second);
+    return *way;
+}
+
+// What a device offers is known only to the runtime, so that this is said when it is asked for.
+gpu::DeviceUse use_on(int gpu, const Way& way) {
+    if (way.offered != nullptr && !(gpu::device(gpu).*way.offered)) {
+        throw Refused("gpu:" + std::to_string(gpu) + " " + way.lacking);
+    }
+    return way.use;
 }
 
 class DeviceMemory final : public Buffer {
@@ -53,7 +81,8 @@ public:
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine&) const override {
-        return std::make_unique<DeviceMemory>(bytes, memory.place.index, use_of(memory));
+        const int gpu = memory.place.index;
+        return std::make_unique<DeviceMemory>(bytes, gpu, use_on(gpu, way_of(memory)));
     }
 };
 

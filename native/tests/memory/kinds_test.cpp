@@ -63,6 +63,42 @@ TEST_F(MemoryKinds, SayWhereTheBytesAreOrWhyTheyDoNotKnow) {
     }
 }
 
+Memory device_memory(const std::string& from) {
+    Memory memory;
+    memory.kind = "device";
+    memory.place = Place::parse("gpu:0");
+    memory.variant["from"] = from;
+    return memory;
+}
+
+TEST_F(MemoryKinds, DeviceMemoryThatTheDeviceHasNotIsRefused) {
+    fake::configure("without=pool,vmm,ipc");
+    const auto reason = [&](const std::string& from) -> std::string {
+        try {
+            allocate(device_memory(from), kMiB, machine);
+        } catch (const Refused& refused) {
+            return refused.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(reason("pool"), "gpu:0 has no stream-ordered pool");
+    EXPECT_EQ(reason("vmm"), "gpu:0 has no virtual memory management");
+    EXPECT_EQ(reason("ipc"), "gpu:0 shares no memory between processes");
+    EXPECT_EQ(reason("malloc"), "");
+}
+
+// Each choice is its own way: none falls back on another.
+TEST_F(MemoryKinds, DeviceMemoryComesFromWhereItSays) {
+    const auto live = [&](const std::string& from) {
+        const auto held = allocate(device_memory(from), 1, machine);
+        return fake::live();
+    };
+    EXPECT_EQ(live("malloc").device_buffers, 1u);
+    EXPECT_EQ(live("pool").pool_buffers, 1u);
+    EXPECT_EQ(live("vmm").mapped_buffers, 1u);
+    EXPECT_EQ(live("ipc").foreign_buffers, 1u);
+}
+
 TEST_F(MemoryKinds, NamesAreUnique) {
     std::set<std::string> names;
     for (const auto& kind : Memories::instance().entries()) {
