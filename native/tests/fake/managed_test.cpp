@@ -55,10 +55,10 @@ TEST_F(FakeManaged, AFillBringsItToItsDevice) {
 }
 
 TEST_F(FakeManaged, WhatIsThereAlreadyTakesNoTime) {
-    fake::configure("h2d=0.02;d2h=0.01");
+    fake::configure("h2d=0.005;d2h=0.01");
     const double bytes = 4 * kGranule;
-    EXPECT_GE(prefetch_seconds({.device = 0}), bytes / 0.02e9);
-    EXPECT_LT(prefetch_seconds({.device = 0}), bytes / 0.02e9 / 2);
+    EXPECT_GE(prefetch_seconds({.device = 0}), bytes / 0.005e9);
+    EXPECT_LT(prefetch_seconds({.device = 0}), bytes / 0.005e9 / 2);
     EXPECT_GE(prefetch_seconds({}), bytes / 0.01e9);
 }
 
