@@ -11,9 +11,11 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import profiles
+from stats import sides
 from waywiser.cli.export import COLUMNS, ExportError, run_export, write_csv, write_json
 from waywiser.profile import ExistingFile, MissingProfile, Profile
 
@@ -183,3 +185,23 @@ def test_memory_does_not_grow_with_the_profile(tmp_path: Path, write: Any) -> No
             tracemalloc.stop()
             assert stream.written > 1000 * visits
     assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_a_visit_says_on_which_side_its_memory_was(tmp_path: Path) -> None:
+    path = tmp_path / "sides.wwp"
+    near, far = (5.8e-6,) * 4 + (6.4e-6,) * 4, (6.4e-6,) * 4 + (5.8e-6,) * 4
+    what = profiles.workload(profiles.H2D, 4096)
+    with Profile.create(path, profiles.machine(), {}) as profile:
+        for found in sides.records(5):
+            profile.commit_locality(found)
+        for block, latencies in enumerate((near, far)):
+            taken = profiles.samples(random.Random(block), 1e-5, 6)
+            visit = profiles.visit(what, block, taken)
+            pinned, device = visit.buffers
+            told = msgspec.structs.replace(pinned, gpu_seconds=latencies)
+            profile.commit_visit(msgspec.structs.replace(visit, buffers=(told, device)))
+    rows = list(csv.DictReader(io.StringIO(exported(path, "csv", tmp_path), newline="")))
+    assert {(row["block"], row["side"]) for row in rows} == {("0", "near"), ("1", "far")}
+    found = json.loads(exported(path, "json", tmp_path))
+    assert found["sides"]["groups"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert len(found["locality"]) == 1

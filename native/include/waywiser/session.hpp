@@ -56,7 +56,7 @@ struct PlacedBuffer {
     Placement placement;
     // Seconds of a small copy from it to each GPU of the machine, in their order; nothing where
     // the session was not told to look, or where it says nothing.
-    std::vector<double> gpu_seconds{};
+    std::vector<double> gpu_seconds;
 };
 
 struct Outcome {
