@@ -30,6 +30,10 @@ sys.exit(cli.run(sys.argv[1:]))
 
 Run = Callable[..., "subprocess.Popen[str]"]
 
+TO_EACH = ("--only", "pinned@numa:0 -> device@gpu:? by copy-engine")
+FROM_EACH = ("--only", "device@gpu:? -> pinned@numa:0 by copy-engine")
+BOTH_WAYS = ("--only", "pinned@numa:0 <-> device@gpu:? by copy-engine")
+
 
 @pytest.fixture
 def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
@@ -63,7 +67,7 @@ def visits(file: Path) -> list[Visit]:
 
 
 def test_a_survey_of_two_gpus_is_measured_stored_and_shown(run: Run, tmp_path: Path) -> None:
-    code, out, err = finish(run(*survey("--only", "pinned device")))
+    code, out, err = finish(run(*survey(*TO_EACH, *FROM_EACH, *BOTH_WAYS)))
     assert code == 0, err
     assert "quick: 12 series in 12 visits" in err and "profile: a.wwp" in err
     assert "pinned@numa:0 -> device@gpu:1 by copy-engine" in out and "64 KiB" in out
@@ -132,7 +136,7 @@ def test_a_stopped_survey_is_stored_and_resumed(
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -> None:
     file, dice = tmp_path / "a.wwp", random.Random(20)
-    process = run(*survey("--only", "pinned@numa:0 -> device", "--sizes", "8:1MiB:2"))
+    process = run(*survey(*TO_EACH, *BOTH_WAYS, "--sizes", "8:1MiB:2"))
     wait_for(file.exists)
     finished: list[Visit] = []
     for _ in range(20):
@@ -169,7 +173,7 @@ def test_every_size_is_there_after_a_resume(run: Run, tmp_path: Path) -> None:
 
 def test_a_gpu_that_cannot_be_used_leaves_the_host_to_be_measured(run: Run, tmp_path: Path) -> None:
     fake = "unavailable=the driver is too old"
-    code, out, err = finish(run(*survey("--only", "pageable pageable"), fake=fake))
+    code, out, err = finish(run(*survey("--only", "pageable -> pageable"), fake=fake))
     assert code == 0, err
     assert "the driver is too old" in err and "the driver is too old" in out
     assert {v.workload.transfers[0].path.executor for v in visits(tmp_path / "a.wwp")} == {"cpu"}
