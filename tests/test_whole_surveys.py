@@ -173,7 +173,9 @@ def test_every_size_is_there_after_a_resume(run: Run, tmp_path: Path) -> None:
 
 def test_a_gpu_that_cannot_be_used_leaves_the_host_to_be_measured(run: Run, tmp_path: Path) -> None:
     fake = "unavailable=the driver is too old"
-    code, out, err = finish(run(*survey("--only", "pageable -> pageable"), fake=fake))
+    code, out, err = finish(
+        run(*survey("--only", "pageable@numa:0 -> pageable@numa:0 by *"), fake=fake)
+    )
     assert code == 0, err
     assert "the driver is too old" in err and "the driver is too old" in out
     assert {v.workload.transfers[0].path.executor for v in visits(tmp_path / "a.wwp")} == {"cpu"}
