@@ -208,7 +208,7 @@ def test_the_whole_class_is_measured_again_when_one_differs(
     third = "pinned@numa:0 -> device@gpu:2 by copy-engine"
     for path in (OTHER, third):
         sizes = {o.workload.bytes for o in orders if o.workload.curve == path and o.block == 0}
-        assert len(sizes) == (28 if again else 3)
+        assert len(sizes) == (24 if again else 3)
 
 
 def test_conditional_sizes_come_last() -> None:
@@ -226,7 +226,7 @@ def test_what_differed_in_a_block_is_measured_again_in_the_next() -> None:
 
     orders, _, _ = run(plan(2, only=("pinned -> device copy-engine",)), once)
     assert (
-        len({o.workload.bytes for o in orders if o.block == 1 and o.workload.curve == OTHER}) == 28
+        len({o.workload.bytes for o in orders if o.block == 1 and o.workload.curve == OTHER}) == 24
     )
 
 

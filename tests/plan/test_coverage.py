@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.plan.coverage import PRINCIPAL_ROUNDS, best_coverage, coverage_order
+from waywiser.plan.coverage import EQUAL_ROUNDS, PRINCIPAL_ROUNDS, best_coverage, coverage_order
 from waywiser.plan.curves import Curve
 from waywiser.plan.point import Point
 from waywiser.words import Transfer
@@ -46,3 +46,10 @@ def test_what_is_certain_comes_before_what_is_conditional() -> None:
     of = points(MAIN, conditional=25)
     assert kept(of, 3) == {MAIN: list(SIZES[:3])}
     assert len(kept(of, 10)[MAIN]) == 10
+
+
+def test_the_first_of_a_class_comes_before_the_others_of_it() -> None:
+    first, other = points(MAIN), points(MAIN.replace("gpu:0", "gpu:1"))
+    equal = [Point(p.curve, p.size, p.workload, 0, 1.0, like=MAIN) for p in other]
+    assert set(kept([*equal, *first], EQUAL_ROUNDS)) == {MAIN}
+    assert len(kept([*equal, *first], EQUAL_ROUNDS + 2)) == 2

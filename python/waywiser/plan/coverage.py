@@ -15,15 +15,19 @@ PRINCIPAL_ROUNDS = 4
 """Sizes that every principal curve gets for each one of a secondary curve, which comes after them:
 first a rate, a latency, and two between."""
 
+EQUAL_ROUNDS = 2
+"""Sizes that the first of a class of equal curves gets before the others get one."""
+
 
 def best_coverage(points: list[Point], seconds: float) -> list[Point]:
     """As many points as fit into the expected time, in their given order.
 
     Curves take turns, principal ones first; each adds the size that is furthest from those it has,
-    so that whatever is cut, no path is left without its most telling sizes. What is measured only
+    so that whatever is cut, no path is left without its most telling sizes; where not all of a
+    round fit, the quickest do. What is measured only
     under a condition comes after what is certain.
     """
-    turns = sorted(_turns(points), key=lambda turn: turn[0])
+    turns = sorted(_turns(points), key=lambda turn: (turn[0], turn[1].expected_seconds))
     kept: set[str] = set()
     for _, point in turns:
         if point.expected_seconds <= seconds:
@@ -40,7 +44,13 @@ def _turns(points: list[Point]) -> Iterator[tuple[int, Point]]:
         others = tuple(size for size, point in curve.items() if point.conditional)
         order = (*coverage_order(certain), *coverage_order(others))
         for turn, point in enumerate(curve[size] for size in order):
-            yield turn if point.curve.principal else PRINCIPAL_ROUNDS * (turn + 1), point
+            yield _round(turn, point), point
+
+
+def _round(turn: int, point: Point) -> int:
+    if not point.curve.principal:
+        return PRINCIPAL_ROUNDS * (turn + 1)
+    return turn + (EQUAL_ROUNDS if point.like else 0)
 
 
 def coverage_order(sizes: tuple[int, ...]) -> Iterator[int]:

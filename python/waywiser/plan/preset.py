@@ -167,7 +167,7 @@ STANDARD = Preset(
     largest_always=True,
     all_pairs=False,
     # A visit is a dozen executions and more: beyond this it takes seconds.
-    longest_seconds=0.15,
+    longest_seconds=0.1,
     conditional=True,
     # Three minutes for one GPU and six for eight, less what the estimate may fall short.
     seconds=155.0,

@@ -20,6 +20,9 @@ from waywiser.words import format_bytes
 CACHE_SMALLEST = 64 * 2**10
 """Below it a flush costs a thousand times the copy, and the copy is all latency."""
 
+PAGE = 4096
+"""What moves in place moves in whole pages: less takes the time of one."""
+
 FILE_OCTAVES = 2
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
 preset is as thorough with every curve."""
@@ -52,10 +55,10 @@ class Visits:
         """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
         first itself."""
         wanted = self._possible(curve, self._wanted(curve))
-        if like and not curve.is_default:
+        few = self._few(curve, wanted) if like and not self.explicit else wanted
+        if like and not (curve.is_default and few):
             self.left_out += len(wanted)
             return []
-        few = self._few(curve, wanted) if like and not self.explicit else wanted
         kept = self._within_memory(curve, wanted)
         points = list(self._points(curve, kept, like, few))
         self.left_out += len(kept) - len(points)
@@ -82,6 +85,8 @@ class Visits:
             sizes = tuple(size for size in sizes if size >= files.SMALLEST)
             if preset.secondary_octaves > FILE_OCTAVES:
                 return thin(sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves)
+        if any(map(self.catalogue.in_place, curve.transfers)):
+            sizes = tuple(size for size in sizes if size >= PAGE)
         if curve.principal:
             return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
         if len(curve.transfers) > 1:
@@ -100,11 +105,15 @@ class Visits:
 
     def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """What is measured of every member of a class: of a principal curve several sizes, of the
-        others one that tells its rate."""
+        others, and of what has to be brought back after each sample, one that tells its rate; of
+        several such at once nothing."""
         few = tuple(size for size in wanted if size in self.preset.equal_sizes)
         if not self.preset.equal_sizes or curve.operation is not None:
             return wanted
-        return few if curve.principal else few[-1:]
+        cheap = all(map(self.catalogue.repeatable, curve.transfers))
+        if len(curve.transfers) > 1 and not cheap:
+            return ()
+        return few if curve.principal and cheap else few[-1:]
 
     def _points(
         self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
@@ -116,9 +125,8 @@ class Visits:
             conditional = size not in few
             share = 1.0 if curve.principal else SECONDARY_SHARE
             too_long = self.cost.once_seconds(workload) > share * preset.longest_seconds
-            if not (self.explicit or curve.asked) and (
-                too_long or (conditional and not preset.conditional)
-            ):
+            unasked = conditional and (size > GROWING or not preset.conditional)
+            if not (self.explicit or curve.asked) and (too_long or unasked):
                 continue
             grows = not (self.explicit or laid_out or curve.sizes) and size > GROWING
             always = preset.largest_always and size == sizes[-1] and not conditional
