@@ -157,7 +157,10 @@ std::optional<std::size_t> cached_bytes(int file, std::size_t at, std::size_t by
 }
 
 void drop(int file, std::size_t at, std::size_t bytes) {
-    if ((fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY) reach_device(file);
+    // Also what others wrote to a file that is only read here: what waits for its disk stays.
+    if (fdatasync(file) != 0 && (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY) {
+        refuse("what was written to a file does not reach its device");
+    }
     const std::size_t from = at / kGroup * kGroup;
     const std::size_t span = (at + bytes - from + kGroup - 1) / kGroup * kGroup;
     posix_fadvise(file, static_cast<off_t>(from), static_cast<off_t>(span), POSIX_FADV_DONTNEED);

@@ -23,7 +23,7 @@ public:
 
     void restore(std::size_t bytes) override {
         if (cold_) {
-            host::evict(file_.get(), 0, bytes);
+            file_.evict(bytes);
         } else {
             host::warm(file_.get(), 0, bytes);
         }

@@ -61,6 +61,7 @@ class MappedBuffer final : public Buffer {
 public:
     MappedBuffer(const FilePlace& place, std::size_t bytes, bool cold)
         : file_(place, bytes), mapping_(file_.get(), bytes, file_.writable()), cold_(cold) {
+        file_.mapped_at(mapping_.data(), bytes);
         if (!cold_) mapping_.populate(bytes);
     }
     [[nodiscard]] std::byte* data() const override { return mapping_.data(); }
@@ -81,7 +82,7 @@ public:
             return;
         }
         mapping_.release();
-        host::evict(file_.get(), 0, bytes);
+        file_.evict(bytes);
     }
 
 private:

@@ -1,5 +1,7 @@
 #include "memory/placed_file.hpp"
 
+#include <sys/mman.h>
+
 #include <map>
 #include <mutex>
 #include <utility>
@@ -34,6 +36,39 @@ private:
     std::map<std::string, std::size_t> used_;
 };
 
+// Mappings of files that exist, which buffers share without knowing of each other: idle ones, too,
+// keep pages where they are.
+class Mappings {
+public:
+    static Mappings& instance() {
+        static Mappings mappings;
+        return mappings;
+    }
+    void add(const std::string& path, std::byte* data, std::size_t bytes) {
+        const std::scoped_lock lock(guard_);
+        known_[data] = {path, bytes};
+    }
+    void remove(std::byte* data) {
+        const std::scoped_lock lock(guard_);
+        known_.erase(data);
+    }
+    // They come back by page faults.
+    void let_go(const std::string& path) {
+        const std::scoped_lock lock(guard_);
+        for (const auto& [data, mapping] : known_) {
+            if (mapping.path == path) madvise(data, mapping.bytes, MADV_DONTNEED);
+        }
+    }
+
+private:
+    struct Mapping {
+        std::string path;
+        std::size_t bytes;
+    };
+    std::mutex guard_;
+    std::map<std::byte*, Mapping> known_;
+};
+
 host::Descriptor existing_file(const FilePlace& place, std::size_t bytes) {
     host::Descriptor file = host::readable_file(place.path);
     if (const std::size_t has = host::file_bytes(file.get()); bytes > has) {
@@ -60,7 +95,19 @@ PlacedFile::PlacedFile(const FilePlace& place, std::size_t bytes) : place_(place
 }
 
 PlacedFile::~PlacedFile() {
+    if (mapping_ != nullptr) Mappings::instance().remove(mapping_);
     if (place_.scratch) Allowance::instance().give_back(place_, bytes_);
+}
+
+void PlacedFile::mapped_at(std::byte* data, std::size_t bytes) {
+    if (place_.scratch) return;  // nobody else has it
+    Mappings::instance().add(place_.path, data, bytes);
+    mapping_ = data;
+}
+
+void PlacedFile::evict(std::size_t bytes) const {
+    if (!place_.scratch) Mappings::instance().let_go(place_.path);
+    host::evict(get(), 0, bytes);
 }
 
 Parameter state_variant(std::vector<std::string> choices) {

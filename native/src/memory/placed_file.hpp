@@ -25,10 +25,17 @@ public:
     [[nodiscard]] bool writable() const { return place_.scratch; }
     [[nodiscard]] const FilePlace& place() const { return place_; }
 
+    // Puts the first bytes out of the page cache. Throws Refused where they stay.
+    void evict(std::size_t bytes) const;
+    // Memory through which this process sees the file: it holds pages of it in the page cache, and
+    // lets go of them before they are evicted, also when another buffer of the file asks for it.
+    void mapped_at(std::byte* data, std::size_t bytes);
+
 private:
     FilePlace place_;
     std::size_t bytes_;
     host::Descriptor file_;
+    std::byte* mapping_ = nullptr;
 };
 
 // The `state` variant that kinds of memory in files share; the first is the default.

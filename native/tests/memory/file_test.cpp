@@ -124,6 +124,23 @@ TEST(MappedMemory, ComesBackFromTheDiskAfterItWasCold) {
     EXPECT_TRUE(std::equal(sent.begin(), sent.end(), buffer->data()));
 }
 
+// Buffers that nobody uses are kept, and a mapping keeps its pages in the page cache.
+TEST(FileMemory, IsColdAlsoWhileAnotherBufferMapsTheFile) {
+    const ScratchFolder folder;
+    const Machine machine = folder.machine();
+    const auto mapped =
+        kind("mapped").allocate(at_file("mapped", folder.user_file()), kMiB, machine);
+    const auto file = kind("file").allocate(at_file("file", folder.user_file()), kMiB, machine);
+    try {
+        host::evict(host::scratch_file(folder.path(), kMiB).get(), 0, kMiB);
+    } catch (const Refused& refused) {
+        GTEST_SKIP() << folder.path() << ": " << refused.what();
+    }
+    EXPECT_NO_THROW(file->restore(kMiB));
+    const auto sent = test::sequence(kMiB, 11);
+    EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 64, mapped->data()));
+}
+
 TEST(FileMemory, OfAFileSystemInMemoryIsNeverCold) {
     const Machine machine{{}, {}, {{"tmpfs", "/dev/shm", true, kMiB, "tmpfs", false}}};
     EXPECT_TRUE(kind("file").refusal(at_file("file", "tmpfs"), machine));

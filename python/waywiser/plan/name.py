@@ -177,6 +177,9 @@ def _is_ring(sources: Sequence[Place], destinations: Sequence[Place]) -> bool:
 def _together(memories: Sequence[Memory]) -> str:
     """``device@gpu:0-3,6``: memories of one kind at the places of all."""
     first = memories[0]
+    if first.place.kind == "file":
+        names = ",".join(sorted({memory.place.file for memory in memories}))
+        return f"{first.kind}{format_settings(first.variant)}@file:{names}"
     indices = ",".join(_runs(sorted({memory.place.index for memory in memories})))
     return f"{first.kind}{format_settings(first.variant)}@{first.place.kind}:{indices}"
 

@@ -120,7 +120,7 @@ def _require_speakable(name: str) -> None:
         raise FileError(
             "its path cannot be written into the name of a series",
             where=repr(name),
-            remedy="link to it from a path without ' by ', ' of ', ' as ', '->' and ';'",
+            remedy="link to it from a path without ' by ', '->' and ';'",
         )
 
 
