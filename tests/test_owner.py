@@ -12,7 +12,8 @@ import pytest
 import waywiser
 
 OWNER = Path(waywiser.__file__).parent / "waywiser-owner"
-ANSWER = struct.Struct("i60s64s")
+REQUEST = struct.Struct("QQ")
+ANSWER = struct.Struct("i60s64sQ")
 NO_SUCH_GPU = "GPU-00000000-0000-0000-0000-000000000000"
 
 pytestmark = pytest.mark.skipif(not OWNER.exists(), reason="this build has no CUDA")
@@ -21,18 +22,21 @@ pytestmark = pytest.mark.skipif(not OWNER.exists(), reason="this build has no CU
 @pytest.fixture
 def owner() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        [OWNER, NO_SUCH_GPU, "4096"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [OWNER, NO_SUCH_GPU], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     ) as process:
         yield process
         process.kill()
 
 
-def test_it_answers_with_what_failed_and_stays(owner: subprocess.Popen[bytes]) -> None:
+def test_it_answers_each_time_with_what_failed(owner: subprocess.Popen[bytes]) -> None:
+    assert owner.stdin is not None
     assert owner.stdout is not None
-    code, call, handle = ANSWER.unpack(owner.stdout.read(ANSWER.size))
-    assert code != 0
-    assert call.rstrip(b"\0").decode().startswith("cuda")
-    assert handle == bytes(64)
+    for _ in range(2):
+        owner.stdin.write(REQUEST.pack(4096, 0))
+        code, call, handle, address = ANSWER.unpack(owner.stdout.read(ANSWER.size))
+        assert code != 0
+        assert call.rstrip(b"\0").decode().startswith("cuda")
+        assert (handle, address) == (bytes(64), 0)
     assert owner.poll() is None
 
 

@@ -1,11 +1,12 @@
 #include "cuda_foreign.hpp"
 
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "cuda_call.hpp"
 #include "host/child.hpp"
@@ -18,70 +19,115 @@ constexpr const char* kCall = "cudaIpcOpenMemHandle";
 // A runtime that starts on a machine with many GPUs takes seconds.
 constexpr std::chrono::seconds kPatience{60};
 
-struct Owners {
-    std::mutex mutex;
-    std::map<std::byte*, std::unique_ptr<host::Child>> of;
+[[noreturn]] void fail(const std::string& why) { throw Error(Failure::other, kCall, 0, why); }
+
+// The processes that own memory for this one: one per device, started when first needed, and kept,
+// since starting takes longer than all else.
+class Owners {
+public:
+    // Never destroyed: memory may outlive main(). But who ends in peace waits for the owners.
+    static Owners& instance() {
+        static Owners& all = *new Owners();
+        return all;
+    }
+
+    OwnerAnswer ask(int device, const OwnerRequest& request) {
+        const std::lock_guard lock(mutex_);
+        if (ended_) fail("the process is ending");
+        auto& owner = running_[device];
+        try {
+            if (!owner) owner = start(device);
+            owner->write({reinterpret_cast<const char*>(&request), sizeof request});
+            const std::string bytes = owner->read(sizeof(OwnerAnswer), kPatience);
+            OwnerAnswer answer;
+            std::memcpy(&answer, bytes.data(), sizeof answer);
+            return answer;
+        } catch (const std::runtime_error& error) {
+            owner.reset();  // the next to ask starts another
+            fail(error.what());
+        }
+    }
+
+private:
+    Owners() {
+        std::atexit([] { instance().end(); });
+    }
+
+    static std::unique_ptr<host::Child> start(int device) {
+        const auto program = host::program_beside(kOwnerProgram);
+        if (!program) {
+            throw std::runtime_error(std::string(kOwnerProgram) +
+                                     " is missing beside the library: install waywiser again");
+        }
+        return std::make_unique<host::Child>(*program,
+                                             std::vector<std::string>{gpu::device(device).uuid});
+    }
+
+    void end() {
+        const std::lock_guard lock(mutex_);
+        ended_ = true;
+        running_.clear();
+    }
+
+    std::mutex mutex_;
+    bool ended_ = false;
+    std::map<int, std::unique_ptr<host::Child>> running_;
 };
 
-// Never destroyed: memory may outlive main(). Owners leave when the process does.
-Owners& owners() {
-    static Owners& all = *new Owners();
+// Of opened memory: whose it is.
+struct Foreign {
+    int device = 0;
+    std::uint64_t address = 0;  // in its owner
+};
+
+struct Opened {
+    std::mutex mutex;
+    std::map<std::byte*, Foreign> memory;
+};
+
+Opened& opened() {
+    static Opened& all = *new Opened();
     return all;
 }
 
-[[noreturn]] void fail(const std::string& why) { throw Error(Failure::other, kCall, 0, why); }
-
-std::unique_ptr<host::Child> start(int device, std::size_t bytes) {
-    const auto program = host::program_beside(kOwnerProgram);
-    if (!program) {
-        fail(std::string(kOwnerProgram) + " is missing beside the library: install waywiser again");
-    }
+void give_back(const Foreign& memory) noexcept {
     try {
-        return std::make_unique<host::Child>(
-            *program, std::vector<std::string>{gpu::device(device).uuid, std::to_string(bytes)});
-    } catch (const std::runtime_error& error) {
-        fail(error.what());
+        Owners::instance().ask(memory.device, {.free = memory.address});
+    } catch (const Error&) {  // the owner is gone, and the memory with it
     }
-}
-
-OwnerAnswer answer_of(host::Child& owner) {
-    OwnerAnswer answer;
-    try {
-        const std::string bytes = owner.read(sizeof answer, kPatience);
-        std::memcpy(&answer, bytes.data(), sizeof answer);
-    } catch (const std::runtime_error& error) {
-        fail(error.what());
-    }
-    if (answer.code != 0) {
-        check(static_cast<cudaError_t>(answer.code),
-              (std::string(answer.call.data()) + " in " + kOwnerProgram).c_str());
-    }
-    return answer;
 }
 
 }  // namespace
 
 std::byte* open_foreign(int device, std::size_t bytes) {
-    auto owner = start(device, bytes);
-    const OwnerAnswer answer = answer_of(*owner);
+    const OwnerAnswer answer = Owners::instance().ask(device, {.allocate = bytes});
+    if (answer.code != 0) {
+        const std::string call = std::string(answer.call.data()) + " in " + kOwnerProgram;
+        check(static_cast<cudaError_t>(answer.code), call.c_str());
+    }
+    const Foreign memory{device, answer.address};
     cudaIpcMemHandle_t handle{};
     std::memcpy(&handle, answer.handle.data(), sizeof handle);
-    void* opened = nullptr;
-    check(cudaIpcOpenMemHandle(&opened, handle, cudaIpcMemLazyEnablePeerAccess), kCall);
-    auto* const data = static_cast<std::byte*>(opened);
-    const std::lock_guard lock(owners().mutex);
-    owners().of.emplace(data, std::move(owner));
-    return data;
+    void* data = nullptr;
+    const cudaError_t code = cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess);
+    if (code != cudaSuccess) give_back(memory);
+    check(code, kCall);
+    const std::lock_guard lock(opened().mutex);
+    opened().memory.emplace(static_cast<std::byte*>(data), memory);
+    return static_cast<std::byte*>(data);
 }
 
 void close_foreign(std::byte* data) noexcept {
     forget(cudaIpcCloseMemHandle(data));
-    std::unique_ptr<host::Child> owner;
-    const std::lock_guard lock(owners().mutex);
-    if (const auto found = owners().of.find(data); found != owners().of.end()) {
-        owner = std::move(found->second);
-        owners().of.erase(found);
+    Foreign memory;
+    {
+        const std::lock_guard lock(opened().mutex);
+        const auto found = opened().memory.find(data);
+        if (found == opened().memory.end()) return;
+        memory = found->second;
+        opened().memory.erase(found);
     }
+    give_back(memory);
 }
 
 }  // namespace waywiser::gpu::cuda

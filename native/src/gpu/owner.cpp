@@ -1,11 +1,13 @@
-// waywiser-owner GPU-UUID BYTES: allocates memory of a GPU for somebody else. It writes an
-// OwnerAnswer and keeps the memory until its input ends, which it does when the one who asked lets
-// go or dies, however that happens.
+// waywiser-owner GPU-UUID: allocates memory of a GPU for somebody else. It keeps the memory until
+// it is told to free it, or its input ends, which it does when the one who asked dies, however that
+// happens.
 #include "owner.hpp"
 
 #include <cuda_runtime.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +21,7 @@
 namespace {
 
 using waywiser::gpu::OwnerAnswer;
+using waywiser::gpu::OwnerRequest;
 using waywiser::gpu::cuda::uuid_text;
 
 class Failed : public std::runtime_error {
@@ -51,18 +54,34 @@ int device_named(const std::string& uuid) {
     throw Failed(cudaErrorInvalidDevice, "cudaGetDeviceProperties");
 }
 
-OwnerAnswer allocate(const std::string& uuid, std::size_t bytes) {
+void start(const std::string& uuid) {
+    static bool started = false;
+    if (!started) check(cudaSetDevice(device_named(uuid)), "cudaSetDevice");
+    started = true;
+}
+
+void allocate(std::size_t bytes, OwnerAnswer& answer) {
+    // Small allocations share a block, and a handle opens the block.
+    constexpr std::size_t kBlock = std::size_t{2} << 20;
+    void* data = nullptr;
+    check(cudaMalloc(&data, (bytes + kBlock - 1) / kBlock * kBlock), "cudaMalloc");
+    cudaIpcMemHandle_t handle{};
+    const cudaError_t code = cudaIpcGetMemHandle(&handle, data);
+    if (code != cudaSuccess) cudaFree(data);
+    check(code, "cudaIpcGetMemHandle");
+    static_assert(sizeof handle == sizeof answer.handle);
+    std::memcpy(answer.handle.data(), &handle, sizeof handle);
+    answer.address = reinterpret_cast<std::uintptr_t>(data);
+}
+
+OwnerAnswer answer_to(const OwnerRequest& request, const std::string& uuid) {
     OwnerAnswer answer;
     try {
-        check(cudaSetDevice(device_named(uuid)), "cudaSetDevice");
-        // Small allocations share a block, and a handle opens the block.
-        constexpr std::size_t kBlock = std::size_t{2} << 20;
-        void* data = nullptr;
-        check(cudaMalloc(&data, (bytes + kBlock - 1) / kBlock * kBlock), "cudaMalloc");
-        cudaIpcMemHandle_t handle{};
-        check(cudaIpcGetMemHandle(&handle, data), "cudaIpcGetMemHandle");
-        static_assert(sizeof handle == sizeof answer.handle);
-        std::memcpy(answer.handle.data(), &handle, sizeof handle);
+        start(uuid);
+        if (request.free != 0) {
+            check(cudaFree(reinterpret_cast<void*>(request.free)), "cudaFree");
+        }
+        if (request.allocate != 0) allocate(request.allocate, answer);
     } catch (const Failed& failed) {
         answer.code = failed.code();
         std::strncpy(answer.call.data(), failed.what(), answer.call.size() - 1);
@@ -70,24 +89,37 @@ OwnerAnswer allocate(const std::string& uuid, std::size_t bytes) {
     return answer;
 }
 
-// A signal upon the parent's death would come when only the thread ended that started us.
+// Also while a call to the runtime hangs. A signal upon the parent's death would come when only the
+// thread ended that started us.
 void leave_at_end_of_input() {
-    char ignored = 0;
-    while (read(STDIN_FILENO, &ignored, 1) > 0) {
+    pollfd input{STDIN_FILENO, 0, 0};
+    while (poll(&input, 1, -1) < 0 && errno == EINTR) {
     }
     _exit(0);
+}
+
+bool read_request(OwnerRequest& request) {
+    auto* to = reinterpret_cast<char*>(&request);
+    for (std::size_t got = 0; got < sizeof request;) {
+        const ssize_t more = read(STDIN_FILENO, to + got, sizeof request - got);
+        if (more <= 0) return false;
+        got += static_cast<std::size_t>(more);
+    }
+    return true;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 3) {
-        std::fputs("waywiser-owner is started by waywiser: GPU-UUID BYTES\n", stderr);
+    if (count != 2) {
+        std::fputs("waywiser-owner is started by waywiser: GPU-UUID\n", stderr);
         return 2;
     }
     std::signal(SIGINT, SIG_IGN);  // of the terminal: it is for those who asked
-    std::thread watch(leave_at_end_of_input);
-    const OwnerAnswer answer = allocate(arguments[1], std::strtoull(arguments[2], nullptr, 10));
-    if (write(STDOUT_FILENO, &answer, sizeof answer) != sizeof answer) _exit(1);
-    watch.join();
+    std::thread(leave_at_end_of_input).detach();
+    for (OwnerRequest request; read_request(request);) {
+        const OwnerAnswer answer = answer_to(request, arguments[1]);
+        if (write(STDOUT_FILENO, &answer, sizeof answer) != sizeof answer) break;
+    }
+    _exit(0);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,10 +42,8 @@ private:
     posix_spawn_file_actions_t actions_{};
 };
 
-void open_pipe(std::array<int, 2>& ends) {
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-        throw std::runtime_error(std::string("no pipe can be made: ") + std::strerror(errno));
-    }
+[[noreturn]] void no_pipe() {
+    throw std::runtime_error(std::string("no pipe can be made: ") + std::strerror(errno));
 }
 
 pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
@@ -77,12 +76,13 @@ void Descriptor::close() noexcept {
 Child::Child(const std::filesystem::path& program, const std::vector<std::string>& arguments,
              milliseconds to_leave)
     : name_(program.filename().string()), to_leave_(to_leave) {
+    // A socket, since writing to one that nobody reads can be an error instead of a signal.
     std::array<int, 2> down{-1, -1};
-    open_pipe(down);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down.data()) != 0) no_pipe();
     const Descriptor theirs_in(down[0]);
     input_.adopt(down[1]);
     std::array<int, 2> up{-1, -1};
-    open_pipe(up);
+    if (pipe2(up.data(), O_CLOEXEC) != 0) no_pipe();
     output_.adopt(up[0]);
     const Descriptor theirs_out(up[1]);
     pid_ = spawn(program, arguments, theirs_in.number(), theirs_out.number());
@@ -102,6 +102,15 @@ bool Child::leaves_within(milliseconds patience) const noexcept {
         if (left == pid_ || (left < 0 && errno == ECHILD)) return true;
         if (steady_clock::now() >= end) return false;
         std::this_thread::sleep_for(milliseconds(1));
+    }
+}
+
+void Child::write(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t sent = send(input_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) throw std::runtime_error(name_ + " has ended");
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace waywiser::host {
@@ -41,6 +42,8 @@ public:
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
+    // To its input. Throws std::runtime_error where nobody reads it any more.
+    void write(std::string_view bytes);
     // The next so many bytes of its output. Throws std::runtime_error where they do not come.
     std::string read(std::size_t bytes, std::chrono::milliseconds patience);
     [[nodiscard]] pid_t pid() const { return pid_; }

@@ -44,6 +44,26 @@ TEST(Child, AnswersAndStaysUntilLetGo) {
     EXPECT_FALSE(exists(pid));
 }
 
+TEST(Child, AnswersWhatItIsTold) {
+    Child child("/bin/cat", {});
+    for (const std::string word : {"one", "another"}) {
+        child.write(word);
+        EXPECT_EQ(child.read(word.size(), seconds(10)), word);
+    }
+}
+
+// And no signal that ends this process.
+TEST(Child, ThatHasEndedCannotBeTold) {
+    Child child("/bin/sh", {"-c", "exit 0"});
+    EXPECT_NE(complaint([&] { child.read(1, seconds(10)); }), "");
+    std::string said;  // its output may end a moment before its input
+    for (int tries = 0; tries < 1000 && said.empty(); ++tries) {
+        said = complaint([&] { child.write("word"); });
+        std::this_thread::sleep_for(milliseconds(1));
+    }
+    EXPECT_EQ(said, "sh has ended");
+}
+
 TEST(Child, LeavesAtTheEndOfItsInput) {
     const auto began = steady_clock::now();
     {
