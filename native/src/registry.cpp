@@ -160,6 +160,14 @@ std::optional<std::string> refusal(const Transfer& transfer, const Machine& mach
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
         if (auto reason = memory_refusal(*side, machine)) return reason;
     }
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        if (Memories::instance().find(side->kind)->migrates() &&
+            !executor->in_place(transfer, machine)) {
+            return side->kind +
+                   " memory would come to who copies it: only executors that move it "
+                   "in place serve it";
+        }
+    }
     if (!Memories::instance()
              .find(transfer.path.destination.kind)
              ->writable(transfer.path.destination, machine)) {

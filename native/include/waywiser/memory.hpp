@@ -43,6 +43,8 @@ public:
     [[nodiscard]] virtual std::vector<Place::Kind> place_kinds() const = 0;
     // Loads and stores of a CPU reach it, and leave it where it is.
     [[nodiscard]] virtual bool cpu_accessible() const { return true; }
+    // Its pages move to whoever touches them: only executors that work in place serve it.
+    [[nodiscard]] virtual bool migrates() const { return false; }
     // It can be written: a file that somebody named is only read.
     [[nodiscard]] virtual bool writable(const Memory&, const Machine&) const { return true; }
     // Moving the bytes changes what the next one to move them meets (a cold file is warm then), so

@@ -1,0 +1,18 @@
+// A write that changes nothing.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace waywiser::host {
+
+// Brings the page of a byte as writing to it would. A load and a store could meet two faults; of an
+// atomic operation the compiler must not know that it adds nothing, or it would only load.
+inline void touch(std::byte* byte) {
+    unsigned zero = 0;
+    asm volatile("" : "+r"(zero));
+    std::atomic_ref<unsigned char>(*reinterpret_cast<unsigned char*>(byte))
+        .fetch_or(static_cast<unsigned char>(zero), std::memory_order_relaxed);
+}
+
+}  // namespace waywiser::host
