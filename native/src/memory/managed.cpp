@@ -128,9 +128,8 @@ private:
             gpu::advise(buffer.data(), buffer.bytes(), gpu::Advice::preferred_location, home);
         } else if (it->second == "read-mostly") {
             gpu::advise(buffer.data(), buffer.bytes(), gpu::Advice::read_mostly, home);
-        } else {  // accessed by the host is accessed by any of its nodes
-            gpu::advise(buffer.data(), buffer.bytes(), gpu::Advice::accessed_by,
-                        {.device = home.device});
+        } else {
+            gpu::advise(buffer.data(), buffer.bytes(), gpu::Advice::accessed_by, home);
         }
     }
 };
