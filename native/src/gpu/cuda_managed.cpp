@@ -24,6 +24,7 @@ cudaMemLocation place(Location location) {
 cudaMemoryAdvise named(Advice advice) {
     switch (advice) {
         case Advice::read_mostly: return cudaMemAdviseSetReadMostly;
+        case Advice::not_read_mostly: return cudaMemAdviseUnsetReadMostly;
         case Advice::preferred_location: return cudaMemAdviseSetPreferredLocation;
         case Advice::accessed_by: break;
     }

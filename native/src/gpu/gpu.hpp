@@ -188,7 +188,7 @@ private:
     std::unique_ptr<std::byte, detail::ManagedDeleter> data_;
 };
 
-enum class Advice { read_mostly, preferred_location, accessed_by };
+enum class Advice { read_mostly, not_read_mostly, preferred_location, accessed_by };
 void advise(std::byte* data, std::size_t bytes, Advice advice, Location location);
 // Moves managed memory; ordered by the stream, whose device is one of the two sides.
 void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Stream& stream);
