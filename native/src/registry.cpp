@@ -96,6 +96,19 @@ std::optional<std::string> memory_refusal(const Memory& memory, const Machine& m
     return kind->refusal(memory, machine);
 }
 
+// Memory whose pages come to whoever touches them is moved by that alone.
+std::optional<std::string> coming_refusal(const Executor& executor, const Transfer& transfer,
+                                          const Machine& machine) {
+    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
+        const MemoryKind& kind = *Memories::instance().find(side->kind);
+        if (kind.migrates() && !executor.in_place(transfer, machine)) {
+            return side->kind +
+                   " memory comes to whoever copies it: use an executor that moves it in place";
+        }
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> MemoryKind::refusal(const Memory&, const Machine&) const {
@@ -160,14 +173,7 @@ std::optional<std::string> refusal(const Transfer& transfer, const Machine& mach
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
         if (auto reason = memory_refusal(*side, machine)) return reason;
     }
-    for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {
-        if (Memories::instance().find(side->kind)->migrates() &&
-            !executor->in_place(transfer, machine)) {
-            return side->kind +
-                   " memory would come to who copies it: only executors that move it "
-                   "in place serve it";
-        }
-    }
+    if (auto reason = coming_refusal(*executor, transfer, machine)) return reason;
     if (!Memories::instance()
              .find(transfer.path.destination.kind)
              ->writable(transfer.path.destination, machine)) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "executor/cpu_mover.hpp"
-#include "executor/thread_choices.hpp"
 #include "host/streaming.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "executor/migration.hpp"
-#include "executor/thread_choices.hpp"
+#include "executor/cpu_mover.hpp"
 #include "executor/touches.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"

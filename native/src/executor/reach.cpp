@@ -44,7 +44,6 @@ std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Ma
 }
 
 std::optional<std::string> copy_refusal(const Memory& memory) {
-    if (memory.kind == "managed") return "managed memory moves by prefetch or by page-fault";
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (memory.in_file() && (kind == nullptr || !kind->cpu_accessible())) {
         return "the runtime's copies do not reach files";
