@@ -28,7 +28,7 @@ std::vector<Path> paths(const Machine& machine);
 // Boxes and lists that are awkward to move, each with a number of bytes.
 struct Shaped {
     Layout layout;
-    std::size_t bytes;
+    std::size_t bytes = 0;
 };
 std::vector<Shaped> awkward_layouts();
 

@@ -107,7 +107,7 @@ struct FilePlace {
 struct Machine {
     std::vector<NumaNode> numa;
     std::vector<GpuPlace> gpus;
-    std::vector<FilePlace> files{};
+    std::vector<FilePlace> files;
 
     [[nodiscard]] const NumaNode* node(int index) const;
     [[nodiscard]] const GpuPlace* gpu(int index) const;

@@ -130,9 +130,9 @@ struct MoveRuns {
     static constexpr std::size_t kDepth = 4;
 
     Runs to, from;
-    std::size_t units;  // of a run
-    std::size_t group;  // threads of a run, a power of two up to a warp
-    std::size_t turns;  // that such a group takes for a run
+    std::size_t units = 0;  // of a run
+    std::size_t group = 1;  // threads of a run, a power of two up to a warp
+    std::size_t turns = 0;  // that such a group takes for a run
 
     WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
         const std::size_t lane = thread.index % group;
@@ -168,7 +168,7 @@ void move_runs_by(const gpu::Stream& stream, gpu::Shape shape, const Runs& to, c
 }  // namespace detail
 
 // Moves all runs by a kernel with the widest accesses that their addresses and lengths allow, of
-// 16, 4 or 1 bytes, up to `widest`. `shape` has whole warps in a block.
+// 16, 8, 4 or 1 bytes, up to `widest`. `shape` has whole warps in a block.
 inline void move_runs(const gpu::Stream& stream, gpu::Shape shape, Runs to, Runs from,
                       std::size_t widest = 16) {
     if (to.run != from.run) {
@@ -178,9 +178,11 @@ inline void move_runs(const gpu::Stream& stream, gpu::Shape shape, Runs to, Runs
             to = to.cut(from.run);
     }
     const std::size_t access = std::min(to.access(widest), from.access(widest));
-    if (access >= 16) {
+    if (access == 16) {
         detail::move_runs_by<gpu::Quad>(stream, shape, to, from);
-    } else if (access >= 4) {
+    } else if (access == 8) {
+        detail::move_runs_by<std::uint64_t>(stream, shape, to, from);
+    } else if (access == 4) {
         detail::move_runs_by<std::uint32_t>(stream, shape, to, from);
     } else {
         detail::move_runs_by<std::uint8_t>(stream, shape, to, from);

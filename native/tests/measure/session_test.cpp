@@ -260,7 +260,9 @@ TEST_F(SessionTest, TellsItsProgress) {
     Session own(test::this_machine(), options);
     const auto outcome = own.measure(asked, [&](const Progress& progress) {
         // The first sample says that sampling has begun, however short it is.
-        if (told == 0) EXPECT_EQ(progress.samples, 1u);
+        if (told == 0) {
+            EXPECT_EQ(progress.samples, 1u);
+        }
         ++told;
         EXPECT_GE(progress.samples, told);
     });
