@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.cli.members import MOST, told
+from waywiser.cli.members import MOST, merged, told
 
 
 def test_few_are_each_told() -> None:
@@ -22,3 +22,22 @@ def test_many_are_told_by_executor_with_the_first_of_each() -> None:
 def test_what_has_no_executor_is_counted_too() -> None:
     calls = [f"malloc@numa:{n}" for n in range(MOST + 1)]
     assert list(told(calls)) == [f"{MOST + 1} in all, as malloc@numa:0"]
+
+
+def test_reasons_that_begin_with_a_kind_of_memory_are_one() -> None:
+    reasons = {
+        "clay memory stays where it is": ["clay -> stone by call", "stone -> clay by call"],
+        "nobody comes": ["stone -> stone by call"],
+        "stone memory stays where it is": ["stone@numa:0 -> clay@numa:0 by call"],
+    }
+    assert merged(reasons.items()) == [
+        (
+            "clay, stone memory stays where it is",
+            [
+                "clay -> stone by call",
+                "stone -> clay by call",
+                "stone@numa:0 -> clay@numa:0 by call",
+            ],
+        ),
+        ("nobody comes", ["stone -> stone by call"]),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 MOST = 8
 """Of the same reason that are each given a line."""
@@ -26,6 +26,21 @@ def told(members: Sequence[str]) -> Iterator[str]:
             continue
         head = f"{executor}: " if executor else ""
         yield f"{head}{len(group)} {_what(group[0])}, as {group[0]}"
+
+
+def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+    """Reasons that differ only in the kind of memory that they begin with, as one of all kinds."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for reason, members in groups:
+        kind, _, rest = reason.partition(" ")
+        named = any(re.search(rf"\b{re.escape(kind)}(\[.*?\])?(@| ->|$| by )", m) for m in members)
+        kinds, all_members = found.setdefault(rest if named else reason, ([], []))
+        kinds += [kind] if named else []
+        all_members += members
+    return [
+        (f"{', '.join(kinds)} {rest}" if kinds else rest, members)
+        for rest, (kinds, members) in found.items()
+    ]
 
 
 def _what(member: str) -> str:

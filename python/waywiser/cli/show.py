@@ -21,7 +21,7 @@ from waywiser.cli.matrix import (
     print_layouts,
     print_pairs,
 )
-from waywiser.cli.members import told
+from waywiser.cli.members import merged, told
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
 from waywiser.cli.shown import Shown, curves
@@ -59,9 +59,10 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     console = console or plain_console()
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     _print_curves(console, curves(found.series), marks)
-    for title, groups in (("not measured", found.refusals), ("failed", found.failures)):
-        for group in groups:
-            _print_group(console, title, group)
+    for reason, members in merged((group.reason, group.members) for group in found.refusals):
+        _print_group(console, "not measured", Group(reason, tuple(members)))
+    for group in found.failures:
+        _print_group(console, "failed", group)
     for group in found.skipped:
         if group.reason.endswith(OVER):
             _print_group(console, "left out", group)

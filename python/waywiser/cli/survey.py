@@ -13,7 +13,7 @@ from types import FrameType
 
 import msgspec
 
-from waywiser.cli.members import told
+from waywiser.cli.members import merged, told
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan, Request
@@ -219,7 +219,7 @@ def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for refusal in refusals:
         reasons.setdefault(refusal.reason, []).append(refusal.path)
-    for reason, paths in reasons.items():
+    for reason, paths in merged(reasons.items()):
         yield f"not measured: {reason}"
         yield from (f"  {line}" for line in told(paths))
 

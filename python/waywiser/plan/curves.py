@@ -122,6 +122,8 @@ def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfe
     parameters = combinations(catalogue.parameters(Transfer(path)), how)
     sources = _variants(path, path.source, catalogue, how)
     destinations = _variants(path, path.destination, catalogue, how)
+    if catalogue.in_place(Transfer(path)):
+        destinations = [{}]  # one buffer, of one variant
     if how == "product":
         triples = [(s, d, p) for s in sources for d in destinations for p in parameters]
         triples.sort(key=lambda triple: sum(map(len, triple)))
