@@ -20,6 +20,9 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 // About machine words, cache lines, pages, and the 64 KiB and 1 MiB at which runtimes change ways.
 constexpr std::size_t kSizes[] = {1,    3,    7,    8,     63,    64,    65,      511,
                                   4095, 4096, 4097, 65535, 65536, 65537, kLargest};
+// A file moves in blocks: fewer bytes may be refused.
+constexpr std::size_t kBlock = 4096;
+
 // Enough of them for what is not the path's default.
 constexpr std::size_t kFewSizes[] = {1, 65, 4097, 65537};
 constexpr Offsets kOffsets[] = {{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095, 8}};
@@ -27,6 +30,10 @@ constexpr Offsets kOffsets[] = {{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095
 const Machine& machine() {
     static const Machine known = this_machine();
     return known;
+}
+
+bool one_line(const std::string& text) {
+    return !text.empty() && text.find('\n') == std::string::npos;
 }
 
 class Conformance : public ::testing::TestWithParam<Path> {
@@ -48,11 +55,23 @@ protected:
         }
         return kept;
     }
+    // Nothing where the executor says that it does not move so few bytes, which a path does not
+    // know.
+    static std::unique_ptr<Execution> prepared(const Caller& caller, const Transfer& transfer) {
+        try {
+            return caller.prepare();
+        } catch (const Refused& refused) {
+            EXPECT_LT(transfer.bytes, kBlock) << refused.what();
+            EXPECT_TRUE(one_line(refused.what())) << refused.what();
+            return nullptr;
+        }
+    }
     static void moves_at_all_offsets(const Transfer& transfer) {
         SCOPED_TRACE(transfer.text());
         GuardedTransfer bytes(transfer, machine());
         const Caller caller(transfer, machine());
-        const auto execution = caller.prepare();
+        const auto execution = prepared(caller, transfer);
+        if (execution == nullptr) return;
         unsigned seed = 1;
         for (const Offsets offsets : kOffsets) {
             ASSERT_EQ(move_once(caller, *execution, bytes, offsets, seed++), "");
@@ -60,10 +79,6 @@ protected:
         }
     }
 };
-
-bool one_line(const std::string& text) {
-    return !text.empty() && text.find('\n') == std::string::npos;
-}
 
 TEST_P(Conformance, RefusesWithAReasonOrSaysHow) {
     std::vector<Transfer> all = variations(GetParam(), machine());
@@ -130,7 +145,7 @@ TEST_P(Conformance, MovesRunsAndNothingBetween) {
 TEST_P(Conformance, StartsRepeatedlyWithoutWaiting) {
     const bool in_file = GetParam().source.in_file() || GetParam().destination.in_file();
     const std::size_t times = in_file ? 4 : 16;  // files are slow to make
-    for (const Transfer& transfer : runnable_in_all_layouts(4099)) {
+    for (const Transfer& transfer : runnable_in_all_layouts(kBlock + 3)) {
         SCOPED_TRACE(transfer.text());
         GuardedTransfer bytes(transfer, machine(), times);
         bytes.lay({}, 5);

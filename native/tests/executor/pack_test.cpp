@@ -64,8 +64,7 @@ TEST(Pack, RefusesWhatIsNotItsWork) {
     const Memory gpu = at("device", "gpu:0");
     EXPECT_NE(refusal(in_box("pack", host, host), machine), std::nullopt);
     EXPECT_NE(refusal({{host, gpu, "pack"}, 512, {}}, machine), std::nullopt);
-    EXPECT_EQ(pack().refusal(in_box("pack", at("managed", "gpu:0"), host), machine),
-              "managed memory moves by prefetch or by page-fault");
+    EXPECT_NE(refusal(in_box("pack", at("managed", "gpu:0"), host), machine), std::nullopt);
 }
 
 class PackOnFake : public test::OnFake {
