@@ -33,7 +33,8 @@ FileRange part(const FileRange& whole, std::size_t from, std::size_t to) {
 
 // Whole blocks of the disk go directly. What is left of a range before the first and behind the
 // last of them goes through the page cache, and memory that starts between two blocks through
-// memory that does not: so any bytes arrive, and those of a survey, which are aligned, directly.
+// memory that does not: so any bytes arrive, and those of a survey, which are aligned and no less
+// than a block, directly.
 class DirectExecution final : public Execution {
 public:
     DirectExecution(std::unique_ptr<host::BlockIo> io, bool sync)
@@ -135,10 +136,6 @@ public:
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
         const std::vector<gpu::Stream*>&) const override {
-        if (transfer.bytes < kDiskBlock) {
-            throw Refused("direct I/O moves whole blocks of " + std::to_string(kDiskBlock) +
-                          " bytes and not " + std::to_string(transfer.bytes));
-        }
         return std::make_unique<DirectExecution>(
             block_io(*this, transfer, machine),
             parameter(*this, transfer, machine, "sync") == "yes");

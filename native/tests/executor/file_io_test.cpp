@@ -51,9 +51,9 @@ protected:
 struct Shape {
     std::size_t bytes, in_file, in_memory;
 };
-constexpr Shape kShapes[] = {{4096, 0, 0},           {4097, 0, 0},          {8191, 1, 1},
-                             {65536, 4096, 0},       {2 * kMiB + 13, 0, 0}, {2 * kMiB, 4096, 64},
-                             {2 * kMiB + 7, 4093, 3}};
+constexpr Shape kShapes[] = {
+    {1, 0, 0},        {4096, 0, 0},          {4097, 0, 0},         {8191, 1, 1},
+    {65536, 4096, 0}, {2 * kMiB + 13, 0, 0}, {2 * kMiB, 4096, 64}, {2 * kMiB + 7, 4093, 3}};
 
 TEST_P(FileIo, WritesTheRightBytesAndNoOthers) {
     for (Transfer& transfer : ways(kPageable, at_file("file", "scratch"))) {
@@ -136,14 +136,6 @@ INSTANTIATE_TEST_SUITE_P(Both, FileIo, ::testing::Values("direct-io", "buffered-
 std::string reason(const Memory& from, const Memory& to, const std::string& executor,
                    const Machine& machine) {
     return refusal({{from, to, executor}, 4096, {}}, machine).value_or("");
-}
-
-TEST(FileIoRefusals, OfDirectIoAreLessThanABlock) {
-    const Machine machine{{{0, {0}}}, {}, {{"scratch", "/data", true, kMiB, "ext4", true}}};
-    const Executor& direct = *Executors::instance().find("direct-io");
-    const Path path{at_file("file", "scratch"), kPageable, "direct-io"};
-    EXPECT_THROW(static_cast<void>(direct.prepare({path, 4095, {}}, machine, {})), Refused);
-    EXPECT_NO_THROW(static_cast<void>(direct.prepare({path, 4096, {}}, machine, {})));
 }
 
 TEST(FileIoRefusals, NameWhatDoesNotFit) {
