@@ -1,5 +1,4 @@
-// The pattern of measure/pattern.hpp in files, which no address reaches: through memory of its own,
-// and past the page cache, so that what is read afterwards comes from the device.
+// The pattern of measure/pattern.hpp in files, which no address reaches: through memory of its own.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,8 @@ namespace waywiser::measure {
 
 enum class Content { pattern, complement };
 
-// Writes the bytes of a view of a file, and returns when they are on the device.
+// Writes the bytes of a view of a file. They reach the device when the buffer is brought to its
+// state (Buffer::restore), once for all of its pieces: waiting for each takes milliseconds.
 void write_file(const View& view, std::uint64_t seed, Content content);
 // Compares what the device holds with the pattern.
 Mismatch check_file(const View& view, std::uint64_t seed);
