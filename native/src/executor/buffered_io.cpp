@@ -66,7 +66,7 @@ public:
 
 private:
     // One at a time, as a program that reads a file from its start to its end.
-    static Parameter depth() { return depth_parameter({"1", "4", "8", "32"}); }
+    static Parameter depth() { return depth_parameter({"1", "8"}); }
 };
 
 const Registered<Executor, BufferedIo> registered;

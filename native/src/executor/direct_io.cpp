@@ -143,7 +143,7 @@ public:
 
 private:
     // Eight of 1 MiB keep a solid-state disk busy; one shows what a plain loop of reads gets.
-    static Parameter depth() { return depth_parameter({"8", "1", "4", "32"}); }
+    static Parameter depth() { return depth_parameter({"8", "1", "32"}); }
 };
 
 const Registered<Executor, DirectIo> registered;

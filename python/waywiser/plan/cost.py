@@ -89,7 +89,7 @@ FILE_CALL_SECONDS = 1e-3
 """Of the least that is done with a disk, made durable: 0.1 ms to read and 3 ms to write 64 KiB of a
 virtual one."""
 
-FILE_RESTLESS_SHARE = 0.7
+FILE_RESTLESS_SHARE = 0.5
 """Of visits of disks, the share that spends all its time: a disk is seldom ours alone."""
 
 

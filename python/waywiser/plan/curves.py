@@ -5,9 +5,9 @@ bytes that change place, or that stay at a place in memory which is there for it
 somebody who is at home there. Everything else (a setting varied, two kinds at one place, a copy
 within the host that needs a GPU's runtime, a cache state, a layout) is *secondary*: it is read
 beside a principal curve, and fewer sizes serve. *Remote* from any question is what stays on the
-host between memories that exist to feed a GPU, or goes between files and the host by what exists to
-feed a GPU, and what copies memory that the system itself moves to where it is used: only the full
-preset goes there unasked.
+host between memories that exist to feed a GPU, or goes between files and the host by or to what
+exists to feed a GPU (unless a disk reaches it directly), and what copies memory that the system
+itself moves to where it is used: only the full preset goes there unasked.
 """
 
 from __future__ import annotations
@@ -171,9 +171,10 @@ def is_remote(path: Path, catalogue: Catalogue) -> bool:
     if _moves_by_itself(path, catalogue):
         return not catalogue.in_place(Transfer(path))
     places = {path.source.place.kind, path.destination.place.kind}
-    if "file" in places and "gpu" not in places and catalogue.needs_gpu(path.executor):
-        return True
     kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
+    if "file" in places and "gpu" not in places:
+        feeds = path.executor != files.DIRECT and any(kind.needs_gpu for kind in kinds)
+        return feeds or catalogue.needs_gpu(path.executor)
     return all(kind.places == ("numa",) and kind.needs_gpu for kind in kinds)
 
 

@@ -11,6 +11,13 @@ SMALLEST = 4096
 """Bytes of the least that is read or written: no disk has larger blocks, and anything less would go
 through the page cache."""
 
+TELLING = (16 * 2**20,)
+"""Where what is read beside a principal curve is measured: one size, of enough blocks for several
+to be under way."""
+
+DIRECT = "direct-io"
+"""The executor by which a disk reaches memory itself."""
+
 COMPARISONS = frozenset({"buffered-io"})
 """Executors that are read beside another, and never asked for themselves."""
 

@@ -23,7 +23,7 @@ CACHE_SMALLEST = 64 * 2**10
 PAGE = 4096
 """What moves in place moves in whole pages: less takes the time of one."""
 
-FILE_OCTAVES = 2
+FILE_OCTAVES = 3
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
 preset is as thorough with every curve."""
 
@@ -84,6 +84,9 @@ class Visits:
         if any("file" in kinds for kinds in map(place_kinds, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= files.SMALLEST)
             if preset.secondary_octaves > FILE_OCTAVES:
+                disk = any(files.on_disk(t, self.catalogue) for t in curve.transfers)
+                if disk and not curve.principal:
+                    return tuple(size for size in sizes if size in files.TELLING)
                 return thin(sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves)
         if any(map(self.catalogue.in_place, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= PAGE)
