@@ -143,8 +143,12 @@ TEST_P(Conformance, MovesRunsAndNothingBetween) {
 // Work enqueued several times before anybody waits, as batches of small transfers are. Only what
 // may be repeated without being brought back is.
 TEST_P(Conformance, StartsRepeatedlyWithoutWaiting) {
-    const bool in_file = GetParam().source.in_file() || GetParam().destination.in_file();
-    const std::size_t times = in_file ? 4 : 16;  // files are slow to make
+    const auto moves_large_pieces = [](const Memory& memory) {
+        return memory.in_file() || Memories::instance().find(memory.kind)->migrates();
+    };
+    const bool slow =
+        moves_large_pieces(GetParam().source) || moves_large_pieces(GetParam().destination);
+    const std::size_t times = slow ? 3 : 16;
     for (const Transfer& transfer : runnable_in_all_layouts(kBlock + 3)) {
         SCOPED_TRACE(transfer.text());
         GuardedTransfer bytes(transfer, machine(), times);
