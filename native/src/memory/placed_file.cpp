@@ -63,7 +63,7 @@ public:
 private:
     struct Mapping {
         std::string path;
-        std::size_t bytes;
+        std::size_t bytes = 0;
     };
     std::mutex guard_;
     std::map<std::byte*, Mapping> known_;
