@@ -126,8 +126,13 @@ public:
             known.push_back(peer());
             if (!direct_access(path, machine)) known.back().choices = {"off"};
             known.push_back(submit(submit_choices(machine)));
+            if (transfer.layout.kind == Layout::Kind::contiguous) {
+                known.push_back(api());
+                known.back().choices = {"peer", "async"};
+            }
         } else if (transfer.layout.kind == Layout::Kind::contiguous) {
             known.push_back(api());
+            known.back().choices = {"async", "sync"};
         }
         if (transfer.layout.kind == Layout::Kind::box) known.push_back(call());
         return known;
@@ -174,8 +179,9 @@ public:
         const Transfer& transfer, const Machine& machine,
         const std::vector<gpu::Stream*>& lanes) const override {
         Calls calls;
-        if (between_gpus(transfer.path)) calls.piece = Call::peer_async;
-        if (parameter(*this, transfer, machine, "api") == "sync") calls.piece = Call::sync;
+        const std::string api = parameter(*this, transfer, machine, "api");
+        if (between_gpus(transfer.path) && api != "async") calls.piece = Call::peer_async;
+        if (api == "sync") calls.piece = Call::sync;
         if (parameter(*this, transfer, machine, "call") == "2d") calls.box = BoxCall::planes;
         return std::make_unique<CopyExecution>(calls, transfer.path, *lanes.front());
     }
@@ -183,8 +189,10 @@ public:
 private:
     static Parameter api() {
         return {.name = "api",
-                .description = "cudaMemcpyAsync on a stream, or the synchronous cudaMemcpy",
-                .choices = {"async", "sync"}};
+                .description =
+                    "cudaMemcpyAsync on a stream (async), the synchronous cudaMemcpy (sync), or, "
+                    "between GPUs, cudaMemcpyPeerAsync (peer), which is the default there",
+                .choices = {"async", "sync", "peer"}};
     }
     static Parameter peer() {
         return {.name = "peer",

@@ -26,6 +26,9 @@ from waywiser.plan.vary import MOST_COMBINATIONS, Settings, combinations
 from waywiser.records import Refusal
 from waywiser.words import Cache, Memory, Operation, Path, Transfer, Workload
 
+USUAL = {"numa": "pinned", "gpu": "device"}
+"""The memory that programs move bytes of at either end of a GPU's link, by the kind of place."""
+
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")
 """Those measured beside ``warm``, where the source is memory of the CPU."""
 
@@ -134,8 +137,14 @@ def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfe
 
 
 def _variants(path: Path, end: Memory, catalogue: Catalogue, how: Variations) -> list[Settings]:
-    """Of the memory at one end; that of the host matters little beside a file."""
-    if files.has_file(path) and end.place.kind != "file" and how != "product":
+    """Of the memory at one end; that of the host matters little beside a file, and that of either
+    side of a GPU's link is seen beside the memory that programs use at the other."""
+    other = path.destination if end is path.source else path.source
+    beside_a_file = files.has_file(path) and end.place.kind != "file"
+    over_a_link = "gpu" in (end.place.kind, other.place.kind)
+    usual = (end.kind, USUAL.get(other.place.kind, other.kind))
+    beside_another = over_a_link and other.kind not in usual
+    if (beside_a_file or beside_another) and how != "product":
         return [{}]
     return combinations(catalogue.memories[end.kind].parameters, how)
 

@@ -1,0 +1,58 @@
+"""The catalogue's page says what the registry says, and its commands measure what its rows show."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.plan.machines import machine
+from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.select import matches
+from waywiser.topology.machine import FilePlace, NumaNode
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_catalogue", DOCS / "catalogue.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where its types look for each other
+    spec.loader.exec_module(module)
+    return module
+
+
+catalogue = _load()
+ROWS = catalogue.rows()
+
+
+def test_the_page_is_current() -> None:
+    told = "run: python docs/catalogue.py > docs/catalogue.md"
+    assert catalogue.document() == (DOCS / "catalogue.md").read_text(), told
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, Plan]:
+    """By preset, of a machine with two GPUs, two nodes, and the survey's own file places."""
+    files = (
+        FilePlace("scratch", "/scratch", scratch=True, bytes=4 << 30, filesystem="ext4"),
+        FilePlace("tmpfs", "/dev/shm", scratch=True, bytes=4 << 30, filesystem="tmpfs"),
+    )
+    nodes = tuple(NumaNode(n, tuple(range(16 * n, 16 * n + 16)), 2**36, n) for n in range(2))
+    two = msgspec.structs.replace(machine(gpus=2), numa=nodes, files=files)
+    return {name: make_plan(two, Request(preset=name)) for name in ("standard", "full")}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.only)
+def test_a_command_measures_what_its_row_shows(row: Any, plans: dict[str, Plan]) -> None:
+    plan = plans["full" if "full" in row.options else "standard"]
+    planned = {point.curve.text for point in plan.points}
+    for curve in row.curves:
+        assert matches(curve, [row.only]), curve
+        assert curve in planned, curve
