@@ -127,7 +127,7 @@ Arrangement arrange_box(const Transfer& transfer) {
     made.height = box.height;
     made.pitch = box.pitch;
     made.plane = box.pitch * box.rows;
-    made.extent = made.count == 0 ? 0 : made.offset(made.count - 1) + made.run;
+    made.extent = made.count / made.height * made.plane;  // an array has whole planes
     return made;
 }
 

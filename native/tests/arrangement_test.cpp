@@ -25,7 +25,8 @@ std::vector<std::size_t> starts(const Arrangement& lie) {
     return found;
 }
 
-// Whatever the layout: all bytes, each once, within the extent and up to its end.
+// Whatever the layout: all bytes, each once, within the extent and, but for a box,
+// up to its end.
 TEST(Arrangement, HoldsEveryByteOnceWithinItsExtent) {
     std::vector<test::Shaped> all = test::awkward_layouts();
     all.push_back({{}, 4099});
@@ -41,7 +42,12 @@ TEST(Arrangement, HoldsEveryByteOnceWithinItsExtent) {
             for (std::size_t n = 1; n < sorted.size(); ++n) {
                 ASSERT_LE(sorted[n - 1] + lie.run, sorted[n]) << "runs overlap";
             }
-            EXPECT_EQ(sorted.back() + lie.run, lie.extent);
+            EXPECT_LE(sorted.back() + lie.run, lie.extent);
+            if (lie.kind == Layout::Kind::box) {
+                EXPECT_EQ(lie.extent % lie.plane, 0u) << "an array has whole planes";
+            } else {
+                EXPECT_EQ(sorted.back() + lie.run, lie.extent);
+            }
         }
     }
 }
@@ -79,7 +85,7 @@ TEST(Arrangement, LaysABoxInRowsAndPlanes) {
         box({{"width", "10"}, {"height", "3"}, {"pitch", "16"}, {"rows", "5"}}), 10UL * 3 * 2);
     const Arrangement lie = arrange(transfer, Side::source);
     EXPECT_EQ(starts(lie), (std::vector<std::size_t>{0, 16, 32, 80, 96, 112}));
-    EXPECT_EQ(lie.extent, 122u);
+    EXPECT_EQ(lie.extent, 160u);
     const Arrangement usual =
         arrange(shaped(box({{"width", "10"}, {"height", "3"}}), 60), Side::destination);
     EXPECT_EQ(starts(usual), (std::vector<std::size_t>{0, 20, 40, 120, 140, 160}));

@@ -17,7 +17,8 @@ struct Arrangement {
     Layout::Kind kind = Layout::Kind::contiguous;
     std::size_t run = 0;     // bytes that lie together: a row of a box, a piece of a list
     std::size_t count = 0;   // of runs
-    std::size_t extent = 0;  // bytes from the start to the end of the last run
+    std::size_t extent = 0;  // bytes from the start to the end of the last run; of a box, of
+                             // its last plane, as the array that it is part of has whole ones
 
     // Of a box: runs of a plane, bytes from one to the next, and from one plane to the next (a
     // multiple of the pitch).
