@@ -12,15 +12,15 @@ from waywiser.profile import Profile
 from waywiser.stats.estimate import Estimate, estimate
 
 
-def survey(only: Sequence[str], options: Sequence[str] = ()) -> dict[str, Estimate]:
-    """What a fresh ``standard`` survey of the patterns finds, by the text of the curve: one size
-    each is expected. Series that could not be measured are left out."""
+def survey(curves: Sequence[str], options: Sequence[str] = ()) -> dict[str, Estimate]:
+    """What a fresh ``standard`` survey of just these curves and operations finds, by their texts:
+    one size each is expected. Series that could not be measured are left out."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "surveyed.wwp"
         command = [sys.executable, "-m", "waywiser", "survey", "-o", str(file), "--preset",
                    "standard", "--share", *options]  # fmt: skip
-        for pattern in only:
-            command += ["--only", pattern]
+        for curve in curves:
+            command += ["--workload" if "->" in curve else "--only", curve]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with Profile.open(file) as profile:
             found = {one.workload.curve: estimate(one) for one in profile.series()}
