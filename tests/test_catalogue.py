@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
-
 from tests.plan.machines import machine
+
 from waywiser.plan.plan import Plan, Request, make_plan
 from waywiser.plan.select import matches
 from waywiser.topology.machine import FilePlace, NumaNode

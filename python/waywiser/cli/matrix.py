@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,8 +20,10 @@ from waywiser.cli.figures import RATE_BYTES, format_number, format_rate, format_
 from waywiser.cli.lines import count, say
 from waywiser.cli.shown import Shown, by_text, with_units
 from waywiser.plan.name import name_of
+from waywiser.stats.estimate import Estimate
+from waywiser.stats.overtaking import overtaking
 from waywiser.stats.overview import Line
-from waywiser.words import Workload, format_bytes
+from waywiser.words import Transfer, Workload, format_bytes
 
 MOST_COLUMNS = 6
 """Sizes beside the names of curves in 100 columns."""
@@ -67,6 +70,16 @@ def print_layouts(
     sizes = {_nominal(line.bytes) for curve in rows for line in curve.measured}
     say(console, f"{ends}, laid out (× share of contiguous by the same executor)", "bold")
     print_rows(console, "", named, marks, only=sizes)
+    for told in overtaking(_estimates(rows)):
+        say(console, str(told), indent=2)
+    console.print()
+
+
+def _estimates(rows: Sequence[Shown]) -> Iterator[tuple[Transfer, Estimate]]:
+    for curve in rows:
+        for line in curve.measured:
+            if curve.transfer is not None and line.estimate is not None:
+                yield msgspec.structs.replace(curve.transfer, bytes=line.bytes), line.estimate
 
 
 def _settings(curve: Shown) -> str:
