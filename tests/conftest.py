@@ -12,6 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FAKE_NATIVE = "waywiser_fake._native"
 FAKE_FOLDER = ROOT / "build" / "dev"
 
+for name in [name for name in os.environ if name.startswith("WAYWISER_")]:
+    # What somebody set in a shell to try something is no business of the tests.
+    del os.environ[name]
+
 
 @cache
 def missing_gpu() -> str | None:

@@ -58,6 +58,12 @@ def test_the_same_workload_is_measured_once_however_it_is_written() -> None:
     ]
 
 
+def test_both_ways_are_written_as_tables_write_them() -> None:
+    both = plan("pinned@numa:0 <-> device@gpu:0 by copy-engine of 1MiB; " + P2P)
+    opposite = "device@gpu:0 -> pinned@numa:0 by copy-engine"
+    assert texts(both) == {f"{H2D}; {opposite}; {P2P}"}
+
+
 def test_cache_states_and_shared_buffers_can_be_named() -> None:
     (point,) = plan(f"{H2D} of 1MiB (dirtied)", preset="quick").points
     assert point.workload.cache == "dirtied"

@@ -6,6 +6,7 @@ from machines import machine
 
 from waywiser.plan.classes import Classes, representatives
 from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.preset import FULL
 from waywiser.topology.machine import Gpu, Machine, NvLink, PcieLink
 from waywiser.words import Operation, Place, Workload
 
@@ -139,9 +140,17 @@ def test_conditional_sizes_count_little() -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_full_takes_nothing_for_equal() -> None:
-    full = make_plan(machine(gpus=3), Request(preset="full", only=("device -> device",)))
-    assert not any(point.conditional or point.like for point in full.points)
+def test_full_measures_the_settings_of_all_members_one_by_one() -> None:
+    full = make_plan(machine(gpus=3), Request(preset="full"))
+    sizes: dict[str, list[int]] = {}
+    for point in full.points:
+        if point.like and not point.conditional:
+            sizes.setdefault(point.curve.text, []).append(point.size)
+    equal = H2D.format(2)
+    assert sizes[equal] == list(FULL.equal_sizes)
+    assert sizes[equal + "[api=sync]"] == [2**26]
+    assert not [text for text in sizes if text.startswith(equal) and "," in text]
+    assert {p.curve.departures for p in full.points if p.conditional} == {0}
 
 
 @pytest.mark.usefixtures("scripted")

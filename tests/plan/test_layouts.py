@@ -73,8 +73,11 @@ def test_of_equal_paths_only_the_first_is_laid_out() -> None:
         "device@gpu:0 -> device@gpu:0",
         "device@gpu:0 -> device@gpu:1",
     }
+
+
+def test_full_lays_out_with_each_setting() -> None:
     full = laid_out(plan(2, preset="full", sizes="1MiB", only=("crate", "tongs")))
-    assert [text for text in full if text.startswith("device@gpu:1 -> device@gpu:0 by crate")]
+    assert [text for text in full if text.startswith("device@gpu:0 -> device@gpu:1 by crate")]
     assert [text for text in full if "tongs[grip=loose] as list" in text]
 
 

@@ -60,8 +60,17 @@ def test_an_opposite_pair_is_measured_once_and_host_first() -> None:
 def test_full_pairs_what_stays_at_a_place_too() -> None:
     pairs = [text for text in curves(plan(preset="full")) if "; " in text]
     assert any(text.startswith("pageable@numa:0 -> pinned@numa:0 by cpu") for text in pairs)
-    combined = "pageable[pages=huge]@numa:0 -> pinned@numa:0 by cpu[stores=streaming,threads=2]"
-    assert combined in curves(plan(preset="full"))
+
+
+def test_full_varies_settings_in_pairs_where_people_ask_and_alone_beside() -> None:
+    full = curves(plan(preset="full"))
+    asked = "pageable@numa:0 -> pageable@numa:0 by cpu"
+    assert full[f"{asked}[stores=streaming,threads=2]"] == [2**20, 2**26]
+    assert len(full[f"{asked}[stores=streaming]"]) > 2
+    assert len(full["pageable[pages=huge]@numa:0 -> pageable@numa:0 by cpu[threads=2]"]) == 2
+    assert not [text for text in full if text.count("=") > 2 and ";" not in text]
+    beside = [text for text in full if text.startswith("pageable@numa:0 -> pinned@numa:0 by cpu[")]
+    assert beside and not [text for text in beside if "," in text]
 
 
 def test_peer_access_off_gets_a_process_of_its_own() -> None:

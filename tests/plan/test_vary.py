@@ -26,18 +26,26 @@ def test_single_varies_one_at_a_time_from_the_defaults() -> None:
     assert combinations([THREADS, STORES], "none") == [{}]
 
 
-def test_the_product_holds_every_combination() -> None:
-    settings = combinations([THREADS, STORES], "product")
-    assert len(settings) == 12
-    assert {"threads": "8", "stores": "streaming"} in settings
+def test_pairs_are_every_value_alone_and_useful_values_together() -> None:
+    settings = combinations([THREADS, STORES], "pairs")
+    assert [s["threads"] for s in settings if list(s) == ["threads"]] == ["2", "4", "8", "16", "32"]
+    together = [s["threads"] for s in settings if len(s) == 2]
+    assert together == ["2", "8", "32"]
+
+
+def test_no_three_settings_are_away_from_their_defaults_at_once() -> None:
+    side = Parameter("side", "", "choice", ("pull", "push"))
+    settings = combinations([THREADS, STORES, side], "pairs")
+    assert max(map(len, settings)) == 2
+    assert {"stores": "streaming", "side": "push"} in settings
 
 
 @given(st.lists(st.integers(1, 12), max_size=6))
-def test_the_product_is_bounded_distinct_and_starts_at_the_defaults(sizes: list[int]) -> None:
+def test_pairs_are_bounded_distinct_and_start_at_the_defaults(sizes: list[int]) -> None:
     parameters = [
         Parameter(f"p{i}", "", "choice", tuple(map(str, range(n)))) for i, n in enumerate(sizes)
     ]
-    settings = combinations(parameters, "product")
+    settings = combinations(parameters, "pairs")
     assert settings[0] == {}
     assert len(settings) <= MOST_COMBINATIONS
     assert len({tuple(sorted(s.items())) for s in settings}) == len(settings)

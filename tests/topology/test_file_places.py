@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from waywiser.topology import file_places
-from waywiser.topology.file_places import FileError, existing_file, same_places, scratch_folder
+from waywiser.topology.file_places import (
+    LEAST_FILE,
+    FileError,
+    existing_file,
+    same_places,
+    scratch_folder,
+)
 from waywiser.topology.machine import FilePlace
 
 
@@ -56,7 +62,7 @@ def test_a_path_that_would_break_the_grammar_is_refused(tmp_path: Path, name: st
 
 def test_a_path_with_blanks_brackets_and_signs_is_fine(tmp_path: Path) -> None:
     file = tmp_path / "my data [1] of 8 as x @home,x=y"
-    file.write_bytes(b"x")
+    file.write_bytes(b"x" * LEAST_FILE)
     assert existing_file(str(file)).name == str(file)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from waywiser.cli.members import merged, told
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan, Request
+from waywiser.plan.preset import FULL
 from waywiser.profile import default_name
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
-from waywiser.words import format_bytes, parse_bytes
+from waywiser.words import WordError, format_bytes, parse_bytes
+
+_MIB = 2**20
 
 
 @dataclass(frozen=True)
@@ -59,15 +63,23 @@ class Options:
 
     @property
     def wishes(self) -> Wishes:
-        memory_bytes = parse_bytes(self.memory) if self.memory else Wishes().memory_bytes
         return Wishes(
             self.gpus or ALL,
             self.share,
-            memory_bytes,
+            self._memory_bytes,
             files=tuple(map(os.path.abspath, self.files)),
             scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
             scratch_asked=self.scratch is not None,
         )
+
+    @property
+    def _memory_bytes(self) -> int:
+        if not self.memory:
+            return Wishes().memory_bytes
+        try:
+            return parse_bytes(self.memory)
+        except WordError as error:
+            raise SurveyError(f"--memory {error.what}", remedy=error.remedy) from error
 
     @property
     def _scratch_folder(self) -> str:
@@ -132,8 +144,11 @@ def _tell(text: str) -> None:
 def _before(survey: Survey) -> Iterator[str]:
     """What is said before long work starts."""
     machine = survey.machine
-    gpus = ", ".join(gpu.name for gpu in machine.gpus) or f"no GPU ({machine.gpu_reason})"
-    yield f"{machine.hostname}: {machine.cpu_model}, {len(machine.numa)} NUMA node(s); {gpus}"
+    nodes = f"{len(machine.numa)} NUMA node{'s' if len(machine.numa) > 1 else ''}"
+    models = Counter(gpu.name for gpu in machine.gpus)
+    gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in models.items())
+    gpus = gpus or f"no GPU ({machine.gpu_reason})"
+    yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
     for refusal in survey.scope.refusals:
         yield f"{refusal.path} is left out: {refusal.reason}"
     yield from survey.scope.notes
@@ -141,8 +156,9 @@ def _before(survey: Survey) -> Iterator[str]:
     yield from _file_lines(survey)
     yield _total(survey.plan)
     if survey.plan.left_out:
-        left = survey.plan.left_out
-        yield f"{left} series more are left to a more thorough --preset, or to --only"
+        thorough = survey.plan.preset.name == FULL.name
+        whom = "--only or --sizes" if thorough else "a more thorough --preset, or to --only"
+        yield f"{survey.plan.left_out} series more are left to {whom}"
 
 
 def _file_lines(survey: Survey) -> Iterator[str]:
@@ -166,7 +182,7 @@ def _file_lines(survey: Survey) -> Iterator[str]:
 def _total(plan: Plan) -> str:
     return (
         f"{plan.preset.name}: {len(plan.points)} series in {plan.visits} visits, "
-        f"up to {format_bytes(plan.buffer_bytes)} of memory, "
+        f"up to {format_bytes(-(-plan.buffer_bytes // _MIB) * _MIB)} of memory, "
         f"about {format_seconds(plan.seconds)} (seed {plan.request.seed})"
     )
 
@@ -195,9 +211,8 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
         }
         print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
         return
-    print("\n".join(_before(survey)))
-    print("\n".join(_curves(plan)))
-    print("\n".join(_refused(plan.refusals)))
+    for line in (*_before(survey), *_curves(plan), *_refused(plan.refusals)):
+        print(line)
 
 
 def _curves(plan: Plan) -> Iterator[str]:
@@ -211,7 +226,8 @@ def _curves(plan: Plan) -> Iterator[str]:
         count = f"{len(sizes)} sizes, {first} to {last}" if len(sizes) > 1 else first
         if not max(sizes)[0]:
             count = "no bytes"
-        yield f"  {text}: {count}, {format_seconds(sum(seconds for _, seconds in sizes))}"
+        seconds = sum(of_one for _, of_one in sizes)
+        yield f"  {text}: {count}, {format_seconds(seconds) if seconds >= 0.5 else 'under 1 s'}"
 
 
 def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Workloads that a person names: ``--workload "A -> B by X; C -> D by Y"``.
 
-They are written in the grammar of `waywiser.words`. A transfer with a size (``of 64MiB``) is
-measured at that size, the others at the sizes of the survey. Whatever the registry refuses is an
-error here and no note: somebody asked for it.
+They are written in the grammar of `waywiser.words`, and ``A <-> B by X`` is a transfer and its
+opposite, as the tables write it. A transfer with a size (``of 64MiB``) is measured at that size,
+the others at the sizes of the survey. Whatever the registry refuses is an error here and no note:
+somebody asked for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 from waywiser.plan.catalogue import Catalogue, Parameter
 from waywiser.plan.curves import Curve
 from waywiser.topology.machine import Machine
-from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload
+from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
 
 
 class AskedError(WaywiserError):
@@ -64,9 +65,28 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
 
 def _parse(text: str) -> Workload:
     try:
-        return Workload.parse(text)
+        workload = Workload.parse(text.replace("<->", "->"))
+        pieces = zip(workload.transfers, text.split(";"), strict=True)
+        transfers = [both for transfer, piece in pieces for both in _ways(transfer, "<->" in piece)]
+        _require_bytes(text)
     except WordError as error:
         raise AskedError(f"--workload {text!r}: {error.what}", remedy=error.remedy) from error
+    return msgspec.structs.replace(workload, transfers=tuple(transfers))
+
+
+def _ways(transfer: Transfer, both: bool) -> Iterator[Transfer]:
+    """The transfer, and its opposite where somebody wrote ``A <-> B``."""
+    yield transfer
+    if both:
+        yield msgspec.structs.replace(transfer, path=transfer.path.opposite)
+
+
+def _require_bytes(text: str) -> None:
+    """Raises for a size of 0, which words take for none."""
+    heads = (piece.rpartition(" by ")[2] for piece in text.split(";"))
+    sizes = (head.partition(" of ")[2].partition("(")[0].strip() for head in heads)
+    if any(size and parse_bytes(size) == 0 for size in sizes):
+        raise WordError("a size of 0 bytes moves nothing")
 
 
 def _refusal(transfer: Transfer, catalogue: Catalogue, machine: Machine) -> str | None:

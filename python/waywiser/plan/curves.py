@@ -12,6 +12,7 @@ itself moves to where it is used: only the full preset goes there unasked.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from waywiser.plan import files
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.preset import Preset, Variations
-from waywiser.plan.vary import MOST_COMBINATIONS, Settings, combinations
+from waywiser.plan.vary import MOST_COMBINATIONS, MOST_TOGETHER, Settings, combinations
 from waywiser.records import Refusal
 from waywiser.words import Cache, Memory, Operation, Path, Transfer, Workload
 
@@ -79,12 +80,23 @@ class Curve:
     @property
     def is_default(self) -> bool:
         """Whether no setting of an executor or a memory, no layout and no cache state is named."""
-        settings = [self.operation.parameters] if self.operation else []
-        for transfer in self.transfers:
-            path = transfer.path
-            settings += [transfer.parameters, path.source.variant, path.destination.variant]
+        return self.departures == 0
+
+    @property
+    def settings(self) -> int:
+        """How many settings of an executor or a memory are named, at most in one transfer."""
+        if self.operation:
+            return len(self.operation.parameters)
+        return max(
+            len(t.parameters) + len(t.path.source.variant) + len(t.path.destination.variant)
+            for t in self.transfers
+        )
+
+    @property
+    def departures(self) -> int:
+        """How far it is from the defaults: settings, a layout and a cache state, one each."""
         laid_out = any(transfer.layout for transfer in self.transfers)
-        return self.cache == "warm" and not laid_out and not any(settings)
+        return self.settings + laid_out + (self.cache != "warm")
 
 
 def path_curves(
@@ -103,9 +115,9 @@ def path_curves(
             continue
         chosen = is_principal(path, catalogue)
         remote = is_remote(path, catalogue)
-        how = preset.variations if chosen or preset.secondary_varied else "none"
+        how = preset.variations if chosen else preset.secondary_variations
         in_file = files.has_file(path)
-        a_guest = in_file and path.executor in elsewhere and not preset.secondary_varied
+        a_guest = in_file and path.executor in elsewhere and preset.secondary_variations == "none"
         for index, transfer in enumerate(_settings(path, catalogue, how)):
             if a_guest and transfer.parameters:
                 continue
@@ -127,8 +139,9 @@ def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfe
     destinations = _variants(path, path.destination, catalogue, how)
     if catalogue.in_place(Transfer(path)):
         destinations = [{}]  # one buffer, of one variant
-    if how == "product":
-        triples = [(s, d, p) for s in sources for d in destinations for p in parameters]
+    if how == "pairs":
+        together = itertools.product(sources, destinations, parameters)
+        triples = [t for t in together if sum(map(len, t)) <= MOST_TOGETHER]
         triples.sort(key=lambda triple: sum(map(len, triple)))
     else:
         triples = [({}, {}, p) for p in parameters]
@@ -144,7 +157,7 @@ def _variants(path: Path, end: Memory, catalogue: Catalogue, how: Variations) ->
     over_a_link = "gpu" in (end.place.kind, other.place.kind)
     usual = (end.kind, USUAL.get(other.place.kind, other.kind))
     beside_another = over_a_link and other.kind not in usual
-    if (beside_a_file or beside_another) and how != "product":
+    if beside_a_file or (beside_another and how != "pairs"):
         return [{}]
     return combinations(catalogue.memories[end.kind].parameters, how)
 
@@ -219,7 +232,8 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
     """Default paths from memory that the CPU reaches, in the cache states other than warm."""
     for curve in curves:
         kinds = [catalogue.memories[t.path.source.kind] for t in curve.transfers]
-        wanted = curve.principal or (preset.secondary_varied and curve.is_default)
+        varied = preset.secondary_variations != "none"
+        wanted = curve.principal or (varied and curve.is_default)
         if any(files.has_file(transfer.path) for transfer in curve.transfers):
             continue  # a file's state is a variant of its memory
         if wanted and all(kind.cpu_accessible for kind in kinds):

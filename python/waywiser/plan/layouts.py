@@ -86,12 +86,17 @@ def layout_curves(
 def _is_wanted(path: Path, catalogue: Catalogue, preset: Preset) -> bool:
     if preset.layouts == "every":
         return not is_remote(path, catalogue)
+    return _is_usual(path, catalogue)
+
+
+def _is_usual(path: Path, catalogue: Catalogue) -> bool:
     ends = (path.source.kind, path.destination.kind)
     return ends in USUAL_ENDS and is_principal(path, catalogue)
 
 
 def _varied(path: Path, layout: Layout, catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
-    how: Variations = "single" if preset.layouts == "every" else "none"
+    varied = preset.layouts == "every" and _is_usual(path, catalogue)
+    how: Variations = "single" if varied else "none"
     known = catalogue.parameters(Transfer(path, layout=layout))
     for settings in combinations(known, how):
         transfer = Transfer(path, parameters=settings, layout=layout)

@@ -31,6 +31,9 @@ WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
 warm cache take pieces of their own."""
 
+MOST_REASONS = 3
+"""Told of what a pattern matches and cannot be measured."""
+
 
 class Request(Value, frozen=True):
     """What was asked for: with the machine it gives the same plan again."""
@@ -216,16 +219,27 @@ def _curves(
     return [*curves, *laid_out, *operations], refusals
 
 
+def _reasons(refusals: list[Refusal]) -> str:
+    """An example of each reason, of three at most: what this machine or these places refuse comes
+    before what makes no sense anywhere."""
+    local_first = sorted(refusals, key=lambda refusal: "@" not in refusal.path)
+    examples: dict[str, str] = {}
+    for refusal in local_first:
+        examples.setdefault(refusal.reason, refusal.path)
+    told = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
+    return "; ".join(told)
+
+
 def _select(
     curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
 ) -> tuple[list[Curve], list[Refusal]]:
     texts = [curve.texts for curve in curves]
     for pattern in only:
-        refused = next((r for r in refusals if matches(r.path, [pattern])), None)
+        refused = [refusal for refusal in refusals if matches(refusal.path, [pattern])]
         if refused and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
-                remedy=f"{refused.path}: {refused.reason}",
+                remedy=_reasons(refused),
             )
     require_match(only, [text for known in texts for text in known])
     return (

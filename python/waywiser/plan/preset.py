@@ -9,9 +9,9 @@ from waywiser.plan.sizes import DEFAULT
 from waywiser.records import Rule
 from waywiser.words import Value, WaywiserError
 
-Variations = Literal["none", "single", "product"]
-"""Of parameters and memory variants: defaults only; each alone away from its default; all of them
-together, up to `waywiser.plan.vary.MOST_COMBINATIONS`."""
+Variations = Literal["none", "single", "pairs"]
+"""Of parameters and memory variants: defaults only; each alone away from its default; every two of
+them together as well, up to `waywiser.plan.vary.MOST_COMBINATIONS`."""
 
 MOST_GPUS = 8
 """A survey of more takes no longer: what is measured of each gets less."""
@@ -27,8 +27,9 @@ class Preset(Value, frozen=True):
     fresh_processes: bool
     """Each block is measured by a process of its own."""
     variations: Variations
-    secondary_varied: bool
-    """Also on secondary paths (see `waywiser.plan.curves`); the same holds for cache states."""
+    secondary_variations: Variations
+    """Of secondary paths (see `waywiser.plan.curves`), which have cache states where they have
+    any."""
     remote: bool
     """What nobody asks a machine for is measured too (see `waywiser.plan.curves`)."""
     operations: bool
@@ -50,6 +51,11 @@ class Preset(Value, frozen=True):
     """Opposite pairs within a place, and of paths that nobody asks for, are measured too."""
     cache_sizes: tuple[int, ...]
     """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
+    equal_settings: int = 0
+    """Curves of the others in a class with so many settings away from their defaults are measured
+    too, at the largest of ``equal_sizes``."""
+    combined_sizes: tuple[int, ...] = ()
+    """The only ones where two settings are away from their defaults at once."""
     sizes: str = DEFAULT
     """Where nobody asks for others."""
     links_only: bool = False
@@ -92,7 +98,7 @@ CHECK = Preset(
     blocks=1,
     fresh_processes=False,
     variations="none",
-    secondary_varied=False,
+    secondary_variations="none",
     remote=False,
     operations=False,
     layouts="named",
@@ -121,7 +127,7 @@ QUICK = Preset(
     blocks=1,
     fresh_processes=False,
     variations="none",
-    secondary_varied=False,
+    secondary_variations="none",
     remote=False,
     operations=False,
     layouts="named",
@@ -153,7 +159,7 @@ STANDARD = Preset(
     blocks=2,
     fresh_processes=True,
     variations="single",
-    secondary_varied=False,
+    secondary_variations="none",
     remote=False,
     operations=True,
     layouts="usual",
@@ -180,19 +186,25 @@ STANDARD = Preset(
 
 FULL = Preset(
     name="full",
-    description="every combination of settings in six processes, for intervals between processes",
+    description="every way and setting, alone and in pairs, in six processes, to 8 GiB: in hours",
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
     blocks=6,
     fresh_processes=True,
-    variations="product",
-    secondary_varied=True,
+    variations="pairs",
+    secondary_variations="single",
     remote=True,
     operations=True,
     layouts="every",
-    equal_sizes=(),
+    # A latency, a page, a rate, and what lies between them; each setting where a rate tells.
+    equal_sizes=(8, 4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB, 64 * _MIB),
+    equal_settings=1,
+    conditional=True,
+    combined_sizes=(_MIB, 64 * _MIB),
+    # Beyond it are gigabytes on a disk, six times over.
+    longest_seconds=0.6,
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
     principal_octaves=1,
-    secondary_octaves=2,
+    secondary_octaves=3,
     largest_always=True,
     all_pairs=True,
     set_sizes=(64 * _MIB, 256 * _MIB, 1024 * _MIB),

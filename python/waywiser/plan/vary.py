@@ -9,7 +9,11 @@ from waywiser.plan.catalogue import Parameter
 from waywiser.plan.preset import Variations
 
 MOST_COMBINATIONS = 64
-"""Settings per path in a full product: beyond it a survey is a search, which is tuning's work."""
+"""Settings per path in pairs: beyond it a survey is a search, which is tuning's work."""
+
+MOST_TOGETHER = 2
+"""Settings away from their defaults at once. What three do together that no two of them do is rare
+(sparsity of effects: Box, Hunter & Hunter, Statistics for Experimenters, 2005), and a search."""
 
 USEFUL_VALUES = 3
 """Values of an ordered parameter tried beside its default when each is varied alone: the ends and
@@ -34,13 +38,14 @@ def combinations(parameters: Sequence[Parameter], how: Variations) -> list[Setti
         return [{}]
     if how == "single":
         return [{}, *({p.name: value} for p in parameters for value in useful_values(p))]
-    return list(itertools.islice(_product(parameters), MOST_COMBINATIONS))
+    return list(itertools.islice(_pairs(parameters), MOST_COMBINATIONS))
 
 
-def _product(parameters: Sequence[Parameter]) -> Iterator[Settings]:
-    """Every combination, those nearest the defaults first, so that a bounded product keeps as many
-    single variations as it can."""
-    for count in range(len(parameters) + 1):
-        for varied in itertools.combinations(parameters, count):
-            for values in itertools.product(*(p.choices[1:] for p in varied)):
-                yield {p.name: value for p, value in zip(varied, values, strict=True)}
+def _pairs(parameters: Sequence[Parameter]) -> Iterator[Settings]:
+    """All defaults, every value alone, and useful values of every two parameters together."""
+    yield {}
+    for parameter in parameters:
+        yield from ({parameter.name: value} for value in parameter.choices[1:])
+    for one, other in itertools.combinations(parameters, MOST_TOGETHER):
+        for values in itertools.product(useful_values(one), useful_values(other)):
+            yield {one.name: values[0], other.name: values[1]}

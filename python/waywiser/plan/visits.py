@@ -56,7 +56,8 @@ class Visits:
         first itself."""
         wanted = self._possible(curve, self._wanted(curve))
         few = self._few(curve, wanted) if like and not self.explicit else wanted
-        if like and not (curve.is_default and few):
+        told = curve.departures == curve.settings <= self.preset.equal_settings
+        if like and not (told and few):
             self.left_out += len(wanted)
             return []
         kept = self._within_memory(curve, wanted)
@@ -81,6 +82,8 @@ class Visits:
             return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
         if self.explicit:
             return sizes
+        if curve.settings > 1 and preset.combined_sizes:
+            return tuple(size for size in sizes if size in preset.combined_sizes)
         if any("file" in kinds for kinds in map(place_kinds, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= files.SMALLEST)
             if preset.secondary_octaves > FILE_OCTAVES:
@@ -128,7 +131,8 @@ class Visits:
             conditional = size not in few
             share = 1.0 if curve.principal else SECONDARY_SHARE
             too_long = self.cost.once_seconds(workload) > share * preset.longest_seconds
-            unasked = conditional and (size > GROWING or not preset.conditional)
+            told = preset.conditional and curve.is_default and size <= GROWING
+            unasked = conditional and not told
             if not (self.explicit or curve.asked) and (too_long or unasked):
                 continue
             grows = not (self.explicit or laid_out or curve.sizes) and size > GROWING

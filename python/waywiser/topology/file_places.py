@@ -39,6 +39,9 @@ LEFT_FREE = 1 << 30
 LEAST_SCRATCH = 128 << 20
 """With less there is no room for both ends of a transfer that is long enough to tell a rate."""
 
+LEAST_FILE = 4096
+"""Bytes of a named file, at least: the least that is read of one."""
+
 
 class FileError(WaywiserError):
     """A file or a folder that cannot be measured."""
@@ -59,8 +62,9 @@ def existing_file(path: str) -> FilePlace:
         raise FileError(
             f"it cannot be read: {reason}", where=name, remedy="--file takes a file that exists"
         ) from None
-    if not status.st_size:
-        raise FileError("it is empty", where=name, remedy="name a file with some MiB to read")
+    if status.st_size < LEAST_FILE:
+        has = f"has {status.st_size} B" if status.st_size else "is empty"
+        raise FileError(f"it {has}", where=name, remedy="name a file with some MiB to read")
     kind = filesystem_of(name).type
     return FilePlace(name, name, False, status.st_size, kind, direct and kind not in IN_MEMORY)
 
