@@ -109,6 +109,15 @@ std::vector<std::unique_ptr<Buffer>> allocate(const LocalityRequest& request,
     return blocks;
 }
 
+// All blocks, each round in another order: what changes between two rounds, or as one goes on, is
+// then no matter of the block.
+std::vector<std::size_t> shuffled_blocks(std::size_t blocks, std::size_t round) {
+    std::vector<std::size_t> order(blocks);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(kSeed + round));
+    return order;
+}
+
 // Every round takes all blocks, from one CPU, before the next: what drifts hits all alike.
 void time_copies(const LocalityRequest& request, const std::vector<std::unique_ptr<Buffer>>& blocks,
                  SmallCopies& copies, LocalityOutcome& outcome) {
@@ -117,7 +126,7 @@ void time_copies(const LocalityRequest& request, const std::vector<std::unique_p
         const host::RunOn there(request.cpus.empty()
                                     ? std::vector<int>{}
                                     : std::vector<int>{request.cpus[r % request.cpus.size()]});
-        for (std::size_t b = 0; b < blocks.size(); ++b) {
+        for (const std::size_t b : shuffled_blocks(blocks.size(), r)) {
             const std::size_t offset = piece(blocks[b]->bytes(), r, request.rounds);
             outcome.blocks[b].copies.push_back(copies.round(blocks[b]->data() + offset));
         }
@@ -137,7 +146,7 @@ void time_reads(const LocalityRequest& request, const std::vector<std::unique_pt
         for (BlockLocality& block : outcome.blocks) block.reads.emplace_back();
         for (const int cpu : request.cpus) {
             const host::RunOn there({cpu});
-            for (std::size_t b = 0; b < blocks.size(); ++b) {
+            for (const std::size_t b : shuffled_blocks(blocks.size(), s)) {
                 outcome.blocks[b].reads.back().push_back(windows[b].read(s));
             }
         }
