@@ -70,23 +70,30 @@ struct Copy {
     std::size_t units;  // whole ones
 
     WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
-        const auto* source = reinterpret_cast<const Unit*>(from + head);
-        auto* destination = reinterpret_cast<Unit*>(to + head);
-        for (std::size_t i = thread.index; i < units; i += kAhead * thread.count) {
-            Unit taken[kAhead] = {};
-            WAYWISER_UNROLL for (std::size_t a = 0; a < kAhead; ++a) {
-                const std::size_t at = i + a * thread.count;
-                if (at < units) taken[a] = Access::load(source + at);
-            }
-            WAYWISER_UNROLL for (std::size_t a = 0; a < kAhead; ++a) {
-                const std::size_t at = i + a * thread.count;
-                if (at < units) Access::store(destination + at, taken[a]);
-            }
+        const std::size_t round = kAhead * thread.count;
+        std::size_t i = thread.index;
+        for (; i + round - thread.count < units; i += round) move_round<true>(i, thread.count);
+        if (i < units) move_round<false>(i, thread.count);
+        for (std::size_t n = thread.index; n < head; n += thread.count) to[n] = from[n];
+        for (std::size_t n = head + units * sizeof(Unit) + thread.index; n < bytes;
+             n += thread.count) {
+            to[n] = from[n];
         }
-        for (std::size_t i = thread.index; i < head; i += thread.count) to[i] = from[i];
-        for (std::size_t i = head + units * sizeof(Unit) + thread.index; i < bytes;
-             i += thread.count) {
-            to[i] = from[i];
+    }
+
+private:
+    // The units of a round from the first on, so many apart; where not all of them are there, the
+    // end is looked at.
+    template <bool kAll>
+    WAYWISER_DEVICE void move_round(std::size_t first, std::size_t apart) const {
+        const auto* source = reinterpret_cast<const Unit*>(from + head) + first;
+        auto* destination = reinterpret_cast<Unit*>(to + head) + first;
+        Unit taken[kAhead] = {};
+        WAYWISER_UNROLL for (std::size_t a = 0; a < kAhead; ++a) {
+            if (kAll || first + a * apart < units) taken[a] = Access::load(source + a * apart);
+        }
+        WAYWISER_UNROLL for (std::size_t a = 0; a < kAhead; ++a) {
+            if (kAll || first + a * apart < units) Access::store(destination + a * apart, taken[a]);
         }
     }
 };
