@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "gpu/gpu.hpp"
 #include "host/files.hpp"
@@ -19,22 +20,26 @@ const Executor& executor_of(const Transfer& transfer) {
     return *Executors::instance().find(transfer.path.executor);
 }
 
-std::size_t guard_of(const Transfer& transfer, bool in_place) {
+std::size_t guard_of(const Transfer& transfer, const Machine& machine) {
+    if (starts_anywhere(transfer, machine)) return GuardedTransfer::kGuard;
     const Path& path = transfer.path;
-    if (!in_place && !path.source.in_file() && !path.destination.in_file()) {
-        return GuardedTransfer::kGuard;
-    }
     return std::max(kind_of(path.source).granule(), kind_of(path.destination).granule());
 }
 
 }  // namespace
 
+bool starts_anywhere(const Transfer& transfer, const Machine& machine) {
+    return !executor_of(transfer).in_place(transfer, machine) && !transfer.path.source.in_file() &&
+           !transfer.path.destination.in_file();
+}
+
 std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
     std::vector<std::byte> filled(bytes);
-    std::uint32_t state = seed * 2654435761u + 1;
-    for (std::byte& byte : filled) {
-        state = state * 1664525u + 1013904223u;
-        byte = static_cast<std::byte>(state >> 24);
+    std::uint64_t state = (seed + 1) * 0x9E3779B97F4A7C15ULL;
+    for (std::size_t at = 0; at < bytes; at += sizeof state) {  // by words: tests fill a lot
+        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+        const std::uint64_t word = state ^ (state >> 29);
+        std::memcpy(filled.data() + at, &word, std::min(sizeof word, bytes - at));
     }
     return filled;
 }
@@ -107,7 +112,7 @@ GuardedTransfer::GuardedTransfer(const Transfer& transfer, const Machine& machin
       in_place_(executor_of(transfer).in_place(transfer, machine)),
       from_(arrange(transfer, Side::source)),
       to_(arrange(transfer, Side::destination)),
-      guard_(guard_of(transfer, in_place_)),
+      guard_(guard_of(transfer, machine)),
       source_(transfer.path.source, room(from_, guard_, times), guard_, machine) {
     if (in_place_) return;
     destination_ = std::make_unique<GuardedBuffer>(transfer.path.destination,
@@ -116,7 +121,7 @@ GuardedTransfer::GuardedTransfer(const Transfer& transfer, const Machine& machin
 
 std::size_t GuardedTransfer::start(std::size_t time, const Arrangement& side,
                                    std::size_t offset) const {
-    return (anywhere() ? offset : 0) + time * stride(side, guard_);
+    return (guard_ == kGuard ? offset : 0) + time * stride(side, guard_);
 }
 
 View GuardedTransfer::arranged(const GuardedBuffer& buffer, std::size_t at, const Memory& memory,
@@ -150,10 +155,9 @@ void GuardedTransfer::lay(Offsets offsets, unsigned seed) {
         for (std::size_t n = 0; n < from_.count; ++n) {
             const std::size_t from = guard_ + start(time, from_, offsets.source) + from_.offset(n);
             const std::size_t to = guard_ + start(time, to_, offsets.destination) + to_.offset(n);
-            for (std::size_t i = 0; i < from_.run; ++i) {
-                expected_[to + i] = sent_[from + i];
-                before[to + i] = ~sent_[from + i];
-            }
+            const std::span run(sent_.data() + from, from_.run);
+            std::ranges::copy(run, expected_.data() + to);
+            std::ranges::transform(run, before.data() + to, [](std::byte b) { return ~b; });
         }
     }
     destination_->write(before);

@@ -45,14 +45,15 @@ struct Offsets {
     std::size_t destination = 0;
 };
 
+// Whether bytes may start anywhere: in files, and where they move without changing address, they
+// start at multiples of what the system keeps track of.
+bool starts_anywhere(const Transfer& transfer, const Machine& machine);
+
 // Both sides of a transfer, several times one behind the other.
 class GuardedTransfer {
 public:
     GuardedTransfer(const Transfer& transfer, const Machine& machine, std::size_t times = 1);
 
-    // Whether bytes may start anywhere: in files, and where they move without changing address,
-    // they start at multiples of what the system keeps track of.
-    [[nodiscard]] bool anywhere() const { return guard_ == kGuard; }
     // Anew: bytes of the seed at the source, something else at the destination.
     void lay(Offsets offsets, unsigned seed);
     [[nodiscard]] View source(std::size_t time = 0) const;
