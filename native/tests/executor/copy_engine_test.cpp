@@ -86,5 +86,13 @@ TEST_F(CopyEngineOnFake, CallsOnceForABoxAPlaneOrAPiece) {
     EXPECT_EQ(calls(with(in_box("copy-engine", one, other), "call", "2d")), 5u);
 }
 
+TEST_F(CopyEngineOnFake, TakesAnEntryForEachPlaneThatOneCallMoves) {
+    const Memory host = at("pinned", "numa:0");
+    const Memory gpu = at("device", "gpu:0");
+    EXPECT_EQ(test::Ready(in_box("copy-engine", host, gpu), machine).execution->entries(), 5u);
+    EXPECT_EQ(test::Ready({{host, gpu, "copy-engine"}, 8, {}, {}}, machine).execution->entries(),
+              1u);
+}
+
 }  // namespace
 }  // namespace waywiser
