@@ -13,16 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from own_lock import SCRIPT
 from waywiser.profile import Profile
-
-SCRIPT = """
-import os, sys
-from waywiser import cli, survey
-from waywiser.probe.guest import SurveyLock
-survey.SurveyLock = lambda: SurveyLock(f"waywiser-test-files-{os.getppid()}")
-sys.exit(cli.run(sys.argv[1:]))
-"""
-"""The command with a lock of its own, so that a survey of this host may run beside the tests."""
 
 Run = Callable[..., "subprocess.Popen[str]"]
 DIRECT = "by direct-io"

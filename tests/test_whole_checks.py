@@ -11,16 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from own_lock import SCRIPT
 from waywiser.profile import Profile
 from waywiser.topology.nvml import MODULE_VARIABLE
-
-SCRIPT = """
-import sys
-from waywiser import cli, survey
-from waywiser.probe.guest import SurveyLock
-survey.SurveyLock = lambda: SurveyLock("waywiser-test-checks")
-sys.exit(cli.run(sys.argv[1:]))
-"""
 
 NVML = """
 import sys

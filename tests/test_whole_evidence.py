@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from test_whole_surveys import SCRIPT
+from own_lock import SCRIPT
 from topology.scripted_nvml import LINKS, MOVED
 from waywiser.probe import replay
 from waywiser.probe.options import ProbeOptions
@@ -41,8 +41,7 @@ def surveyed(
     peer = "device@gpu:0 -> device@gpu:1 by copy-engine"
     arguments = ["survey", "--preset", "quick", "--sizes", "2MiB", "-o", "a.wwp"]
     arguments += ["--workload", H2D, "--workload", peer]
-    script = SCRIPT.replace("waywiser-test-whole", "waywiser-test-evidence")
-    command = [sys.executable, "-c", script]
+    command = [sys.executable, "-c", SCRIPT]
     for more in (arguments, ["survey", "--resume", "-o", "a.wwp"]):
         done = subprocess.run(
             [*command, *more], cwd=folder, env=environment, capture_output=True, text=True,
@@ -88,7 +87,8 @@ def test_a_counter_that_is_not_there_is_told(surveyed: Path) -> None:
 def test_it_is_shown_and_exported(surveyed: Path) -> None:
     shown = surveyed.with_name("shown").read_text()
     assert "2 MiB went through NVLink and PCIe: gpu:0 sent" in shown
-    assert "GPUs 0-1" in shown
+    # which of them is a matter of how loaded this host is
+    assert "GPUs 0-1 show no sides" in shown or "are on two sides" in shown
     exported = json.loads(surveyed.with_name("a.json").read_text())
     assert exported["locality"][0]["gpus"] == [0, 1]
     assert exported["sides"]["gpus"] == [0, 1]

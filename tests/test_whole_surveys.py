@@ -13,20 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from own_lock import SCRIPT
 from waywiser.plan.sizes import parse_sizes
 from waywiser.profile import Profile
 from waywiser.records import Visit
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
-
-SCRIPT = """
-import sys
-from waywiser import cli, survey
-from waywiser.probe.guest import SurveyLock
-survey.SurveyLock = lambda: SurveyLock("waywiser-test-whole")
-sys.exit(cli.run(sys.argv[1:]))
-"""
-"""The command with a lock of its own, so that a survey of this host may run beside the tests."""
 
 Run = Callable[..., "subprocess.Popen[str]"]
 

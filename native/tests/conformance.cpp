@@ -81,19 +81,30 @@ public:
         std::filesystem::create_directory(path_, failed);
         made_ = !failed;
     }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
+    ~Folder() { remove(); }
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
     [[nodiscard]] bool made() const { return made_; }
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    void remove() const {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
 
 private:
     std::filesystem::path path_;
     bool made_ = false;
 };
+
+struct Folders {
+    Folder disk{::testing::TempDir()};
+    Folder memory{"/dev/shm"};
+};
+
+Folders& folders() {
+    static Folders all;
+    return all;
+}
 
 std::filesystem::path named_file(const Folder& folder) {
     const std::filesystem::path path = folder.path() / "named";
@@ -105,8 +116,7 @@ std::filesystem::path named_file(const Folder& folder) {
 }
 
 std::vector<FilePlace> file_places() {
-    static const Folder disk(::testing::TempDir());
-    static const Folder memory("/dev/shm");
+    const auto& [disk, memory] = folders();
     static const std::filesystem::path named = disk.made() ? named_file(disk) : "";
     std::vector<FilePlace> found;
     if (disk.made()) {
@@ -118,6 +128,11 @@ std::vector<FilePlace> file_places() {
 }
 
 }  // namespace
+
+void remove_files() {
+    folders().disk.remove();
+    folders().memory.remove();
+}
 
 Machine this_machine() {
     Machine machine{.numa = numa_nodes(), .gpus = {}, .files = file_places()};

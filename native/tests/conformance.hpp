@@ -19,6 +19,9 @@ namespace waywiser::test {
 // and a file that is only read.
 Machine this_machine();
 
+// What the process made of these, which goes with it unless it is killed: for tests that are.
+void remove_files();
+
 // Every kind of memory at the first two of its NUMA nodes and GPUs, and at all file places, in its
 // default variant.
 std::vector<Memory> memories(const Machine& machine);

@@ -138,10 +138,10 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
 
     Raises `WaywiserError`: no such profile, another machine, another survey runs; `Interrupted`.
     """
+    with Profile.open(file) as before:
+        machine = before.machine
+        commission = _commission(before)
     with SurveyLock():
-        with Profile.open(file) as before:
-            machine = before.machine
-            commission = _commission(before)
         _require_same(machine, live_machine(), file)
         scope = read_scope(commission.wishes)
         _require_usable(machine, scope, file)

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "conformance.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
@@ -169,6 +170,7 @@ TEST_F(FakeCrash, KillsTheProcess) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(
         {
+            test::remove_files();
             fake::configure("crash=copy");
             copy();
         },
