@@ -75,13 +75,17 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Want
 }
 
 std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& wants) {
-    try {
-        auto taken = take_all(wants, Manner::generous);
-        if (taken.size() == wants.size()) return taken;
-    } catch (const Refused&) {  // idle scratch files may take what their place allows to all
-    }
+    const auto generously = [&]() -> std::vector<std::shared_ptr<Buffer>> {
+        try {
+            return take_all(wants, Manner::generous);
+        } catch (const Refused&) {
+            return {};  // idle scratch files may take what their place allows to all
+        }
+    };
+    auto taken = generously();
+    if (taken.size() == wants.size()) return taken;
     clear();
-    auto taken = take_all(wants, Manner::exact);
+    taken = take_all(wants, Manner::exact);
     if (taken.size() == wants.size()) return taken;
     throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
                   " MiB allowed: raise --memory");
