@@ -97,13 +97,14 @@ void enable_peer_access(int from, int to) {
     cuda::enable_plain(from, to);
     cuda::Reach& all = cuda::reach();
     const std::lock_guard lock(all.mutex);
-    if (!all.peers.emplace(from, to).second) return;
+    if (all.peers.contains({from, to})) return;
     if (const auto pool = all.pools.find(to); pool != all.pools.end()) {
         cuda::grant_pool(pool->second, from);
     }
     for (const auto& [data, range] : all.mapped) {
         if (range.device == to) cuda::grant_range(data, range.bytes, from);
     }
+    all.peers.emplace(from, to);  // not where that failed: the next one tries again
 }
 
 }  // namespace waywiser::gpu

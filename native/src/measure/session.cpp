@@ -30,7 +30,7 @@ constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of sam
 constexpr double kGrowth = 1.25;             // margin when the number of repetitions is raised
 constexpr double kProgressSeconds = 0.1;
 constexpr int kLooks = 3;            // at an interval, before it is believed to be long enough
-constexpr double kLongBeyond = 100;  // an interval so many times as long as wanted is believed
+constexpr double kLongBeyond = 400;  // an interval so many times as long as wanted is believed
 
 // How often an execution is repeated within a sample so that the timer's overhead is at most 5 %
 // of the interval (methodology 3). The shortest of several counts: one that something delayed

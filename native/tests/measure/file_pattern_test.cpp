@@ -69,7 +69,7 @@ TEST_F(FilePattern, OfAFileThatIsOnlyReadIsWhatItHolds) {
 }
 
 TEST_F(FilePattern, ComparesScatteredPiecesInTheirOrder) {
-    Transfer transfer{{kPageable, kPageable, "cpu"}, 64 * 1024, {}};
+    Transfer transfer{{kPageable, kPageable, "cpu"}, 64UL * 1024, {}};
     transfer.layout = {Layout::Kind::list, {{"piece", "4096"}}};
     const Arrangement scattered = arrange(transfer, Side::destination);
     const Memory theirs = at_file("mapped", folder.user_file());
