@@ -41,3 +41,11 @@ def test_reasons_that_begin_with_a_kind_of_memory_are_one() -> None:
         ),
         ("nobody comes", ["stone -> stone by call"]),
     ]
+
+
+def test_executors_with_as_many_share_a_line() -> None:
+    pairs = [f"a -> b{i} by {executor}" for executor in ("cart", "van") for i in range(MOST)]
+    assert list(told([*pairs, "a -> c by sledge"])) == [
+        f"by cart, van: {MOST} pairs of memories each, as a -> b0 by cart",
+        "a -> c by sledge",
+    ]

@@ -60,6 +60,13 @@ def test_each_trouble_is_told_alone_with_its_remedy(
     assert found[kind].what
 
 
+def test_nobody_knows_where_memory_is_that_moves_by_itself() -> None:
+    prefetch = "managed[advice=preferred]@numa:0 -> managed@gpu:0 by prefetch"
+    visit = profiles.visit(profiles.workload(prefetch, 2**20), 0, quiet(), state="unverified")
+    found = estimate(Series(visit.workload, (visit,)))
+    assert found is not None and not found.doubts
+
+
 def test_a_failed_block_beside_a_good_one_is_told() -> None:
     good = profiles.visit(WHAT, 0, quiet())
     gone = profiles.visit(WHAT, 1, failure=Failure("crash", "the worker died of SIGSEGV"))

@@ -12,20 +12,26 @@ _EXECUTOR = re.compile(r" by ([a-z0-9-]+)")
 
 
 def told(members: Sequence[str]) -> Iterator[str]:
-    """A line for each, or for more than `MOST` a line for each executor with the first of them."""
+    """A line for each, or for more than `MOST` the first of each executor's: one line for all
+    executors with as many."""
     if len(members) <= MOST:
         yield from members
         return
     groups: dict[str, list[str]] = {}
     for member in members:
         found = _EXECUTOR.search(member)
-        groups.setdefault(f"by {found[1]}" if found else "", []).append(member)
+        groups.setdefault(found[1] if found else "", []).append(member)
+    as_many: dict[tuple[int, str], list[str]] = {}
     for executor, group in groups.items():
-        if len(group) == 1:
-            yield group[0]
+        as_many.setdefault((len(group), _what(group[0])), []).append(executor)
+    for (count, what), executors in as_many.items():
+        first = groups[executors[0]][0]
+        if count == 1:
+            yield from (groups[executor][0] for executor in executors)
             continue
-        head = f"{executor}: " if executor else ""
-        yield f"{head}{len(group)} {_what(group[0])}, as {group[0]}"
+        head = f"by {', '.join(executors)}: " if executors[0] else ""
+        each = " each" if len(executors) > 1 else ""
+        yield f"{head}{count} {what}{each}, as {first}"
 
 
 def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:

@@ -150,8 +150,13 @@ def _of_conditions(visits: Sequence[Visit], machine: Machine | None) -> Iterator
             if buffer.state == "misplaced":
                 part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was where it says"
                 yield Doubt("misplaced", part)
-            if buffer.state == "unverified":
+            if buffer.state == "unverified" and not _moves_by_itself(buffer.memory):
                 yield Doubt("unverified", f"where the pages of {buffer.memory} were is not known")
+
+
+def _moves_by_itself(memory: str) -> bool:
+    """Whether nobody can tell where its pages are, and nothing is to be done about it."""
+    return memory.startswith("managed")
 
 
 def _gpus_fed_by_host(visit: Visit) -> set[int]:
