@@ -31,6 +31,8 @@ class Fastest(Value, frozen=True):
 class Overtaking(Value, frozen=True):
     """The fastest ways between two memories, of one kind of layout and size, by growing runs."""
 
+    ends: str
+    """Source and destination, as in a path."""
     kind: str
     bytes: int
     """The power of two nearest to the bytes moved: layouts take whole numbers of their units."""
@@ -55,22 +57,23 @@ def _told(fastest: Fastest) -> str:
 
 
 def overtaking(found: Iterable[tuple[Transfer, Estimate]]) -> list[Overtaking]:
-    """Of the estimates of transfers between two memories: those laid out the same, by each way that
-    moves them, where at least two do. Contiguous ones are left aside."""
-    by_size: dict[tuple[str, int], dict[str, list[tuple[Layout, str, Estimate]]]] = {}
+    """Of the estimates of transfers: those between two memories and laid out the same, by each way
+    that moves them, where at least two do. Contiguous ones are left aside."""
+    by_size: dict[tuple[str, str, int], dict[str, list[tuple[Layout, str, Estimate]]]] = {}
     for transfer, estimate in found:
         layout = transfer.layout
         if layout is None:
             continue
         way = transfer.path.executor + format_settings(transfer.parameters)
-        same = by_size.setdefault((layout.kind, _nominal(transfer.bytes)), {})
+        ends = f"{transfer.path.source} -> {transfer.path.destination}"
+        same = by_size.setdefault((ends, layout.kind, _nominal(transfer.bytes)), {})
         same.setdefault(f"{layout} {transfer.bytes}", []).append((layout, way, estimate))
     told = []
-    for (kind, size), layouts in sorted(by_size.items()):
+    for (ends, kind, size), layouts in sorted(by_size.items()):
         fastest = [_fastest(ways) for ways in layouts.values() if len(ways) > 1]
         if fastest:
             in_order = sorted(fastest, key=lambda each: each.run)
-            told.append(Overtaking(kind, size, tuple(in_order)))
+            told.append(Overtaking(ends, kind, size, tuple(in_order)))
     return told
 
 

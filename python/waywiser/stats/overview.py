@@ -22,10 +22,11 @@ from waywiser.stats.estimate import Estimate, estimate
 from waywiser.stats.health import HealthReport, health_report
 from waywiser.stats.locality import Sides, judge_sides
 from waywiser.stats.nearness import near_and_far
+from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.traffic import Ways, ways
 from waywiser.topology.bounds import Bound, bound, why_unbounded
 from waywiser.topology.machine import Machine
-from waywiser.words import Value, Workload
+from waywiser.words import Transfer, Value, Workload
 
 SCHEMA = 1
 """Of the JSON form."""
@@ -122,6 +123,8 @@ class Overview(Value, frozen=True):
     """Of the machine, as its GPUs and cores showed; None where nobody looked."""
     ways: tuple[Group, ...] = ()
     """By the reason why no counters of links could be read: the curves whose ways are not told."""
+    overtaking: tuple[Overtaking, ...] = ()
+    """Between two memories, the fastest way of each layout at each size."""
 
 
 def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
@@ -175,6 +178,7 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
         summary=_summary(lines, gathered, len(refusals)),
         sides=sides,
         ways=_groups(gathered.untold),
+        overtaking=tuple(overtaking(gathered.laid_out)),
     )
 
 
@@ -188,10 +192,13 @@ class _Gathered:
         self.notes: dict[str, list[str]] = {}
         self.unbounded: dict[str, list[str]] = {}
         self.untold: dict[str, list[str]] = {}
+        self.laid_out: list[tuple[Transfer, Estimate]] = []
         self.only_skipped = 0
 
     def add(self, series: Series, line: Line, machine: Machine) -> None:
         label = label_of(series.workload)
+        if len(series.workload.transfers) == 1 and line.estimate is not None:
+            self.laid_out.append((series.workload.transfers[0], line.estimate))
         for visit in series.visits:
             name = f"{label}, block {visit.block}"
             if visit.failure is not None:
