@@ -119,7 +119,7 @@ def test_the_price_of_a_layout_is_in_the_json_form(found: Overview) -> None:
 
 def test_equal_paths_follow_the_one_that_stands_for_them(found: Overview) -> None:
     text = shown(found)
-    after = text.split(f"1 curve equal by symmetry to {profiles.PEER}\n")[1]
+    after = text.split(f"1 curve that should equal {profiles.PEER}\n")[1]
     assert cells(after.split("\n\n")[0], BACK)[-1] == "389.0"
     assert {line.like for line in found.series if line.curve == BACK} == {profiles.PEER}
     assert found.summary.skipped == 1 and found.summary.failed == 0
@@ -163,7 +163,7 @@ def test_a_large_class_is_told_by_its_extremes(tmp_path: Path) -> None:
         for each in visits()[:3]:
             new.commit_visit(each)
         text = shown(overview(new))
-    table = text.split(f"11 curves equal by symmetry to {profiles.PEER}; the extremes\n")[1]
+    table = text.split(f"11 curves that should equal {profiles.PEER}; the extremes\n")[1]
     rows = [line.strip().split(" by ") for line in table.split("\n\n")[0].splitlines()[1:]]
     assert [row[0] for row in rows] == [
         "device@gpu:0 -> device@gpu:2",

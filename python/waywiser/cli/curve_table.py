@@ -13,7 +13,7 @@ from waywiser.cli.lines import say
 from waywiser.cli.shown import Shown
 from waywiser.plan.course import EQUAL
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.overview import Line
+from waywiser.stats.line import Line
 from waywiser.words import format_bytes
 
 Marks = Mapping[str, str]

@@ -21,8 +21,8 @@ from waywiser.cli.lines import count, say
 from waywiser.cli.shown import Shown, by_text, with_units
 from waywiser.plan.name import name_of
 from waywiser.stats.estimate import Estimate
+from waywiser.stats.line import Line
 from waywiser.stats.overtaking import overtaking
-from waywiser.stats.overview import Line
 from waywiser.words import Transfer, Workload, format_bytes
 
 MOST_COLUMNS = 6
@@ -45,7 +45,7 @@ def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
 
 def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
     """The other members of a class of curves that ought to be equal."""
-    title = f"{count(len(rows), 'curve')} equal by symmetry to {name_of(Workload.parse(first))}"
+    title = f"{count(len(rows), 'curve')} that should equal {name_of(Workload.parse(first))}"
     if len(rows) > MOST_ROWS:
         title += "; the extremes"
         rows = _extremes(rows)

@@ -28,7 +28,8 @@ from waywiser.cli.shown import Shown, curves
 from waywiser.cli.sides import sentences
 from waywiser.plan.course import OVER
 from waywiser.profile import Profile
-from waywiser.stats.overview import Group, Line, Overview, Summary, overview
+from waywiser.stats.line import Line
+from waywiser.stats.overview import Group, Overview, Summary, overview
 from waywiser.words import format_bytes
 
 SHOWN_MEMBERS = 3

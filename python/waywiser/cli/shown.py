@@ -10,7 +10,7 @@ from itertools import groupby
 
 import msgspec
 
-from waywiser.stats.overview import Line
+from waywiser.stats.line import Line
 from waywiser.words import (
     Operation,
     Path,

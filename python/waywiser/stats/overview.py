@@ -11,20 +11,18 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.plan.classes import representatives
-from waywiser.plan.name import label_of, name_of, texts_of
+from waywiser.plan.name import label_of, texts_of
 from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run
 from waywiser.records import Refusal, Series
-from waywiser.stats.contiguous import Contiguous
 from waywiser.stats.doubts import REMEDIES
-from waywiser.stats.each import transfer_rates
-from waywiser.stats.estimate import Estimate, estimate
+from waywiser.stats.estimate import Estimate
 from waywiser.stats.health import HealthReport, health_report
+from waywiser.stats.line import Line, beside_contiguous, line_of
 from waywiser.stats.locality import Sides, judge_sides
 from waywiser.stats.nearness import near_and_far
 from waywiser.stats.overtaking import Overtaking, overtaking
-from waywiser.stats.traffic import Ways, ways
-from waywiser.topology.bounds import Bound, bound, why_unbounded
+from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
@@ -38,42 +36,6 @@ class Group(Value, frozen=True):
     reason: str
     members: tuple[str, ...]
     remedy: str = ""
-
-
-class Line(Value, frozen=True):
-    """One series, with what it was compared to."""
-
-    identity: str
-    workload: str
-    curve: str
-    name: str
-    """The curve as people call it: short where it is many transfers."""
-    transfer_rates: tuple[float, ...]
-    """Bytes per second of each transfer over its own median time, where there are several; their
-    sum is more than the rate of the whole, which lasts until the last is done."""
-    bytes: int
-    """Of all transfers together; 0 for an operation."""
-    cache: str
-    mode: str
-    """Who timed: ``device``, ``host``, or empty where nothing was."""
-    estimate: Estimate | None
-    """None where nothing could be measured: then the reason is among the failures."""
-    bound: Bound | None
-    of_bound: float | None
-    """Rate over bound; 1 is the theoretical peak."""
-    seconds: float
-    """That measuring it took, set-up and verification included."""
-    left_out: str = ""
-    """Why it was not visited in any block, though planned: the rate had saturated, an equal path
-    tells it, or the time was over; else empty."""
-    like: str = ""
-    """The curve that this one ought to equal by the machine's symmetry: the first of its class;
-    empty where it is the first."""
-    of_contiguous: float | None = None
-    """Of a layout: its rate over that of contiguous bytes by the same executor at the nearest
-    size, where that was measured."""
-    ways: Ways | None = None
-    """Which links it used; None where nobody looked, as at other sizes of the curve."""
 
 
 class Summary(Value, frozen=True):
@@ -150,11 +112,11 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     for workload in workloads:
         if _asked_for(workload, only):
             series = Series(workload, tuple(profile.visits_of(workload)))
-            lines.append(_line(series, machine, first[workload.curve]))
+            lines.append(line_of(series, machine, first[workload.curve]))
             chosen.append(workload)
             gathered.add(series, lines[-1], machine)
             gathered.look(series, lines[-1], sides)
-    lines = _beside_contiguous(lines, chosen)
+    lines = beside_contiguous(lines, chosen)
     return Overview(
         schema=SCHEMA,
         profile=str(profile.path),
@@ -225,57 +187,6 @@ class _Gathered:
             self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
         if sides is not None and (note := near_and_far(series, sides)):
             self.notes.setdefault(note, []).append(label_of(series.workload))
-
-
-def _line(series: Series, machine: Machine, first: str) -> Line:
-    """``first`` is the curve that stands for the class of the series' own."""
-    workload = series.workload
-    found = estimate(series, machine)
-    best = bound(machine, workload)
-    share = None
-    if found is not None and found.rate is not None and best is not None:
-        share = found.rate.value / best.bytes_per_second
-    measured = [visit.mode for visit in series.visits if len(visit.samples)]
-    return Line(
-        identity=workload.identity,
-        workload=str(workload),
-        curve=workload.curve,
-        name=name_of(workload),
-        transfer_rates=tuple(transfer_rates(series)),
-        bytes=workload.bytes,
-        cache=workload.cache,
-        mode=measured[0] if measured else "",
-        estimate=found,
-        bound=best,
-        of_bound=share,
-        seconds=sum(visit.elapsed_seconds for visit in series.visits),
-        left_out=_left_out(series),
-        ways=ways(series),
-        like="" if first == workload.curve else first,
-    )
-
-
-def _beside_contiguous(lines: Sequence[Line], workloads: Sequence[Workload]) -> list[Line]:
-    """The lines with the price of each layout told."""
-    contiguous = Contiguous()
-    rates = [
-        line.estimate.rate.value if line.estimate and line.estimate.rate else 0 for line in lines
-    ]
-    for workload, rate in zip(workloads, rates, strict=True):
-        if rate:
-            contiguous.add(workload, rate)
-    return [
-        msgspec.structs.replace(line, of_contiguous=contiguous.share(workload, rate))
-        if rate
-        else line
-        for line, workload, rate in zip(lines, workloads, rates, strict=True)
-    ]
-
-
-def _left_out(series: Series) -> str:
-    if any(visit.stop != "skipped" for visit in series.visits):
-        return ""
-    return next((visit.failure.reason for visit in series.visits if visit.failure), "")
 
 
 def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summary:
