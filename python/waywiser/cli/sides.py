@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.stats.cores import CoreVerdict
-from waywiser.stats.locality import Sides
+from waywiser.stats.locality import P_LIMIT, Sides
 
 
 def sentences(found: Sides) -> Iterator[str]:
@@ -32,6 +32,8 @@ def _two(found: Sides) -> str:
 
 def _one(found: Sides) -> str:
     chance = f" (p = {found.p_value:.2g})" if found.p_value is not None else ""
+    if found.p_value is not None and found.p_value <= P_LIMIT:
+        chance += ", and differences that are too small to divide them"
     return (
         f"GPUs {_ranges(found.gpus)} show no sides: {found.near_seconds * 1e6:.2f} µs from any of "
         f"{len(found.blocks)} blocks of memory{chance}"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from waywiser.plan import files, layouts
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.cost import Cost, place_kinds
+from waywiser.plan.cost import Cost
 from waywiser.plan.curves import Curve
+from waywiser.plan.duration import place_kinds
 from waywiser.plan.footprint import Footprint, footprint
 from waywiser.plan.point import Point
 from waywiser.plan.preset import Preset
