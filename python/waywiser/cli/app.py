@@ -114,7 +114,9 @@ def survey(
     preset: Annotated[
         str | None,
         typer.Option(
-            "--preset", metavar="NAME", help="check, quick, standard (the default) or full."
+            "--preset",
+            metavar="NAME",
+            help="check or quick (under 30 s), standard (minutes; the default) or full (hours).",
         ),
     ] = None,
     only: Annotated[

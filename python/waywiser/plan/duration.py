@@ -115,6 +115,7 @@ class Durations:
         return self._rates[transfer.way]
 
     def copy_rate(self, transfer: Transfer) -> float:
+        """The same of the runtime's copies, whoever the executor is."""
         ends = (transfer.path.source, transfer.path.destination)
         if self.from_disk(transfer):
             return FILE_RATE
@@ -155,6 +156,7 @@ class Durations:
         return CALL_SECONDS + self.operation_bytes(operation) * OPERATION_BYTE_SECONDS
 
     def operation_bytes(self, operation: Operation) -> int:
+        """The number of bytes that it is told, or that is its default; 0 where it has none."""
         size = operation.parameters.get("bytes") or next(
             (
                 parameter.choices[0]
