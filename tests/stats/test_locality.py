@@ -8,7 +8,7 @@ from stats import sides as synthetic
 from waywiser.records import BufferRecord, Failure, Locality
 from waywiser.stats.locality import judge_sides
 
-MACHINES = 500
+MACHINES = 300
 
 
 def test_two_planted_sides_are_found_and_one_is_not_divided() -> None:

@@ -68,7 +68,9 @@ def print_layouts(
             text = with_units(f"{layout} by {path.executor}{_settings(curve)}")
             named.append((text, curve.measured))
     sizes = {_nominal(line.bytes) for curve in rows for line in curve.measured}
-    say(console, f"{ends}, laid out (× share of contiguous by the same executor)", "bold")
+    compared = any(line.of_contiguous for curve in rows for line in curve.measured)
+    meaning = " (× share of contiguous by the same executor)" if compared else ""
+    say(console, f"{ends}, laid out{meaning}", "bold")
     print_rows(console, "", named, marks, only=sizes)
     for told in overtaking(_estimates(rows)):
         say(console, str(told), indent=2)
