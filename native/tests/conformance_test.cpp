@@ -125,7 +125,9 @@ TEST_P(Conformance, RefusesSettingsItDoesNotHave) {
 TEST_P(Conformance, BringsTheRightBytesAndNoOthers) {
     for (const std::size_t bytes : kSizes) {
         for (const Transfer& transfer : runnable(bytes)) {
-            const bool plain = transfer.parameters.empty() && transfer.path == GetParam();
+            // What starts at granules alone takes long to make, and knows no odd addresses.
+            const bool plain = transfer.parameters.empty() && transfer.path == GetParam() &&
+                               starts_anywhere(transfer, machine());
             if (!plain && std::ranges::find(kFewSizes, bytes) == std::end(kFewSizes)) continue;
             ASSERT_NO_FATAL_FAILURE(moves_at_all_offsets(transfer));
         }
@@ -205,8 +207,10 @@ TEST_P(Conformance, DeviceTimedStartsReturnBehindAClosedGate) {
 }
 
 TEST_P(Conformance, LeavesNoMemoryBehind) {
-    constexpr std::size_t kBytes = 4 * kMiB;
-    constexpr std::size_t kSlack = 3 * kMiB;  // what a runtime keeps for itself, in steps of 2 MiB
+    // The fake keeps nothing for itself; a runtime does, in steps of 2 MiB.
+    const bool fake = gpu::backend() == "fake";
+    const std::size_t most = fake ? kBlock * 16 : 4 * kMiB;
+    const std::size_t slack = fake ? 0 : 3 * kMiB;
     const auto on_gpu = [](const Transfer& transfer) {
         const auto needs = [](const Memory& memory) {
             return Memories::instance().find(memory.kind)->needs_gpu();
@@ -215,7 +219,7 @@ TEST_P(Conformance, LeavesNoMemoryBehind) {
                !Caller(transfer, machine()).lanes().empty();
     };
     const auto work = [&] {
-        for (const Transfer& transfer : runnable_in_all_layouts(kBytes)) {
+        for (const Transfer& transfer : runnable_in_all_layouts(most)) {
             if (!on_gpu(transfer)) continue;
             const GuardedTransfer bytes(transfer, machine());
             const Caller caller(transfer, machine());
@@ -232,7 +236,7 @@ TEST_P(Conformance, LeavesNoMemoryBehind) {
     const auto before = free();
     work();
     const auto after = free();
-    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_GE(after[i] + kSlack, before[i]);
+    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_GE(after[i] + slack, before[i]);
 }
 
 std::string test_name(const ::testing::TestParamInfo<Path>& info) {

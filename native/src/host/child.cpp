@@ -139,7 +139,7 @@ std::optional<std::filesystem::path> program_beside(const std::string& name) {
     std::vector<fs::path> folders;
     Dl_info self{};
     if (dladdr(reinterpret_cast<const void*>(&program_beside), &self) != 0) {
-        folders.push_back(fs::absolute(self.dli_fname, none).parent_path());
+        folders.push_back(fs::absolute(self.dli_fname, none).lexically_normal().parent_path());
     }
     // An executable's own name is what its caller called it.
     folders.push_back(fs::read_symlink("/proc/self/exe", none).parent_path());

@@ -151,7 +151,7 @@ TEST_F(PatternInRuns, TheNthByteThatIsMovedHasTheNthOfThePattern) {
         EXPECT_EQ(check(view, 5, machine).count, 0u);
         const std::vector<std::byte> all = bytes_of(view);
         for (std::size_t n = 0; n < view.bytes; ++n) {
-            ASSERT_EQ(all[lie.offset(n / lie.run) + n % lie.run], expected[n]) << "byte " << n;
+            if (all[lie.offset(n / lie.run) + n % lie.run] != expected[n]) FAIL() << "byte " << n;
         }
     });
 }
@@ -175,7 +175,7 @@ TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
         for (std::size_t n = 0; n < view.bytes; ++n) {
             moved[lie.offset(n / lie.run) + n % lie.run] = true;
         }
-        const std::size_t step = std::max<std::size_t>(lie.extent / 23, 1);
+        const std::size_t step = std::max<std::size_t>(lie.extent / 11, 1);
         for (std::size_t offset = 0; offset < lie.extent; offset += step) {
             turn(view, offset);
             const Mismatch wrong = check(view, 5, machine);
