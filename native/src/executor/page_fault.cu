@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "executor/migration.hpp"
 #include "executor/cpu_mover.hpp"
+#include "executor/migration.hpp"
 #include "executor/touches.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"

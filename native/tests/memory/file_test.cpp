@@ -47,10 +47,10 @@ TEST(FileMemory, TakesNoMoreThanThePlaceAllowsToAllTogether) {
         const Memory memory = at_file(name, "scratch");
         EXPECT_EQ(kind(name).most_bytes(memory, machine), ScratchFolder::kScratchBytes);
         auto first = kind(name).allocate(memory, 24 * kMiB, machine);
-        EXPECT_THROW(kind(name).allocate(memory, 9 * kMiB, machine), Refused);
-        EXPECT_NO_THROW(kind(name).allocate(memory, 8 * kMiB, machine));
+        EXPECT_THROW((void)kind(name).allocate(memory, 9 * kMiB, machine), Refused);
+        EXPECT_NO_THROW((void)kind(name).allocate(memory, 8 * kMiB, machine));
         first.reset();
-        EXPECT_NO_THROW(kind(name).allocate(memory, 24 * kMiB, machine));
+        EXPECT_NO_THROW((void)kind(name).allocate(memory, 24 * kMiB, machine));
     }
 }
 
@@ -59,7 +59,7 @@ TEST(FileMemory, OfAnExistingFileIsNoLargerThanTheFile) {
     for (const char* name : {"file", "mapped"}) {
         const Memory memory = at_file(name, folder.user_file());
         try {
-            kind(name).allocate(memory, ScratchFolder::kFileBytes + 1, folder.machine());
+            (void)kind(name).allocate(memory, ScratchFolder::kFileBytes + 1, folder.machine());
             FAIL() << name;
         } catch (const Refused& refused) {
             EXPECT_NE(std::string(refused.what()).find(folder.user_file()), std::string::npos);

@@ -64,21 +64,21 @@ TEST_F(ManagedMemoryOnFake, NeverExceedsTheFreeMemoryOfAnyGpu) {
         EXPECT_NE(text.find("32 MiB free on gpu:1"), std::string::npos) << text;
         EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     }
-    EXPECT_NO_THROW(allocate("numa:0", 30 * kMiB));
+    EXPECT_NO_THROW((void)allocate("numa:0", 30 * kMiB));
 }
 
 // What is on the host now may be sent to a GPU later.
 TEST_F(ManagedMemoryOnFake, CountsWhatIsHeldAlready) {
     fake::configure("memory=64");
     const auto held = allocate("numa:0", 30 * kMiB);
-    EXPECT_THROW(allocate("numa:0", 34 * kMiB), Refused);
-    EXPECT_NO_THROW(allocate("numa:0", 16 * kMiB));
+    EXPECT_THROW((void)allocate("numa:0", 34 * kMiB), Refused);
+    EXPECT_NO_THROW((void)allocate("numa:0", 16 * kMiB));
 }
 
 TEST_F(ManagedMemoryOnFake, GivesBackItsClaimWhenAllocationFails) {
     fake::configure("memory=64;oom_at=1");
-    EXPECT_THROW(allocate("numa:0", 60 * kMiB), gpu::Error);
-    EXPECT_NO_THROW(allocate("numa:0", 60 * kMiB));
+    EXPECT_THROW((void)allocate("numa:0", 60 * kMiB), gpu::Error);
+    EXPECT_NO_THROW((void)allocate("numa:0", 60 * kMiB));
 }
 
 // Whoever copies it would move it.
