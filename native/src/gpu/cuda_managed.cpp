@@ -21,6 +21,18 @@ cudaMemLocation place(Location location) {
     return at;
 }
 
+// Drivers of systems that show one node may know no place of the host but the host.
+template <class Call>
+cudaError_t at(Location location, const Call& call) {
+    cudaError_t status = call(place(location));
+    if (status == cudaErrorInvalidDevice && location.device < 0 && location.node >= 0) {
+        cuda::forget(status);
+        location.node = -1;
+        status = call(place(location));
+    }
+    return status;
+}
+
 cudaMemoryAdvise named(Advice advice) {
     switch (advice) {
         case Advice::read_mostly: return cudaMemAdviseSetReadMostly;
@@ -46,20 +58,26 @@ ManagedBuffer::ManagedBuffer(std::size_t bytes) : bytes_(bytes) {
 void advise(std::byte* data, std::size_t bytes, Advice advice, Location location) {
     // Who accesses it from the host is any CPU: a node is refused there.
     if (advice == Advice::accessed_by) location.node = -1;
+    const auto cuda_advise = [&](cudaMemLocation where) {
 #if CUDART_VERSION >= 13000
-    WAYWISER_CUDA(cudaMemAdvise(data, bytes, named(advice), place(location)));
+        return cudaMemAdvise(data, bytes, named(advice), where);
 #else
-    WAYWISER_CUDA(cudaMemAdvise_v2(data, bytes, named(advice), place(location)));
+        return cudaMemAdvise_v2(data, bytes, named(advice), where);
 #endif
+    };
+    cuda::check(at(location, cuda_advise), "cudaMemAdvise");
 }
 
 void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Stream& stream) {
     use(stream.device());
+    const auto cuda_prefetch = [&](cudaMemLocation where) {
 #if CUDART_VERSION >= 13000
-    WAYWISER_CUDA(cudaMemPrefetchAsync(data, bytes, place(to), 0, raw(stream)));
+        return cudaMemPrefetchAsync(data, bytes, where, 0, raw(stream));
 #else
-    WAYWISER_CUDA(cudaMemPrefetchAsync_v2(data, bytes, place(to), 0, raw(stream)));
+        return cudaMemPrefetchAsync_v2(data, bytes, where, 0, raw(stream));
 #endif
+    };
+    cuda::check(at(to, cuda_prefetch), "cudaMemPrefetchAsync");
 }
 
 }  // namespace waywiser::gpu

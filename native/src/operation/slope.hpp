@@ -16,7 +16,7 @@ struct Walks {
 // Throws Refused where that goes on.
 template <class Walk>
 double slope(const Walk& walk) {
-    constexpr int kTries = 16;
+    constexpr int kTries = 48;
     for (int tries = 0; tries < kTries; ++tries) {
         const Walks seconds = walk();
         const double steps = seconds.twice_as_many - seconds.some;
