@@ -23,6 +23,13 @@ constexpr std::size_t kSizes[] = {1,    3,    7,    8,     63,    64,    65,    
 // A file moves in blocks: fewer bytes may be refused.
 constexpr std::size_t kBlock = 4096;
 
+// Races depend on who meets whom and not on how many bytes they move.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kRacesAlone = true;
+#else
+constexpr bool kRacesAlone = false;
+#endif
+
 // Enough of them for what is not the path's default.
 constexpr std::size_t kFewSizes[] = {1, 65, 4097, 65537};
 constexpr Offsets kOffsets[] = {{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095, 8}};
@@ -126,8 +133,8 @@ TEST_P(Conformance, BringsTheRightBytesAndNoOthers) {
     for (const std::size_t bytes : kSizes) {
         for (const Transfer& transfer : runnable(bytes)) {
             // What starts at granules alone takes long to make, and knows no odd addresses.
-            const bool plain = transfer.parameters.empty() && transfer.path == GetParam() &&
-                               starts_anywhere(transfer, machine());
+            const bool plain = !kRacesAlone && transfer.parameters.empty() &&
+                               transfer.path == GetParam() && starts_anywhere(transfer, machine());
             if (!plain && std::ranges::find(kFewSizes, bytes) == std::end(kFewSizes)) continue;
             ASSERT_NO_FATAL_FAILURE(moves_at_all_offsets(transfer));
         }
