@@ -24,36 +24,20 @@ private:
     bool sync_;
 };
 
-class BufferedIo final : public Executor {
+class BufferedIo final : public FileExecutor {
 public:
+    // One at a time, as a program that reads a file from its start to its end.
+    BufferedIo() : FileExecutor({"1", "8"}) {}
+
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "buffered-io",
             .description =
                 "reads and writes of a file through the page cache: what direct-io is compared "
                 "with",
-            .parameters = {block_parameter(), depth(), sync_parameter()},
+            .parameters = all_parameters(),
             .source = "read(2), write(2) and fdatasync(2) of the Linux manual"};
         return info;
-    }
-
-    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
-                                                     const Machine& machine) const override {
-        return file_path_refusal(transfer.path, machine);
-    }
-
-    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
-                                                    const Machine&) const override {
-        std::vector<Parameter> known{block_parameter(), depth()};
-        if (transfer.path.destination.in_file()) known.push_back(sync_parameter());
-        return known;
-    }
-
-    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
-        return TimingMode::host;
-    }
-    [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
-        return {};
     }
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(
@@ -63,10 +47,6 @@ public:
             block_io(*this, transfer, machine),
             parameter(*this, transfer, machine, "sync") == "yes");
     }
-
-private:
-    // One at a time, as a program that reads a file from its start to its end.
-    static Parameter depth() { return depth_parameter({"1", "8"}); }
 };
 
 const Registered<Executor, BufferedIo> registered;

@@ -86,14 +86,17 @@ private:
     host::Descriptor direct_;  // of the file that was moved last
 };
 
-class DirectIo final : public Executor {
+class DirectIo final : public FileExecutor {
 public:
+    // Eight of 1 MiB keep a solid-state disk busy; one shows what a plain loop of reads gets.
+    DirectIo() : FileExecutor({"8", "1", "32"}) {}
+
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "direct-io",
             .description =
                 "reads and writes of a file around the page cache (O_DIRECT): the disk's own DMA",
-            .parameters = {block_parameter(), depth(), sync_parameter()},
+            .parameters = all_parameters(),
             .source =
                 "Auto-tuning of Data Communication on Heterogeneous Systems, sec. IV-B and V-B "
                 "(disk "
@@ -103,7 +106,7 @@ public:
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
-        if (auto reason = file_path_refusal(transfer.path, machine)) return reason;
+        if (auto reason = FileExecutor::refusal(transfer, machine)) return reason;
         const Memory& file = file_path(transfer.path).file;
         const FilePlace& place = file_place(file, machine);
         if (in_memory(place)) {
@@ -119,20 +122,6 @@ public:
         return std::nullopt;
     }
 
-    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
-                                                    const Machine&) const override {
-        std::vector<Parameter> known{block_parameter(), depth()};
-        if (transfer.path.destination.in_file()) known.push_back(sync_parameter());
-        return known;
-    }
-
-    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
-        return TimingMode::host;
-    }
-    [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
-        return {};
-    }
-
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
         const std::vector<gpu::Stream*>&) const override {
@@ -140,10 +129,6 @@ public:
             block_io(*this, transfer, machine),
             parameter(*this, transfer, machine, "sync") == "yes");
     }
-
-private:
-    // Eight of 1 MiB keep a solid-state disk busy; one shows what a plain loop of reads gets.
-    static Parameter depth() { return depth_parameter({"8", "1", "32"}); }
 };
 
 const Registered<Executor, DirectIo> registered;

@@ -19,7 +19,9 @@ FilePath file_path(const Path& path) {
             writing};
 }
 
-std::optional<std::string> file_path_refusal(const Path& path, const Machine& machine) {
+std::optional<std::string> FileExecutor::refusal(const Transfer& transfer,
+                                                 const Machine& machine) const {
+    const Path& path = transfer.path;
     if (path.source.in_file() && path.destination.in_file()) return "both ends are files";
     if (!is_file(path.source) && !is_file(path.destination)) return "neither end is a file";
     const Memory& memory = file_path(path).memory;
@@ -37,26 +39,26 @@ std::optional<std::string> file_path_refusal(const Path& path, const Machine& ma
     return std::nullopt;
 }
 
-Parameter block_parameter() {
-    return {.name = "block",
-            .description = "bytes of one request",
-            .kind = ParameterKind::ordered,
-            .choices = {"1048576", "131072", "4194304"}};
+std::vector<Parameter> FileExecutor::all_parameters() const {
+    return {{.name = "block",
+             .description = "bytes of one request",
+             .kind = ParameterKind::ordered,
+             .choices = {"1048576", "131072", "4194304"}},
+            {.name = "depth",
+             .description = "requests under way at once",
+             .kind = ParameterKind::ordered,
+             .choices = depths_},
+            {.name = "sync",
+             .description =
+                 "the time of a write ends when the device has the bytes for good (fdatasync), or "
+                 "when the calls return",
+             .choices = {"yes", "no"}}};
 }
 
-Parameter depth_parameter(std::vector<std::string> choices) {
-    return {.name = "depth",
-            .description = "requests under way at once",
-            .kind = ParameterKind::ordered,
-            .choices = std::move(choices)};
-}
-
-Parameter sync_parameter() {
-    return {.name = "sync",
-            .description =
-                "the time of a write ends when the device has the bytes for good (fdatasync), or "
-                "when the calls return",
-            .choices = {"yes", "no"}};
+std::vector<Parameter> FileExecutor::parameters(const Transfer& transfer, const Machine&) const {
+    std::vector<Parameter> known = all_parameters();
+    if (!transfer.path.destination.in_file()) known.pop_back();
+    return known;
 }
 
 std::unique_ptr<host::BlockIo> block_io(const Executor& executor, const Transfer& transfer,

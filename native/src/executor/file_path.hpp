@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "host/block_io.hpp"
 #include "waywiser/executor.hpp"
@@ -20,12 +22,31 @@ struct FilePath {
 };
 FilePath file_path(const Path& path);
 
-// Why a path is not one between a file and memory of the host.
-std::optional<std::string> file_path_refusal(const Path& path, const Machine& machine);
+// One that reads and writes files by calls that return when it is done.
+class FileExecutor : public Executor {
+public:
+    // Of requests under way at once; the first is the default.
+    explicit FileExecutor(std::vector<std::string> depths) : depths_(std::move(depths)) {}
 
-Parameter block_parameter();
-Parameter depth_parameter(std::vector<std::string> choices);
-Parameter sync_parameter();
+    // Why a path is not one between a file and memory of the host.
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine& machine) const override;
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
+                                                    const Machine& machine) const override;
+    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
+        return TimingMode::host;
+    }
+    [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
+        return {};
+    }
+
+protected:
+    // Block, depth, and sync, which means something to a write alone.
+    [[nodiscard]] std::vector<Parameter> all_parameters() const;
+
+private:
+    std::vector<std::string> depths_;
+};
 
 // The engine that the transfer's parameters ask for, on the CPUs of its memory.
 std::unique_ptr<host::BlockIo> block_io(const Executor& executor, const Transfer& transfer,

@@ -34,7 +34,7 @@ private:
     bool cold_;
 };
 
-class File final : public MemoryKind {
+class File final : public FileMemoryKind {
 public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
@@ -47,30 +47,11 @@ public:
                 "Auto-tuning of Data Communication on Heterogeneous Systems, sec. IV-B (disk I/O)"};
         return info;
     }
-    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
-        return {Place::Kind::file};
-    }
     [[nodiscard]] bool cpu_accessible() const override { return false; }
-    [[nodiscard]] bool writable(const Memory& memory, const Machine& machine) const override {
-        return file_place(memory, machine).scratch;
-    }
-    [[nodiscard]] bool used_up(const Memory& memory) const override {
-        return is_cold(*this, memory);
-    }
     [[nodiscard]] std::size_t granule() const override { return host::kDiskBlock; }
-    [[nodiscard]] std::size_t most_bytes(const Memory& memory,
-                                         const Machine& machine) const override {
-        return file_place(memory, machine).bytes;
-    }
-    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine& machine) const override {
-        if (is_cold(*this, memory)) return cold_refusal(file_place(memory, machine));
-        return std::nullopt;
-    }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {
-        return std::make_unique<FileBuffer>(file_place(memory, machine), bytes,
-                                            is_cold(*this, memory));
+        return std::make_unique<FileBuffer>(file_place(memory, machine), bytes, is_cold(memory));
     }
 };
 

@@ -93,7 +93,7 @@ private:
     bool cold_;
 };
 
-class Mapped final : public MemoryKind {
+class Mapped final : public FileMemoryKind {
 public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
@@ -105,28 +105,9 @@ public:
             .source = "mmap(2), mincore(2) and posix_fadvise(2) of the Linux manual"};
         return info;
     }
-    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
-        return {Place::Kind::file};
-    }
-    [[nodiscard]] bool writable(const Memory& memory, const Machine& machine) const override {
-        return file_place(memory, machine).scratch;
-    }
-    [[nodiscard]] bool used_up(const Memory& memory) const override {
-        return is_cold(*this, memory);
-    }
-    [[nodiscard]] std::size_t most_bytes(const Memory& memory,
-                                         const Machine& machine) const override {
-        return file_place(memory, machine).bytes;
-    }
-    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine& machine) const override {
-        if (is_cold(*this, memory)) return cold_refusal(file_place(memory, machine));
-        return std::nullopt;
-    }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {
-        return std::make_unique<MappedBuffer>(file_place(memory, machine), bytes,
-                                              is_cold(*this, memory));
+        return std::make_unique<MappedBuffer>(file_place(memory, machine), bytes, is_cold(memory));
     }
 };
 

@@ -110,7 +110,26 @@ void PlacedFile::evict(std::size_t bytes) const {
     host::evict(get(), 0, bytes);
 }
 
-Parameter state_variant(std::vector<std::string> choices) {
+std::vector<Place::Kind> FileMemoryKind::place_kinds() const { return {Place::Kind::file}; }
+
+bool FileMemoryKind::writable(const Memory& memory, const Machine& machine) const {
+    return file_place(memory, machine).scratch;
+}
+
+bool FileMemoryKind::used_up(const Memory& memory) const { return is_cold(memory); }
+
+std::size_t FileMemoryKind::most_bytes(const Memory& memory, const Machine& machine) const {
+    return file_place(memory, machine).bytes;
+}
+
+std::optional<std::string> FileMemoryKind::refusal(const Memory& memory,
+                                                   const Machine& machine) const {
+    const FilePlace& place = file_place(memory, machine);
+    if (!is_cold(memory) || !in_memory(place)) return std::nullopt;
+    return place.filesystem + " keeps its files in memory: they are never cold";
+}
+
+Parameter FileMemoryKind::state_variant(std::vector<std::string> choices) {
     return {.name = "state",
             .description =
                 "before each execution the file is out of the page cache (cold), or all in it "
@@ -118,10 +137,10 @@ Parameter state_variant(std::vector<std::string> choices) {
             .choices = std::move(choices)};
 }
 
-bool is_cold(const MemoryKind& kind, const Memory& memory) {
+bool FileMemoryKind::is_cold(const Memory& memory) const {
     const auto it = memory.variant.find("state");
     const std::string& state =
-        it == memory.variant.end() ? kind.info().parameters.front().fallback() : it->second;
+        it == memory.variant.end() ? info().parameters.front().fallback() : it->second;
     return state == "cold";
 }
 
@@ -131,11 +150,6 @@ const FilePlace& file_place(const Memory& memory, const Machine& machine) {
 
 bool in_memory(const FilePlace& place) {
     return place.filesystem == "tmpfs" || place.filesystem == "ramfs";
-}
-
-std::optional<std::string> cold_refusal(const FilePlace& place) {
-    if (!in_memory(place)) return std::nullopt;
-    return place.filesystem + " keeps its files in memory: they are never cold";
 }
 
 }  // namespace waywiser

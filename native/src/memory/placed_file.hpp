@@ -38,14 +38,25 @@ private:
     std::byte* mapping_ = nullptr;
 };
 
-// The `state` variant that kinds of memory in files share; the first is the default.
-Parameter state_variant(std::vector<std::string> choices);
-bool is_cold(const MemoryKind& kind, const Memory& memory);
+// What kinds of memory in files have in common; their first variant is `state`.
+class FileMemoryKind : public MemoryKind {
+public:
+    [[nodiscard]] std::vector<Place::Kind> place_kinds() const override;
+    [[nodiscard]] bool writable(const Memory& memory, const Machine& machine) const override;
+    [[nodiscard]] bool used_up(const Memory& memory) const override;
+    [[nodiscard]] std::size_t most_bytes(const Memory& memory,
+                                         const Machine& machine) const override;
+    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
+                                                     const Machine& machine) const override;
+
+protected:
+    // The first of the choices is the default.
+    static Parameter state_variant(std::vector<std::string> choices);
+    [[nodiscard]] bool is_cold(const Memory& memory) const;
+};
 
 const FilePlace& file_place(const Memory& memory, const Machine& machine);
 // The file system keeps its files in memory and nowhere else.
 bool in_memory(const FilePlace& place);
-// Why a memory that is to be cold cannot be.
-std::optional<std::string> cold_refusal(const FilePlace& place);
 
 }  // namespace waywiser
