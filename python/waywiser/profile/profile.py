@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from waywiser.closing import Closing
 from waywiser.profile import rows, writing
 from waywiser.profile.beside import beside
 from waywiser.profile.errors import NotWritable, ProfileError
@@ -54,7 +54,7 @@ class RunHealth(Value, frozen=True):
     end: Health | None
 
 
-class Profile:
+class Profile(Closing):
     """An open profile. Make one with `create`, `open` or `resume`; close it, or use ``with``.
 
     Every method raises `waywiser.profile.errors.ProfileError` where the file is damaged.
@@ -129,17 +129,6 @@ class Profile:
             profile.close()
             raise
         return profile
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the run, where one was begun, and lets go of the file. May be called twice."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from waywiser.closing import Closing
 from waywiser.records import STANDING_COUNTERS, GpuHealth, Health
 from waywiser.topology.machine import Gpu
 from waywiser.topology.nvml import Nvml, nvml
@@ -60,7 +60,7 @@ _MOST_EVENTS = 1000
 """A GPU that falls off its bus says so again and again."""
 
 
-class HealthWatch:
+class HealthWatch(Closing):
     """Opens NVML for a run and listens for XID messages; `read` it at its start and its end.
 
     A context manager. ``library`` stands in for the ``pynvml`` module. GPUs are found by their PCI
@@ -97,17 +97,6 @@ class HealthWatch:
     def close(self) -> None:
         """Gives NVML back. May be called twice."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _gpu(self, gpu: Gpu, handle: object) -> GpuHealth:
         if handle is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from waywiser.closing import Closing
 from waywiser.records import GpuState
 from waywiser.topology.machine import Gpu
 from waywiser.topology.nvml import Nvml, nvml, read_throttle
@@ -16,7 +16,7 @@ _CLOCK_MEMORY = 2
 _TEMPERATURE_GPU = 0
 
 
-class GpuTelemetry:
+class GpuTelemetry(Closing):
     """Handles of some GPUs, opened once; reads nothing where NVML or a GPU does not answer.
 
     A context manager. The GPUs are found by PCI address, so that a MIG instance gives the state
@@ -52,17 +52,6 @@ class GpuTelemetry:
         """Gives NVML back; reads nothing from then on. May be called twice."""
         self._door = None
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def read_gpu_states(gpus: Sequence[Gpu], library: Any | None = None) -> tuple[GpuState, ...]:
