@@ -8,10 +8,11 @@ import pytest
 from topology.captured import ALL, machine
 from topology.fake_system import system_of
 from waywiser.doctor.diagnosis import CHECKS, diagnose
-from waywiser.doctor.finding import ORDER, Finding, at_least
+from waywiser.doctor.finding import Finding, at_least
 from waywiser.doctor.gpu import link_findings
 from waywiser.doctor.situation import Situation
 from waywiser.records import GpuState
+from waywiser.severity import ORDER
 from waywiser.topology.machine import Machine
 
 CPU = "sys/devices/system/cpu"

@@ -19,7 +19,8 @@ def run_doctor(json: bool, severity: str = "warning") -> int:
     Raises `WaywiserError` where the machine cannot be looked at, and for another severity.
     """
     from waywiser.doctor.diagnosis import diagnose, live_situation
-    from waywiser.doctor.finding import at_least, parse_severity
+    from waywiser.doctor.finding import at_least
+    from waywiser.severity import parse_severity
 
     least = parse_severity(severity)
     situation = live_situation()
@@ -40,7 +41,7 @@ def print_findings(findings: tuple[Finding, ...], console: Console | None = None
     from rich.text import Text
 
     from waywiser.cli.picture import plain_console
-    from waywiser.doctor.finding import ORDER
+    from waywiser.severity import ORDER
 
     console = console or plain_console()
     for finding in findings:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from waywiser.doctor import gpu, memory, processor, virtual
-from waywiser.doctor.finding import ORDER, Finding
+from waywiser.doctor.finding import Finding
 from waywiser.doctor.situation import Situation
+from waywiser.severity import ORDER
 
 Check = Callable[[Situation], Iterator[Finding]]
 

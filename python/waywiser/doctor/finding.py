@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from waywiser.words import Value, WordError
-
-Severity = Literal["info", "warning", "error"]
-"""``info`` explains a number; ``warning`` makes it worse or less certain; ``error`` prevents it."""
-
-ORDER: tuple[Severity, ...] = ("info", "warning", "error")
+from waywiser.severity import Severity, is_at_least
+from waywiser.words import Value
 
 
 class Finding(Value, frozen=True):
@@ -23,15 +17,6 @@ class Finding(Value, frozen=True):
     """What a person can do; waywiser itself changes nothing. Empty where nothing is to be done."""
 
 
-def parse_severity(text: str) -> Severity:
-    """The severity of that name. Raises `WordError` for anything else."""
-    for severity in ORDER:
-        if text == severity:
-            return severity
-    raise WordError(f"{text!r} is no severity", remedy=f"write {' or '.join(ORDER)}")
-
-
 def at_least(findings: tuple[Finding, ...], severity: Severity) -> tuple[Finding, ...]:
     """The findings of this severity and above."""
-    least = ORDER.index(severity)
-    return tuple(finding for finding in findings if ORDER.index(finding.severity) >= least)
+    return tuple(finding for finding in findings if is_at_least(finding.severity, severity))

@@ -1,0 +1,98 @@
+"""What an analysis says: findings with their evidence, tables, and what could not be answered."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from waywiser.severity import ORDER, Severity
+from waywiser.stats.order import Interval
+from waywiser.words import Value
+
+Mark = Literal["", "yes", "no", "unclear"]
+"""Of a cell: ✓, × or ?, as in the thesis chapter's tables; none where it holds a figure alone."""
+
+Unit = Literal["B/s", "s", "B", "ratio"]
+
+
+class Exhibit(Value, frozen=True):
+    """One piece of evidence: what a series (or several) said."""
+
+    series: str
+    """The text of its workload, size included; a report links it to the curve."""
+    what: str
+    """Which figure of it: ``rate``, ``latency``, ``ratio to gpu:0``."""
+    value: float
+    unit: Unit
+    interval: Interval | None = None
+    """95 %, in the same unit; None where the measurement has none."""
+
+
+class Device(Value, frozen=True):
+    """A device that a finding is about, named so that a person finds it in the rack."""
+
+    place: str
+    """``gpu:0``, ``numa:1``."""
+    uuid: str = ""
+    pci: str = ""
+
+    def __str__(self) -> str:
+        known = ", ".join(part for part in (self.pci, self.uuid) if part)
+        return f"{self.place} ({known})" if known else self.place
+
+
+class Finding(Value, frozen=True):
+    """One thing worth knowing."""
+
+    id: str
+    """Stable, for scripts: ``slow-link``, ``hidden-sockets``."""
+    severity: Severity
+    statement: str
+    """One sentence: what is so, with its figures."""
+    effect: float | None = None
+    """Relative size: 0.05 is 5 % more or less than it ought to be. None where there is none."""
+    interval: Interval | None = None
+    """Of the effect."""
+    devices: tuple[Device, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    remedy: str = ""
+    """What it suggests to do; empty where nothing."""
+
+
+class Cell(Value, frozen=True):
+    text: str = ""
+    mark: Mark = ""
+    series: str = ""
+    """The text of the series (or curve) that shows why; empty where none does."""
+
+
+class Table(Value, frozen=True):
+    """Rows of cells, each row as long as ``columns``; the first column names the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    """What the marks and figures mean, in a sentence."""
+
+
+class Answer(Value, frozen=True):
+    """What one analysis says of one profile."""
+
+    question: str
+    """The name of the analysis: ``anisotropy``."""
+    title: str
+    """The question, as a person asks it."""
+    summary: str
+    """The answer in a sentence or two."""
+    findings: tuple[Finding, ...] = ()
+    """The gravest first, then the largest effects."""
+    tables: tuple[Table, ...] = ()
+    unanswered: tuple[str, ...] = ()
+    """What could not be told, each with the reason."""
+
+
+def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The gravest first, then by the size of the effect."""
+    return tuple(
+        sorted(findings, key=lambda f: (-ORDER.index(f.severity), -abs(f.effect or 0.0), f.id))
+    )

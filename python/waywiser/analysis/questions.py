@@ -1,0 +1,21 @@
+"""The questions, in the order in which a report answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from waywiser.analysis.answer import Answer
+from waywiser.analysis.subject import Subject
+
+Analysis = Callable[[Subject], Answer]
+
+
+def analyses() -> dict[str, Analysis]:
+    """By name. They are imported when asked for: some need scipy."""
+    return {}
+
+
+def answers(subject: Subject) -> Iterator[Answer]:
+    """Every analysis of one profile, in order."""
+    for analysis in analyses().values():
+        yield analysis(subject)

@@ -1,0 +1,110 @@
+"""The profile that analyses ask: its curves with their estimates, and all that is known beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from waywiser.analysis.answer import Device
+from waywiser.profile import Profile
+from waywiser.stats.line import Line
+from waywiser.stats.overview import Overview, overview
+from waywiser.topology.machine import Machine
+from waywiser.words import Path, Place, Transfer, Value, Workload
+
+
+class Point(Value, frozen=True):
+    """One series of a curve that was measured."""
+
+    workload: Workload
+    line: Line
+    """With an estimate: a series without one is no point."""
+
+    @property
+    def bytes(self) -> int:
+        return self.workload.bytes
+
+    @property
+    def seconds(self) -> float:
+        """Median time of one execution."""
+        assert self.line.estimate is not None
+        return self.line.estimate.median
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second; 0 for an operation."""
+        assert self.line.estimate is not None
+        return self.line.estimate.rate.value if self.line.estimate.rate else 0.0
+
+
+class Curve(Value, frozen=True):
+    """The measured series of one workload over sizes, the smallest first."""
+
+    text: str
+    """`Workload.curve`."""
+    name: str
+    """As people call it."""
+    points: tuple[Point, ...]
+
+    @property
+    def workload(self) -> Workload:
+        """Of its first point: all of the curve but the size."""
+        return self.points[0].workload
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """Its only transfer; None for a concurrent workload or an operation."""
+        transfers = self.workload.transfers
+        return transfers[0] if len(transfers) == 1 else None
+
+    @property
+    def path(self) -> Path | None:
+        return self.transfer.path if self.transfer else None
+
+    def at(self, size: int) -> Point | None:
+        return next((point for point in self.points if point.bytes == size), None)
+
+
+class Subject(Value, frozen=True):
+    """One profile, read once."""
+
+    name: str
+    """The machine's, as a table of several calls it."""
+    machine: Machine
+    curves: tuple[Curve, ...]
+    """In the order of the profile."""
+    overview: Overview
+    """Refusals, doubts, health, sides and all else that the profile tells as a whole."""
+
+    @classmethod
+    def of(cls, profile: Profile) -> Subject:
+        """Raises `ProfileError` for a damaged file."""
+        seen = overview(profile)
+        workloads = {workload.identity: workload for workload in profile.workloads()}
+        machine = profile.machine
+        return cls(machine.hostname or profile.path.stem, machine,
+                   curves_of(seen.series, workloads), seen)  # fmt: skip
+
+    def curve(self, text: str) -> Curve | None:
+        return next((curve for curve in self.curves if curve.text == text), None)
+
+    def device(self, place: Place) -> Device:
+        """With UUID and PCI address, where the machine tells them."""
+        if place.kind == "gpu":
+            for gpu in self.machine.gpus:
+                if gpu.index == place.index:
+                    return Device(str(place), gpu.uuid, gpu.pci)
+        return Device(str(place))
+
+
+def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[Curve, ...]:
+    """Grouped by curve; ``workloads`` by identity."""
+    points: dict[str, list[Point]] = {}
+    names: dict[str, str] = {}
+    for line in lines:
+        if line.estimate is not None:
+            points.setdefault(line.curve, []).append(Point(workloads[line.identity], line))
+            names[line.curve] = line.name
+    return tuple(
+        Curve(text, names[text], tuple(sorted(found, key=lambda point: point.bytes)))
+        for text, found in points.items()
+    )
