@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from waywiser.analysis.answer import Device
-from waywiser.profile import Profile
+from waywiser.plan.classes import representatives
+from waywiser.profile import Profile, RunHealth
+from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.line import Line
-from waywiser.stats.overview import Overview, overview
+from waywiser.stats.overview import Overview, overview, overview_of
 from waywiser.topology.machine import Machine
 from waywiser.words import Path, Place, Transfer, Value, Workload
 
@@ -74,6 +79,8 @@ class Subject(Value, frozen=True):
     """In the order of the profile."""
     overview: Overview
     """Refusals, doubts, health, sides and all else that the profile tells as a whole."""
+    environment: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What could explain a number, as the latest run found it; empty where nobody recorded it."""
 
     @classmethod
     def of(cls, profile: Profile) -> Subject:
@@ -82,7 +89,27 @@ class Subject(Value, frozen=True):
         workloads = {workload.identity: workload for workload in profile.workloads()}
         machine = profile.machine
         return cls(machine.hostname or profile.path.stem, machine,
-                   curves_of(seen.series, workloads), seen)  # fmt: skip
+                   curves_of(seen.series, workloads), seen, profile.environment)  # fmt: skip
+
+    @classmethod
+    def of_series(
+        cls,
+        machine: Machine,
+        series: Iterable[Series],
+        *,
+        environment: Mapping[str, Any] | None = None,
+        localities: Sequence[Locality] = (),
+        refusals: Sequence[Refusal] = (),
+        health: Sequence[RunHealth] = (),
+    ) -> Subject:
+        """Of series in memory, by curve and size: a machine that nobody surveyed into a file."""
+        kept = list(series)
+        workloads = {each.workload.identity: each.workload for each in kept}
+        first = representatives(workloads.values(), machine)
+        seen = overview_of(machine, kept, first=first, localities=localities,
+                           refusals=refusals, health=health)  # fmt: skip
+        curves = curves_of(seen.series, workloads)
+        return cls(machine.hostname, machine, curves, seen, dict(environment or {}))
 
     def curve(self, text: str) -> Curve | None:
         return next((curve for curve in self.curves if curve.text == text), None)

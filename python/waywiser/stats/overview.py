@@ -5,7 +5,7 @@ This is what ``waywiser show`` prints, and what ``show --json`` writes, field by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median as middle_of
 
 import msgspec
@@ -13,8 +13,9 @@ import msgspec
 from waywiser.plan.classes import representatives
 from waywiser.plan.name import label_of, texts_of
 from waywiser.plan.select import matches, matches_any, require_match
-from waywiser.profile import Profile, Run
-from waywiser.records import Refusal, Series
+from waywiser.profile import Profile, Run, RunHealth
+from waywiser.profile.profile import UNFINISHED
+from waywiser.records import Locality, Refusal, Series, Visit
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.health import HealthReport, health_report
@@ -95,11 +96,42 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     ``only`` keeps what matches any of the patterns of `waywiser.plan.select`; raises
     `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
     """
-    machine = profile.machine
-    localities = profile.localities()
-    sides = judge_sides(localities)
     _require_known(profile, only)
-    refusals = [refusal for refusal in profile.refusals if matches(refusal.path, only)]
+    workloads = profile.workloads()
+    chosen = (workload for workload in workloads if _asked_for(workload, only))
+    seen = overview_of(
+        profile.machine,
+        (Series(workload, tuple(profile.visits_of(workload))) for workload in chosen),
+        first=representatives(workloads, profile.machine),
+        localities=profile.localities(),
+        refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
+        health=profile.health(),
+    )
+    return msgspec.structs.replace(
+        seen,
+        profile=str(profile.path),
+        created=profile.created,
+        runs=profile.runs,
+        visits=len(profile.finished()),
+        planned_visits=_planned_visits(profile),
+    )
+
+
+def overview_of(
+    machine: Machine,
+    series: Iterable[Series],
+    *,
+    first: Mapping[str, str],
+    localities: Sequence[Locality] = (),
+    refusals: Sequence[Refusal] = (),
+    health: Sequence[RunHealth] = (),
+) -> Overview:
+    """Of series that come from anywhere, read once; of no file and no run.
+
+    ``first`` gives for each curve the first of its class, as
+    `waywiser.plan.classes.representatives` finds it.
+    """
+    sides = judge_sides(localities)
     gathered = _Gathered()
     for found in localities:
         if found.failure is not None:
@@ -107,24 +139,22 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
             gathered.notes.setdefault(note, []).append(f"worker {found.worker}")
     lines: list[Line] = []
     chosen: list[Workload] = []
-    workloads = profile.workloads()
-    first = representatives(workloads, machine)
-    for workload in workloads:
-        if _asked_for(workload, only):
-            series = Series(workload, tuple(profile.visits_of(workload)))
-            lines.append(line_of(series, machine, first[workload.curve]))
-            chosen.append(workload)
-            gathered.add(series, lines[-1], machine)
-            gathered.look(series, lines[-1], sides)
+    visits = 0
+    for each in series:
+        lines.append(line_of(each, machine, first[each.workload.curve]))
+        chosen.append(each.workload)
+        visits += sum(map(_is_finished, each.visits))
+        gathered.add(each, lines[-1], machine)
+        gathered.look(each, lines[-1], sides)
     lines = beside_contiguous(lines, chosen)
     return Overview(
         schema=SCHEMA,
-        profile=str(profile.path),
-        created=profile.created,
+        profile="",
+        created="",
         hostname=machine.hostname,
-        runs=profile.runs,
-        visits=len(profile.finished()),
-        planned_visits=_planned_visits(profile),
+        runs=(),
+        visits=visits,
+        planned_visits=None,
         series=tuple(lines),
         refusals=_refused(refusals),
         failures=_groups(gathered.failures),
@@ -136,12 +166,16 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
         ),
         notes=_groups(gathered.notes),
         unbounded=_groups(gathered.unbounded),
-        health=health_report(profile.health()),
+        health=health_report(health),
         summary=_summary(lines, gathered, len(refusals)),
         sides=sides,
         ways=_groups(gathered.untold),
         overtaking=tuple(overtaking(gathered.laid_out)),
     )
+
+
+def _is_finished(visit: Visit) -> bool:
+    return visit.failure is None or visit.failure.kind not in UNFINISHED
 
 
 class _Gathered:
