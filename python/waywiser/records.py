@@ -78,7 +78,8 @@ class Samples(Value, frozen=True):
     repetitions: tuple[int, ...] = ()
     """How many executions were batched into the sample; times are already divided by it."""
     flags: tuple[int, ...] = ()
-    """Bit 0: void (the watchdog opened the gate; not counted); bit 1: below the resolution."""
+    """Bit 0: void (the watchdog opened the gate; not counted); bit 1: below the resolution; bit 2:
+    another tool's mean or median of samples that it did not keep (counted, gives no interval)."""
     transfers: tuple[tuple[float, ...], ...] = ()
     """Seconds per transfer, one tuple per sample."""
 

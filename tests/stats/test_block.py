@@ -6,7 +6,7 @@ import pytest
 
 import profiles
 from waywiser.records import Samples
-from waywiser.stats.block import counted, estimate_block
+from waywiser.stats.block import SUMMARY, counted, estimate_block
 from waywiser.stats.order import Interval
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
@@ -55,3 +55,12 @@ def test_what_the_application_sees_is_beside_it() -> None:
     assert block.host_median > block.median
     bare = estimate_block(profiles.visit(WHAT, 0, Samples(span=(1.0,) * 6)))
     assert bare is not None and bare.host_median is None
+
+
+def test_a_summary_counts_and_gives_no_interval_however_many_there_are() -> None:
+    block = estimate_block(
+        profiles.visit(WHAT, 0, profiles.samples(random.Random(1), 1e-3, flags=SUMMARY))
+    )
+    assert block is not None and block.summary
+    assert block.count >= 6
+    assert (block.interval, block.host_interval, block.quantiles) == (None, None, None)

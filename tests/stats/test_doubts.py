@@ -35,6 +35,8 @@ def test_a_quiet_series_raises_no_doubt() -> None:
 @pytest.mark.parametrize(
     ("kind", "blocks", "options"),
     [
+        ("summary only", [quiet(flags=4)], {"stop": "limit"}),
+        ("summary only", [quiet(flags=4, count=1)] * 7, {"stop": "limit"}),
         ("few samples", [quiet(count=5)], {}),
         ("not converged", [quiet()], {"stop": "budget"}),
         ("not converged", [quiet()], {"stop": "limit"}),

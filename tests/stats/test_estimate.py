@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profiles
-from waywiser.records import Failure, Series, Visit
+from waywiser.records import Failure, Samples, Series, Visit
+from waywiser.stats.block import SUMMARY
 from waywiser.stats.estimate import Estimate, estimate
 from waywiser.stats.order import median
 
@@ -144,3 +145,12 @@ def test_six_processes_cover_the_median_of_all_processes() -> None:
         assert found.interval is not None
         hits += found.interval.low <= 1.0 <= found.interval.high
     assert hits / rounds >= 0.94  # exact: 96.9 %
+
+
+def test_summaries_give_no_interval_between_processes_either() -> None:
+    one = Samples(span=(1e-3,), repetitions=(1,), flags=(SUMMARY,))
+    what = profiles.workload(profiles.H2D, 2**20)
+    found = estimated(Series(what, tuple(profiles.visit(what, n, one) for n in range(8))))
+    assert found.summary and found.count == 8
+    assert (found.median, found.interval) == (1e-3, None)
+    assert found.rate is not None and found.rate.interval is None

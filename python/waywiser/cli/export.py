@@ -25,7 +25,7 @@ import msgspec
 from waywiser.profile import Profile
 from waywiser.profile.beside import beside
 from waywiser.records import Samples, Visit
-from waywiser.stats.block import BELOW_RESOLUTION, VOID
+from waywiser.stats.block import BELOW_RESOLUTION, SUMMARY, VOID
 from waywiser.stats.estimate import worst_stop
 from waywiser.stats.locality import judge_sides
 from waywiser.stats.nearness import nearness
@@ -55,10 +55,12 @@ COLUMNS = (
     "below_resolution",
     "transfer_seconds",
     "side",
+    "summary",
 )
 """Of the CSV form. New ones are added at the end. ``transfer_seconds`` holds one number per
 transfer, separated by spaces; ``void`` and ``below_resolution`` are 0 or 1; ``side`` says, where a
-machine has two sides, whether the visit's host memory was ``near`` its GPU, ``far``, or ``mixed``.
+machine has two sides, whether the visit's host memory was ``near`` its GPU, ``far``, or ``mixed``;
+``summary`` is 1 where the sample is another tool's mean or median.
 """
 
 
@@ -116,11 +118,12 @@ def write_csv(profile: Profile, stream: TextIO) -> None:
             known = (*head, visit.mode, visit.block, visit.stop, visit.started)
             side = nearness(visit, sides)
             rows = enumerate(_csv_rows(visit.samples))
-            writer.writerows((*known, n, *row, side) for n, row in rows)
+            writer.writerows((*known, n, *row, side, summary) for n, (*row, summary) in rows)
 
 
 def _csv_rows(samples: Samples) -> Iterator[tuple[Any, ...]]:
-    """The columns from ``span_seconds`` on; Python writes floats so that they read back equal."""
+    """The columns from ``span_seconds`` on without ``side``; floats are written so that they read back
+    equal."""
     for sample in _rows(samples):
         flags = sample["flags"]
         yield (
@@ -128,10 +131,15 @@ def _csv_rows(samples: Samples) -> Iterator[tuple[Any, ...]]:
             sample["host"],
             sample["skew"],
             sample["repetitions"],
-            None if flags is None else int(bool(flags & VOID)),
-            None if flags is None else int(bool(flags & BELOW_RESOLUTION)),
+            _flag(flags, VOID),
+            _flag(flags, BELOW_RESOLUTION),
             " ".join(map(repr, sample["transfers"] or ())),
+            _flag(flags, SUMMARY),
         )
+
+
+def _flag(flags: int | None, bit: int) -> int | None:
+    return None if flags is None else int(bool(flags & bit))
 
 
 def _rows(samples: Samples) -> Iterator[dict[str, Any]]:

@@ -151,7 +151,7 @@ TABLES = (
             Column("host", "REAL", "call to completion, as an application sees it"),
             Column("skew", "REAL", "between first and last start; 0 where it cannot be seen"),
             Column("repetitions", "INTEGER", "batched into the sample; times are divided by it"),
-            Column("flags", "INTEGER", "bit 0: void, not counted; bit 1: below the resolution"),
+            Column("flags", "INTEGER", "bit 0: void, not counted; 1: below resolution; 2: summary"),
             Column("transfers", "TEXT", "JSON list, one per transfer; NULL: one, equal to span"),
         ),
         constraints=("PRIMARY KEY (visit, n)",),

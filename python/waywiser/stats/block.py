@@ -15,6 +15,10 @@ VOID = 1
 BELOW_RESOLUTION = 2
 """Sample flag: shorter than the timer can be trusted with; counted."""
 
+SUMMARY = 4
+"""Sample flag: somebody else's mean or median of unknown many; counted, but no interval comes from
+it, however many there are."""
+
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
 
 
@@ -41,6 +45,8 @@ class BlockEstimate(Value, frozen=True):
     farthest: float
     drift: float
     outliers: OutlierCount
+    summary: bool = False
+    """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
 
 
 def counted(samples: Samples) -> list[int]:
@@ -61,7 +67,8 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
     host = [samples.host[n] for n in kept] if samples.host else []
     middle = median(spans)
     tick = resolution.tick(spans, batches, visit.mode)
-    interval = median_interval(spans, confidence)
+    summary = any(samples.flags[n] & SUMMARY for n in kept) if samples.flags else False
+    interval = None if summary else median_interval(spans, confidence)
     if interval is not None:
         interval = resolution.at_least(interval, middle, tick)
     return BlockEstimate(
@@ -76,12 +83,13 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         interval=interval,
         tick=tick,
         host_median=median(host) if host else None,
-        host_interval=median_interval(host, confidence),
-        quantiles=_named_quantiles(spans) if max(batches) == 1 else None,
+        host_interval=None if summary else median_interval(host, confidence),
+        quantiles=_named_quantiles(spans) if max(batches) == 1 and not summary else None,
         spread=spread(spans),
         farthest=farthest(spans),
         drift=drift(spans),
         outliers=count_outliers(spans),
+        summary=summary,
     )
 
 

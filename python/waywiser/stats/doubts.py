@@ -22,6 +22,7 @@ DIFFERENCE_LIMIT = 0.02
 
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
+    "summary only": "it has no interval and none can be made: survey the machine itself",
     "few samples": "survey them again alone with --only, or with a more thorough --preset",
     "not converged": "survey them again alone with --only, or with a more thorough --preset",
     "blocks disagree": "use --preset full and read the interval between processes",
@@ -82,11 +83,14 @@ def _of_sampling(
     for visit in series.visits:
         if visit.failure is not None and visit.stop != "skipped":
             yield Doubt("failed block", f"block {visit.block}: {visit.failure.reason}")
+    summaries = [block for block in blocks if block.summary]
+    if summaries:
+        yield Doubt("summary only", "another tool's mean or median, whose samples were not kept")
     for block in blocks:
-        if block.interval is None:
+        if block.interval is None and not block.summary:
             yield Doubt("few samples", f"{_count(block.count)} give no interval")
     stops = sorted({visit.stop for visit in series.visits if visit.stop in ("budget", "limit")})
-    if stops and not converged:
+    if stops and not converged and not summaries:
         yield Doubt("not converged", f"sampling stopped at its {' and '.join(stops)}")
     void = sum(block.void for block in blocks)
     if void:

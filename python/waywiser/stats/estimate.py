@@ -5,6 +5,7 @@ Samples of one process are not independent, so replicates are blocks (Hoefler & 
     1 block      median and interval of that block                           within process
     2-5 blocks   median of the blocks' medians; the hull of their intervals  within process
     6 and more   median of the blocks' medians; order statistics over them   between processes
+    a summary    median of the blocks' medians; no interval, however many blocks there are
 
 The hull is conservative for what was seen and promises nothing for a further process: with fewer
 than six blocks no 95 % interval over blocks exists.
@@ -57,6 +58,11 @@ class Estimate(Value, frozen=True):
     doubts: tuple[Doubt, ...]
 
     @property
+    def summary(self) -> bool:
+        """A block is another tool's mean or median: there is no interval, and none can be made."""
+        return any(block.summary for block in self.blocks)
+
+    @property
     def relative(self) -> float | None:
         """Half the interval's width over the median."""
         return _relative(self.interval, self.median)
@@ -86,12 +92,16 @@ def estimate(
         [block.interval for block in blocks],
         max(block.tick for block in blocks),
     )
+    if any(block.summary for block in blocks):
+        interval = None
     converged = all(visit.stop == "converged" for visit in visits)
     if kind == "between processes" and interval is not None:
         converged = converged or interval.width / 2 <= target * middle
     timed = [block for block in blocks if block.host_median is not None]
     host = [block.host_median for block in timed if block.host_median is not None]
     _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
+    if any(block.summary for block in timed):
+        host_interval = None
     return Estimate(
         median=middle,
         interval=interval,
