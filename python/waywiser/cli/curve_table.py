@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.cli.lines import say
-from waywiser.cli.shown import Shown
 from waywiser.plan.course import EQUAL
 from waywiser.stats.estimate import Estimate
+from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.stats.line import Line
+from waywiser.stats.shown import Shown
 from waywiser.words import format_bytes
 
 Marks = Mapping[str, str]

@@ -13,8 +13,3 @@ def say(console: Console, text: str, style: str = "", indent: int = 0) -> None:
         console.print(Padding(Text(text, style=style), (0, 0, 0, indent)))
     else:
         console.print(Text(" " * indent + text, style=style), soft_wrap=True)
-
-
-def count(number: int, what: str) -> str:
-    """``1 curve``, ``2 curves``, ``3 series``."""
-    return f"{number} {what}" if number == 1 or what == "series" else f"{number} {what}s"

@@ -16,13 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from waywiser.cli.curve_table import Marks, marks_of
-from waywiser.cli.figures import RATE_BYTES, format_number, format_rate, format_time
-from waywiser.cli.lines import count, say
-from waywiser.cli.shown import Shown, by_text, with_units
+from waywiser.cli.lines import say
 from waywiser.plan.name import name_of
 from waywiser.stats.estimate import Estimate
+from waywiser.stats.figures import RATE_BYTES, count, format_number, format_rate, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.overtaking import overtaking
+from waywiser.stats.shown import Shown, by_text, with_units
 from waywiser.words import Transfer, Workload, format_bytes
 
 MOST_COLUMNS = 6

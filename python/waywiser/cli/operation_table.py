@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from waywiser.cli.curve_table import Marks, marks_of, samples
-from waywiser.cli.figures import format_relative, format_time
 from waywiser.cli.lines import say
-from waywiser.cli.shown import Shown, with_units
+from waywiser.stats.figures import format_relative, format_time
+from waywiser.stats.shown import Shown, with_units
 from waywiser.words import format_settings
 
 COLUMNS = ("place", "operation", "settings", "time", "±", "app sees", "samples", "")

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from waywiser.cli.peaks import peaks
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
+from waywiser.topology.peaks import peaks
 from waywiser.topology.system_files import format_list
 from waywiser.words import format_bytes
 

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
-from waywiser.cli.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.cli.streams import say
 from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
+from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.words import Workload, format_bytes
 
 BAR = 12

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from waywiser.cli.curve_table import Marks, print_curve
-from waywiser.cli.figures import format_time
-from waywiser.cli.lines import count, say
+from waywiser.cli.lines import say
 from waywiser.cli.matrix import (
     MOST_COLUMNS,
     print_beside,
@@ -21,15 +20,16 @@ from waywiser.cli.matrix import (
     print_layouts,
     print_pairs,
 )
-from waywiser.cli.members import merged, told
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
-from waywiser.cli.shown import Shown, curves
-from waywiser.cli.sides import sentences
 from waywiser.plan.course import OVER
 from waywiser.profile import Profile
+from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line
+from waywiser.stats.members import merged, told
 from waywiser.stats.overview import Group, Overview, Summary, overview
+from waywiser.stats.shown import Shown, curves
+from waywiser.stats.sides import sentences
 from waywiser.words import format_bytes
 
 SHOWN_MEMBERS = 3

@@ -14,7 +14,6 @@ from types import FrameType
 
 import msgspec
 
-from waywiser.cli.members import merged, told
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan, Request
@@ -22,6 +21,7 @@ from waywiser.plan.preset import FULL
 from waywiser.profile import default_name
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
+from waywiser.stats.members import merged, told
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
 from waywiser.words import WordError, format_bytes, parse_bytes
 

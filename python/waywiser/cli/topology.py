@@ -31,7 +31,7 @@ def run_topology(xml: str | None, capture: str | None, json: bool, anonymous: bo
     if json:
         import msgspec
 
-        from waywiser.cli.peaks import peaks
+        from waywiser.topology.peaks import peaks
 
         document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine))}
         text = msgspec.json.format(msgspec.json.encode(document), indent=2)

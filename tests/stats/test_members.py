@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.cli.members import MOST, merged, told
+from waywiser.stats.members import MOST, merged, told
 
 
 def test_few_are_each_told() -> None:

@@ -57,3 +57,8 @@ def format_relative(relative: float | None) -> str:
     if relative < 0.0005:
         return "<0.1 %"
     return f"±{relative * 100:.1f} %" if relative < 0.0995 else f"±{relative * 100:.0f} %"
+
+
+def count(number: int, what: str) -> str:
+    """``1 curve``, ``2 curves``, ``3 series``."""
+    return f"{number} {what}" if number == 1 or what == "series" else f"{number} {what}s"
