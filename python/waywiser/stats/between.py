@@ -1,0 +1,68 @@
+"""How far blocks of one series scatter: pooled over series that ought to scatter alike.
+
+Two blocks tell almost nothing of their own scatter; those of several series together do. Values are
+logarithms, so that a deviation is relative and a fast series counts as a slow one does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.words import Value
+
+
+class Between(Value, frozen=True):
+    """The scatter of single blocks around their series."""
+
+    deviation: float
+    """Standard deviation of one block's logarithm; 0.01 is 1 %."""
+    freedom: int
+    """Degrees of freedom that it was estimated with."""
+
+    def p_value(self, difference: float, variance: float) -> float:
+        """How often chance makes a difference as large, to either side, of something whose
+        variance is ``variance`` times that of one block (Student, 1908)."""
+        if self.deviation <= 0:
+            return 1.0 if difference == 0 else 0.0
+        from scipy.special import stdtr  # the distribution alone: scipy.stats takes a second
+
+        t = abs(difference) / (self.deviation * math.sqrt(variance))
+        return float(2 * stdtr(self.freedom, -t))
+
+    def around(
+        self, difference: float, variance: float, confidence: float = CONFIDENCE
+    ) -> Interval:
+        """The interval of a difference, in logarithms."""
+        half = quantile_of_t(self.freedom, confidence) * self.deviation * math.sqrt(variance)
+        return Interval(difference - half, difference + half)
+
+
+def pooled(series: Iterable[Sequence[float]], least: float = 0.0) -> Between | None:
+    """The scatter within all of ``series`` together, each around its own mean; never told as less
+    than ``least``. None where none has two blocks."""
+    squares, freedom = 0.0, 0
+    for values in series:
+        mean = sum(values) / len(values) if values else 0.0
+        squares += sum((value - mean) ** 2 for value in values)
+        freedom += max(0, len(values) - 1)
+    if not freedom:
+        return None
+    return Between(max(math.sqrt(squares / freedom), least), freedom)
+
+
+def variance_of_median(count: int) -> float:
+    """Of the median of ``count`` blocks, over that of one, were they normal: exactly up to five,
+    the limit pi / 2n from there on, which is more."""
+    exact = {1: 1.0, 2: 0.5, 3: 0.449, 4: 0.299, 5: 0.287}
+    return exact.get(count, math.pi / (2 * count))
+
+
+@lru_cache(maxsize=4096)
+def quantile_of_t(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Half the width, in deviations, of Student's interval."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + confidence) / 2))

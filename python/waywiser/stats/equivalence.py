@@ -1,0 +1,182 @@
+"""Whether two things take equally long, longer, or whether that cannot be told.
+
+That no difference was found does not make two paths equal: equality is tested for, within a stated
+margin, by two one-sided tests (Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and
+the Power Approach ...", J. Pharmacokinetics and Biopharmaceutics 15, 1987). All is done on
+logarithms of the medians of blocks, so that a ratio and its inverse are judged alike.
+
+    6 and more blocks on both sides   tests by rank; ratio and interval after Hodges & Lehmann
+    2 and more on both sides          Student's t with the scatter between blocks pooled over series
+                                      that ought to scatter alike (`waywiser.stats.between`); to
+                                      differ, every block of one side must differ from every block
+                                      of the other, their intervals included
+    else                              the hull of the intervals within blocks: no test
+    other tools' summaries            medians alone: nothing is told
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from waywiser.stats import ranks
+from waywiser.stats.between import Between, pooled, variance_of_median
+from waywiser.stats.block import BlockEstimate
+from waywiser.stats.estimate import Estimate
+from waywiser.stats.order import Interval, median
+from waywiser.words import Value
+
+MARGIN = 0.025
+"""Ratios within it are equal, those beyond it differ. It is half of the smallest effect that is to
+be found, 5 %, so that calling such an effect nothing and calling nothing an effect are as far; it
+is more than links of one kind were seen to differ by (0.8 % among the peer links of an H200, 1.3 %
+among its memories), and more than the 2 % within which a series' median is known when it is said to
+have converged."""
+
+SIGNIFICANT = 0.05
+"""Of the two one-sided tests, as their 90 % interval has it by custom."""
+
+MANY = 6
+"""Blocks on both sides from which on ranks are tested: fewer have no 95 % interval of a median."""
+
+Verdict = Literal["equal", "more", "less", "unclear"]
+
+How = Literal["ranks of blocks", "pooled blocks", "within blocks", "medians alone"]
+
+
+class Comparison(Value, frozen=True):
+    """Two medians in relation."""
+
+    ratio: float
+    """Of the first to the second: 1.05 where the first takes 5 % longer."""
+    interval: Interval | None
+    """95 %, of the ratio; None where there are medians alone."""
+    how: How
+    """What the interval and the verdict stand on."""
+    verdict: Verdict
+    """``more`` where the first takes longer by more than the margin."""
+    p_differ: float | None
+    """That they would differ by so much by chance; None where no test is possible."""
+    p_equal: float | None
+    """That they would be as near by chance though a margin apart."""
+
+    @property
+    def effect(self) -> float:
+        """By how much the first takes longer (or, negative, less), relative to the second."""
+        return self.ratio - 1.0
+
+    @property
+    def effect_interval(self) -> Interval | None:
+        if self.interval is None:
+            return None
+        return Interval(self.interval.low - 1.0, self.interval.high - 1.0)
+
+
+def compare(
+    a: Estimate, b: Estimate, margin: float = MARGIN, between: Between | None = None
+) -> Comparison:
+    """The times of ``a`` in relation to those of ``b``.
+
+    ``between`` is the scatter of blocks where more than these two series tell it.
+    """
+    logs_a, logs_b = _logs(a.blocks), _logs(b.blocks)
+    fewest = min(len(logs_a), len(logs_b))
+    if fewest >= MANY:
+        return _by_ranks(logs_a, logs_b, margin)
+    hull = _hull(a, b)
+    if fewest >= 2 and (between := between or pooled([logs_a, logs_b])) is not None:
+        return _pooled(logs_a, logs_b, margin, between, hull)
+    ratio = a.median / b.median
+    how: How = "within blocks" if hull else "medians alone"
+    return Comparison(ratio, hull, how, judged(hull, margin), None, None)
+
+
+def judged(interval: Interval | None, margin: float = MARGIN) -> Verdict:
+    """What an interval of a ratio says: equal where it lies within the margin, more or less where
+    it lies wholly beyond."""
+    if interval is None:
+        return "unclear"
+    if interval.low > 1 + margin:
+        return "more"
+    if interval.high < 1 / (1 + margin):
+        return "less"
+    within = interval.low >= 1 / (1 + margin) and interval.high <= 1 + margin
+    return "equal" if within else "unclear"
+
+
+def tost(a: Sequence[float], b: Sequence[float], margin: float) -> float:
+    """p-value of equivalence by rank: the larger of two one-sided tests, that ``a`` does not lie
+    above ``b`` by the margin and that it does not lie below.
+
+    Values are logarithms; ``margin`` is of the ratio.
+    """
+    limit = math.log1p(margin)
+    not_above = ranks.p_above([y + limit for y in b], a)
+    not_below = ranks.p_above(a, [y - limit for y in b])
+    return max(not_above, not_below)
+
+
+def _by_ranks(a: list[float], b: list[float], margin: float) -> Comparison:
+    ratio = math.exp(ranks.shift(a, b))
+    interval = _exp(ranks.shift_interval(a, b))
+    p_equal = tost(a, b, margin)
+    verdict = judged(interval, margin)
+    if p_equal <= SIGNIFICANT and verdict == "unclear":
+        verdict = "equal"
+    p_differ = ranks.p_apart(a, b)
+    return Comparison(ratio, interval, "ranks of blocks", verdict, p_differ, p_equal)
+
+
+def _pooled(
+    a: list[float], b: list[float], margin: float, between: Between, hull: Interval | None
+) -> Comparison:
+    difference = median(a) - median(b)
+    variance = variance_of_median(len(a)) + variance_of_median(len(b))
+    interval = _exp(between.around(difference, variance))
+    limit = math.log1p(margin)
+    beyond = limit - abs(difference)
+    p_equal = between.p_value(beyond, variance) / 2 if beyond > 0 else 1.0
+    verdict = judged(interval, margin)
+    if verdict in ("more", "less") and hull is not None and judged(hull, margin) != verdict:
+        verdict = "unclear"
+    p_differ = between.p_value(difference, variance)
+    return Comparison(math.exp(difference), interval, "pooled blocks", verdict, p_differ, p_equal)
+
+
+def _logs(blocks: Sequence[BlockEstimate]) -> list[float]:
+    return [math.log(block.median) for block in blocks if block.median > 0]
+
+
+def _hull(a: Estimate, b: Estimate) -> Interval | None:
+    """Of the ratio of any block's median to any other's."""
+    one, other = reach(a), reach(b)
+    if one is None or other is None or min(one.low, other.low) <= 0:
+        return None
+    return Interval(one.low / other.high, one.high / other.low)
+
+
+def reach(estimate: Estimate) -> Interval | None:
+    """Seconds within which the medians of all its blocks may lie: the hull of their intervals.
+
+    Of a block with too few samples for an interval, its extremes, which hold the median with 94 %
+    where there are five of them; None where nothing but one median is known.
+    """
+    lows, highs = [], []
+    for block in estimate.blocks:
+        if block.interval is not None:
+            lows.append(block.interval.low)
+            highs.append(block.interval.high)
+        elif block.quantiles is not None:
+            lows.append(block.quantiles["p0"])
+            highs.append(block.quantiles["p100"])
+        else:
+            lows.append(block.median)
+            highs.append(block.median)
+    if len(estimate.blocks) == 1 and lows == highs and estimate.blocks[0].interval is None:
+        return None
+    return Interval(min(lows), max(highs))
+
+
+def _exp(logs: Interval | None) -> Interval | None:
+    return None if logs is None else Interval(math.exp(logs.low), math.exp(logs.high))
