@@ -175,3 +175,11 @@ def test_a_layout_changes_the_identity() -> None:
     plain = Transfer.parse("pinned@numa:0 -> device@gpu:0 by sm of 64")
     listed = msgspec.structs.replace(plain, layout=Layout("list", {"piece": "8"}))
     assert Workload((plain,)).identity != Workload((listed,)).identity
+
+
+def test_a_sparse_touch_has_a_time_and_no_rate() -> None:
+    """How much moves is the driver's to decide, so nobody knows the bytes."""
+    way = "managed@numa:0 -> managed@gpu:0 by page-fault[stride=65536{}] of 1MiB"
+    sparse, dense = (Workload.parse(way.format(chunk)) for chunk in ("", ",chunk=65536"))
+    assert (sparse.bytes, sparse.rated_bytes, sparse.quantity.unit) == (2**20, 0, "s")
+    assert (dense.rated_bytes, dense.quantity.unit) == (2**20, "GB/s")

@@ -155,7 +155,14 @@ TEST(OperationsOnAGpu, MemoryIsFartherThanACache) {
     if (gpu::device(gpu.index).concurrent_managed) {
         EXPECT_LT(host, median_of(session, "page-fault-latency", gpu, {}));
     }
-    // An add that the host is to see goes there and back as a load does.
+}
+
+// An add that the host is to see goes there and back as a load does.
+TEST(OperationsOnAGpu, AddsOnTheHostTakeLongerThanOnesAtHome) {
+    const Machine machine = this_machine();
+    if (gpu::backend() != "cuda" || machine.gpus.empty()) GTEST_SKIP() << "there is no real GPU";
+    Session session(machine, {});
+    const Place gpu{Place::Kind::gpu, machine.gpus.front().index, {}};
     EXPECT_LT(median_of(session, "system-atomic", gpu, {}),
               median_of(session, "system-atomic", gpu,
                         {{"on", "numa:" + std::to_string(machine.numa.front().index)}}));

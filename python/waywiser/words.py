@@ -226,6 +226,13 @@ class Transfer(Value, frozen=True, omit_defaults=True):
         return f"{self.way}{size}"
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether it touches its range only here and there: how much of it moves then is the
+        driver's to decide, and no rate tells it."""
+        chunk = self.parameters.get("chunk", "0")
+        return int(self.parameters.get("stride", "0")) > int(chunk)
+
+    @property
     def way(self) -> str:
         """The text without the size: what is one curve."""
         layout = f" as {self.layout}" if self.layout else ""
@@ -313,9 +320,15 @@ class Workload(Value, frozen=True, omit_defaults=True):
         return sum(transfer.bytes for transfer in self.transfers)
 
     @property
+    def rated_bytes(self) -> int:
+        """Bytes that its rate counts; 0 where it has none: of an operation, and where not every
+        byte of a range is touched."""
+        return 0 if any(transfer.is_sparse for transfer in self.transfers) else self.bytes
+
+    @property
     def quantity(self) -> Quantity:
-        if self.operation is not None:
-            return Quantity(bytes=0, items=1, unit="s")
+        if self.operation is not None or any(transfer.is_sparse for transfer in self.transfers):
+            return Quantity(bytes=0, items=max(len(self.transfers), 1), unit="s")
         return Quantity(bytes=self.bytes, items=len(self.transfers), unit="GB/s")
 
     @property

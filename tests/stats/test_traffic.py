@@ -70,6 +70,19 @@ def test_each_direction_of_a_pair_is_compared_with_its_own_bytes() -> None:
     ]
 
 
+def test_what_is_brought_back_before_each_execution_counts_too() -> None:
+    """The counters see it, in a direction of its own, or beside what moves the same way."""
+    to = "managed@numa:0 -> managed@gpu:0 by prefetch"
+    back = "managed@gpu:0 -> managed@numa:0 by prefetch"
+    one = told(to, GpuTraffic(0, LinkBytes({}, {}, MOVED, MOVED), STILL))
+    assert [(c.direction, round(c.ratio, 2)) for c in one.carried] == [("received", 1.0)]
+    both = told(f"{to}; {back}", GpuTraffic(0, LinkBytes({}, {}, 2 * MOVED, 2 * MOVED), STILL))
+    assert [(c.direction, round(c.ratio, 2)) for c in both.carried] == [
+        ("sent", 1.0),
+        ("received", 1.0),
+    ]
+
+
 def test_what_moves_without_work_is_taken_off() -> None:
     busy = LinkBytes({}, {}, 0, MOVED)
     found = told(profiles.H2D, GpuTraffic(0, LinkBytes({}, {}, 0, 2 * MOVED), busy))

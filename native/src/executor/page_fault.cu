@@ -182,12 +182,13 @@ private:
                 .choices = std::move(choices)};
     }
     static Parameter stride() {
-        return {.name = "stride",
-                .description =
-                    "bytes from the start of a touched chunk to the next, in whole pages; rates "
-                    "count every byte of the range, the skipped ones too",
-                .kind = ParameterKind::ordered,
-                .choices = page_choices({std::size_t{64} << 10, std::size_t{2} << 20})};
+        return {
+            .name = "stride",
+            .description =
+                "bytes from the start of a touched chunk to the next, in whole pages; where some "
+                "are skipped the driver decides how much moves, and a time is told but no rate",
+            .kind = ParameterKind::ordered,
+            .choices = page_choices({std::size_t{64} << 10, std::size_t{2} << 20})};
     }
     static Parameter chunk() {
         return {.name = "chunk",

@@ -23,11 +23,16 @@ namespace {
 constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
 // What keeps enough bytes under way for each of a GPU's links. By Little's law PCIe 5.0 x16 wants
 // about 100 KB (64 GB/s for 1.5 us), NVLink about 1 MB (450 GB/s for 2 us) and an HBM3e stack a few
-// MB (2.4 TB/s read for 0.8 us): two blocks of 512 threads with eight loads of 16 bytes each are
-// 128 KiB per multiprocessor, as much as their registers hold.
+// MB (2.4 TB/s read for 0.8 us). A block of 512 threads with eight loads of 16 bytes each has 64
+// KiB under way; two of them fill the registers of a multiprocessor. Within a GPU all of that is
+// used. Over a link a part is enough, and leaves room for kernels that use other links, or the same
+// one the other way, at the same time: a kernel that fills the GPU would make them wait for its
+// end.
 constexpr unsigned kTunedThreads = 512;
-constexpr unsigned kTunedBlocksPerMultiprocessor = 2;
 constexpr std::size_t kTunedAhead = 8;
+constexpr unsigned kMostPerMultiprocessor = 2;
+constexpr unsigned kMultiprocessorsPerPeerBlock = 2;
+constexpr unsigned kMultiprocessorsPerHostBlock = 4;
 
 // How a thread accesses memory: as the compiler does by itself, or so that lines which nobody will
 // use again are the first to leave the caches.
@@ -98,19 +103,36 @@ private:
     }
 };
 
+// How many blocks work at most.
+struct Grid {
+    bool paper = false;
+    unsigned blocks = 0;
+    unsigned blocks_of_runs = 0;  // of bytes that lie apart: each access does less
+};
+
+Grid tuned(const Path& path, unsigned multiprocessors) {
+    const unsigned all = multiprocessors * kMostPerMultiprocessor;
+    unsigned blocks = all;
+    if (!path.source.on_gpu() || !path.destination.on_gpu()) {
+        blocks = multiprocessors / kMultiprocessorsPerHostBlock;
+    } else if (between_gpus(path)) {
+        blocks = multiprocessors / kMultiprocessorsPerPeerBlock;
+    }
+    return {.blocks = std::max(blocks, 1U), .blocks_of_runs = std::max(all, 1U)};
+}
+
 class SmExecution final : public Execution {
 public:
-    // `multiprocessors`: 0 for the paper's grid.
-    SmExecution(gpu::Stream& stream, unsigned multiprocessors)
-        : stream_(stream), multiprocessors_(multiprocessors), tables_(stream.device()) {}
+    SmExecution(gpu::Stream& stream, const Grid& grid)
+        : stream_(stream), grid_(grid), tables_(stream.device()) {}
 
     void start(const View& source, const View& destination) override {
         std::byte* from = from_.of(source, stream_.device());
         std::byte* to = to_.of(destination, stream_.device());
         if (source.arrangement != nullptr || destination.arrangement != nullptr) {
-            const std::size_t widest = multiprocessors_ == 0 ? 4 : 16;
-            move_runs(stream_, shape(source.bytes / widest), tables_.of(destination, to),
-                      tables_.of(source, from), widest);
+            const std::size_t widest = grid_.paper ? 4 : 16;
+            move_runs(stream_, shape(source.bytes / widest, grid_.blocks_of_runs),
+                      tables_.of(destination, to), tables_.of(source, from), widest);
         } else {
             copy(to, from, source.bytes);
         }
@@ -139,7 +161,7 @@ private:
     void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
         const auto apart =
             reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-        if (multiprocessors_ == 0) {
+        if (grid_.paper) {
             if (apart % 4 == 0) return launch<Plain, std::uint32_t, 1>(to, from, bytes);
             return launch<Plain, unsigned char, 1>(to, from, bytes);
         }
@@ -156,21 +178,20 @@ private:
         const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % sizeof(Unit);
         const std::size_t head = std::min(bytes, past == 0 ? 0 : sizeof(Unit) - past);
         const std::size_t units = (bytes - head) / sizeof(Unit);
-        gpu::launch(stream_, shape(units),
+        gpu::launch(stream_, shape(units, grid_.blocks),
                     Copy<Access, Unit, kAhead>{to, from, bytes, head, units});
     }
 
     // No more blocks than there is work for.
-    [[nodiscard]] gpu::Shape shape(std::size_t units) const {
-        if (multiprocessors_ == 0) return kPaper;
+    [[nodiscard]] gpu::Shape shape(std::size_t units, unsigned most) const {
+        if (grid_.paper) return kPaper;
         const std::size_t wanted = (units + kTunedThreads - 1) / kTunedThreads;
-        const std::size_t most = std::size_t{multiprocessors_} * kTunedBlocksPerMultiprocessor;
         return {.blocks = static_cast<unsigned>(std::clamp<std::size_t>(wanted, 1, most)),
                 .threads = kTunedThreads};
     }
 
     gpu::Stream& stream_;
-    unsigned multiprocessors_;
+    Grid grid_;
     RunTables tables_;
     Address from_;
     Address to_;
@@ -229,11 +250,12 @@ public:
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
         const std::vector<gpu::Stream*>& lanes) const override {
-        const bool paper = parameter(*this, transfer, machine, "grid") == "paper";
-        const int multiprocessors =
-            paper ? 0 : gpu::device(lanes.front()->device()).multiprocessors;
-        return std::make_unique<SmExecution>(*lanes.front(),
-                                             static_cast<unsigned>(multiprocessors));
+        if (parameter(*this, transfer, machine, "grid") == "paper") {
+            return std::make_unique<SmExecution>(*lanes.front(), Grid{.paper = true});
+        }
+        const int multiprocessors = gpu::device(lanes.front()->device()).multiprocessors;
+        return std::make_unique<SmExecution>(
+            *lanes.front(), tuned(transfer.path, static_cast<unsigned>(multiprocessors)));
     }
 
 private:
@@ -248,8 +270,8 @@ private:
         return {.name = "grid",
                 .description =
                     "accesses of 16 bytes, several under way in each thread of as many blocks as "
-                    "the GPU runs at once (tuned), or of 4 bytes by 256 blocks of 256 threads, as "
-                    "in the paper",
+                    "the link needs (tuned), or of 4 bytes by 256 blocks of 256 threads, as in the "
+                    "paper",
                 .choices = {"tuned", "paper"}};
     }
     // The GPU whose multiprocessors work.

@@ -151,7 +151,9 @@ public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "system-atomic",
-            .description = "one atomic add of a GPU that all devices and CPUs are to see",
+            .description =
+                "one atomic add of a GPU that all devices and CPUs are to see (on memory of the "
+                "host it is one against CPUs too only where the link carries atomics)",
             .parameters = {on({"gpu:0"}), by()},
             .source =
                 "Pearson et al., NUMA-aware data-transfer measurements for Power/NVLink "

@@ -45,7 +45,7 @@ def format_seconds(seconds: float) -> str:
 
 def format_value(workload: Workload, seconds: float, relative: float | None = None) -> str:
     """One execution's performance as the table will tell it: a rate, of little the time."""
-    if workload.bytes < RATE_BYTES:
+    if workload.rated_bytes < RATE_BYTES:
         return format_time(seconds, relative)
     return f"{format_rate(workload.bytes / seconds, relative)} GB/s"
 

@@ -60,6 +60,10 @@ CONDITION_SECONDS = 1e-3
 FILE_RESTLESS_SHARE = 0.5
 """Of visits of disks, the share that spends all its time: a disk is seldom ours alone."""
 
+MIGRATING_RESTLESS_SHARE = 0.25
+"""Of visits of managed memory: a quarter of them in a survey of an H200, where a driver decides
+page by page what to do."""
+
 RESTORE = "prefetch"
 """Whose pace brings bytes back to where they were before each sample."""
 
@@ -176,6 +180,8 @@ class Cost:
             return OPERATION_RESTLESS_SHARE
         if any(map(self._durations.from_disk, workload.transfers)):
             return FILE_RESTLESS_SHARE
+        if not all(map(self._catalogue.repeatable, workload.transfers)):
+            return MIGRATING_RESTLESS_SHARE
         return 0.0 if self._by_device(workload) else RESTLESS_SHARE
 
     def _by_device(self, workload: Workload) -> bool:

@@ -24,6 +24,10 @@ CACHE_SMALLEST = 64 * 2**10
 PAGE = 4096
 """What moves in place moves in whole pages: less takes the time of one."""
 
+MIGRATING_OCTAVES = 2
+"""Between the sizes of a principal curve of what moves in place: each sample costs a way back, and
+a quarter of such series spend all their time; unless the preset wants more of every curve."""
+
 FILE_OCTAVES = 3
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
 preset is as thorough with every curve."""
@@ -94,6 +98,8 @@ class Visits:
                 return thin(sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves)
         if any(map(self.catalogue.in_place, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= PAGE)
+            if curve.principal and preset.secondary_octaves > MIGRATING_OCTAVES:
+                return thin(sizes, MIGRATING_OCTAVES, sizes[-1])
         if curve.principal:
             return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
         if len(curve.transfers) > 1:
@@ -127,12 +133,14 @@ class Visits:
     ) -> Iterator[Point]:
         preset = self.preset
         laid_out = any(transfer.layout for transfer in curve.transfers)
+        # Where time is short, what has to be brought back after each sample tells no more of it.
+        again = not preset.seconds or all(map(self.catalogue.repeatable, curve.transfers))
         for size in sizes:
             workload = curve.at(size)
             conditional = size not in few
             share = 1.0 if curve.principal else SECONDARY_SHARE
             too_long = self.cost.once_seconds(workload) > share * preset.longest_seconds
-            told = preset.conditional and curve.is_default and size <= GROWING
+            told = preset.conditional and again and curve.is_default and size <= GROWING
             unasked = conditional and not told
             if not (self.explicit or curve.asked) and (too_long or unasked):
                 continue

@@ -133,10 +133,10 @@ def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:
 def _of_bound(
     workload: Workload, blocks: Sequence[BlockEstimate], machine: Machine | None
 ) -> Iterator[Doubt]:
-    best = bound(machine, workload) if machine is not None and workload.bytes else None
+    best = bound(machine, workload) if machine is not None and workload.rated_bytes else None
     if best is None or not blocks:
         return
-    share = workload.bytes / median([b.median for b in blocks]) / best.bytes_per_second
+    share = workload.rated_bytes / median([b.median for b in blocks]) / best.bytes_per_second
     if share > 1:
         yield Doubt("above bound", f"{share:.1%} of the theoretical peak")
 

@@ -47,7 +47,7 @@ class Estimate(Value, frozen=True):
     """Seconds from call to completion, as an application sees it."""
     host_interval: Interval | None
     rate: Rate | None
-    """None for an operation."""
+    """None for an operation, and where a range is touched only here and there."""
     count: int
     """Samples that count, in all blocks."""
     void: int
@@ -108,7 +108,7 @@ def estimate(
         kind=kind,
         host_median=median(host) if host else None,
         host_interval=host_interval,
-        rate=rate(series.workload.bytes, middle, interval),
+        rate=rate(series.workload.rated_bytes, middle, interval),
         count=sum(block.count for block in blocks),
         void=sum(block.void for block in blocks),
         blocks=blocks,

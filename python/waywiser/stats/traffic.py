@@ -3,7 +3,9 @@
 A link of a GPU *sent* the bytes of transfers that start in the GPU's memory and *received* those of
 transfers that end there; what the counters say is told as a multiple of these bytes. What moved in
 as long a time without work is taken off before. Counts of NVLink are of data alone; those of PCIe
-may include what the protocol adds.
+may include what the protocol adds. Managed memory that moves in place is brought back before each
+execution, and the counters see that too: it counts among the bytes moved, and a direction in which
+nothing else moves is not told.
 """
 
 from __future__ import annotations
@@ -99,13 +101,16 @@ def _of_gpu(
     gpu: GpuTraffic, workload: Workload, found: Evidence, rest: float
 ) -> tuple[Carried, ...]:
     sent, received = _expected(workload, gpu.index)
+    back_out, back_in = _brought_back(workload, gpu.index)
     carried = []
-    sides: tuple[tuple[Direction, int, str], ...] = (
-        ("sent", sent, "tx"),
-        ("received", received, "rx"),
+    sides: tuple[tuple[Direction, int, int, str], ...] = (
+        ("sent", sent, back_out, "tx"),
+        ("received", received, back_in, "rx"),
     )
-    for direction, own, suffix in sides:
-        reference = (own or workload.bytes) * found.executions
+    for direction, own, back, suffix in sides:
+        if back and not own:
+            continue
+        reference = (own + back or workload.bytes) * found.executions
         by_link: dict[int, int] | None = getattr(gpu.work, f"nvlink_{suffix}")
         if by_link is not None:
             idle = sum((getattr(gpu.idle, f"nvlink_{suffix}") or {}).values())
@@ -124,6 +129,18 @@ def _links(by_link: dict[int, int]) -> int:
     """Those that moved a share worth telling."""
     most = max(by_link.values(), default=0)
     return sum(count >= LEAST_SHARE * most for count in by_link.values()) if most else 0
+
+
+def _brought_back(workload: Workload, gpu: int) -> tuple[int, int]:
+    """Bytes that leave and reach it before each execution, since managed memory moved in place has
+    to move there and back."""
+    moved = tuple(
+        transfer
+        for transfer in workload.transfers
+        if {transfer.path.source.kind, transfer.path.destination.kind} == {"managed"}
+    )
+    sent, received = _expected(Workload(moved), gpu)
+    return received, sent
 
 
 def _expected(workload: Workload, gpu: int) -> tuple[int, int]:
