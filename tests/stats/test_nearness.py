@@ -10,6 +10,7 @@ from stats import sides as synthetic
 from waywiser.records import Series, Visit
 from waywiser.stats.locality import judge_sides
 from waywiser.stats.nearness import near_and_far, nearness
+from waywiser.stats.overview import overview_of
 
 SIDES = judge_sides(synthetic.records(5))
 ON = {0: (5.8e-6,) * 4 + (6.4e-6,) * 4, 1: (6.4e-6,) * 4 + (5.8e-6,) * 4}
@@ -54,3 +55,15 @@ def test_blocks_on_both_sides_are_told_apart_where_it_matters() -> None:
     assert near_and_far(alike, SIDES) == ""
     near = Series(what, (visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)))
     assert near_and_far(near, SIDES) == ""
+
+
+def test_an_overview_tells_it_of_every_block_that_knows() -> None:
+    what = profiles.workload(profiles.H2D, 2**20)
+    known = Series(what, (visit(0, [0], 1e-4), visit(1, [1], 1e-4), visit(2, [None], 1e-4)))
+    seen = overview_of(
+        profiles.machine(),
+        [known],
+        first={what.curve: what.curve},
+        localities=synthetic.records(5),
+    )
+    assert seen.nearness == {what.identity: {0: "near", 1: "far"}}

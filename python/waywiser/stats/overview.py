@@ -21,7 +21,7 @@ from waywiser.stats.estimate import Estimate
 from waywiser.stats.health import HealthReport, health_report
 from waywiser.stats.line import Line, beside_contiguous, line_of
 from waywiser.stats.locality import Sides, judge_sides
-from waywiser.stats.nearness import near_and_far
+from waywiser.stats.nearness import Nearness, near_and_far, nearness
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
@@ -88,6 +88,9 @@ class Overview(Value, frozen=True):
     """By the reason why no counters of links could be read: the curves whose ways are not told."""
     overtaking: tuple[Overtaking, ...] = ()
     """Between two memories, the fastest way of each layout at each size."""
+    nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
+    """By a series' identity and the number of a block: whether its host memory was on the side of
+    its GPUs; only where sides are known and this is."""
 
 
 def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
@@ -171,6 +174,7 @@ def overview_of(
         sides=sides,
         ways=_groups(gathered.untold),
         overtaking=tuple(overtaking(gathered.laid_out)),
+        nearness=gathered.nearness,
     )
 
 
@@ -189,6 +193,7 @@ class _Gathered:
         self.unbounded: dict[str, list[str]] = {}
         self.untold: dict[str, list[str]] = {}
         self.laid_out: list[tuple[Transfer, Estimate]] = []
+        self.nearness: dict[str, dict[int, Nearness]] = {}
         self.only_skipped = 0
 
     def add(self, series: Series, line: Line, machine: Machine) -> None:
@@ -219,8 +224,14 @@ class _Gathered:
         """What of its ways is not told, and where it matters on which side its memory was."""
         if line.ways is not None and not line.ways.told:
             self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
-        if sides is not None and (note := near_and_far(series, sides)):
+        if sides is None:
+            return
+        if note := near_and_far(series, sides):
             self.notes.setdefault(note, []).append(label_of(series.workload))
+        known = {visit.block: nearness(visit, sides) for visit in series.visits}
+        if any(known.values()):
+            told = {block: where for block, where in known.items() if where}
+            self.nearness[series.workload.identity] = told
 
 
 def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summary:
