@@ -12,7 +12,11 @@ Analysis = Callable[[Subject], Answer]
 
 def analyses() -> dict[str, Analysis]:
     """By name. They are imported when asked for: some need scipy."""
-    return {}
+    from waywiser.analysis import anisotropy
+
+    return {
+        "anisotropy": anisotropy.answer,
+    }
 
 
 def answers(subject: Subject) -> Iterator[Answer]:

@@ -11,6 +11,7 @@ from waywiser.analysis.answer import Device
 from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
 from waywiser.records import Locality, Refusal, Series
+from waywiser.stats.estimate import Estimate
 from waywiser.stats.line import Line
 from waywiser.stats.overview import Overview, overview, overview_of
 from waywiser.topology.machine import Machine
@@ -29,16 +30,19 @@ class Point(Value, frozen=True):
         return self.workload.bytes
 
     @property
+    def estimate(self) -> Estimate:
+        assert self.line.estimate is not None
+        return self.line.estimate
+
+    @property
     def seconds(self) -> float:
         """Median time of one execution."""
-        assert self.line.estimate is not None
-        return self.line.estimate.median
+        return self.estimate.median
 
     @property
     def rate(self) -> float:
         """Bytes per second; 0 for an operation."""
-        assert self.line.estimate is not None
-        return self.line.estimate.rate.value if self.line.estimate.rate else 0.0
+        return self.estimate.rate.value if self.estimate.rate else 0.0
 
 
 class Curve(Value, frozen=True):

@@ -10,7 +10,8 @@ logarithms of the medians of blocks, so that a ratio and its inverse are judged 
                                       that ought to scatter alike (`waywiser.stats.between`); to
                                       differ, every block of one side must differ from every block
                                       of the other, their intervals included
-    else                              the hull of the intervals within blocks: no test
+    else                              the hull of the intervals within blocks, and for that block of
+                                      twice the range of its middle half to either side: no test
     other tools' summaries            medians alone: nothing is told
 """
 
@@ -84,10 +85,11 @@ def compare(
     fewest = min(len(logs_a), len(logs_b))
     if fewest >= MANY:
         return _by_ranks(logs_a, logs_b, margin)
-    hull = _hull(a, b)
-    if fewest >= 2 and (between := between or pooled([logs_a, logs_b])) is not None:
-        return _pooled(logs_a, logs_b, margin, between, hull)
+    between = between or pooled([logs_a, logs_b])
+    if fewest >= 2 and between is not None:
+        return _pooled(logs_a, logs_b, margin, between, _hull(reach(a), reach(b)))
     ratio = a.median / b.median
+    hull = _hull(_far_reach(a), _far_reach(b))
     how: How = "within blocks" if hull else "medians alone"
     return Comparison(ratio, hull, how, judged(hull, margin), None, None)
 
@@ -148,12 +150,22 @@ def _logs(blocks: Sequence[BlockEstimate]) -> list[float]:
     return [math.log(block.median) for block in blocks if block.median > 0]
 
 
-def _hull(a: Estimate, b: Estimate) -> Interval | None:
-    """Of the ratio of any block's median to any other's."""
-    one, other = reach(a), reach(b)
-    if one is None or other is None or min(one.low, other.low) <= 0:
+def _hull(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of the ratio of anything within ``a`` to anything within ``b``."""
+    if a is None or b is None or min(a.low, b.low) <= 0:
         return None
-    return Interval(one.low / other.high, one.high / other.low)
+    return Interval(a.low / b.high, a.high / b.low)
+
+
+def _far_reach(estimate: Estimate) -> Interval | None:
+    """Of a single block: how far another one would be is not known, so that only an effect beyond
+    all but the odd sample is told (2.7 deviations of a normal scatter)."""
+    span = reach(estimate)
+    if span is None or len(estimate.blocks) > 1:
+        return span
+    away = 2 * estimate.blocks[0].spread
+    low, high = estimate.median * max(0.0, 1 - away), estimate.median * (1 + away)
+    return Interval(min(span.low, low), max(span.high, high))
 
 
 def reach(estimate: Estimate) -> Interval | None:

@@ -228,10 +228,13 @@ class _Gathered:
             return
         if note := near_and_far(series, sides):
             self.notes.setdefault(note, []).append(label_of(series.workload))
-        known = {visit.block: nearness(visit, sides) for visit in series.visits}
+        known: dict[int, Nearness] = {
+            visit.block: nearness(visit, sides) for visit in series.visits
+        }
         if any(known.values()):
-            told = {block: where for block, where in known.items() if where}
-            self.nearness[series.workload.identity] = told
+            self.nearness[series.workload.identity] = {
+                block: where for block, where in known.items() if where
+            }
 
 
 def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summary:

@@ -1,0 +1,228 @@
+"""Is a way as fast there as back?
+
+Every usual curve is related with that of the opposite path by the same executor, over all sizes
+that both have. The question and the form of the table are those of the thesis chapter on explicit
+transfers (C. Pearson, M.S. thesis, 2018, "Anisotropy"); large, medium and small sizes are answered
+apart, since a link's width has nothing to do with what it costs to begin.
+"""
+
+from __future__ import annotations
+
+from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
+from waywiser.analysis.grouped import Grouped, devices, exhibits, of_pairs, percent
+from waywiser.analysis.kinds import Kind, usual
+from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
+from waywiser.analysis.subject import Subject
+from waywiser.stats.equivalence import MARGIN
+from waywiser.stats.figures import count
+from waywiser.stats.order import Interval
+from waywiser.words import Memory, Path, Transfer, format_bytes
+
+ODD = 0.10
+"""A copy engine between page-locked memories is slower one way by more than this only where
+something is odd: links are as wide there as back, and an H200's differ by under 1 %."""
+
+PAGE_LOCKED = ("pinned", "write-combined", "device")
+"""Memories that a copy engine reaches by itself; with others a driver's ways there and back
+differ, and no link's."""
+
+
+def answer(subject: Subject) -> Answer:
+    """Per kind of transfer, whether there is as fast as back."""
+    groups = by_kind(subject)
+    findings = [finding for kind, group in groups for finding in _of_moving(subject, kind, group)]
+    findings += _of_small(subject, [group.small for _, group in groups])
+    rates = [group.rates for _, group in groups if group.rates.pairs]
+    return Answer(
+        question="anisotropy",
+        title="Is a way as fast there as back?",
+        summary=_summary(rates),
+        findings=ranked(findings),
+        tables=(_table(groups),) if groups else (),
+        unanswered=tuple(
+            f"{group.label}: too noisy, or too few blocks, to say within {MARGIN:.1%}"
+            for group in rates
+            if group.verdict == "unclear"
+        ),
+    )
+
+
+def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
+    """The opposite pairs of each kind, in the profile's order; no files, whose ways differ by
+    nature."""
+    curves = {curve.text: (curve, kind) for curve, kind in usual(subject) if kind.group != "file"}
+    found: dict[str, tuple[Kind, list[Related]]] = {}
+    for curve, kind in curves.values():
+        transfer = curve.transfer
+        if transfer is None or not _is_forward(transfer.path):
+            continue
+        back = curves.get(opposite(transfer).way)
+        if back is not None and (pair := relate(curve, back[0])).sizes:
+            found.setdefault(kind.both_ways, (kind, []))[1].append(pair)
+    return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
+
+
+def opposite(transfer: Transfer) -> Transfer:
+    """The way back, without a size."""
+    return Transfer(transfer.path.opposite, 0, transfer.parameters, transfer.layout)
+
+
+def _is_forward(path: Path) -> bool:
+    """From the host to a GPU, and from the lower number to the higher: one of every two."""
+
+    def rank(memory: Memory) -> tuple[bool, int, str]:
+        return memory.place.kind == "gpu", memory.place.index, memory.kind
+
+    return rank(path.source) < rank(path.destination)
+
+
+def slower_by(at: AtSize) -> tuple[float, Interval | None]:
+    """By how much the slower of two takes longer than the faster."""
+    ratio, span = at.comparison.ratio, at.comparison.interval
+    if ratio >= 1:
+        return ratio - 1, at.comparison.effect_interval
+    return 1 / ratio - 1, Interval(1 / span.high - 1, 1 / span.low - 1) if span else None
+
+
+def _summary(rates: list[Grouped]) -> str:
+    if not rates:
+        return "No path was measured both ways at sizes that tell of a rate."
+    differ = [group.label for group in rates if group.verdict == "different"]
+    if not differ:
+        return (
+            f"Of {len(rates)} kinds of transfer none is told to be faster one way at large sizes."
+        )
+    return (
+        f"{len(differ)} of {len(rates)} kinds of transfer are faster one way by more than "
+        f"{MARGIN:.1%} at large sizes: {', '.join(differ)}."
+    )
+
+
+def _of_moving(subject: Subject, kind: Kind, whole: Grouped) -> list[Finding]:
+    """At large sizes, else at medium ones alone."""
+    rates = whole.rates
+    alone = not rates.differing and whole.small.verdict != "different"
+    group = whole.medium if alone else rates
+    if not group.differing:
+        return []
+    return [
+        _of_kind(subject, kind, group) if group.verdict == "different" else _of_few(subject, group)
+    ]
+
+
+def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
+    pair, at = group.typical
+    much, interval = slower_by(at)
+    ends = at.a.workload.transfers[0].path
+    locked = {ends.source.kind, ends.destination.kind} <= set(PAGE_LOCKED)
+    odd = kind.executor == "copy-engine" and locked and much > ODD
+    slow, fast = kind.source, kind.destination
+    if at.effect < 0:
+        slow, fast = fast, slow
+    by = f" by {kind.executor}{kind.states}"
+    statement = (
+        f"{kind.both_ways} is {percent(much, interval)} slower one way"
+        if slow == fast
+        else f"{slow} → {fast}{by} takes {percent(much, interval)} longer than {fast} → {slow}"
+    )
+    return Finding(
+        id="anisotropic-kind",
+        severity="warning" if odd else "info",
+        statement=f"{statement} at {format_bytes(at.bytes)} "
+        f"({of_pairs(len(group.differing), len(group.pairs), 'pair')}; differs at {pair.ranges})",
+        effect=much,
+        interval=interval,
+        devices=devices(subject, group.differing),
+        exhibits=exhibits(at, "time there over time back"),
+        remedy="a link is as wide there as back: compare slots, widths and firmware settings"
+        if odd
+        else "reckon with the slower way by its own rate",
+    )
+
+
+def _of_few(subject: Subject, group: Grouped) -> Finding:
+    """Pairs that differ where their twins do not."""
+    pair, at = group.typical
+    much, interval = slower_by(at)
+    slow = at.a if at.effect > 0 else at.b
+    return Finding(
+        id="anisotropic-path",
+        severity="warning",
+        statement=f"{slow.line.curve} takes {percent(much, interval)} longer than its way back at "
+        f"{format_bytes(at.bytes)}, and so do {len(group.differing)} of {len(group.pairs)} pairs "
+        "that ought to be alike",
+        effect=much,
+        interval=interval,
+        devices=devices(subject, group.differing),
+        exhibits=exhibits(at, "time there over time back"),
+        remedy=f"measure again alone: waywiser survey --preset full --only '{pair.a.text}' "
+        f"--only '{pair.b.text}'",
+    )
+
+
+def _of_small(subject: Subject, groups: list[Grouped]) -> list[Finding]:
+    """One for all kinds: who starts a copy, and who waits for it, differs there and back."""
+    differ = [group for group in groups if group.verdict == "different"]
+    if not differ:
+        return []
+    group = max(differ, key=lambda each: slower_by(each.typical[1])[0])
+    pair, at = group.typical
+    much, interval = slower_by(at)
+    slow = at.a if at.effect > 0 else at.b
+    return [
+        Finding(
+            id="anisotropic-start",
+            severity="info",
+            statement=f"small copies of {count(len(differ), 'kind')} take longer one way, most of "
+            f"all {slow.line.curve}: {percent(much, interval)} at {format_bytes(at.bytes)} "
+            f"(differs at {pair.ranges})",
+            effect=much,
+            interval=interval,
+            devices=devices(subject, [pair]),
+            exhibits=exhibits(at, "time there over time back"),
+            remedy="reckon small copies by their own latency each way",
+        )
+    ]
+
+
+def _table(groups: list[tuple[Kind, Grouped]]) -> Table:
+    return Table(
+        title="There against back",
+        columns=("transfer", "large", "medium", "small", "at the largest size", "pairs"),
+        rows=tuple(_row(group) for _, group in groups),
+        caption=f"Large from {format_bytes(RATE_BYTES)} on, small below "
+        f"{format_bytes(START_BYTES)}. ✓ differs by more than {MARGIN:.1%}, × equal within it, ? not to be told; "
+        "→ n %: the way as written is so much faster, ← the way back is.",
+    )
+
+
+def _row(group: Grouped) -> tuple[Cell, ...]:
+    return (
+        Cell(group.label),
+        _verdict(group.rates),
+        _verdict(group.medium),
+        _verdict(group.small),
+        _arrow(group.at_large),
+        Cell(str(len(group.pairs))),
+    )
+
+
+def _verdict(group: Grouped) -> Cell:
+    """The mark, and of those that differ the middle one."""
+    if not group.pairs:
+        return Cell("—")
+    if not group.differing:
+        return Cell("", group.mark, group.pairs[0].a.text)
+    pair, at = group.typical
+    few = "" if group.verdict == "different" else f" ({len(group.differing)})"
+    return Cell(f"{_way(at)} at {format_bytes(at.bytes)}{few}", group.mark, pair.a.text)
+
+
+def _arrow(at: AtSize | None) -> Cell:
+    if at is None:
+        return Cell("—")
+    return Cell(f"{_way(at)} at {format_bytes(at.bytes)}", "", at.a.line.workload)
+
+
+def _way(at: AtSize) -> str:
+    return f"{'←' if at.effect > 0 else '→'} {percent(slower_by(at)[0])}"

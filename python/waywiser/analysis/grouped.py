@@ -1,0 +1,144 @@
+"""Pairs of curves that ask the same question of twins: one row of a table, and one finding.
+
+What most pairs of a kind show is a property of the kind; what few of them show is something about
+those few, and is told of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.analysis.answer import Device, Exhibit, Mark
+from waywiser.analysis.related import RATE_BYTES, AtSize, Related, Verdict
+from waywiser.analysis.subject import Point, Subject
+from waywiser.stats.order import Interval
+from waywiser.words import Place, Value
+
+
+class Grouped(Value, frozen=True):
+    """All pairs of one kind."""
+
+    label: str
+    pairs: tuple[Related, ...]
+
+    @property
+    def small(self) -> Grouped:
+        """The same at sizes that tell of what it costs to begin."""
+        return self._part([pair.small for pair in self.pairs])
+
+    @property
+    def medium(self) -> Grouped:
+        return self._part([pair.medium for pair in self.pairs])
+
+    @property
+    def rates(self) -> Grouped:
+        """The same at sizes that tell of a rate."""
+        return self._part([pair.rates for pair in self.pairs])
+
+    def _part(self, pairs: Sequence[Related]) -> Grouped:
+        return Grouped(self.label, tuple(pair for pair in pairs if pair.sizes))
+
+    @property
+    def differing(self) -> tuple[Related, ...]:
+        return tuple(pair for pair in self.pairs if pair.verdict == "different")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the kind: what more than half of its pairs show."""
+        for verdict in ("different", "same"):
+            if 2 * sum(pair.verdict == verdict for pair in self.pairs) > len(self.pairs):
+                return verdict
+        return "unclear"
+
+    @property
+    def mark(self) -> Mark:
+        """None where no pair has such sizes."""
+        if not self.pairs:
+            return ""
+        return {"different": "yes", "same": "no", "unclear": "unclear"}[self.verdict]  # type: ignore[return-value]
+
+    @property
+    def typical(self) -> tuple[Related, AtSize]:
+        """Of pairs that differ, the one with the middle effect, at the size that says most.
+
+        Raises ValueError where none differs.
+        """
+        told = [(pair, at) for pair in self.differing if (at := telling(pair)) is not None]
+        if not told:
+            raise ValueError(f"no pair of {self.label} differs")
+        told.sort(key=lambda each: each[1].effect)
+        return told[len(told) // 2]
+
+    @property
+    def at_large(self) -> AtSize | None:
+        """The middle pair at the largest size that most have."""
+        found = [last for pair in self.pairs if (last := pair.largest) is not None]
+        if not found:
+            return None
+        size = sorted(each.bytes for each in found)[len(found) // 2]
+        return _middle([each for each in found if each.bytes == size])
+
+
+def telling(pair: Related) -> AtSize | None:
+    """Of sizes that differ the largest where that tells of a rate, else the one with the middle
+    effect."""
+    if not pair.different:
+        return None
+    last = pair.different[-1]
+    return last if last.bytes >= RATE_BYTES else _middle(pair.different)
+
+
+def _middle(found: Sequence[AtSize]) -> AtSize:
+    return sorted(found, key=lambda each: each.effect)[len(found) // 2]
+
+
+def devices(subject: Subject, pairs: Sequence[Related]) -> tuple[Device, ...]:
+    """The GPUs of all pairs, else the nodes."""
+    places: dict[str, Place] = {}
+    for pair in pairs:
+        for curve in (pair.a, pair.b):
+            for transfer in curve.workload.transfers:
+                for memory in (transfer.path.source, transfer.path.destination):
+                    places[str(memory.place)] = memory.place
+    gpus = [place for place in places.values() if place.kind == "gpu"]
+    chosen = gpus or list(places.values())
+    return tuple(subject.device(p) for p in sorted(chosen, key=lambda p: (p.kind, p.index)))
+
+
+def exhibits(at: AtSize, ratio: str) -> tuple[Exhibit, ...]:
+    """Both rates of a size (times where nothing is moved), and their ratio."""
+    first, second = exhibit(at.a), exhibit(at.b)
+    comparison = at.comparison
+    between = Exhibit(first.series, ratio, comparison.ratio, "ratio", comparison.interval)
+    return (first, second, between)
+
+
+def exhibit(point: Point) -> Exhibit:
+    """The rate of a point that tells one, else its time."""
+    estimate = point.estimate
+    if point.bytes >= RATE_BYTES and estimate.rate is not None:
+        rate = estimate.rate
+        return Exhibit(point.line.workload, "rate", rate.value, "B/s", rate.interval)
+    return Exhibit(point.line.workload, "time", estimate.median, "s", estimate.interval)
+
+
+def percent(effect: float, interval: Interval | None = None) -> str:
+    """``5.1 % (4.8–5.3)`` of an effect without its sign."""
+    text = f"{_digits(abs(effect))} %"
+    if interval is None:
+        return text
+    low, high = sorted((abs(interval.low), abs(interval.high)))
+    if interval.low * interval.high < 0:
+        low = 0.0
+    return f"{text} ({_digits(low)}–{_digits(high)})"
+
+
+def _digits(share: float) -> str:
+    return f"{share * 100:.{0 if share >= 0.1 else 1 if share >= 0.01 else 2}f}"
+
+
+def of_pairs(some: int, total: int, what: str) -> str:
+    """``all 8 GPUs``, ``3 of 8 GPUs``, ``the only one``."""
+    if total == 1:
+        return f"the only {what}"
+    return f"all {total} {what}s" if some == total else f"{some} of {total} {what}s"

@@ -1,0 +1,133 @@
+"""Transfers sorted into kinds, as the thesis chapter's tables have rows: ``pageable → GPU``.
+
+A kind is what is moved between which memories by whom, and whether the places are near; which GPU
+or node it is, is not part of it. Curves with settings away from their defaults are no kinds: they
+are variations of one. Peer access is the exception, since literature asks for it by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from waywiser.analysis.subject import Curve, Subject
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.words import Memory, Path, Transfer, Value
+
+Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
+
+Nearness = Literal["local", "remote", ""]
+
+
+class Kind(Value, frozen=True):
+    """One row of a table."""
+
+    source: str
+    destination: str
+    executor: str
+    group: Class
+    nearness: Nearness = ""
+    """Of host memory and GPU, where the system tells it; of two nodes; of GPUs ``local`` where both
+    hang on one node."""
+    link: str = ""
+    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off`` ..."""
+
+    def __str__(self) -> str:
+        return f"{self.source} → {self.destination} by {self.executor}{self.states}"
+
+    @property
+    def both_ways(self) -> str:
+        return f"{self.source} ↔ {self.destination} by {self.executor}{self.states}"
+
+    @property
+    def states(self) -> str:
+        """What is told in brackets; empty for nothing."""
+        told = ", ".join(part for part in (self.link, self.nearness) if part)
+        return f" ({told})" if told else ""
+
+
+def kind_of(transfer: Transfer, machine: Machine) -> Kind:
+    """The kind of a transfer of this machine, whatever its settings."""
+    path = transfer.path
+    group = class_of(path)
+    return Kind(
+        _word(path.source, path.destination),
+        _word(path.destination, path.source),
+        path.executor,
+        group,
+        nearness_of(path, machine),
+        _link(transfer, machine) if group == "GPU-GPU" else "",
+    )
+
+
+def class_of(path: Path) -> Class:
+    """Between which sorts of places a path leads."""
+    source, destination = path.source.place, path.destination.place
+    sorts = {source.kind, destination.kind}
+    if "file" in sorts:
+        return "file"
+    if sorts == {"numa"}:
+        return "host-host"
+    if sorts == {"numa", "gpu"}:
+        return "host-GPU"
+    return "within a GPU" if source == destination else "GPU-GPU"
+
+
+def nearness_of(path: Path, machine: Machine) -> Nearness:
+    """Whether both ends are on one NUMA node, as the system tells it; empty where it does not, or
+    where there is only one node to be on."""
+    nodes = [_node(memory, machine) for memory in (path.source, path.destination)]
+    if len(machine.numa) < 2 or min(nodes) < 0:
+        return ""
+    return "local" if nodes[0] == nodes[1] else "remote"
+
+
+def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
+    """The curves of one contiguous transfer with default settings and caches as they are."""
+    for curve in subject.curves:
+        transfer = curve.transfer
+        if transfer is not None and is_usual(transfer) and curve.workload.cache == "warm":
+            yield curve, kind_of(transfer, subject.machine)
+
+
+def is_usual(transfer: Transfer) -> bool:
+    """Whether all of its settings but peer access are the defaults."""
+    plain = not (transfer.path.source.variant or transfer.path.destination.variant)
+    return plain and transfer.layout is None and set(transfer.parameters) <= {"peer"}
+
+
+def _word(memory: Memory, other: Memory) -> str:
+    """``pinned``, ``GPU``; of managed memory also where it is."""
+    if memory.kind == "device":
+        return "GPU" if other.place != memory.place else "same GPU"
+    if memory.kind == "managed":
+        return f"managed at {'GPU' if memory.place.kind == 'gpu' else 'host'}"
+    return memory.kind
+
+
+def _node(memory: Memory, machine: Machine) -> int:
+    if memory.place.kind == "numa":
+        return memory.place.index
+    gpu = gpu_of(machine, memory.place.index) if memory.place.kind == "gpu" else None
+    return gpu.numa if gpu is not None else -1
+
+
+def gpu_of(machine: Machine, index: int) -> Gpu | None:
+    """The GPU with that number."""
+    return next((gpu for gpu in machine.gpus if gpu.index == index), None)
+
+
+def _link(transfer: Transfer, machine: Machine) -> str:
+    one = gpu_of(machine, transfer.path.source.place.index)
+    other = gpu_of(machine, transfer.path.destination.place.index)
+    if transfer.parameters.get("peer") == "off":
+        return "peer off"
+    if one is None or other is None:
+        return ""
+    if other.index not in one.peers:
+        return "no peer access"
+    lanes = [link.lanes for link in one.nvlinks if link.to == f"gpu:{other.index}"]
+    if lanes:
+        return f"NVLink ×{sum(lanes)}"
+    switched = all(any(link.to == "switch" for link in gpu.nvlinks) for gpu in (one, other))
+    return "NVSwitch" if switched else "PCIe"

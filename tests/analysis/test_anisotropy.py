@@ -1,0 +1,106 @@
+"""There against back."""
+
+from __future__ import annotations
+
+import pytest
+from tests import profiles
+from tests.analysis.subjects import SIZES, Seconds, curve, postal, subject
+
+from waywiser.analysis.anisotropy import answer
+from waywiser.records import Series
+
+EVEN = postal(5e-6, 50e9)
+SLOW = postal(5e-6, 50e9 / 1.05)
+FEW = SIZES[::2]
+
+
+def both_ways(there: Seconds, back: Seconds, gpu: int = 0, kind: str = "pinned") -> list[Series]:
+    host, device = f"{kind}@numa:0", f"device@gpu:{gpu}"
+    return [
+        *curve(f"{host} -> {device} by copy-engine", there, FEW),
+        *curve(f"{device} -> {host} by copy-engine", back, FEW),
+    ]
+
+
+def test_a_machine_that_is_even_has_nothing_to_tell() -> None:
+    found = answer(subject(both_ways(EVEN, EVEN), both_ways(EVEN, EVEN, 1)))
+    assert (found.findings, found.unanswered) == ((), ())
+    (row,) = found.tables[0].rows
+    assert [cell.mark for cell in row] == ["", "no", "no", "no", "", ""]
+    assert row[0].text == "pinned ↔ GPU by copy-engine"
+    assert row[1].series == "pinned@numa:0 -> device@gpu:0 by copy-engine"
+
+
+def test_what_all_twins_show_is_told_once_of_their_kind() -> None:
+    found = answer(subject(both_ways(EVEN, SLOW), both_ways(EVEN, SLOW, 1)))
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("anisotropic-kind", "info")
+    assert finding.effect == pytest.approx(0.05, abs=0.005)
+    assert finding.interval is not None
+    assert finding.interval.low < 0.05 < finding.interval.high
+    assert finding.statement.startswith("GPU → pinned by copy-engine takes ")
+    assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
+    assert finding.devices[0].uuid == "GPU-00000000"
+    assert "all 2 pairs" in finding.statement
+    assert [exhibit.unit for exhibit in finding.exhibits] == ["B/s", "B/s", "ratio"]
+    assert found.tables[0].rows[0][1].mark == "yes"
+    assert "→ " in found.tables[0].rows[0][1].text
+
+
+def test_the_way_there_may_be_the_slower_one() -> None:
+    found = answer(subject(both_ways(SLOW, EVEN)))
+    assert found.findings[0].statement.startswith("pinned → GPU by copy-engine takes ")
+    assert "← " in found.tables[0].rows[0][1].text
+
+
+def test_a_link_that_is_much_slower_one_way_is_odd_and_a_driver_that_is_is_not() -> None:
+    slow = postal(5e-6, 50e9 / 1.3)
+    odd = answer(subject(both_ways(EVEN, slow))).findings[0]
+    usual = answer(subject(both_ways(EVEN, slow, kind="pageable"))).findings[0]
+    assert (odd.severity, usual.severity) == ("warning", "info")
+    assert "slots" in odd.remedy
+
+
+def test_one_of_several_that_differs_is_named() -> None:
+    uneven = [both_ways(EVEN, SLOW if gpu == 1 else EVEN, gpu) for gpu in (0, 1)]
+    found = answer(subject(*uneven))
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("anisotropic-path", "warning")
+    assert [device.place for device in finding.devices] == ["gpu:1"]
+    assert "1 of 2 pairs" in finding.statement
+    assert "--only" in finding.remedy
+
+
+def test_small_copies_are_told_apart_from_rates_and_in_one_finding() -> None:
+    late = postal(8e-6, 50e9)
+    found = answer(subject(both_ways(EVEN, late), both_ways(EVEN, late, kind="pageable")))
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("anisotropic-start", "info")
+    assert "2 kinds" in finding.statement
+    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "yes", "", ""]
+
+
+def test_nothing_is_said_of_what_was_measured_one_way() -> None:
+    found = answer(subject(curve(profiles.H2D, EVEN, FEW)))
+    assert (found.findings, found.tables) == ((), ())
+    assert "both ways" in found.summary
+
+
+def test_what_is_too_noisy_is_said_to_be() -> None:
+    noisy = [
+        *curve(profiles.H2D, EVEN, FEW, between=0.2),
+        *curve(profiles.D2H, EVEN, FEW, between=0.2),
+    ]
+    found = answer(subject(noisy))
+    assert found.findings == ()
+    assert found.unanswered[0].startswith("pinned ↔ GPU")
+
+
+def test_a_difference_at_medium_sizes_alone_is_told() -> None:
+    def bump(size: int) -> float:
+        return EVEN(size) * (1.2 if 2**17 <= size < 2**21 else 1.0)
+
+    found = answer(subject(both_ways(EVEN, bump)))
+    (finding,) = found.findings
+    assert "at 512 KiB" in finding.statement or "at 128 KiB" in finding.statement
+    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "no", "", ""]
