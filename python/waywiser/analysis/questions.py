@@ -12,9 +12,10 @@ Analysis = Callable[[Subject], Answer]
 
 def analyses() -> dict[str, Analysis]:
     """By name. They are imported when asked for: some need scipy."""
-    from waywiser.analysis import anisotropy
+    from waywiser.analysis import anisotropy, efficiency
 
     return {
+        "efficiency": efficiency.answer,
         "anisotropy": anisotropy.answer,
     }
 

@@ -1,0 +1,229 @@
+"""How good each path is: latency, rate and half-peak size, beside the bound and the best way.
+
+The fits are those of `waywiser.stats.postal`; where a curve is no single line,
+`waywiser.stats.protocols` finds between which sizes it is one. Percent of the best achieved at a
+size, between the same two places, is the unit of *Auto-tuning of Data Communication on
+Heterogeneous Systems* (figures 2 to 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
+from waywiser.analysis.efficiency_tables import of_fits, of_the_best
+from waywiser.analysis.fitted import SATURATED, Fitted, estimate_of, fitted, saturation, sustained
+from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.ways import (
+    Group,
+    Pair,
+    groups,
+    is_plain,
+    is_principal,
+    representative,
+    twins,
+    way,
+)
+from waywiser.stats.figures import count, format_rate
+from waywiser.stats.order import median
+from waywiser.words import format_bytes
+
+QUESTION = "efficiency"
+
+USUAL_SHARE = 0.65
+"""Of the bound: links and memories were seen to carry 75 to 95 % of it at best (docs/results here,
+PCIe 3 and NVLink 1 and 2 in CS and the thesis), so that less asks for a reason."""
+FAR_BELOW_TWINS = 0.20
+"""What a path may lack to the middle of its class before that is said here; whether equal paths
+are equal within a narrow margin is a question of its own."""
+LEAST_TWINS = 3
+"""Of two that differ nobody knows which is the odd one."""
+EVEN = 0.02
+"""Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
+MOST_FINDINGS = 8
+"""Of best ways: more pairs of places than that are in the table."""
+
+
+def answer(subject: Subject) -> Answer:
+    alone = [curve for curve in subject.curves if curve.transfer is not None]
+    fits = fitted([curve for curve in alone if is_plain(curve)])
+    found = groups(subject)
+    ordered = sorted(found, key=lambda group: _importance(group.first))
+    best = [finding for group in ordered if (finding := _best(subject, group)) is not None]
+    below = list(chain.from_iterable(_below_twins(subject, each) for each in twins(alone)))
+    tables = (of_fits([fit for fit in fits if is_principal(fit.curve)]), of_the_best(found))
+    return Answer(
+        question=QUESTION,
+        title="How good is each path, and what is the best way between two places?",
+        summary=_summary(found, len(below)),
+        findings=ranked([*best[:MOST_FINDINGS], *below]),
+        tables=tuple(table for table in tables if table is not None),
+        unanswered=tuple(_unanswered(fits, found)),
+    )
+
+
+def _importance(pair: Pair) -> int:
+    """Links first, then memories, then files."""
+    kinds = {pair.source.kind, pair.destination.kind}
+    if "file" in kinds:
+        return 2
+    return 0 if pair.source != pair.destination else 1
+
+
+def _best(subject: Subject, group: Group) -> Finding | None:
+    """The way of the highest rate between two places, and whether that is near what it could be."""
+    pair = group.first
+    curve = best_curve(pair)
+    transfer = curve.transfer
+    if transfer is None:
+        return None
+    top = sustained(curve)
+    share, bound, saturates = top.line.of_bound, top.line.bound, saturation(curve)
+    said = f"the fastest way {_where(pair)} is {way(transfer)}: {_rate(top)} GB/s"
+    if share is not None and bound is not None:
+        said += f", {share:.0%} of what {bound.narrowest} could carry at best"
+    said += f", and within {SATURATED:.0%} of that from {format_bytes(saturates)} on"
+    even = _even(pair, curve)
+    said += f"; as fast is {' and '.join(even[:2])}" if even else ""
+    low = share is not None and share < USUAL_SHARE
+    return Finding(
+        id="low-share" if low else "best-way",
+        severity="warning" if low else "info",
+        statement=said[0].upper() + said[1:] + _range(group, curve),
+        effect=1 - share if low and share is not None else None,
+        devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
+        exhibits=(exhibit(top), *_second(pair, curve)),
+        remedy=_remedy(low, saturates),
+    )
+
+
+def best_curve(pair: Pair) -> Curve:
+    """Of the highest sustained rate; of several as high, the one with least that is special."""
+    most = max(sustained(curve).rate for curve in pair.curves)
+    even = [curve for curve in pair.curves if sustained(curve).rate >= (1 - EVEN) * most]
+    return min(even, key=lambda curve: (not is_principal(curve), curve.text))
+
+
+def _even(pair: Pair, best: Curve) -> list[str]:
+    """Other ways, as they are by default, of the same rate."""
+    least = (1 - EVEN) * sustained(best).rate
+    return [
+        way(curve.transfer)
+        for curve in pair.curves
+        if curve is not best
+        and curve.transfer is not None
+        and is_principal(curve)
+        and sustained(curve).rate >= least
+    ]
+
+
+def _rate(point: Point) -> str:
+    return format_rate(point.rate, estimate_of(point).relative)
+
+
+def _where(pair: Pair) -> str:
+    if pair.source == pair.destination:
+        return f"within {pair.source}"
+    return f"from {pair.source} to {pair.destination}"
+
+
+def _remedy(low: bool, saturates: int) -> str:
+    if low:
+        return (
+            "look for what holds it back: link width and generation under load, IOMMU, firmware "
+            "settings, few threads where CPUs copy; ask waywiser doctor"
+        )
+    return f"move at least {format_bytes(saturates)} at once, or put small transfers together"
+
+
+def _range(group: Group, curve: Curve) -> str:
+    """What the alike pairs reach, where there are several."""
+    wanted = representative(curve)
+    mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
+    if len(mates) < 2:
+        return ""
+    slow, *_, fast = sorted(map(sustained, mates), key=lambda point: point.rate)
+    return (
+        f". Of {len(mates)} such paths the slowest reaches {_rate(slow)}, the fastest {_rate(fast)}"
+    )
+
+
+def exhibit(point: Point) -> Exhibit:
+    found = estimate_of(point).rate
+    assert found is not None
+    return Exhibit(point.line.workload, "rate", found.value, "B/s", found.interval)
+
+
+def _second(pair: Pair, best: Curve) -> Iterator[Exhibit]:
+    """The next best way that is another memory or executor, and no setting of the same."""
+    others = [curve for curve in pair.curves if curve.path != best.path and is_principal(curve)]
+    if others:
+        yield exhibit(max(map(sustained, others), key=lambda point: point.rate))
+
+
+def _below_twins(subject: Subject, mates: Sequence[Curve]) -> Iterator[Finding]:
+    """Curves that reach far less than the middle of their class at the largest common size."""
+    sizes = set.intersection(*({point.bytes for point in curve.points} for curve in mates))
+    if len(mates) < LEAST_TWINS or not sizes:
+        return
+    size = max(sizes)
+    points = [point for curve in mates if (point := curve.at(size)) is not None]
+    middle = median([point.rate for point in points])
+    for curve, point in zip(mates, points, strict=True):
+        lack = 1 - point.rate / middle if middle else 0.0
+        rate = estimate_of(point).rate
+        if lack < FAR_BELOW_TWINS or rate is None:
+            continue
+        if rate.interval is not None and rate.interval.high >= (1 - FAR_BELOW_TWINS / 2) * middle:
+            continue
+        path = curve.path
+        ends = dict.fromkeys((path.source.place, path.destination.place)) if path else ()
+        yield Finding(
+            id="below-twins",
+            severity="warning",
+            statement=f"{curve.name} moves {format_rate(point.rate)} GB/s in transfers of "
+            f"{format_bytes(size)}, {lack:.0%} less than the middle of the "
+            f"{count(len(mates), 'path')} that ought to be equal ({format_rate(middle)} GB/s)",
+            effect=lack,
+            devices=tuple(map(subject.device, ends)),
+            exhibits=(exhibit(point), *(exhibit(p) for p in points if p is not point)),
+            remedy="compare the slots, risers, cables and firmware of these devices, and survey "
+            f"again with --only '{curve.text}'",
+        )
+
+
+def _summary(found: Sequence[Group], below: int) -> str:
+    best = [sustained(best_curve(group.first)) for group in found]
+    known = [point.line.of_bound for point in best if point.line.of_bound is not None]
+    if not found:
+        return "No path of this profile was measured alone."
+    text = f"Between {count(len(found), 'kind')} of places the best way was found"
+    if known:
+        least, most = f"{min(known):.0%}", f"{max(known):.0%}"
+        share = least if least == most else f"{least} to {most}"
+        text += f"; where a bound is known, it carries {share} of it"
+    if below:
+        text += f"; {count(below, 'path')} reach far less than those that ought to equal them"
+    return f"{text}."
+
+
+def _unanswered(fits: Sequence[Fitted], found: Sequence[Group]) -> Iterator[str]:
+    few = sum(fit.postal is None for fit in fits)
+    if few:
+        yield f"latency and rate of {count(few, 'curve')}: too few sizes for a fit"
+    odd = [
+        fit.curve.name
+        for fit in fits
+        if fit.postal is not None and not fit.is_line and not fit.stretches
+    ]
+    if odd:
+        yield (
+            f"one latency and rate, or up to three, do not describe {count(len(odd), 'curve')}: "
+            f"{'; '.join(odd[:5])}{'; …' if len(odd) > 5 else ''}"
+        )
+    unknown = [
+        group.text for group in found if sustained(best_curve(group.first)).line.bound is None
+    ]
+    if unknown:
+        yield f"what share of the possible is reached, no bound being known: {'; '.join(unknown)}"

@@ -1,0 +1,96 @@
+"""Curves with what describes them: latency and rate, the peak, and where it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.analysis.subject import Curve, Point
+from waywiser.stats.estimate import Estimate
+from waywiser.stats.postal import Points, Postal, fit_all
+from waywiser.stats.protocols import Stretch, describes, stretches
+from waywiser.words import Value
+
+SATURATED = 0.05
+"""Of the sustained rate: a size whose rate is no further below it has saturated the path."""
+SUSTAINED_SPAN = 8
+"""The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
+and serve faster, is smaller, and one disturbed size does not rule."""
+NEAR = 16
+"""Between sizes no further apart a time is interpolated."""
+
+
+class Fitted(Value, frozen=True):
+    """A curve of a single transfer with what describes it."""
+
+    curve: Curve
+    postal: Postal | None
+    """None where it has too few sizes."""
+    is_line: bool
+    """Whether one latency and one rate describe it at all sizes."""
+    stretches: tuple[Stretch, ...]
+    """Lines over ranges of sizes, where one line does not describe it and two or three do."""
+
+    @property
+    def sustained(self) -> Point:
+        return sustained(self.curve)
+
+    @property
+    def saturates(self) -> int:
+        return saturation(self.curve)
+
+
+def peak(curve: Curve) -> Point:
+    """Of the highest rate; the smallest size, where several have it."""
+    return max(curve.points, key=lambda point: (point.rate, -point.bytes))
+
+
+def sustained(curve: Curve) -> Point:
+    """Of the highest rate among large sizes."""
+    least = curve.points[-1].bytes / SUSTAINED_SPAN
+    return max((p for p in curve.points if p.bytes >= least), key=lambda p: (p.rate, -p.bytes))
+
+
+def saturation(curve: Curve) -> int:
+    """The smallest size whose rate is within `SATURATED` of the sustained one, or above."""
+    enough = (1 - SATURATED) * sustained(curve).rate
+    return next(point.bytes for point in curve.points if point.rate >= enough)
+
+
+def rate_at(curve: Curve, size: int) -> float | None:
+    """Bytes per second at a size: measured, or between the times of the sizes on either side where
+    these are `NEAR`; else None."""
+    below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
+    above = next((point for point in curve.points if point.bytes >= size), None)
+    if below is None or above is None or above.bytes > NEAR * below.bytes:
+        return None
+    if below.bytes == above.bytes:
+        return below.rate
+    share = (size - below.bytes) / (above.bytes - below.bytes)
+    return size / (below.seconds + share * (above.seconds - below.seconds))
+
+
+def estimate_of(point: Point) -> Estimate:
+    """That every point of a curve has."""
+    assert point.line.estimate is not None
+    return point.line.estimate
+
+
+def fitted(curves: Sequence[Curve]) -> list[Fitted]:
+    """In the order given; fitted all at once."""
+    points = [
+        Points(
+            [point.bytes for point in curve.points],
+            [[block.median for block in estimate_of(point).blocks] for point in curve.points],
+        )
+        for curve in curves
+    ]
+    return [_fitted(curve, fit) for curve, fit in zip(curves, fit_all(points), strict=True)]
+
+
+def _fitted(curve: Curve, fit: Postal | None) -> Fitted:
+    is_line = fit is not None and describes(fit.deviations)
+    found: tuple[Stretch, ...] = ()
+    if fit is not None and not is_line:
+        sizes = [point.bytes for point in curve.points]
+        found = stretches(sizes, [point.seconds for point in curve.points])
+    return Fitted(curve, fit, is_line, found)

@@ -1,0 +1,100 @@
+"""The ways between two places: the curves that do the same for a program, by memory and executor.
+
+Pairs of places that the machine's symmetry makes alike (`waywiser.plan.classes`) are one group:
+what is so between one GPU and the host is said once, with how many others it was seen of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from waywiser.analysis.subject import Curve, Subject
+from waywiser.words import Memory, Place, Transfer, Value, format_settings
+
+
+class Pair(Value, frozen=True):
+    """Two places and the plain curves from one to the other."""
+
+    source: Place
+    destination: Place
+    curves: tuple[Curve, ...]
+
+    @property
+    def text(self) -> str:
+        if self.source == self.destination:
+            return f"within {self.source}"
+        return f"{self.source} -> {self.destination}"
+
+
+class Group(Value, frozen=True):
+    """Pairs that ought to be alike."""
+
+    pairs: tuple[Pair, ...]
+
+    @property
+    def first(self) -> Pair:
+        """The one that was measured at most sizes."""
+        return max(self.pairs, key=lambda pair: sum(len(curve.points) for curve in pair.curves))
+
+    @property
+    def text(self) -> str:
+        others = len(self.pairs) - 1
+        return f"{self.first.text} and {others} alike" if others else self.first.text
+
+
+def is_plain(curve: Curve) -> bool:
+    """One transfer of contiguous bytes, with the caches as the last execution left them."""
+    transfer = curve.transfer
+    return transfer is not None and transfer.layout is None and curve.workload.cache == "warm"
+
+
+def is_principal(curve: Curve) -> bool:
+    """Plain, with the executor and both memories as they are by default."""
+    transfer = curve.transfer
+    if transfer is None or not is_plain(curve) or transfer.parameters:
+        return False
+    return not (transfer.path.source.variant or transfer.path.destination.variant)
+
+
+def way(transfer: Transfer) -> str:
+    """What is chosen where the places are given: ``pinned -> device by sm[grid=paper]``."""
+    path = transfer.path
+    executor = f"{path.executor}{format_settings(transfer.parameters)}"
+    layout = f" as {transfer.layout}" if transfer.layout else ""
+    return f"{_kind(path.source)} -> {_kind(path.destination)} by {executor}{layout}"
+
+
+def groups(subject: Subject) -> list[Group]:
+    """All pairs of places with a plain curve, in the order of the profile."""
+    pairs: dict[tuple[Place, Place], list[Curve]] = {}
+    for curve in subject.curves:
+        if curve.transfer is not None and is_plain(curve):
+            path = curve.transfer.path
+            pairs.setdefault((path.source.place, path.destination.place), []).append(curve)
+    alike: dict[str, list[Pair]] = {}
+    for (source, destination), curves in pairs.items():
+        pair = Pair(source, destination, tuple(curves))
+        alike.setdefault(min(map(representative, curves)), []).append(pair)
+    return [Group(tuple(found)) for found in alike.values()]
+
+
+def representative(curve: Curve) -> str:
+    """The first curve of its class."""
+    return curve.points[0].line.like or curve.text
+
+
+def twins(curves: Iterable[Curve]) -> list[list[Curve]]:
+    """By class, in the order given."""
+    found: dict[str, list[Curve]] = {}
+    for curve in curves:
+        found.setdefault(representative(curve), []).append(curve)
+    return list(found.values())
+
+
+def sizes_of(curves: Sequence[Curve]) -> list[int]:
+    """All that any was measured at, ascending."""
+    return sorted({point.bytes for curve in curves for point in curve.points})
+
+
+def _kind(memory: Memory) -> str:
+    return f"{memory.kind}{format_settings(memory.variant)}"

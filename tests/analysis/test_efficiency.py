@@ -1,0 +1,132 @@
+"""How good paths are, on machines whose truth is known."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests import profiles
+from tests.analysis.subjects import curve, postal, subject
+
+from waywiser.analysis.answer import Answer, Cell, Table
+from waywiser.analysis.efficiency import answer
+from waywiser.analysis.fitted import rate_at, saturation, sustained
+from waywiser.topology.machine import Gpu, Machine
+
+H2D, D2H, PAGEABLE = profiles.H2D, profiles.D2H, profiles.PAGEABLE
+SM = "pinned@numa:0 -> device@gpu:0 by sm"
+LOCAL = "device@gpu:0 -> device@gpu:0 by copy-engine"
+
+
+def four_gpus() -> Machine:
+    """GPUs that nothing tells apart."""
+    machine = profiles.machine()
+    first = machine.gpus[0]
+    gpus = tuple(
+        msgspec.structs.replace(first, index=n, uuid=f"GPU-{n}", pci=f"0000:0{n}:00.0", peers=())
+        for n in range(4)
+    )
+    assert all(isinstance(gpu, Gpu) for gpu in gpus)
+    return msgspec.structs.replace(machine, gpus=gpus)
+
+
+def row(table: Table, name: str, column: int = 0) -> tuple[Cell, ...]:
+    return next(each for each in table.rows if each[column].text == name)
+
+
+@pytest.fixture(scope="module")
+def found() -> Answer:
+    return answer(
+        subject(
+            curve(H2D, postal(2.5e-6, 55e9)),
+            curve(SM, postal(3e-6, 50e9)),
+            curve(PAGEABLE, postal(6e-6, 12e9), mode="host"),
+            curve(D2H, postal(2e-6, 30e9)),
+        )
+    )
+
+
+def test_the_best_way_is_told_with_its_share_and_where_it_saturates(found: Answer) -> None:
+    best = next(each for each in found.findings if each.id == "best-way")
+    assert best.severity == "info"
+    assert "from numa:0 to gpu:0 is pinned -> device by copy-engine: 55" in best.statement
+    assert "87% of what PCIe to gpu:0 could carry at best" in best.statement
+    assert "from 4 MiB on" in best.statement  # 19 x 137 KB, the next power of two
+    assert [each.place for each in best.devices] == ["numa:0", "gpu:0"]
+    assert best.devices[1].uuid
+    assert best.exhibits[1].series.startswith(SM)
+    assert best.exhibits[0].value == pytest.approx(55e9, rel=0.02)
+
+
+def test_a_link_that_carries_less_than_links_do_is_a_warning(found: Answer) -> None:
+    low = next(each for each in found.findings if each.id == "low-share")
+    assert low.severity == "warning" and found.findings[0] is low
+    assert "from gpu:0 to numa:0" in low.statement and "48%" in low.statement
+    assert low.effect == pytest.approx(0.52, abs=0.02)
+
+
+def test_fits_have_intervals_and_half_peak_sizes(found: Answer) -> None:
+    cells = [cell.text for cell in row(found.tables[0], H2D)]
+    assert cells[1].startswith("2.5") and cells[1].endswith("µs")
+    assert cells[2].startswith(("54.9", "55"))
+    assert cells[3].startswith(("133 KiB", "134 KiB", "135 KiB"))
+    assert cells[5] == "4 MiB" and cells[6] == ""
+    assert "blocks and sizes" in found.tables[0].caption
+
+
+def test_ways_are_percent_of_the_best_at_each_size(found: Answer) -> None:
+    table = found.tables[1]
+    best = row(table, "pinned -> device by copy-engine", 1)
+    assert [cell.text for cell in best[2:7]] == ["100"] * 5
+    pageable = [int(cell.text) for cell in row(table, "pageable -> device by copy-engine", 1)[2:7]]
+    assert pageable == sorted(pageable, reverse=True)
+    assert pageable[-1] == pytest.approx(100 * 12 / 55, abs=1)
+
+
+def test_equal_paths_are_one_row_and_one_finding() -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
+    said = answer(subject(*(curve(path, postal(2e-6, 55e9)) for path in paths),
+                          machine=four_gpus()))  # fmt: skip
+    assert len(said.tables[0].rows) == 1
+    assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 alike"
+    (finding,) = said.findings
+    assert "Of 4 such paths the slowest reaches" in finding.statement
+
+
+def test_one_far_below_those_that_ought_to_equal_it_is_named() -> None:
+    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
+    rates = (55e9, 55e9, 27e9, 54e9)
+    curves = (curve(path, postal(2e-6, rate)) for path, rate in zip(paths, rates, strict=True))
+    said = answer(subject(*curves, machine=four_gpus()))
+    (below,) = [each for each in said.findings if each.id == "below-twins"]
+    assert below.severity == "warning" and "device@gpu:2" in below.statement
+    assert below.effect == pytest.approx(0.5, abs=0.03)
+    assert [str(device) for device in below.devices] == ["numa:0", "gpu:2 (0000:02:00.0, GPU-2)"]
+
+
+def test_a_cache_is_no_sustained_rate() -> None:
+    def seconds(size: int) -> float:
+        return 2e-6 + size / (4e12 if size <= 2**24 else 2e12)
+
+    told = subject(curve(LOCAL, seconds))
+    (each,) = told.curves
+    assert sustained(each).rate == pytest.approx(2e12, rel=0.02)
+    assert saturation(each) <= 2**24
+    cells = [cell.text for cell in answer(told).tables[0].rows[0]]
+    assert cells[3] == "other line from 32 MiB" and cells[6].endswith("at 16 MiB")
+
+
+def test_rates_are_interpolated_between_near_sizes_alone() -> None:
+    (each,) = subject(
+        curve(H2D, postal(0.0, 50e9), (2**10, 2**14, 2**20), noise=0, between=0)
+    ).curves
+    assert rate_at(each, 2**12) == pytest.approx(50e9)
+    assert rate_at(each, 2**10) == pytest.approx(50e9)
+    assert (
+        rate_at(each, 2**18) is None and rate_at(each, 2**24) is None and rate_at(each, 8) is None
+    )
+
+
+def test_a_profile_without_a_path_alone_has_no_answer() -> None:
+    said = answer(subject(curve(f"{H2D}; {D2H}", postal(2e-6, 55e9))))
+    assert said.findings == () and said.tables == ()
+    assert said.summary == "No path of this profile was measured alone."
