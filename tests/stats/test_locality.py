@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from stats import sides as synthetic
-from waywiser.records import BufferRecord, Failure, Locality
+from waywiser.records import BlockLatencies, BufferRecord, Failure, Locality
 from waywiser.stats.locality import judge_sides
 
 MACHINES = 300
@@ -17,6 +17,22 @@ def test_two_planted_sides_are_found_and_one_is_not_divided() -> None:
     assert sum(right) >= 0.99 * MACHINES
     one = [judge_sides(synthetic.records(seed, sockets=1)) for seed in range(MACHINES)]
     assert sum(each is None or len(each.groups) != 1 for each in one) <= 0.01 * MACHINES
+
+
+def test_chance_makes_a_small_p_value_as_seldom_as_it_says() -> None:
+    """Also where some GPUs are much noisier than others, and far outliers are frequent."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(MACHINES):
+        noise = 1e-7 * rng.standard_t(2, (6, synthetic.ROUNDS, 8)) * (1, 1, 1, 1, 1, 1, 4, 4)
+        copies = np.clip(5.8e-6 + noise, 1e-6, None).tolist()
+        blocks = tuple(BlockLatencies("unverified", tuple(map(tuple, each))) for each in copies)
+        judged = judge_sides([Locality(1, "", "pinned@numa:0", tuple(range(8)), blocks=blocks)])
+        assert judged is not None and judged.p_value is not None
+        found.append(judged.p_value)
+    for level in (0.05, 0.5):
+        share = np.mean(np.array(found) <= level)
+        assert abs(share - level) <= 3 * np.sqrt(level * (1 - level) / MACHINES)
 
 
 @pytest.mark.parametrize("gpus", [2, 4])

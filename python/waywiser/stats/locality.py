@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 PERMUTATIONS = 999
 P_LIMIT = 0.01
-LEAST_SEPARATION = 0.05
-"""Of a latency: 0.3 us of 5.8, half of what two sockets were seen to differ by."""
+LEAST_SEPARATION = 0.025
+"""Of a latency: 0.15 us of 5.8, a quarter of what two sockets were seen to differ by, and half of
+5 %, which is to be found: a threshold is met by half of what lies at it."""
 LEAST_SILHOUETTE = 0.5
 """From there on Kaufman and Rousseeuw (*Finding Groups in Data*, 1990) call a structure
 reasonable."""
@@ -126,7 +127,7 @@ def judge_sides(found: Iterable[Locality]) -> Sides | None:
 def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]) -> Sides:
     import numpy as np
 
-    cubes = [_clipped(np.array([block.copies for block in each.blocks])) for each in timed]
+    cubes = [np.array([block.copies for block in each.blocks]) for each in timed]
     middles = [np.median(cube, axis=1) for cube in cubes]  # blocks by GPUs
     typical = float(np.median(np.concatenate([middle.ravel() for middle in middles])))
     split, by, p_value, silhouette, separation = _split(cubes, middles, typical)
@@ -162,16 +163,6 @@ def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[
     )
 
 
-def _clipped(cube: Array) -> Array:
-    """[block, round, GPU] without what far outliers would weigh."""
-    import numpy as np
-
-    middle = np.median(cube, axis=1, keepdims=True)
-    spread = 1.4826 * float(np.median(np.abs(cube - middle)))
-    within = OUTLIER_DEVIATIONS * max(spread, 1e-12)
-    return np.clip(cube, middle - within, middle + within)
-
-
 def _split(
     cubes: Sequence[Array], middles: Sequence[Array], typical: float
 ) -> tuple[Array | None, By, float | None, float | None, float]:
@@ -181,9 +172,9 @@ def _split(
     count = cubes[0].shape[2]
     p_value = silhouette = None
     if count >= 2 and any(len(cube) >= 2 for cube in cubes):
-        residuals = [_centred(cube) for cube in cubes]
-        pattern = np.concatenate([residual.mean(1) for residual in residuals])  # blocks by GPUs
-        p_value = _p_value(residuals, _strength(pattern[None])[0])
+        centred = [_centred(cube) for cube in cubes]
+        pattern = np.concatenate([_pattern(each, _reach(each)) for each in centred])
+        p_value = _p_value(centred, _strength(pattern[None])[0])
         split = _best_division(np.linalg.svd(pattern)[2][0])
         silhouette = _silhouette(pattern.T, split)
         separation, witnesses = _separation(pattern, split)
@@ -199,11 +190,36 @@ def _split(
     return None, "", p_value, silhouette, 0.0
 
 
+def _pattern(cubes: Array, within: float) -> Array:
+    """What is left of centred latencies [..., block, GPU, round] over the rounds when the mean over
+    GPUs, per block, is taken away: [..., block, GPU].
+
+    No latency weighs more than one ``within`` seconds from its block's median.
+    """
+    import numpy as np
+
+    half = cubes.shape[-1] // 2
+    middle = np.partition(cubes, half, axis=-1)[..., half, None]
+    blocks = np.clip(cubes, middle - within, middle + within).mean(-1)
+    pattern: Array = blocks - blocks.mean(-1, keepdims=True)
+    return pattern
+
+
 def _centred(cube: Array) -> Array:
-    """Per GPU and round over blocks, then per block and round over GPUs."""
+    """Latencies [block, round, GPU] less their mean over blocks, per GPU and round: [block, GPU,
+    round]."""
+    import numpy as np
+
     centred: Array = cube - cube.mean(0, keepdims=True)
-    centred -= centred.mean(2, keepdims=True)
-    return centred
+    return np.ascontiguousarray(centred.transpose(0, 2, 1))
+
+
+def _reach(centred: Array) -> float:
+    """Seconds from where on a latency is a far outlier, whatever block it is of."""
+    import numpy as np
+
+    spread = 1.4826 * float(np.median(np.abs(centred - np.median(centred, axis=0))))
+    return OUTLIER_DEVIATIONS * max(spread, 1e-12)
 
 
 def _strength(patterns: Array) -> Array:
@@ -214,15 +230,18 @@ def _strength(patterns: Array) -> Array:
     return largest
 
 
-def _p_value(residuals: Sequence[Array], strength: float) -> float:
+def _p_value(centred: Sequence[Array], strength: float) -> float:
+    """Permuted latencies go the whole way of the observed ones: clipped by the permuted blocks, and
+    centred over GPUs only then. A clip by the observed blocks would leave a pattern behind where
+    one GPU is noisier than others."""
     import numpy as np
 
     rng = np.random.default_rng(SEED)
-    shuffled = []
-    for residual in residuals:
-        copies = np.broadcast_to(residual, (PERMUTATIONS, *residual.shape))
-        permuted = rng.permuted(copies, axis=1).mean(2)
-        shuffled.append(permuted - permuted.mean(2, keepdims=True))
+    shuffled = [
+        _pattern(rng.permuted(np.broadcast_to(each, (PERMUTATIONS, *each.shape)), axis=1),
+                 _reach(each))
+        for each in centred
+    ]  # fmt: skip
     by_chance = _strength(np.concatenate(shuffled, axis=1))
     return float((1 + (by_chance >= strength * (1 - 1e-9)).sum()) / (1 + PERMUTATIONS))
 
