@@ -286,6 +286,39 @@ def export(
 
 
 @app.command()
+def report(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="- for standard output; else report.html. A former report is replaced.",
+        ),
+    ] = "",
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="html (one page that needs no network), md, or svg or pdf of one figure.",
+        ),
+    ] = "html",
+    figure: Annotated[
+        str,
+        typer.Option("--figure", metavar="NAME", help="Of svg and pdf; list names all of them."),
+    ] = "",
+) -> int:
+    """Make a page of profiles: verdict, figures, answers, everything that was measured."""
+    from waywiser.cli.report import run_report
+
+    return run_report(files, output, format, figure)
+
+
+@app.command()
 def doctor(
     severity: Annotated[
         str,

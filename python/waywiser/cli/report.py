@@ -1,0 +1,116 @@
+"""``waywiser report``: profiles as one page to read, as Markdown, or single figures of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from waywiser.cli import streams
+from waywiser.profile.beside import beside
+from waywiser.profile.errors import ExistingFile
+from waywiser.report.figures.render import MADE
+from waywiser.report.parts import Document, Picture
+from waywiser.words import WaywiserError
+
+FORMATS = ("html", "md", "svg", "pdf")
+
+LIST = "list"
+"""The figure that is none: it asks for the names of all."""
+
+
+class ReportError(WaywiserError):
+    """A report that cannot be made as asked."""
+
+
+def run_report(files: Sequence[str], output: str, format: str, figure: str) -> int:
+    """Writes the report to ``output`` (``-``: standard output; empty: ``report.html`` for a page,
+    standard output for anything else). Returns 0.
+
+    Raises `ReportError` for a wish that cannot be met, `ExistingFile` for a file that no report
+    wrote, and the `ProfileError` of a bad profile.
+    """
+    _require_sense(format, figure)
+    from waywiser.report.document import document
+    from waywiser.report.entry import read
+
+    made = document(read(files))
+    if figure == LIST:
+        print("\n".join(f"{picture.name}  {picture.title}" for picture in made.pictures()))
+        return 0
+    output = output or ("report.html" if format == "html" else "-")
+    content = _content(made, format, figure)
+    if output == "-":
+        _to_standard_output(content)
+        return 0
+    _to_file(Path(output), content)
+    streams.say(f"waywiser: wrote {output} ({len(content) / 1e6:.1f} MB)\n")
+    return 0
+
+
+def _require_sense(format: str, figure: str) -> None:
+    if format not in FORMATS:
+        raise ReportError(f"{format!r} is no format", remedy="write --format html, md, svg or pdf")
+    single = format in ("svg", "pdf")
+    if single and not figure:
+        raise ReportError(
+            f"{format} is one figure, and none is named",
+            remedy="write --figure NAME; --figure list names them",
+        )
+    if figure and figure != LIST and not single:
+        raise ReportError(
+            f"a single figure is no {format}", remedy="write --format svg or --format pdf with it"
+        )
+
+
+def _content(made: Document, format: str, figure: str) -> bytes:
+    if format == "html":
+        from waywiser.report.page import page
+
+        return page(made).encode()
+    if format == "md":
+        from waywiser.report.markdown import markdown
+
+        return markdown(made).encode()
+    from waywiser.report.figures.render import pdf_file, svg_file
+
+    picture = _named(made, figure)
+    return pdf_file(picture) if format == "pdf" else svg_file(picture).encode()
+
+
+def _named(made: Document, name: str) -> Picture:
+    for picture in made.pictures():
+        if picture.name == name:
+            return picture
+    raise ReportError(f"there is no figure {name!r}", remedy="--figure list names them")
+
+
+def _to_standard_output(content: bytes) -> None:
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:  # someone captures text
+        sys.stdout.write(content.decode(errors="replace"))
+        return
+    sys.stdout.flush()
+    binary.write(content)
+
+
+def _to_file(path: Path, content: bytes) -> None:
+    """Whole or not at all; a former report is replaced, anything else is not."""
+    if path.is_char_device() or path.is_fifo():
+        path.write_bytes(content)
+        return
+    if not path.exists():
+        with beside(path) as part:
+            part.write_bytes(content)
+        return
+    if not path.is_file() or MADE.encode() not in path.read_bytes():
+        raise ExistingFile(
+            "the file exists, is no report, and is not overwritten",
+            where=str(path),
+            remedy="name another file, or move this one away",
+        )
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with beside(new) as part:
+        part.write_bytes(content)
+    new.replace(path)

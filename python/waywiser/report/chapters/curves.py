@@ -1,0 +1,156 @@
+"""All curves by family: figures of those that stand for the others, and a table of all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from waywiser.report.entry import Entry
+from waywiser.report.families import (
+    UNDRAWN,
+    families,
+    is_principal,
+    label,
+    of_family,
+    principal_groups,
+)
+from waywiser.report.figures.curves import Drawn, curves_picture
+from waywiser.report.parts import Block, Cell, Fold, Picture, Pictures, Row, Section, Sheet
+from waywiser.report.writing import figure
+from waywiser.stats.figures import count, format_time
+from waywiser.stats.line import Line
+from waywiser.stats.shown import Shown, with_units
+from waywiser.words import format_bytes
+
+MOST_COLUMNS = 10
+"""Sizes in a table of a family."""
+
+MOST_SHARED = 4
+"""Curves of a family that are drawn with all machines in one figure."""
+
+_DOUBTED = "?"
+
+
+def curves(entries: Sequence[Entry]) -> Section:
+    below = tuple(_family(entries, family) for family in families(entries))
+    return Section("curves", "Curves", (), below)
+
+
+def _family(entries: Sequence[Entry], family: str) -> Section:
+    pictures = list(_pictures(entries, family)) if family != UNDRAWN else []
+    blocks: list[Block] = [Pictures(tuple(pictures))] if pictures else []
+    for entry in entries:
+        found = of_family(entry, family)
+        if not found:
+            continue
+        whose = f" of {entry.name}" if len(entries) > 1 else ""
+        sheet = operations(entry, found) if family == UNDRAWN else table(entry, found, family)
+        summary = f"All figures{whose}: {count(len(found), 'curve')}"
+        blocks.append(Fold(summary, (sheet,)))
+    return Section(f"family-{_slug(family)}", family[0].upper() + family[1:], tuple(blocks))
+
+
+def _pictures(entries: Sequence[Entry], family: str) -> Iterator[Picture]:
+    if len(entries) > 1:
+        yield from _shared(entries, family)
+        return
+    for ends, group in principal_groups(of_family(entries[0], family)).items():
+        drawn = [Drawn(label(curve), tuple(curve.measured)) for curve in group]
+        name = _slug(ends)
+        title = ends if ends != family else family[0].upper() + family[1:]
+        for what in ("rate", "time"):
+            yield curves_picture(f"{what}-{name}", title, drawn, what)
+
+
+def _shared(entries: Sequence[Entry], family: str) -> Iterator[Picture]:
+    """A figure for each curve that several machines have, with one line for each."""
+    having: Counter[str] = Counter()
+    first: dict[str, Shown] = {}
+    for entry in entries:
+        for group in principal_groups(of_family(entry, family)).values():
+            for curve in group:
+                having[curve.text] += 1
+                first.setdefault(curve.text, curve)
+    shared = [text for text, many in having.most_common() if many > 1][:MOST_SHARED]
+    for text in shared:
+        drawn = [
+            Drawn(entry.name, tuple(curve.measured))
+            for entry in entries
+            for curve in entry.curves
+            if curve.text == text
+        ]
+        title = with_units(first[text].name)
+        yield curves_picture(f"rate-{_slug(title)}", title, drawn, "rate")
+
+
+def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
+    """A row for each curve, with its anchor, and a column for each of the usual sizes."""
+    counted = Counter(line.bytes for curve in found for line in curve.measured)
+    usual = sorted(size for size, _ in counted.most_common(MOST_COLUMNS))
+    ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
+    return Sheet(
+        title=family[0].upper() + family[1:],
+        columns=("path", *map(format_bytes, usual), "at other sizes", "of the bound"),
+        rows=tuple(_row(entry, curve, usual) for curve in ordered),
+        caption=(
+            "GB/s from 64 KiB on, times below, each with ±. "
+            f"{_DOUBTED} there is reason to doubt it, told under How far to trust it."
+        ),
+    )
+
+
+def _row(entry: Entry, curve: Shown, usual: Sequence[int]) -> Row:
+    at = {line.bytes: line for line in curve.measured}
+    cells = [Cell(with_units(curve.name))]
+    cells += [_cell(at.get(size)) for size in usual]
+    others = [line for line in curve.measured if line.bytes not in usual]
+    cells.append(Cell("; ".join(map(_other, others))))
+    shares = [line.of_bound for line in curve.measured if line.of_bound]
+    cells.append(Cell(f"{max(shares):.0%}" if shares else "", number=True))
+    return Row(tuple(cells), entry.links.anchor(curve.text))
+
+
+def _cell(line: Line | None) -> Cell:
+    if line is None or line.estimate is None:
+        return Cell("", number=True)
+    text, note = figure(line)
+    doubted = _DOUBTED if line.estimate.doubts else ""
+    return Cell(f"{text}{doubted}", note=note, number=True)
+
+
+def _other(line: Line) -> str:
+    return f"{format_bytes(line.bytes)}: {' '.join(figure(line))}"
+
+
+def operations(entry: Entry, found: Sequence[Shown]) -> Sheet:
+    """A row for each operation, with its anchor."""
+    rows = []
+    for curve in sorted(found, key=lambda curve: (_at(curve), curve.text)):
+        line = curve.measured[0]
+        text, note = figure(line)
+        doubted = _DOUBTED if line.estimate and line.estimate.doubts else ""
+        seen = line.estimate.host_median if line.estimate else None
+        name = with_units(str(curve.workload.operation).partition("@")[0])
+        cells = (
+            Cell(name),
+            Cell(_at(curve)),
+            Cell(f"{text}{doubted}", note=note, number=True),
+            Cell(format_time(seen, 0.02) if seen else "", number=True),
+        )
+        rows.append(Row(cells, entry.links.anchor(curve.text)))
+    return Sheet(
+        "Operations",
+        ("operation", "place", "time", "application sees"),
+        tuple(rows),
+        f"Median time of one call. {_DOUBTED} there is reason to doubt it.",
+    )
+
+
+def _at(curve: Shown) -> str:
+    operation = curve.workload.operation
+    return str(operation.place) if operation else ""
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

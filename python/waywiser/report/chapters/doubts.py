@@ -1,0 +1,73 @@
+"""What speaks against the numbers, what is missing, and how the machine's health was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.report.chapters.each import each
+from waywiser.report.entry import Entry
+from waywiser.report.parts import Block, Fold, Listing, Section, Words
+from waywiser.report.writing import with_sizes
+from waywiser.stats.figures import count
+from waywiser.stats.members import merged, told
+from waywiser.stats.overview import Group
+
+MOST_MEMBERS = 20
+"""Of what has the same reason."""
+
+
+def doubts(entries: Sequence[Entry]) -> Section:
+    """Of each machine: doubts with their remedies, notes, health."""
+    return each(entries, "doubts", "How far to trust it", lambda entry: [*_doubts(entry)])
+
+
+def missing(entries: Sequence[Entry]) -> Section:
+    """Of each machine: what failed, what was left out, what was refused."""
+    return each(entries, "missing", "What is missing", lambda entry: [*_missing(entry)])
+
+
+def _doubts(entry: Entry) -> Iterator[Block]:
+    seen = entry.subject.overview
+    measured = seen.summary.converged + seen.summary.not_converged
+    if measured:
+        share = f"{seen.summary.converged / measured:.0%}"
+        text = f"{seen.summary.converged} of {count(measured, 'series')} converged ({share})."
+        yield Words(text)
+    if seen.health is not None and (text := str(seen.health).removeprefix("health: ")):
+        yield Words(f"{_capital(text)}.")
+    if not seen.warnings:
+        yield Words("No series gives reason to doubt it.")
+    for group in seen.warnings:
+        remedy = Words(f"Remedy: {group.remedy}.", "note")
+        summary = f"{_capital(group.reason)}: {count(len(group.members), 'series')}"
+        yield Fold(summary, (remedy, _members(group)))
+    for group in seen.notes:
+        summary = f"{_capital(group.reason)} ({count(len(group.members), 'visit')})"
+        yield Fold(summary, (_members(group),))
+
+
+def _missing(entry: Entry) -> Iterator[Block]:
+    seen = entry.subject.overview
+    refused = merged((group.reason, group.members) for group in seen.refusals)
+    groups = [
+        *(("Failed", group.reason, group.members) for group in seen.failures),
+        *(("Left out", group.reason, group.members) for group in seen.skipped),
+        *(("Not measurable here", reason, members) for reason, members in refused),
+        *(("No bound", group.reason, group.members) for group in seen.unbounded),
+        *(("Links not told", group.reason, group.members) for group in seen.ways),
+    ]
+    if not groups:
+        yield Words("Nothing: all that was planned was measured.")
+    for title, reason, members in groups:
+        points = [*map(with_sizes, told(list(members)))]
+        listing = Listing(tuple(points[:MOST_MEMBERS]), max(0, len(points) - MOST_MEMBERS))
+        yield Fold(f"{title}: {reason} ({len(members)})", (listing,))
+
+
+def _members(group: Group) -> Listing:
+    shown = tuple(map(with_sizes, group.members[:MOST_MEMBERS]))
+    return Listing(shown, len(group.members) - len(shown))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,18 @@
+"""A chapter that tells every machine the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from waywiser.report.entry import Entry
+from waywiser.report.parts import Block, Section
+
+
+def each(
+    entries: Sequence[Entry], anchor: str, title: str, blocks: Callable[[Entry], Sequence[Block]]
+) -> Section:
+    """With a section for each machine where there are several."""
+    if len(entries) == 1:
+        return Section(anchor, title, tuple(blocks(entries[0])))
+    below = (Section(f"{entry.key}{anchor}", entry.name, tuple(blocks(entry))) for entry in entries)
+    return Section(anchor, title, (), tuple(below))

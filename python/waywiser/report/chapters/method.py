@@ -1,0 +1,156 @@
+"""How the numbers were made, on what, and how to cite them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from waywiser import __version__
+from waywiser.report.entry import Entry
+from waywiser.report.parts import Block, Cell, Code, Row, Section, Sheet, Words
+from waywiser.stats.figures import count, format_time
+from waywiser.topology.machine import Machine
+from waywiser.words import format_bytes
+
+HOW = (
+    "A rate is the bytes of a workload over the median time of one execution; rates are never "
+    "averaged. GB/s are 10⁹ bytes per second, sizes are in KiB, MiB and GiB. All samples are kept "
+    "in the profile, outliers among them.",
+    "± is half of the 95 % confidence interval of the median, over the median, from order "
+    "statistics: no distribution is assumed. With fewer than six blocks it is about the process "
+    "that was measured (the hull of its blocks' intervals) and says nothing of another one; from "
+    "six on it is about medians of blocks, and so about processes.",
+    "The bytes of every series were verified before its first and after its last sample. A bound "
+    "is what the narrowest link of a way could carry at best: line encoding is taken off, protocol "
+    "is not.",
+)
+
+SOURCES = (
+    "After Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems (SC'15); "
+    "intervals after Hahn and Meeker, Statistical Intervals (1991). The project's methodology page "
+    "has every rule with its source."
+)
+
+
+def method(entries: Sequence[Entry]) -> Section:
+    blocks: list[Block] = [*map(Words, HOW), Words(SOURCES, "note"), _numbers(entries)]
+    below = [Section("environment", "Environment", (_environment(entries),))]
+    below.append(Section("runs", "Runs", (_runs(entries),)))
+    below.append(Section("cite", "To cite", (Code("\n".join(map(citation, entries))),)))
+    return Section("method", "Method and environment", tuple(blocks), tuple(below))
+
+
+def citation(entry: Entry) -> str:
+    """One line: tool and version, machine, date, sizes, samples, kind of interval."""
+    seen = entry.subject.overview
+    known = [line for line in seen.series if line.estimate is not None]
+    sizes = sorted({line.bytes for line in known if line.bytes})
+    span = f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}" if sizes else "no sizes"
+    samples = sum(line.estimate.count for line in known if line.estimate)
+    kinds = sorted({line.estimate.kind for line in known if line.estimate}, reverse=True)
+    version = seen.runs[-1].version if seen.runs else __version__
+    interval = f"95 % intervals of medians {' and '.join(kinds)}" if kinds else "no intervals"
+    return (
+        f"Waywiser {version}, {entry.name} ({describe(entry.subject.machine)}), "
+        f"{date(entry) or 'undated'}: {count(len(known), 'series')} of "
+        f"{count(seen.summary.curves, 'curve')}, {span}, n = {samples}, {interval}."
+    )
+
+
+def date(entry: Entry) -> str:
+    """Of the first run, to the day; empty where nobody noted it."""
+    seen = entry.subject.overview
+    return (seen.runs[0].started if seen.runs else seen.created)[:10]
+
+
+def describe(machine: Machine) -> str:
+    """``8 × NVIDIA H200, 2 × Xeon, driver 580.159``."""
+    models: dict[str, int] = {}
+    for name in [gpu.name for gpu in machine.gpus] + [each.model for each in machine.packages]:
+        if name:
+            models[name] = models.get(name, 0) + 1
+    told = [f"{many} × {name}" for name, many in models.items()]
+    told += [f"driver {machine.driver}"] if machine.driver else []
+    return ", ".join(told) or machine.architecture
+
+
+def _numbers(entries: Sequence[Entry]) -> Sheet:
+    rows: dict[str, Callable[[Entry], str]] = {
+        "curves": lambda e: str(e.subject.overview.summary.curves),
+        "series": lambda e: str(e.subject.overview.summary.series),
+        "converged": lambda e: str(e.subject.overview.summary.converged),
+        "did not converge": lambda e: str(e.subject.overview.summary.not_converged),
+        "failed": lambda e: str(e.subject.overview.summary.failed),
+        "left out with a reason": lambda e: str(e.subject.overview.summary.skipped),
+        "paths refused": lambda e: str(e.subject.overview.summary.refused),
+        "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
+        "time of measuring": lambda e: format_time(e.subject.overview.summary.seconds, 0.005),
+    }
+    return Sheet(
+        "How much was measured",
+        ("", *(entry.name for entry in entries)),
+        tuple(
+            Row((Cell(name), *(Cell(tell(entry), number=True) for entry in entries)))
+            for name, tell in rows.items()
+        ),
+    )
+
+
+def _environment(entries: Sequence[Entry]) -> Sheet:
+    told = [dict(_facts(entry)) for entry in entries]
+    names = dict.fromkeys(name for facts in told for name in facts)
+    return Sheet(
+        "What could explain a number",
+        ("", *(entry.name for entry in entries)),
+        tuple(
+            Row((Cell(name), *(Cell(facts.get(name, "not told")) for facts in told)))
+            for name in names
+        ),
+    )
+
+
+def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
+    machine = entry.subject.machine
+    yield "machine", describe(machine)
+    yield "virtual", machine.virtual or "no hypervisor seen"
+    for gpu in machine.gpus:
+        yield f"gpu:{gpu.index}", ", ".join(filter(None, (gpu.name, gpu.pci, gpu.uuid)))
+    for note in machine.notes:
+        yield "note of the topology", note
+    for name, value in entry.subject.environment.items():
+        yield name.replace("_", " "), _value(name, value)
+
+
+def _value(name: str, value: object) -> str:
+    if name.endswith("_bytes") and isinstance(value, int):
+        return f"{value / 2**30:.1f} GiB"
+    if isinstance(value, str):
+        return value or "not told"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_value(key, each)}" for key, each in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(_value("", each) for each in value) or "none"
+    return msgspec.json.encode(value).decode()
+
+
+def _runs(entries: Sequence[Entry]) -> Sheet:
+    several = len(entries) > 1
+    return Sheet(
+        "Calls that wrote the profiles",
+        ("profile", "run", "started (UTC)", "ended (UTC)", "version", "command"),
+        tuple(
+            Row(
+                (
+                    Cell(entry.name if several else entry.subject.overview.profile),
+                    Cell(str(run.number), number=True),
+                    Cell(run.started[:19].replace("T", " ")),
+                    Cell((run.ended or "was not ended")[:19].replace("T", " ")),
+                    Cell(run.version),
+                    Cell(" ".join(run.command)),
+                )
+            )
+            for entry in entries
+            for run in entry.subject.overview.runs
+        ),
+    )

@@ -1,0 +1,49 @@
+"""The first thing on the page: is this machine all right, and what to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.analysis.answer import Mark
+from waywiser.report.entry import Entry
+from waywiser.report.judgement import judge, things, worst_of
+from waywiser.report.parts import Block, Cell, Remarks, Row, Section, Sheet, Words
+from waywiser.report.remarks import question_anchor
+from waywiser.severity import Severity
+
+MARK: dict[Severity, Mark] = {"info": "yes", "warning": "unclear", "error": "no"}
+
+
+def verdict(entries: Sequence[Entry]) -> Section:
+    blocks: list[Block] = [judge(entry) for entry in entries]
+    below = []
+    if found := things(entries):
+        below.append(Section("first", "What to know first", (Remarks(found, ranked=True),)))
+    if any(entry.answers for entry in entries):
+        below.append(Section("asked", "What was asked", (_asked(entries),)))
+    else:
+        blocks.append(Words("No question could be asked of so little.", "note"))
+    return Section("verdict", "Verdict", tuple(blocks), tuple(below))
+
+
+def _asked(entries: Sequence[Entry]) -> Sheet:
+    """A row for each question, a column for each machine."""
+    titles = {a.question: a.title for entry in entries for a in entry.answers}
+    several = len(entries) > 1
+    return Sheet(
+        title="Questions and answers",
+        columns=("question", *(entry.name if several else "answer" for entry in entries)),
+        rows=tuple(
+            Row((Cell(title), *(_answer(entry, question) for entry in entries)))
+            for question, title in titles.items()
+        ),
+        caption="✓ nothing to look at, ? something to look at, × something is broken.",
+    )
+
+
+def _answer(entry: Entry, question: str) -> Cell:
+    for answer in entry.answers:
+        if answer.question == question:
+            mark = MARK[worst_of(answer)] if answer.findings or not answer.unanswered else ""
+            return Cell(answer.summary, mark, link=question_anchor(entry, answer))
+    return Cell("not asked")

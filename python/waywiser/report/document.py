@@ -1,0 +1,49 @@
+"""A whole report: its chapters in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from waywiser import __version__
+from waywiser.report.chapters.curves import curves
+from waywiser.report.chapters.doubts import doubts, missing
+from waywiser.report.chapters.headlines import headlines
+from waywiser.report.chapters.method import date, describe, method
+from waywiser.report.chapters.questions import questions
+from waywiser.report.chapters.verdict import verdict
+from waywiser.report.entry import Entry
+from waywiser.report.figures.render import MADE
+from waywiser.report.parts import Document
+from waywiser.stats.figures import count
+
+
+def document(entries: Sequence[Entry]) -> Document:
+    """Of one machine, or of several side by side."""
+    chapters = (
+        verdict(entries),
+        headlines(entries),
+        questions(entries),
+        curves(entries),
+        doubts(entries),
+        missing(entries),
+        method(entries),
+    )
+    return Document(
+        title=" and ".join(entry.name for entry in entries),
+        subtitle=tuple(_about(entry, len(entries) > 1) for entry in entries),
+        sections=tuple(each for each in chapters if each.blocks or each.sections),
+        made=f"{MADE} {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    )
+
+
+def _about(entry: Entry, named: bool) -> str:
+    summary = entry.subject.overview.summary
+    parts = [
+        entry.name if named else "",
+        describe(entry.subject.machine),
+        f"measured {date(entry)}" if date(entry) else "",
+        f"{entry.preset} survey" if entry.preset else "",
+        f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}",
+    ]
+    return " · ".join(filter(None, parts))

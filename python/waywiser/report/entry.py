@@ -1,0 +1,94 @@
+"""One machine of a report: its profile read once, with every question answered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from waywiser.analysis.answer import Answer
+from waywiser.analysis.questions import answers
+from waywiser.analysis.subject import Subject
+from waywiser.profile import Profile
+from waywiser.report.links import Links
+from waywiser.stats.shown import Shown, curves
+from waywiser.words import Value
+
+
+class Entry(Value, frozen=True):
+    """A profile as a report knows it."""
+
+    name: str
+    """Of the machine; told apart from its namesakes where there are several profiles."""
+    subject: Subject
+    answers: tuple[Answer, ...]
+    curves: tuple[Shown, ...]
+    """Those measured, by family."""
+    preset: str
+    """That its survey was asked for; empty where the profile does not tell."""
+    links: Links
+
+    @property
+    def key(self) -> str:
+        """What begins the anchors of this machine where there are several: ``a-``."""
+        return self.links.key
+
+
+def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:
+    """Each profile, read and analysed. Raises `ProfileError` for a bad file."""
+    found = []
+    for file in files:
+        with Profile.open(file) as profile:
+            found.append((Subject.of(profile), profile.plan_json))
+    names = _distinct([subject.name for subject, _ in found])
+    several = len(found) > 1
+    return tuple(
+        entry(subject, plan, name, f"{_letter(n)}-" if several else "")
+        for n, ((subject, plan), name) in enumerate(zip(found, names, strict=True))
+    )
+
+
+def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> Entry:
+    """``key`` begins its anchors."""
+    shown = tuple(curves(subject.overview.series))
+    return Entry(
+        name=name or subject.name,
+        subject=subject,
+        answers=tuple(answers(subject)),
+        curves=shown,
+        preset=_preset(plan),
+        links=Links(key, frozenset(curve.text for curve in shown)),
+    )
+
+
+def _letter(number: int) -> str:
+    """``a`` to ``z``, then ``a1``."""
+    return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """With a number after names that are not the first of their kind."""
+    seen: dict[str, int] = {}
+    told = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told
+
+
+class _Request(msgspec.Struct, frozen=True):
+    preset: str = ""
+
+
+class _Commission(msgspec.Struct):
+    """As much as matters here of what a survey writes as its plan."""
+
+    request: _Request = _Request()
+
+
+def _preset(plan: str) -> str:
+    try:
+        return msgspec.json.decode(plan, type=_Commission).request.preset
+    except msgspec.MsgspecError:
+        return ""  # made by something else than a survey of this version

@@ -1,0 +1,190 @@
+"""What a report is made of, whatever form it takes: sections of blocks, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from waywiser.analysis.answer import Mark
+from waywiser.severity import Severity
+from waywiser.words import Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+MARKS: dict[Mark, tuple[str, str]] = {
+    "": ("", ""),
+    "yes": ("✓", "yes"),
+    "no": ("×", "no"),
+    "unclear": ("?", "unclear"),
+}
+"""A mark as it is seen, and as it is read aloud."""
+
+SEVERITIES: dict[Severity, tuple[str, str]] = {
+    "info": ("✓", "to know"),
+    "warning": ("?", "look at it"),
+    "error": ("×", "broken"),
+}
+"""The same of a severity."""
+
+
+class Cell(Value, frozen=True):
+    """What stands in a table."""
+
+    text: str = ""
+    mark: Mark = ""
+    note: str = ""
+    """Smaller, after the text."""
+    link: str = ""
+    """The anchor that it leads to, without ``#``."""
+    number: bool = False
+    """Aligned so that digits stand below digits."""
+
+
+class Row(Value, frozen=True):
+    """The first cell names it."""
+
+    cells: tuple[Cell, ...]
+    anchor: str = ""
+
+
+class Sheet(Value, frozen=True):
+    """A table."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    anchor: str = ""
+
+
+class Words(Value, frozen=True):
+    """A paragraph."""
+
+    text: str
+    kind: Literal["plain", "lead", "note"] = "plain"
+
+
+class Listing(Value, frozen=True):
+    """Points of equal rank; ``more`` are not told."""
+
+    points: tuple[str, ...]
+    more: int = 0
+
+
+class Facts(Value, frozen=True):
+    """Names and what they stand for."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
+class Code(Value, frozen=True):
+    """Text to be copied as it is."""
+
+    text: str
+
+
+class Evidence(Value, frozen=True):
+    """What a remark rests on, and where it is seen."""
+
+    text: str
+    link: str = ""
+
+
+class Remark(Value, frozen=True):
+    """A finding as it is read."""
+
+    severity: Severity
+    statement: str
+    machine: str = ""
+    """Where several are told of."""
+    devices: tuple[str, ...] = ()
+    effect: str = ""
+    remedy: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    link: str = ""
+    """Where it is told at length."""
+
+
+class Remarks(Value, frozen=True):
+    """Findings, the gravest first; ``ranked`` where their order is a number."""
+
+    remarks: tuple[Remark, ...]
+    ranked: bool = False
+
+
+class Verdict(Value, frozen=True):
+    """Whether a machine is all right."""
+
+    machine: str
+    severity: Severity
+    statement: str
+
+
+class Picture(Value, frozen=True):
+    """A figure: drawn when somebody looks at it, with a table that says the same."""
+
+    name: str
+    """By which it is asked for: letters, digits and dashes."""
+    title: str
+    description: str
+    """In a sentence, for who cannot see it."""
+    draw: Callable[[], Canvas]
+    data: Sheet | None = None
+    wide: bool = False
+    """Takes the page's whole width; others stand side by side."""
+
+
+class Pictures(Value, frozen=True):
+    """Figures that are looked at together."""
+
+    pictures: tuple[Picture, ...]
+
+
+class Fold(Value, frozen=True):
+    """Opened by who wants to know."""
+
+    summary: str
+    blocks: tuple[Any, ...]
+    anchor: str = ""
+
+
+Block = Words | Listing | Facts | Code | Remarks | Verdict | Sheet | Pictures | Fold
+
+
+class Section(Value, frozen=True):
+    """A heading and what is below it."""
+
+    anchor: str
+    title: str
+    blocks: tuple[Block, ...] = ()
+    sections: tuple[Section, ...] = ()
+
+
+class Document(Value, frozen=True):
+    """A whole report."""
+
+    title: str
+    subtitle: tuple[str, ...]
+    sections: tuple[Section, ...]
+    made: str
+    """By what and when."""
+
+    def pictures(self) -> list[Picture]:
+        """All of them, in the order told."""
+        return [picture for section in self.sections for picture in _pictures(section)]
+
+
+def _pictures(section: Section) -> list[Picture]:
+    found = _in_blocks(section.blocks)
+    return found + [each for below in section.sections for each in _pictures(below)]
+
+
+def _in_blocks(blocks: tuple[Any, ...]) -> list[Picture]:
+    found: list[Picture] = []
+    for block in blocks:
+        if isinstance(block, Pictures):
+            found += block.pictures
+        elif isinstance(block, Fold):
+            found += _in_blocks(block.blocks)
+    return found

@@ -1,0 +1,59 @@
+"""Findings as remarks, with links to what they rest on."""
+
+from __future__ import annotations
+
+from waywiser.analysis.answer import Answer, Finding
+from waywiser.report.entry import Entry
+from waywiser.report.parts import Evidence, Remark
+from waywiser.report.writing import percent, value, with_sizes
+from waywiser.stats.health import HealthReport
+
+MOST_EVIDENCE = 6
+"""Of a finding, in the page; the analysis has all."""
+
+
+def question_anchor(entry: Entry, answer: Answer) -> str:
+    return f"{entry.key}question-{answer.question}"
+
+
+def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") -> Remark:
+    """At length where it leads nowhere (``link`` is empty), else without its evidence."""
+    effect = percent(finding.effect, finding.interval) if finding.effect is not None else ""
+    return Remark(
+        severity=finding.severity,
+        statement=finding.statement,
+        machine=machine,
+        devices=tuple(map(str, finding.devices)),
+        effect=effect,
+        remedy=finding.remedy,
+        evidence=() if link else _evidence(entry, finding),
+        link=link,
+    )
+
+
+def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:
+    shown = finding.exhibits[:MOST_EVIDENCE]
+    told = [
+        Evidence(
+            f"{each.what} of {with_sizes(each.series)}: "
+            f"{value(each.value, each.unit, each.interval)}",
+            entry.links.to(each.series),
+        )
+        for each in shown
+    ]
+    if (more := len(finding.exhibits) - len(shown)) > 0:
+        told.append(Evidence(f"and {more} more"))
+    return tuple(told)
+
+
+def of_health(health: HealthReport) -> Finding | None:
+    """What error counters say against a machine; None where they say nothing."""
+    if not health.speaks_against:
+        return None
+    broken = any("failed" in text for text in health.standing) or bool(health.xids)
+    return Finding(
+        id="health",
+        severity="error" if broken else "warning",
+        statement=str(health).removeprefix("health: "),
+        remedy="look at the kernel's log and nvidia-smi -q for these GPUs before trusting them",
+    )

@@ -1,0 +1,75 @@
+"""Values as a report writes them."""
+
+from __future__ import annotations
+
+import re
+
+from waywiser.analysis.answer import Unit
+from waywiser.stats.estimate import Estimate
+from waywiser.stats.figures import (
+    RATE_BYTES,
+    format_number,
+    format_rate,
+    format_relative,
+    format_time,
+)
+from waywiser.stats.line import Line
+from waywiser.stats.order import Interval
+from waywiser.words import format_bytes
+
+_SIZED = re.compile(
+    r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of (\d+)\b(?! [KMGTPE]?i?B)"
+)
+
+
+def with_sizes(text: str) -> str:
+    """The sizes of transfers: ``by cpu of 1048576`` as ``by cpu of 1 MiB``."""
+    return _SIZED.sub(lambda match: f"{match[1]} of {format_bytes(int(match[2]))}", text)
+
+
+def figure(line: Line) -> tuple[str, str]:
+    """A series in a table: its rate in GB/s, or its time where that is what it tells; and ±."""
+    found = line.estimate
+    if found is None:
+        return "", ""
+    return quantity(found, line.bytes), format_relative(found.relative)
+
+
+def quantity(found: Estimate, size: int) -> str:
+    """A time with its unit below 64 KiB and of operations, else a rate in GB/s without."""
+    if found.rate is None or size < RATE_BYTES:
+        return format_time(found.median, found.relative)
+    return format_rate(found.rate.value, found.relative)
+
+
+def value(number: float, unit: Unit, interval: Interval | None) -> str:
+    """``55.42 GB/s ±0.1 %``, with as many digits as the interval allows."""
+    relative = interval.width / 2 / abs(number) if interval is not None and number else None
+    after = f" {format_relative(relative)}" if relative is not None else ""
+    if unit == "B/s":
+        return f"{format_rate(number, relative)} GB/s{after}"
+    if unit == "s":
+        return f"{format_time(number, relative)}{after}"
+    if unit == "B":
+        return f"{_size(number)}{after}"
+    return f"{format_number(number, relative or 0.005)}{after}"
+
+
+def _size(number: float) -> str:
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if number >= factor:
+            return f"{format_number(number / factor, 0.05)} {unit}"
+    return f"{number:.0f} B"
+
+
+def percent(part: float, interval: Interval | None = None) -> str:
+    """``+5.2 %``, ``−31 %``, with the interval where there is one."""
+    told = _signed(part)
+    if interval is None:
+        return told
+    return f"{told} ({_signed(interval.low)} to {_signed(interval.high)})"
+
+
+def _signed(part: float) -> str:
+    digits = 1 if abs(part) < 0.0995 else 0
+    return f"{part * 100:+.{digits}f} %".replace("-", "−")

@@ -1,0 +1,93 @@
+"""The report in its forms, without a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from waywiser.cli import run
+from waywiser.report.document import document
+from waywiser.report.entry import read
+from waywiser.report.figures.render import pdf_file, svg_file
+from waywiser.report.markdown import markdown
+from waywiser.report.page import page
+from waywiser.report.parts import Document
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return profiles.write(tmp_path_factory.mktemp("report") / "a.wwp")
+
+
+@pytest.fixture(scope="module")
+def made(file: Path) -> Document:
+    return document(read([file]))
+
+
+def test_the_verdict_comes_first(made: Document) -> None:
+    assert [section.anchor for section in made.sections][:2] == ["verdict", "headlines"]
+
+
+def test_the_page_needs_nothing_else(made: Document) -> None:
+    text = page(made)
+    assert "<script" not in text
+    for attribute in ('src="', 'href="http', "url(http", "@import"):
+        assert attribute not in text
+
+
+def test_figures_are_named_and_drawn(made: Document) -> None:
+    names = [picture.name for picture in made.pictures()]
+    assert "rate-numa-0-gpu-0" in names
+    assert len(set(names)) == len(names)
+    text = page(made)
+    assert text.count("<svg ") == len(names)
+    assert "#f1000" not in text and "#f2000" not in text
+
+
+def test_markdown_tells_the_same_sections(made: Document) -> None:
+    text = markdown(made)
+    for section in made.sections:
+        assert f"## {section.title}" in text
+    assert text.startswith("# node7\n")
+
+
+def test_a_figure_is_a_file_of_its_own(made: Document) -> None:
+    picture = made.pictures()[0]
+    text = svg_file(picture)
+    assert text.startswith("<?xml")
+    assert picture.title.replace(">", "&gt;") in text
+    assert "#f1000" not in text and "#f2000" not in text
+    assert pdf_file(picture).startswith(b"%PDF")
+
+
+def test_a_former_report_is_replaced_and_nothing_else(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "report.html"
+    for _ in range(2):
+        assert run(["report", str(file), "-o", str(output)]) == 0
+    assert output.read_text().startswith("<!doctype html>")
+    before = file.read_bytes()
+    capsys.readouterr()
+    assert run(["report", str(file), "-o", str(file)]) == 2
+    assert "is no report, and is not overwritten" in capsys.readouterr().err
+    assert file.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.html"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--format", "docx"], "'docx' is no format"),
+        (["--format", "svg"], "--figure list names them"),
+        (["--figure", "x"], "a single figure is no html"),
+        (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
+    ],
+)
+def test_what_makes_no_sense_is_told(
+    file: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", str(file), *words]) == 2
+    assert said in capsys.readouterr().err
