@@ -221,8 +221,9 @@ public:
             return path.source.place.text() + " and " + path.destination.place.text() +
                    " cannot access each other's memory directly";
         }
+        const int gpu = worker(path, parameter(*this, transfer, machine, "side"));
         for (const Memory* memory : {&path.source, &path.destination}) {
-            if (auto reason = reach_refusal(*memory, worker(path, "pull"), machine)) return reason;
+            if (auto reason = reach_refusal(*memory, gpu, machine)) return reason;
         }
         return std::nullopt;
     }

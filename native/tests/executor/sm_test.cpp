@@ -61,6 +61,17 @@ TEST(SmExecutor, NeedsPeerAccessBetweenGpusAlone) {
     EXPECT_EQ(sm().peer_access(transfer(one, at("pinned", "numa:0")), machine), std::nullopt);
 }
 
+TEST(SmExecutor, LeavesMemoryOfAnotherProcessToItsOwnGpu) {
+    const Machine machine = three_gpus();
+    const Memory one = at("device", "gpu:0");
+    Memory foreign = at("device", "gpu:1");
+    foreign.variant["from"] = "ipc";
+    EXPECT_FALSE(refusal(transfer(one, foreign), machine));
+    EXPECT_TRUE(refusal(transfer(one, foreign, {{"side", "push"}}), machine));
+    EXPECT_TRUE(refusal(transfer(foreign, one), machine));
+    EXPECT_FALSE(refusal(transfer(foreign, one, {{"side", "push"}}), machine));
+}
+
 TEST(SmExecutor, RefusesWhatNoKernelReaches) {
     Machine machine = three_gpus();
     const Memory one = at("device", "gpu:0");
