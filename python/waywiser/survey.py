@@ -26,6 +26,7 @@ from waywiser.profile import Profile
 from waywiser.profile.profile import UNFINISHED
 from waywiser.records import Visit
 from waywiser.scope import Scope, Wishes, live_machine, read_scope
+from waywiser.stats.summary import summary_of
 from waywiser.topology.environment import environment
 from waywiser.topology.file_places import same_places
 from waywiser.topology.filesystem import filesystem_of
@@ -159,7 +160,7 @@ def _measure(
     watcher: Watcher,
 ) -> None:
     def store(visit: Visit) -> None:
-        profile.commit_visit(visit)
+        profile.commit_visit(visit, summary_of(visit))
         course.record(visit)
         watcher.visit(visit)
 

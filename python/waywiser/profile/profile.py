@@ -24,7 +24,7 @@ from waywiser.profile.opening import (
     open_writable,
 )
 from waywiser.profile.schema import create_sql
-from waywiser.records import Health, Locality, Refusal, Series, Visit
+from waywiser.records import Health, Locality, Refusal, Series, Summary, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
 
@@ -170,7 +170,7 @@ class Profile(Closing):
     @property
     def environments(self) -> dict[int, dict[str, Any]]:
         """Per run, by its number: what could explain a number."""
-        found = self._all("SELECT run, json FROM environment ORDER BY run", tuple[int, str])
+        found = self.select("SELECT run, json FROM environment ORDER BY run", tuple[int, str])
         return {run: self._decode(text, dict[str, Any]) for run, text in found}
 
     @property
@@ -181,7 +181,7 @@ class Profile(Closing):
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        found = self._all(
+        found = self.select(
             "SELECT run, started, ended, version, command FROM run ORDER BY run",
             tuple[int, str, str | None, str, str],
         )
@@ -192,7 +192,9 @@ class Profile(Closing):
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        found = self._all("SELECT path, reason FROM refusal ORDER BY reason, path", tuple[str, str])
+        found = self.select(
+            "SELECT path, reason FROM refusal ORDER BY reason, path", tuple[str, str]
+        )
         return tuple(Refusal(path, reason) for path, reason in found)
 
     # What was measured.
@@ -200,7 +202,7 @@ class Profile(Closing):
     def finished(self) -> set[tuple[str, int]]:
         """(series identity, block) of every visit that is not to be measured again."""
         marks = ", ".join("?" * len(UNFINISHED))
-        found = self._all(
+        found = self.select(
             "SELECT series, block FROM visit"
             f" WHERE failure_kind IS NULL OR failure_kind NOT IN ({marks})",
             tuple[str, int],
@@ -214,7 +216,7 @@ class Profile(Closing):
         Raises `ProfileError` where their identities were made by another rule, since then no visit
         would be found.
         """
-        found = self._all(
+        found = self.select(
             "SELECT identity, workload FROM series WHERE identity IN (SELECT series FROM visit)"
             " ORDER BY curve, bytes, identity",
             tuple[str, str],
@@ -243,7 +245,7 @@ class Profile(Closing):
     def visits(self) -> Iterator[Visit]:
         """All visits in the order they were finished, one at a time in memory."""
         workloads = {workload.identity: workload for workload in self.workloads()}
-        found = self._all("SELECT visit, series FROM visit ORDER BY visit", tuple[int, str])
+        found = self.select("SELECT visit, series FROM visit ORDER BY visit", tuple[int, str])
         for number, identity in found:
             if identity not in workloads:
                 raise damaged(self.path, f"visit {number} is of no series")
@@ -251,7 +253,7 @@ class Profile(Closing):
 
     def visits_of(self, workload: Workload) -> Iterator[Visit]:
         """Those of one series in block order, one at a time in memory."""
-        numbers = self._all(
+        numbers = self.select(
             "SELECT visit FROM visit WHERE series = ? ORDER BY block",
             tuple[int],
             (workload.identity,),
@@ -259,8 +261,11 @@ class Profile(Closing):
         for (number,) in numbers:
             yield self._visit(number, workload)
 
-    def commit_visit(self, visit: Visit) -> None:
+    def commit_visit(self, visit: Visit, summary: Summary | None = None) -> None:
         """Stores a finished visit with all its samples, durably, in one transaction.
+
+        ``summary`` is what `waywiser.stats.summary` makes of the samples; without it readers of
+        `waywiser.profile.digest` make it again each time.
 
         Replaces an interrupted visit of the same series and block; raises `ProfileError` where
         that was finished, since nothing finished is measured twice, `NotWritable` on a full disk.
@@ -280,13 +285,13 @@ class Profile(Closing):
                 )
             if former is not None:
                 writing.delete_visit(self._connection, former[0])
-            writing.insert_visit(self._connection, visit, self._run)
+            writing.insert_visit(self._connection, visit, self._run, summary)
 
     def localities(self) -> list[Locality]:
         """What workers found about where memory is, in the order found."""
-        if not self._columns("locality"):
+        if not self.columns("locality"):
             return []  # a file of an earlier program
-        found = self._all("SELECT json FROM locality ORDER BY locality", tuple[str])
+        found = self.select("SELECT json FROM locality ORDER BY locality", tuple[str])
         return [self._decode(text, Locality) for (text,) in found]
 
     def commit_locality(self, found: Locality) -> None:
@@ -299,9 +304,11 @@ class Profile(Closing):
 
     def health(self) -> list[RunHealth]:
         """What the GPUs' error counters showed around each run that read them, by run."""
-        if not self._columns("health"):
+        if not self.columns("health"):
             return []  # a file of an earlier program
-        found = self._all("SELECT run, moment, json FROM health ORDER BY run", tuple[int, str, str])
+        found = self.select(
+            "SELECT run, moment, json FROM health ORDER BY run", tuple[int, str, str]
+        )
         moments: dict[int, dict[str, Health]] = {}
         for run, moment, text in found:
             moments.setdefault(run, {})[moment] = self._decode(text, Health)
@@ -328,11 +335,11 @@ class Profile(Closing):
         self._run = run
 
     def _visit(self, number: int, workload: Workload) -> Visit:
-        present = self._columns("visit")
+        present = self.columns("visit")
         head = ", ".join(c if c in present else f"NULL AS {c}" for c in rows.VISIT_COLUMNS)
         row = self._one(f"SELECT {head} FROM visit WHERE visit = ?", tuple[Any, ...], (number,))
         columns = ", ".join(rows.SAMPLE_COLUMNS)
-        found = self._all(
+        found = self.select(
             f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n", tuple[Any, ...], (number,)
         )
         try:
@@ -340,8 +347,9 @@ class Profile(Closing):
         except (msgspec.MsgspecError, TypeError) as error:
             raise damaged(self.path, f"visit {number}: {error}") from error
 
-    def _columns(self, table: str) -> set[str]:
-        """Of a table of this file, which an earlier program may have made."""
+    def columns(self, table: str) -> set[str]:
+        """Of a table of this file, which an earlier program may have made; none where it is not
+        there."""
         if table not in self._present:
             with explained(self.path):
                 self._present[table] = writing.columns_of(self._connection, table)
@@ -359,8 +367,9 @@ class Profile(Closing):
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _all(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> list[T]:
-        """All rows, each checked to be a ``row``: a table of SQLite takes any type."""
+    def select(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> list[T]:
+        """All rows of a query of this database, each checked to be a ``row``: a table of SQLite
+        takes any type. For what no other method reads."""
         with explained(self.path):
             found = self._connection.execute(sql, values).fetchall()
         try:
@@ -369,7 +378,7 @@ class Profile(Closing):
             raise damaged(self.path, str(error)) from error
 
     def _one(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> T:
-        found = self._all(sql, row, values)
+        found = self.select(sql, row, values)
         if not found:
             raise damaged(self.path, f"nothing answers {sql!r}")
         return found[0]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from waywiser.profile.errors import ProfileError
-from waywiser.records import BufferRecord, Evidence, Failure, GpuState, Samples, Visit
+from waywiser.records import BufferRecord, Evidence, Failure, GpuState, Samples, Summary, Visit
 from waywiser.words import Workload, canonical_json
 
 VISIT_COLUMNS = (
@@ -21,6 +21,7 @@ VISIT_COLUMNS = (
     "started", "setup_seconds", "sampling_seconds", "elapsed_seconds", "buffer_bytes", "held_bytes",
     "gate", "buffers", "gpu_states", "notes", "evidence",
 )  # fmt: skip
+SUMMARY_COLUMNS = ("counted", "median", "low", "high")
 SAMPLE_COLUMNS = ("span", "host", "skew", "repetitions", "flags", "transfers")
 
 
@@ -65,6 +66,13 @@ def visit_row(visit: Visit, run: int) -> tuple[Any, ...]:
         _json(visit.notes),
         None if visit.evidence is None else _json(visit.evidence),
     )
+
+
+def summary_row(summary: Summary | None) -> tuple[Any, ...]:
+    """In the order of `SUMMARY_COLUMNS`."""
+    if summary is None:
+        return (None,) * len(SUMMARY_COLUMNS)
+    return tuple(getattr(summary, name) for name in SUMMARY_COLUMNS)
 
 
 def sample_rows(visit_number: int, samples: Samples) -> Iterator[tuple[Any, ...]]:

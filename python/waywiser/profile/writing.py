@@ -12,7 +12,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.profile import rows
 from waywiser.profile.schema import TABLES
-from waywiser.records import Health, Locality, Refusal, Visit
+from waywiser.records import Health, Locality, Refusal, Summary, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -32,15 +32,18 @@ def insert_refusals(connection: sqlite3.Connection, refusals: Sequence[Refusal])
     connection.executemany("INSERT OR REPLACE INTO refusal VALUES (?, ?)", pairs)
 
 
-def insert_visit(connection: sqlite3.Connection, visit: Visit, run: int) -> None:
+def insert_visit(
+    connection: sqlite3.Connection, visit: Visit, run: int, summary: Summary | None
+) -> None:
     connection.execute(
         "INSERT OR IGNORE INTO series VALUES (?, ?, ?, ?, ?, ?, ?)",
         rows.series_row(visit.workload),
     )
-    marks = ", ".join("?" * len(rows.VISIT_COLUMNS))
+    columns = (*rows.VISIT_COLUMNS, *rows.SUMMARY_COLUMNS)
+    marks = ", ".join("?" * len(columns))
     cursor = connection.execute(
-        f"INSERT INTO visit ({', '.join(rows.VISIT_COLUMNS)}) VALUES ({marks})",
-        rows.visit_row(visit, run),
+        f"INSERT INTO visit ({', '.join(columns)}) VALUES ({marks})",
+        (*rows.visit_row(visit, run), *rows.summary_row(summary)),
     )
     connection.executemany(
         "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -148,7 +148,7 @@ def _of_conditions(visits: Sequence[Visit], machine: Machine | None) -> Iterator
             if state.throttle:
                 yield Doubt("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
             gpu = gpus.get(state.index)
-            if gpu is not None and state.index in _gpus_fed_by_host(visit):
+            if gpu is not None and state.index in gpus_fed_by_host(visit.workload):
                 yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
         for buffer in visit.buffers:
             if buffer.state == "misplaced":
@@ -163,10 +163,10 @@ def _moves_by_itself(memory: str) -> bool:
     return memory.startswith("managed")
 
 
-def _gpus_fed_by_host(visit: Visit) -> set[int]:
+def gpus_fed_by_host(workload: Workload) -> set[int]:
     """GPUs at one end of a transfer whose other end is host memory: their PCIe link is loaded."""
     found: set[int] = set()
-    for transfer in visit.workload.transfers:
+    for transfer in workload.transfers:
         places = (transfer.path.source.place, transfer.path.destination.place)
         if any(place.kind == "numa" for place in places):
             found.update(place.index for place in places if place.kind == "gpu")

@@ -15,7 +15,7 @@ EVENT_TICK_SECONDS = 0.5e-6
 """Resolution that the CUDA runtime's documentation gives for the time between two events; used
 where samples that are all equal do not show the device's own tick."""
 
-_SAME_SECONDS = 1e-9
+SAME_SECONDS = 1e-9
 """Times of one tick count differ by less than this after division by the batch and rounding to
 the 32-bit milliseconds of the event clock."""
 
@@ -32,7 +32,7 @@ def tick(spans: Sequence[float], repetitions: Sequence[int], mode: TimingMode) -
     counts = repetitions or (1,) * len(spans)
     whole = sorted(span * count for span, count in zip(spans, counts, strict=True))
     steps = (after - before for before, after in pairwise(whole))
-    return min((step for step in steps if step > _SAME_SECONDS), default=EVENT_TICK_SECONDS) / batch
+    return min((step for step in steps if step > SAME_SECONDS), default=EVENT_TICK_SECONDS) / batch
 
 
 def at_least(interval: Interval, median: float, width: float) -> Interval:

@@ -1,0 +1,174 @@
+"""A profile as others are compared with it: its machine, its series without samples, its health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from waywiser.analysis.answer import Device
+from waywiser.profile import Profile, RunHealth
+from waywiser.profile.digest import Digest
+from waywiser.records import GpuState, Refusal
+from waywiser.stats.doubts import gpus_fed_by_host
+from waywiser.stats.summary import digests
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.words import Place, Value, Workload
+
+
+class Link(Value, frozen=True):
+    """The most that was seen of a GPU's PCIe link while it was loaded."""
+
+    generation: int = 0
+    width: int = 0
+
+    def below(self, gpu: Gpu) -> str:
+        """``PCIe 5 x8 of 5 x16`` where it is less than the link could be; else empty."""
+        most = gpu.pcie
+        slow = 0 < self.generation < most.generation_max
+        if not (slow or 0 < self.width < most.width_max):
+            return ""
+        best = f"{most.generation_max} x{most.width_max}"
+        return f"PCIe {self.generation} x{self.width} of {best}"
+
+
+class Node(Value, frozen=True):
+    """One machine at one time. Tests and simulations make it without a file."""
+
+    name: str
+    """The host's, else the file's."""
+    machine: Machine
+    digests: tuple[Digest, ...] = ()
+    file: str = ""
+    created: str = ""
+    """UTC, ISO 8601."""
+    asked: str = ""
+    """What the survey was asked for, as text: two nodes with equal ones have had the same plan, as
+    far as their machines allowed."""
+    refusals: tuple[Refusal, ...] = ()
+    health: tuple[RunHealth, ...] = ()
+    links: dict[int, Link] = msgspec.field(default_factory=dict)
+    """By GPU, those that host memory was copied to or from."""
+
+    def gpu(self, index: int) -> Gpu | None:
+        return next((gpu for gpu in self.machine.gpus if gpu.index == index), None)
+
+    def device(self, place: Place) -> Device:
+        """With UUID and PCI address, where the machine tells them."""
+        gpu = self.gpu(place.index) if place.kind == "gpu" else None
+        return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
+
+
+def read_node(path: Path | str, *, links: bool = False) -> Node:
+    """Raises `ProfileError`. ``links`` says whether to read what the links were under load, which
+    takes longer."""
+    with Profile.open(path) as profile:
+        machine = profile.machine
+        return Node(
+            name=machine.hostname or profile.path.stem,
+            machine=machine,
+            digests=tuple(digests(profile)),
+            file=str(path),
+            created=profile.created,
+            asked=_asked(profile),
+            refusals=profile.refusals,
+            health=tuple(profile.health()),
+            links=_links(profile) if links else {},
+        )
+
+
+class _Request(msgspec.Struct):
+    preset: str = ""
+    only: tuple[str, ...] = ()
+    sizes: str = ""
+    workloads: tuple[str, ...] = ()
+
+
+class _Commission(msgspec.Struct):
+    request: _Request
+
+
+def _asked(profile: Profile) -> str:
+    try:
+        request = msgspec.json.decode(profile.plan_json, type=_Commission).request
+    except msgspec.MsgspecError:
+        return ""  # made by something else than a survey
+    return msgspec.json.encode(request).decode()
+
+
+def _links(profile: Profile) -> dict[int, Link]:
+    workloads = dict(profile.select("SELECT identity, workload FROM series", tuple[str, str]))
+    found = profile.select(
+        "SELECT series, gpu_states FROM visit WHERE gpu_states != '[]'", tuple[str, str]
+    )
+    fed: dict[str, frozenset[int]] = {}
+    states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
+    for identity, text in found:
+        if identity not in fed:
+            workload = msgspec.json.decode(workloads[identity], type=Workload)
+            fed[identity] = frozenset(gpus_fed_by_host(workload))
+        if fed[identity]:
+            states.append((fed[identity], msgspec.json.decode(text, type=tuple[GpuState, ...])))
+    return links_of(states)
+
+
+def links_of(
+    states: Iterable[tuple[frozenset[int], tuple[GpuState, ...]]],
+) -> dict[int, Link]:
+    """From readings, each with the GPUs whose links were loaded meanwhile."""
+    seen: dict[int, Link] = {}
+    for loaded, readings in states:
+        for state in readings:
+            if state.index in loaded:
+                before = seen.get(state.index, Link())
+                seen[state.index] = Link(
+                    max(before.generation, state.pcie_generation),
+                    max(before.width, state.pcie_width),
+                )
+    return seen
+
+
+def gpus_of(workload: Workload) -> set[int]:
+    """All GPUs that a workload names, in the parameters of an operation too."""
+    places = [
+        memory.place
+        for transfer in workload.transfers
+        for memory in (transfer.path.source, transfer.path.destination)
+    ]
+    if workload.operation is not None:
+        named = (_gpu_in(value) for value in workload.operation.parameters.values())
+        places += [workload.operation.place, *(place for place in named if place is not None)]
+    return {place.index for place in places if place.kind == "gpu"}
+
+
+def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
+    """With the GPUs under other numbers; those that ``numbers`` leaves out keep theirs."""
+    replace = msgspec.structs.replace
+
+    def moved(place: Place) -> Place:
+        if place.kind != "gpu":
+            return place
+        return Place("gpu", numbers.get(place.index, place.index))
+
+    operation = workload.operation
+    if operation is not None:
+        parameters = {
+            key: str(moved(place)) if (place := _gpu_in(value)) else value
+            for key, value in operation.parameters.items()
+        }
+        operation = replace(operation, place=moved(operation.place), parameters=parameters)
+    transfers = []
+    for transfer in workload.transfers:
+        path = transfer.path
+        source = replace(path.source, place=moved(path.source.place))
+        destination = replace(path.destination, place=moved(path.destination.place))
+        path = replace(path, source=source, destination=destination)
+        transfers.append(replace(transfer, path=path))
+    return replace(workload, transfers=tuple(transfers), operation=operation)
+
+
+def _gpu_in(value: str) -> Place | None:
+    """The GPU that a parameter names; None where it says something else."""
+    kind, _, index = value.partition(":")
+    return Place("gpu", int(index)) if kind == "gpu" and index.isdigit() else None

@@ -1,0 +1,75 @@
+"""Borrowed noise: as much as the others agree, and never more."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from waywiser.stats.noise import NOTHING, fit_prior, of_differences
+
+
+def variances(rng: random.Random, deviations: list[float], freedom: int) -> list[float]:
+    return [
+        sum(rng.gauss(0, deviation) ** 2 for _ in range(freedom)) / freedom
+        for deviation in deviations
+    ]
+
+
+def test_series_that_scatter_alike_lend_all_that_they_know() -> None:
+    prior = fit_prior(variances(random.Random(1), [0.01] * 200, 8), [8.0] * 200)
+    assert math.sqrt(prior.variance) == pytest.approx(0.01, rel=0.1)
+    assert prior.freedom > 20
+
+
+def test_series_that_differ_lend_little() -> None:
+    rng = random.Random(2)
+    deviations = [0.001 * 10 ** rng.uniform(0, 2) for _ in range(200)]
+    prior = fit_prior(variances(rng, deviations, 2), [2.0] * 200)
+    assert prior.freedom < 3
+
+
+def test_a_lucky_variance_is_drawn_towards_the_usual_one() -> None:
+    prior = fit_prior(variances(random.Random(3), [0.01] * 50, 2), [2.0] * 50)
+    noise = prior.lend(1e-10, 2)
+    assert noise.deviation > 0.006
+    assert noise.freedom > 5
+
+
+def test_few_series_lend_nothing_and_one_stands_on_its_own() -> None:
+    assert fit_prior([1e-4] * 4, [2.0] * 4) == NOTHING
+    noise = NOTHING.lend(1e-4, 2)
+    assert (noise.deviation, noise.freedom) == (pytest.approx(0.01), 2)
+    with pytest.raises(ValueError, match="neither"):
+        NOTHING.lend(0.0, 0)
+
+
+def test_borrowed_noise_keeps_its_word() -> None:
+    """Of true null hypotheses 5 % are rejected at 5 %, though variances differ between series."""
+    rng = random.Random(4)
+    rejected = total = 0
+    for _ in range(40):
+        deviations = [0.01 * math.exp(rng.gauss(0, 0.5)) for _ in range(50)]
+        blocks = [[rng.gauss(0, d) for _ in range(4)] for d in deviations]
+        own = [((a - b) ** 2 + (c - d) ** 2) / 4 for a, b, c, d in blocks]
+        prior = fit_prior(own, [2.0] * len(own))
+        for (a, b, c, d), variance in zip(blocks, own, strict=True):
+            noise = prior.lend(variance, 2)
+            rejected += noise.p_value((c + d) / 2 - (a + b) / 2, 1.0) <= 0.05
+            total += 1
+    assert 0.03 < rejected / total < 0.07
+
+
+def test_a_minority_of_real_differences_and_a_common_shift_do_not_widen_the_noise() -> None:
+    rng = random.Random(5)
+    quiet = [rng.gauss(0, 0.01) for _ in range(80)]
+    plain = of_differences(quiet)
+    assert math.sqrt(plain.variance) == pytest.approx(0.01, rel=0.35)
+    faults = [0.3 if n < 20 else value for n, value in enumerate(quiet)]
+    shifted = [value - 0.1 for value in faults]
+    assert of_differences(shifted).variance < 2.5 * plain.variance
+
+
+def test_few_differences_tell_nothing() -> None:
+    assert of_differences([0.0] * 7) == NOTHING
