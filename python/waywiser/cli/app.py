@@ -269,6 +269,49 @@ def show(
     return run_show(file, json, only or ())
 
 
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Results of another tool, or a folder of them."),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The profile; by default NAME-TIME.wwp."
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="nvbandwidth, google-benchmark, google-benchmark-csv, osu or nccl; by default "
+            "told by the content.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", metavar="NAME", help="Of the machine; by default what the files say."
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology",
+            metavar="FILE",
+            help="A capture or hwloc XML of the machine that was measured.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Make one profile of other tools' results: nvbandwidth, Comm|Scope, OSU, nccl-tests."""
+    from waywiser.cli.import_ import run_import
+
+    return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
+
+
 @app.command()
 def export(
     file: ProfileFile,

@@ -122,8 +122,10 @@ def write_csv(profile: Profile, stream: TextIO) -> None:
 
 
 def _csv_rows(samples: Samples) -> Iterator[tuple[Any, ...]]:
-    """The columns from ``span_seconds`` on without ``side``; floats are written so that they read back
-    equal."""
+    """The columns from ``span_seconds`` on, but for ``side``.
+
+    Python writes floats so that they read back equal.
+    """
     for sample in _rows(samples):
         flags = sample["flags"]
         yield (

@@ -1,0 +1,102 @@
+"""``waywiser import``: other tools' results as a profile, and what could not be taken over."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from waywiser.imports.profiles import Imported
+
+SCHEMA = 1
+"""Of the JSON form."""
+
+MOST_NAMED = 8
+"""Things with the same reason that are each given a line."""
+
+
+def run_import(
+    files: Sequence[str],
+    output: str | None,
+    *,
+    format: str | None = None,
+    machine: str | None = None,
+    topology: str | None = None,
+    json: bool = False,
+) -> int:
+    """Writes the profile ``output`` (by default named after the machine) and says what is in it.
+
+    Returns 0. Raises `ImportRefused` for anything that is wrong with a file, and the `ProfileError`
+    of an output that exists or cannot be written; then there is no profile.
+    """
+    from waywiser.imports.profiles import import_files
+    from waywiser.profile import default_name
+
+    target = Path(output) if output is not None else default_name(machine or "imported")
+    found = import_files(
+        [Path(file) for file in files],
+        target,
+        format=format,
+        machine=machine,
+        topology=None if topology is None else Path(topology),
+        command=("waywiser", "import", *files),
+    )
+    if json:
+        _write_json(found, target)
+    else:
+        _print(found, target)
+    return 0
+
+
+def _write_json(found: Imported, target: Path) -> None:
+    import msgspec
+
+    document = {
+        "schema": SCHEMA,
+        "profile": str(target),
+        "machine": found.machine.hostname,
+        "files": [
+            {
+                "file": each.name,
+                "format": each.found.format if each.found else "",
+                "tool": each.found.tool if each.found else "",
+                "version": each.found.version if each.found else "",
+                "date": each.found.date if each.found else "",
+                "measured": len(each.found.measured) if each.found else 0,
+            }
+            for each in found.files
+        ],
+        "series": found.series,
+        "visits": found.visits,
+        "failed": found.failed,
+        "refusals": found.refusals,
+    }
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+
+def _print(found: Imported, target: Path) -> None:
+    from waywiser.cli.lines import count
+
+    groups: dict[str, list[str]] = {}
+    for refusal in found.refusals:
+        groups.setdefault(refusal.reason, []).append(refusal.path)
+    tools: dict[str, int] = {}
+    for each in found.files:
+        if each.found is not None:
+            tool = f"{each.found.tool} {each.found.version}".rstrip()
+            tools[tool] = tools.get(tool, 0) + 1
+    for tool, files in tools.items():
+        print(f"{count(files, 'file')} of {tool}")
+    for reason, members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        print(f"not imported: {reason} ({len(members)})")
+        for member in members[:MOST_NAMED]:
+            print(f"  {member}")
+        if len(members) > MOST_NAMED:
+            print(f"  and {len(members) - MOST_NAMED} more: see --json")
+    if found.failed:
+        print(f"{count(found.failed, 'series')} failed there: the reasons are in the profile")
+    host = found.machine.hostname
+    blocks = f" in {count(found.visits, 'block')}" if found.visits != found.series else ""
+    print(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")

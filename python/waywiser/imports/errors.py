@@ -1,0 +1,17 @@
+"""What can be wrong with another tool's file: typed, in one line, with file and place."""
+
+from __future__ import annotations
+
+from waywiser.words import WaywiserError
+
+
+class ImportRefused(WaywiserError):
+    """A file, or several together, that cannot be imported. ``exit_code`` is 2."""
+
+
+class EmptyFile(ImportRefused):
+    """A file without a single byte of content, as a benchmark that never ran leaves behind."""
+
+
+class Malformed(ImportRefused):
+    """A file of a known format that breaks its rules: where, what was expected."""

@@ -1,0 +1,60 @@
+"""What a foreign file says, in this house's words, before it is a profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from waywiser.records import Failure, Refusal, Samples
+from waywiser.words import TimingMode, Value, Workload
+
+
+class Measured(Value, frozen=True):
+    """One set of repetitions of one foreign benchmark that has a counterpart here."""
+
+    name: str
+    """The benchmark's own, size included."""
+    family: str
+    """The name without sizes and places."""
+    workload: Workload
+    mode: TimingMode
+    samples: Samples = Samples()
+    failure: Failure | None = None
+    """Why there are no samples, as the other tool says."""
+    notes: tuple[str, ...] = ()
+    """What was assumed or converted, one line each."""
+
+
+class ForeignGpu(Value, frozen=True):
+    """A GPU as a file names it."""
+
+    index: int
+    name: str = ""
+    pci: str = ""
+    """``0000:1b:00.0``; empty where the file does not say."""
+    host: str = ""
+    """Name of the host that it is in; empty where the file does not say."""
+
+
+class Found(Value, frozen=True):
+    """All that one file says."""
+
+    format: str
+    """A key of `waywiser.imports.detect.FORMATS`."""
+    tool: str
+    """What wrote it, as far as it says: ``nvbandwidth``, ``Google Benchmark``."""
+    version: str = ""
+    date: str = ""
+    """As written in the file; empty where it has none."""
+    started: str = ""
+    """The same as ISO 8601, in UTC where the file tells its time zone; empty without a date."""
+    hostname: str = ""
+    driver: str = ""
+    cuda_driver: str = ""
+    gpus: tuple[ForeignGpu, ...] = ()
+    environment: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What else the file says of how it was made, under its own names."""
+    measured: tuple[Measured, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    """Benchmarks without a counterpart here, each with the reason."""

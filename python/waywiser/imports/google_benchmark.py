@@ -1,0 +1,269 @@
+"""Google Benchmark's results, JSON or CSV: rows of repetitions, grouped into sets.
+
+A repetition is a sample: ``real_time`` per iteration, as many executions batched into it as it had
+iterations. Rows that sum up repetitions (``_mean``, ``_median``, ``_cv``, which may be bare NaN)
+are left out where the repetitions are there; where they are not, the median, or else the mean, is
+one sample that is marked as somebody else's summary. What the benchmarks mean is told by
+`waywiser.imports.commscope`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from waywiser.imports.benchmark_ids import NoCounterpart
+from waywiser.imports.benchmark_name import parse_name, split_aggregate
+from waywiser.imports.commscope import Counterpart, counterpart
+from waywiser.imports.errors import Malformed
+from waywiser.imports.found import Found, Measured
+from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
+from waywiser.imports.walk import walk_of
+from waywiser.records import Failure, Refusal, Samples
+from waywiser.stats.block import SUMMARY
+
+SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Of their units of time."""
+
+LEAST_SECONDS = 1e-15
+MOST_SECONDS = 1e9
+
+CONTEXT = ("executable", "num_cpus", "mhz_per_cpu", "cpu_scaling_enabled", "aslr_enabled", "caches",
+           "load_avg", "library_version", "library_build_type", "json_schema_version")  # fmt: skip
+"""What is kept of how it was run."""
+
+_OWN_KEYS = frozenset(
+    ("family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
+     "iterations", "real_time", "cpu_time", "bytes_per_second", "items_per_second")
+)  # fmt: skip
+"""Numbers of a row that are no counters of the benchmark."""
+
+
+class Row(NamedTuple):
+    """One line of a result."""
+
+    name: str
+    """Without the aggregate's suffix."""
+    aggregate: str
+    """``median``; empty for a repetition."""
+    seconds: float
+    """Of one iteration; NaN where the benchmark failed."""
+    iterations: int
+    counters: dict[str, float]
+    error: str
+    """What it says that went wrong; empty where nothing did."""
+
+
+def read_json(value: Any, where: str) -> Found:
+    """Raises `Malformed` where a row is not as the format has it."""
+    top = object_of(value, where)
+    context = object_of(top.get("context", {}), f"{where}: context")
+    entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")
+    rows = [_json_row(entry, f"{where}: benchmarks[{n}]") for n, entry in enumerate(entries)]
+    date = text_of(context.get("date", ""), f"{where}: context.date")
+    measured, refusals = _gather(rows)
+    return Found(
+        format="google-benchmark",
+        tool="Google Benchmark",
+        version=text_of(context.get("library_version", ""), f"{where}: context.library_version"),
+        date=date,
+        started=started(date),
+        hostname=text_of(context.get("host_name", ""), f"{where}: context.host_name"),
+        environment=plain(context, CONTEXT),
+        measured=tuple(measured),
+        refusals=tuple(refusals),
+    )
+
+
+def read_csv(text: str, where: str) -> Found:
+    """As `read_json`; lines before the header, which some shells mix in, are passed over."""
+    lines = text.splitlines()
+    first = next((n for n, line in enumerate(lines) if line.startswith("name,iterations,")), None)
+    if first is None:
+        raise Malformed("no header that begins with name,iterations", where=where)
+    reader = csv.reader(io.StringIO("\n".join(lines[first:])), strict=True)
+    rows: list[Row] = []
+    try:
+        header = next(reader)
+        for values in reader:
+            if values:
+                place = f"{where}:{first + reader.line_num}"
+                rows.append(_csv_row(header, values, place))
+    except csv.Error as error:
+        place = f"{where}:{first + reader.line_num}"
+        raise Malformed(f"is not CSV: {error}", where=place) from error
+    measured, refusals = _gather(rows)
+    return Found(
+        format="google-benchmark-csv",
+        tool="Google Benchmark",
+        measured=tuple(measured),
+        refusals=tuple(refusals),
+    )
+
+
+def started(date: str) -> str:
+    """A date as Google Benchmark writes it, as ISO 8601: in UTC where it has a time zone. Empty
+    for any other text."""
+    try:
+        moment = datetime.fromisoformat(date)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        return ""
+    return moment.isoformat(timespec="seconds")
+
+
+def _json_row(value: Any, where: str) -> Row:
+    entry = object_of(value, where)
+    name = text_of(entry.get("name"), f"{where}.name")
+    plain_name, aggregate = split_aggregate(name)
+    if entry.get("run_type") == "iteration":
+        plain_name, aggregate = name, ""
+    if entry.get("run_type") == "aggregate":
+        plain_name = text_of(entry.get("run_name", plain_name), f"{where}.run_name")
+        aggregate = text_of(entry.get("aggregate_name", aggregate), f"{where}.aggregate_name")
+    error = _error(entry, where)
+    if error or aggregate in ("cv", "stddev", "BigO", "RMS"):
+        return Row(plain_name, aggregate, math.nan, 0, {}, error)
+    unit = entry.get("time_unit", "ns")
+    if unit not in SECONDS:
+        raise Malformed(f"{clipped(repr(unit), 40)} is no unit of time", where=f"{where}.time_unit")
+    counters = {
+        key: float(number)
+        for key, number in entry.items()
+        if key not in _OWN_KEYS and _is_number(number)
+    }
+    return Row(
+        plain_name,
+        aggregate,
+        _seconds(number_of(entry.get("real_time"), f"{where}.real_time"), unit, where),
+        _iterations(number_of(entry.get("iterations", 1), f"{where}.iterations"), where),
+        counters,
+        "",
+    )
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 2**63  # False for NaN, and no overflow for the rest
+
+
+def _error(entry: dict[str, Any], where: str) -> str:
+    for flag, message in (("error_occurred", "error_message"), ("skipped", "skip_message")):
+        if entry.get(flag) is True:
+            return text_of(entry.get(message, ""), f"{where}.{message}") or "it says not what"
+    return ""
+
+
+def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
+    if len(values) != len(header):
+        raise Malformed(f"{len(values)} columns, and the header has {len(header)}", where=where)
+    cells = dict(zip(header, values, strict=True))
+    name, aggregate = split_aggregate(clipped(cells["name"]))
+    if cells.get("error_occurred", "") == "true":
+        return Row(name, aggregate, math.nan, 0, {}, clipped(cells.get("error_message", "")) or "?")
+    if aggregate in ("cv", "stddev", "BigO", "RMS"):
+        return Row(name, aggregate, math.nan, 0, {}, "")
+    unit = cells.get("time_unit", "ns")
+    if unit not in SECONDS:
+        raise Malformed(f"{clipped(repr(unit), 40)} is no unit of time", where=where)
+    counters = {
+        key: number
+        for key, cell in cells.items()
+        if key not in _OWN_KEYS and (number := _float(cell)) is not None
+    }
+    time, count = _float(cells.get("real_time", "")), _float(cells.get("iterations", "1"))
+    if time is None or count is None:
+        raise Malformed("real_time and iterations are not both numbers", where=where)
+    return Row(
+        name, aggregate, _seconds(time, unit, where), _iterations(count, where), counters, ""
+    )
+
+
+def _float(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _seconds(time: float, unit: str, where: str) -> float:
+    seconds = time * SECONDS[unit]
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise Malformed(f"a time of {time:g} {unit}", where=f"{where}.real_time")
+    return seconds
+
+
+def _iterations(count: float, where: str) -> int:
+    if not 1 <= count < 2**53 or count != int(count):
+        raise Malformed(f"{count:g} iterations", where=f"{where}.iterations")
+    return int(count)
+
+
+def _gather(rows: Iterable[Row]) -> tuple[list[Measured], list[Refusal]]:
+    """Rows of one name, however far apart, are one set of repetitions."""
+    sets: dict[str, list[Row]] = {}
+    for row in rows:
+        sets.setdefault(row.name, []).append(row)
+    measured: list[Measured] = []
+    refusals: dict[str, Refusal] = {}
+    walks: dict[str, list[tuple[Measured, int]]] = {}
+    for name, group in sets.items():
+        parsed = parse_name(name)
+        try:
+            counters = next((row.counters for row in group if row.counters), {})
+            found = counterpart(parsed, counters)
+        except NoCounterpart as reason:
+            refusals.setdefault(parsed.family, Refusal(parsed.family, str(reason)))
+            continue
+        one = _measured(name, parsed.family, found, group)
+        if found.steps and one.failure is None:
+            walks.setdefault(str(found.workload), []).append((one, found.steps))
+        else:
+            measured.append(one)
+    for group_of_walks in walks.values():
+        walked = walk_of(group_of_walks)
+        if isinstance(walked, Refusal):
+            refusals.setdefault(walked.path, walked)
+        else:
+            measured.append(walked)
+    return measured, list(refusals.values())
+
+
+def _measured(name: str, family: str, found: Counterpart, rows: Sequence[Row]) -> Measured:
+    known = Measured(name, family, found.workload, found.mode, notes=found.notes)
+    good = [row for row in rows if not row.aggregate and not row.error]
+    flag = 0
+    if not good:
+        good, flag = list(_summary(rows)), SUMMARY
+    error = next((row.error for row in rows if row.error), "")
+    if not good:
+        reason = error or "it has neither repetitions nor their mean or median"
+        return replace(known, failure=Failure("foreign", reason))
+    if error:
+        failed = sum(bool(row.error) for row in rows)
+        notes = (*known.notes, f"{failed} of {len(rows)} repetitions failed: {error}")
+        known = replace(known, notes=notes)
+    one = len(known.workload.transfers) == 1
+    samples = Samples(
+        span=tuple(row.seconds for row in good),
+        repetitions=tuple(row.iterations for row in good),
+        flags=(flag,) * len(good),
+        transfers=tuple((row.seconds,) for row in good) if one else (),
+    )
+    return replace(known, samples=samples)
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[Row]:
+    for aggregate in ("median", "mean"):
+        for row in rows:
+            if row.aggregate == aggregate and not row.error:
+                yield row._replace(iterations=1)
+                return

@@ -1,0 +1,122 @@
+"""The machine that result files are about, as far as they tell: places that they name, and notes.
+
+Foreign files do not describe a machine. They name GPUs, sometimes with model and address, and NUMA
+nodes by number; links, clocks and which GPU is near which node they leave out. What is not told
+stays empty and is said in the machine's notes, so that no bound and no symmetry is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from waywiser.imports.errors import ImportRefused
+from waywiser.imports.found import ForeignGpu, Found
+from waywiser.topology.assemble import machine_from
+from waywiser.topology.capture import load_capture
+from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
+from waywiser.words import Place, WordError, Workload
+
+UNKNOWN = "unknown processor"
+
+LITTLE = (
+    "made of result files that do not describe the machine: links, clocks, memory sizes and what "
+    "is near to what are not known (name a capture or hwloc XML with --topology)"
+)
+RANKS = (
+    "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
+    "which may be in another node"
+)
+
+
+def places_of(workload: Workload) -> Iterator[Place]:
+    """Every place that a workload names, in its paths, operation or parameters."""
+    for transfer in workload.transfers:
+        yield transfer.path.source.place
+        yield transfer.path.destination.place
+    if workload.operation is not None:
+        yield workload.operation.place
+        for value in workload.operation.parameters.values():
+            try:
+                yield Place.parse(value)
+            except WordError:
+                continue
+
+
+def hostname_of(found: Sequence[Found], name: str | None) -> str:
+    """``name``, or the one host that all files are of. Raises `ImportRefused` for several."""
+    if name is not None:
+        return name
+    hosts = sorted({each.hostname for each in found if each.hostname})
+    if len(hosts) > 1:
+        listed = ", ".join(hosts[:4]) + (" …" if len(hosts) > 4 else "")
+        raise ImportRefused(
+            f"the files are of {len(hosts)} machines: {listed}",
+            remedy="import each machine's into a profile of its own, or say that they are one with "
+            "--machine NAME",
+        )
+    return hosts[0] if hosts else "unknown"
+
+
+def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) -> Machine:
+    """The machine of all files together. Raises `ImportRefused` where the files are of several, or
+    name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
+    workloads = [measured.workload for each in found for measured in each.measured]
+    hostname = hostname_of(found, name)
+    notes = (RANKS,) if any(map(_of_ranks, workloads)) else ()
+    if topology is not None:
+        machine = machine_from(load_capture(topology))
+        _require_known(workloads, machine, topology)
+        hostname = machine.hostname if hostname == "unknown" else hostname
+        return replace(machine, hostname=hostname, notes=(*machine.notes, *notes))
+    places = {place for workload in workloads for place in places_of(workload)}
+    nodes = sorted(place.index for place in places if place.kind == "numa")
+    cpus = max((_cpus(each) for each in found), default=0)
+    gpus = tuple(_gpus(found, (place.index for place in places if place.kind == "gpu")))
+    return Machine(
+        hostname=hostname,
+        architecture="",
+        cpu_model=UNKNOWN,
+        packages=(Package(0, UNKNOWN, 0, cpus),),
+        numa=tuple(NumaNode(index, (), 0, index) for index in nodes),
+        caches=(),
+        gpus=gpus,
+        gpu_reason="" if gpus else "the files name no GPU",
+        driver=next((each.driver for each in found if each.driver), ""),
+        cuda_driver=next((each.cuda_driver for each in found if each.cuda_driver), ""),
+        notes=(LITTLE, *notes),
+    )
+
+
+def _of_ranks(workload: Workload) -> bool:
+    return any(transfer.path.executor in ("mpi", "nccl") for transfer in workload.transfers)
+
+
+def _cpus(found: Found) -> int:
+    count = found.environment.get("num_cpus", 0)
+    return count if isinstance(count, int) and 0 < count < 2**20 else 0
+
+
+def _gpus(found: Sequence[Found], named: Iterable[int]) -> Iterator[Gpu]:
+    known: dict[int, ForeignGpu] = {gpu.index: gpu for each in found for gpu in each.gpus}
+    for index in sorted({*known, *named}):
+        gpu = known.get(index, ForeignGpu(index))
+        yield Gpu(index=index, uuid="", name=gpu.name or "unknown GPU", pci=gpu.pci)
+
+
+def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:
+    """Of places on this machine: those of ranks may be in another."""
+    known = {Place("numa", node.index) for node in machine.numa}
+    known |= {Place("gpu", gpu.index) for gpu in machine.gpus}
+    for workload in workloads:
+        if _of_ranks(workload):
+            continue
+        for place in places_of(workload):
+            if place not in known:
+                raise ImportRefused(
+                    f"the results are about {place}, which this machine has not",
+                    where=str(topology),
+                    remedy="name the topology of the machine that was measured",
+                )

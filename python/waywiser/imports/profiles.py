@@ -1,0 +1,205 @@
+"""Several result files as one profile.
+
+The n-th file that has a workload is its block n: files are runs of their own, and replicates are
+blocks. Where every number came from is kept: files with tool, version and date in the environment
+of the run, and of each visit its file and the benchmark's own name in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from waywiser.imports import detect
+from waywiser.imports.errors import EmptyFile, ImportRefused
+from waywiser.imports.found import Found, Measured
+from waywiser.imports.machine import machine_of
+from waywiser.profile.whole import write_profile
+from waywiser.records import Refusal, Visit
+from waywiser.topology.machine import Machine
+from waywiser.words import Value
+
+MOST_FILES = 100_000
+
+IN_FOLDERS = (".json", ".csv", ".txt", ".log", ".out")
+"""Endings of the files that are read where a folder is named."""
+
+
+class ReadFile(Value, frozen=True):
+    """One file that was imported, or left out because it is empty."""
+
+    name: str
+    """Without its folder."""
+    found: Found | None
+    """None where the file is empty."""
+    modified: str
+    """When it was written last: UTC, ISO 8601."""
+
+
+class Imported(Value, frozen=True):
+    """What came of an import, for people."""
+
+    machine: Machine
+    files: tuple[ReadFile, ...]
+    visits: int
+    failed: int
+    """Visits that have no samples, since the other tool failed there."""
+    series: int
+    refusals: tuple[Refusal, ...]
+
+
+def import_files(
+    paths: Sequence[Path],
+    output: Path,
+    *,
+    format: str | None = None,
+    machine: str | None = None,
+    topology: Path | None = None,
+    command: Sequence[str] = (),
+) -> Imported:
+    """Reads every file, a folder's with it, and writes the profile ``output`` whole.
+
+    An empty file among others is left out and listed. Raises `ImportRefused` for anything that is
+    wrong with a file, for files without one result that has a counterpart here, and for files of
+    several machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
+    """
+    if format is not None:
+        detect.require_format(format)
+    files = [_read(path, format) for path in files_of(paths)]
+    found = [each.found for each in files if each.found is not None]
+    if not found:
+        raise ImportRefused("the file is empty", where=str(paths[0]), remedy="run it again")
+    _require_results(files)
+    described = machine_of(found, machine, topology)
+    refusals = tuple(_refusals(files))
+    blocks = list(_blocks(files))
+    write_profile(
+        output,
+        described,
+        {"imported": [_provenance(each) for each in files]},
+        (_visit(each, measured, block) for each, measured, block in blocks),
+        plan_json=msgspec.json.encode(_plan(blocks)),
+        refusals=refusals,
+        command=command,
+    )
+    identities = {measured.workload.identity for _, measured, _ in blocks}
+    failed = sum(measured.failure is not None for _, measured, _ in blocks)
+    return Imported(described, tuple(files), len(blocks), failed, len(identities), refusals)
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """The files named, and of a folder those that may be results, by name.
+
+    Raises `ImportRefused` for nothing to read, and for more than `MOST_FILES`.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(
+                each
+                for each in path.iterdir()
+                if each.suffix.lower() in IN_FOLDERS and not each.name.startswith(".")
+            )
+            if not inside:
+                raise ImportRefused(
+                    f"has no file that ends in {', '.join(IN_FOLDERS)}",
+                    where=str(path),
+                    remedy="name the files",
+                )
+            files += inside
+        else:
+            files.append(path)
+    if not files or len(files) > MOST_FILES:
+        raise ImportRefused(f"{len(files)} files", remedy=f"name 1 to {MOST_FILES:,}")
+    return files
+
+
+def _read(path: Path, format: str | None) -> ReadFile:
+    try:
+        found = detect.read(path, format)
+    except EmptyFile:
+        found = None
+    modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    return ReadFile(path.name, found, modified)
+
+
+def _require_results(files: Sequence[ReadFile]) -> None:
+    if any(each.found and each.found.measured for each in files):
+        return
+    reasons = {refusal.reason: each.name for each in files if each.found
+               for refusal in each.found.refusals}  # fmt: skip
+    reason, name = next(iter(reasons.items()), ("it has no result", files[0].name))
+    raise ImportRefused(f"nothing in it has a counterpart here: {reason}", where=name)
+
+
+def _refusals(files: Sequence[ReadFile]) -> Iterator[Refusal]:
+    seen: dict[str, Refusal] = {}
+    for each in files:
+        if each.found is None:
+            yield Refusal(each.name, "the file is empty: nothing was imported from it")
+        else:
+            for refusal in each.found.refusals:
+                seen.setdefault(refusal.path, refusal)
+    yield from seen.values()
+
+
+def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, Measured, int]]:
+    """Each set of repetitions with its number among those of the same workload."""
+    count: dict[str, int] = {}
+    for each in files:
+        for measured in each.found.measured if each.found else ():
+            identity = measured.workload.identity
+            block = count.get(identity, 0)
+            count[identity] = block + 1
+            yield each, measured, block
+
+
+def _visit(file: ReadFile, measured: Measured, block: int) -> Visit:
+    found, samples = file.found, measured.samples
+    assert found is not None
+    batches = samples.repetitions or (1,) * len(samples)
+    sampling = sum(span * count for span, count in zip(samples.span, batches, strict=True))
+    origin = f"imported from {measured.family} of {found.tool} {found.version}".rstrip()
+    return Visit(
+        workload=measured.workload,
+        block=block,
+        stop="failed" if measured.failure else "limit",
+        started=found.started or file.modified,
+        mode=measured.mode,
+        samples=samples,
+        failure=measured.failure,
+        notes=(origin, *measured.notes),
+        worker=1,
+        sampling_seconds=sampling,
+        elapsed_seconds=sampling,
+    )
+
+
+def _provenance(file: ReadFile) -> dict[str, Any]:
+    known: dict[str, Any] = {"file": file.name, "modified": file.modified}
+    if file.found is None:
+        return known | {"empty": True}
+    found = file.found
+    told = {
+        "format": found.format,
+        "tool": found.tool,
+        "version": found.version,
+        "date": found.date,
+        "hostname": found.hostname,
+        "driver": found.driver,
+        "environment": found.environment,
+    }
+    return known | {key: value for key, value in told.items() if value}
+
+
+def _plan(blocks: Sequence[tuple[ReadFile, Measured, int]]) -> dict[str, Any]:
+    """Per series, in block order: which file, and what the benchmark is called there."""
+    series: dict[str, list[dict[str, str]]] = {}
+    for file, measured, _ in blocks:
+        origin = {"file": file.name, "name": measured.name}
+        series.setdefault(measured.workload.identity, []).append(origin)
+    return {"imported": series}

@@ -1,0 +1,173 @@
+"""Reads a file that may come from anyone: never more than fits, never deeper than sane.
+
+A size above `LIMIT_BYTES` is refused before a byte is read, so memory stays bounded: parsed JSON
+takes some ten times its text. NaN and infinities, which Google Benchmark writes bare, are read;
+what follows decides whether they are allowed where they stand.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
+
+LIMIT_BYTES = 64 * 2**20
+"""Of one file: some two hundred times the largest that a benchmark of one path writes."""
+
+LIMIT_DEPTH = 32
+"""Of nested lists and objects: eight times what any of the formats needs."""
+
+LIMIT_TEXT = 300
+"""Characters of a name or message that are kept."""
+
+_OPENING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
+    """The whole file. Raises `EmptyFile`, and `ImportRefused` where it is no ordinary file, cannot
+    be read, is not text in UTF-8, or is larger than ``limit``."""
+    where = str(path)
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ImportRefused("is no ordinary file", where=where, remedy="name result files")
+        size = path.stat().st_size
+        if size > limit:
+            raise ImportRefused(
+                f"has {size / 2**20:,.0f} MiB, and at most {limit / 2**20:,.0f} MiB are read",
+                where=where,
+                remedy="import the runs of it one by one",
+            )
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise ImportRefused(
+            f"cannot be read: {error.strerror or error}", where=where, remedy="ask its owner"
+        ) from error
+    if len(data) > limit:  # it grew, or the file system told no size
+        raise ImportRefused(f"has more than {limit / 2**20:,.0f} MiB", where=where)
+    if not data.strip(b"\xef\xbb\xbf \t\r\n\0"):
+        raise EmptyFile("the file is empty", where=where, remedy="run the benchmark again")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ImportRefused("is not text", where=f"{where}:{line}") from error
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The value of a JSON text. Raises `Malformed` with line and column for anything else, for
+    keys that an object has twice, and for nesting deeper than `LIMIT_DEPTH`."""
+    _require_shallow(text, where)
+    try:
+        return json.loads(text, object_pairs_hook=_without_twins)
+    except _Twins as error:
+        raise Malformed(f"an object has the key {error.key} twice", where=where) from None
+    except json.JSONDecodeError as error:
+        if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
+            raise Malformed(
+                "the file ends in the middle: it is truncated",
+                where=f"{where}:{error.lineno}",
+                remedy="copy it again, or run the benchmark again",
+            ) from error
+        what = error.msg[:1].lower() + error.msg[1:]
+        place = f"{where}:{error.lineno}:{error.colno}"
+        raise Malformed(f"is not JSON: {what}", where=place) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits
+        raise Malformed(
+            f"is not JSON that can be read: {clipped(str(error))}", where=where
+        ) from error
+
+
+class _Twins(Exception):
+    def __init__(self, key: str) -> None:
+        self.key = clipped(repr(key), 60)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Twins(key)
+            seen.add(key)
+    return found
+
+
+def _require_shallow(text: str, where: str) -> None:
+    """Before the parser recurses. Looks at the brackets outside of strings only."""
+    depth = 0
+    for match in _OPENING.finditer(text):
+        mark = text[match.start()]
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        if depth > LIMIT_DEPTH:
+            line = text.count("\n", 0, match.start()) + 1
+            raise Malformed(f"is nested deeper than {LIMIT_DEPTH} levels", where=f"{where}:{line}")
+
+
+def clipped(text: str, limit: int = LIMIT_TEXT) -> str:
+    """One printable line of at most ``limit`` characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def object_of(value: Any, where: str) -> dict[str, Any]:
+    """Raises `Malformed` for anything but an object."""
+    if not isinstance(value, dict):
+        raise Malformed(f"{_kind(value)} where an object is expected", where=where)
+    return value
+
+
+def list_of(value: Any, where: str) -> list[Any]:
+    """Raises `Malformed` for anything but a list."""
+    if not isinstance(value, list):
+        raise Malformed(f"{_kind(value)} where a list is expected", where=where)
+    return value
+
+
+def text_of(value: Any, where: str) -> str:
+    """A text, clipped to one line. Raises `Malformed` for anything else."""
+    if not isinstance(value, str):
+        raise Malformed(f"{_kind(value)} where a text is expected", where=where)
+    return clipped(value)
+
+
+def number_of(value: Any, where: str) -> float:
+    """A finite number. Raises `Malformed` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Malformed(f"{_kind(value)} where a number is expected", where=where)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Malformed("a number that is not finite", where=where)
+    return number
+
+
+def plain(known: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Of ``keys`` those that are there, in short: for provenance; nothing is computed from it."""
+    return {key: _plain(known[key]) for key in keys if key in known}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return clipped(value)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float):
+        return value if abs(value) < 2**53 else clipped(repr(value))  # False for NaN
+    return clipped(json.dumps(value, default=str))
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
+    return "null" if value is None else names.get(type(value), "a number")
