@@ -90,8 +90,17 @@ def read(value: Any, where: str) -> Found:
     )
 
 
-_PLAIN_CONFIG = ("nthreads", "ngpus", "minimum_bytes", "maximum_bytes", "warmup_iters",
-                 "iterations",                 "aggregated_iterations", "validation", "graph")  # fmt: skip
+_PLAIN_CONFIG = (
+    "nthreads",
+    "ngpus",
+    "minimum_bytes",
+    "maximum_bytes",
+    "warmup_iters",
+    "iterations",
+    "aggregated_iterations",
+    "validation",
+    "graph",
+)
 
 
 def _collective(arguments: Sequence[str]) -> str:

@@ -36,6 +36,10 @@ MOST_GPUS = 1024
 ASSUMED = "the size of its buffers is not told: 512 MiB, the tool's default, is assumed"
 NODE = "its host memory is on the node near each GPU, whose number is not told: numa:0 is assumed"
 TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
+NOTHING = "it has no figure, or this house has no counterpart of it"
+
+TO_GPU, TO_HOST = "host_to_device", "device_to_host"
+TO_ALL, OF_ALL = "host_to_all", "all_to_host"
 
 _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-fA-F:.]+)\))?"
                   r"(?:: \((?P<host>[^()]*)\))?\s*$")  # fmt: skip
@@ -159,10 +163,26 @@ def _measured(
         what, by = (parts["what"], parts["by"]) if parts else (case.name, "ce")
         executor = "copy-engine" if by == "ce" else "sm"
         made = list(_made(case, what, executor, cases))
-        if not made:
-            reason = "it has no figure, or this house has no counterpart of it"
+        other = _other_way(case.name)
+        if not made and other not in cases:
+            reason = f"it tells one direction of two, and {other} is missing" if other else NOTHING
             refusals.setdefault(case.name, Refusal(case.name, reason))
         yield from made
+
+
+def _other_way(name: str) -> str:
+    """The case of the other direction, whose figures belong to the same workload; empty where a
+    case has none."""
+    if "bidirectional" in name:
+        for one, other in (
+            (TO_GPU, TO_HOST),
+            (TO_HOST, TO_GPU),
+            (TO_ALL, OF_ALL),
+            (OF_ALL, TO_ALL),
+        ):
+            if name.startswith(one):
+                return name.replace(one, other)
+    return ""
 
 
 def _made(case: Case, what: str, executor: str, cases: Mapping[str, Case]) -> Iterator[Measured]:
@@ -246,7 +266,7 @@ def _copied(name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str
 
 def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
     """The rate into each GPU is here, that out of it in the case of the other direction."""
-    back = cases.get(case.name.replace("host_to_device", "device_to_host"))
+    back = cases.get(_other_way(case.name))
     rates = dict(_columns(back)) if back else {}
     for gpu, rate in _columns(case):
         if gpu in rates:
@@ -255,7 +275,7 @@ def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Me
 
 
 def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
-    back = cases.get(case.name.replace("host_to_all", "all_to_host"))
+    back = cases.get(_other_way(case.name))
     rates = dict(_columns(back)) if back else {}
     parts = [
         (_host(gpu, to_gpu, executor), rate if to_gpu else rates[gpu])
