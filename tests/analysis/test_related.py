@@ -57,6 +57,19 @@ def test_one_size_alone_does_not_count_where_it_has_neighbours() -> None:
     assert alone.verdict == "different"
 
 
+def test_a_far_size_says_nothing_against_another() -> None:
+    """As of a path that ought to be like others, where little but 64 MiB tells of the rate."""
+    found = related(postal(5e-6, 50e9), postal(5e-6, 50e9 * 1.06), sizes=(8, 2**20, 2**26))
+    assert [at.bytes for at in found.different] == [2**26]
+
+
+def test_many_sizes_do_not_hide_what_six_blocks_show() -> None:
+    """By ranks alone the smallest p-value of six blocks and six is 0.2 %."""
+    found = related(postal(5e-6, 50e9), postal(5e-6, 50e9 * 1.1), blocks=6)
+    assert len(found.sizes) == 28
+    assert found.rates.verdict == "different"
+
+
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "same"), (1.08, "different")])
 def test_single_blocks_are_judged_by_what_is_within(ratio: float, verdict: str) -> None:
     found = related(postal(0, 50e9 / ratio), postal(0, 50e9), sizes=(2**26,), blocks=1)

@@ -12,7 +12,7 @@ from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
 from waywiser.analysis.grouped import Grouped, devices, exhibits, of_pairs, percent
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.subject import Curve, Subject
 from waywiser.stats.equivalence import MARGIN
 from waywiser.stats.figures import count
 from waywiser.stats.order import Interval
@@ -51,15 +51,27 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
     """The opposite pairs of each kind, in the profile's order; no files, whose ways differ by
     nature."""
     curves = {curve.text: (curve, kind) for curve, kind in usual(subject) if kind.group != "file"}
+    alike: dict[str, list[Curve]] = {}
+    for curve, kind in curves.values():
+        alike.setdefault(_between_which(kind), []).append(curve)
     found: dict[str, tuple[Kind, list[Related]]] = {}
     for curve, kind in curves.values():
         transfer = curve.transfer
         if transfer is None or not _is_forward(transfer.path):
             continue
         back = curves.get(opposite(transfer).way)
-        if back is not None and (pair := relate(curve, back[0])).sizes:
+        if back is None:
+            continue
+        pair = relate(curve, back[0], alike=alike[_between_which(kind)])
+        if pair.sizes:
             found.setdefault(kind.both_ways, (kind, []))[1].append(pair)
     return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
+
+
+def _between_which(kind: Kind) -> str:
+    """The same for a kind and for the kind of the way back."""
+    ends = " and ".join(sorted((kind.source, kind.destination)))
+    return f"{ends} by {kind.executor}{kind.states}"
 
 
 def opposite(transfer: Transfer) -> Transfer:
@@ -191,7 +203,8 @@ def _table(groups: list[tuple[Kind, Grouped]]) -> Table:
         columns=("transfer", "large", "medium", "small", "at the largest size", "pairs"),
         rows=tuple(_row(group) for _, group in groups),
         caption=f"Large from {format_bytes(RATE_BYTES)} on, small below "
-        f"{format_bytes(START_BYTES)}. ✓ differs by more than {MARGIN:.1%}, × equal within it, ? not to be told; "
+        f"{format_bytes(START_BYTES)}. ✓ differs by more than {MARGIN:.1%}, × equal within it, "
+        "? not to be told; "
         "→ n %: the way as written is so much faster, ← the way back is.",
     )
 

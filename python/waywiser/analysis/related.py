@@ -1,38 +1,41 @@
 """Two curves in relation, size by size: where one takes longer than the other, and how much.
 
-At each size that both have, medians are compared as `waywiser.stats.equivalence` does, with the
-scatter of blocks pooled over both curves and the neighbouring sizes. A size counts as different
-where all of these hold:
+At each size that both have, medians are compared as `waywiser.stats.equivalence` does. The scatter
+of blocks is pooled over curves that ought to scatter alike, and over near sizes. A size counts as
+different where all of these hold:
 
 - the 95 % interval of the ratio lies wholly beyond the margin;
-- the difference is significant with p <= 1 % among all sizes of the pair (Holm, 1979);
-- a neighbouring size differs to the same side, where there are neighbours: a curve is continuous
-  and a chance is not.
+- the difference is significant with p <= 1 % by that scatter (Student), among all sizes of the
+  pair that tell of the same (Holm, 1979): small, medium and large sizes are answered apart;
+- a near size differs to the same side, where there are any: a curve is continuous and a chance is
+  not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from waywiser.analysis.subject import Curve, Point
-from waywiser.stats.between import Between, pooled
+from waywiser.stats.between import Between, pooled, variance_of_median
 from waywiser.stats.equivalence import MARGIN, Comparison, compare
 from waywiser.stats.multiplicity import holm
 from waywiser.words import Value, format_bytes
 
 ALPHA = 0.01
-"""Of all sizes of a pair together."""
+"""Of all sizes of a pair together that tell of the same."""
 
-NEIGHBOURS = 2
-"""Sizes to either side whose scatter is taken to be the same."""
+NEAR = 4
+"""Sizes further apart than by this factor are no neighbours, neither in scatter nor in what they
+tell: of a path that ought to be like others only a few are measured, and 1 MiB says nothing of the
+rate that 64 MiB tells."""
 
 LEAST_SCATTER = 0.0005
 """Blocks scatter by no less: two that agree to more digits do so by chance."""
 
 RATE_BYTES = 16 * 2**20
-"""From here on a size tells of a link's rate: over PCIe 5 beginning is then under 1 % of the time."""
+"""From here on a size tells of a link's rate: over PCIe 5 beginning takes then under 1 %."""
 
 START_BYTES = 64 * 2**10
 """Below a size tells of what it costs to begin; between the two, of both."""
@@ -74,16 +77,16 @@ class Related(Value, frozen=True):
     @property
     def small(self) -> Related:
         """The sizes that tell of what it costs to begin."""
-        return self._only(lambda each: each.bytes < START_BYTES)
+        return self._only(lambda each: part_of(each.bytes) == "small")
 
     @property
     def medium(self) -> Related:
-        return self._only(lambda each: START_BYTES <= each.bytes < RATE_BYTES)
+        return self._only(lambda each: part_of(each.bytes) == "medium")
 
     @property
     def rates(self) -> Related:
         """The sizes that tell of a rate."""
-        return self._only(lambda each: each.bytes >= RATE_BYTES)
+        return self._only(lambda each: part_of(each.bytes) == "large")
 
     def _only(self, keep: Callable[[AtSize], bool]) -> Related:
         return Related(self.a, self.b, tuple(filter(keep, self.sizes)))
@@ -122,26 +125,37 @@ class Related(Value, frozen=True):
         )
 
 
-def relate(a: Curve, b: Curve, margin: float = MARGIN) -> Related:
-    """The times of ``a`` in relation to those of ``b`` at the sizes that both have."""
+def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Sequence[Curve] = ()) -> Related:
+    """The times of ``a`` in relation to those of ``b`` at the sizes that both have.
+
+    ``alike`` are further curves whose blocks ought to scatter as those of these two.
+    """
     pairs = [(one, other) for one in a.points if (other := b.at(one.bytes)) is not None]
     pairs = [(one, other) for one, other in pairs if one.seconds > 0 and other.seconds > 0]
+    bytes = [one.bytes for one, _ in pairs]
+    known = {curve.text: curve for curve in (a, b, *alike)}
+    scatters = [_scatter(known.values(), size) for size in bytes]
     found = [
-        compare(one.estimate, other.estimate, margin, _scatter(pairs, n))
-        for n, (one, other) in enumerate(pairs)
+        compare(one.estimate, other.estimate, margin, scatter)
+        for (one, other), scatter in zip(pairs, scatters, strict=True)
     ]
-    significant = _significant(found)
+    significant = _significant(pairs, found, scatters)
     signs = [_side(each) if sure else 0 for each, sure in zip(found, significant, strict=True)]
     sizes = tuple(
-        AtSize(one, other, comparison, bool(signs[n]) and _is_backed(signs, n))
+        AtSize(one, other, comparison, bool(signs[n]) and _is_backed(signs, bytes, n))
         for n, ((one, other), comparison) in enumerate(zip(pairs, found, strict=True))
     )
     return Related(a, b, sizes)
 
 
-def _scatter(pairs: Sequence[tuple[Point, Point]], at: int) -> Between | None:
-    near = pairs[max(0, at - NEIGHBOURS) : at + NEIGHBOURS + 1]
-    return pooled((logs(point) for pair in near for point in pair), LEAST_SCATTER)
+def _scatter(curves: Iterable[Curve], size: int) -> Between | None:
+    near = (p for curve in curves for p in curve.points if is_near(p.bytes, size))
+    return pooled((logs(point) for point in near), LEAST_SCATTER)
+
+
+def is_near(one: int, other: int) -> bool:
+    """Whether two sizes in bytes are neighbours."""
+    return max(one, other) <= NEAR * min(one, other)
 
 
 def logs(point: Point) -> list[float]:
@@ -149,22 +163,44 @@ def logs(point: Point) -> list[float]:
     return [math.log(block.median) for block in point.estimate.blocks if block.median > 0]
 
 
-def _significant(found: Sequence[Comparison]) -> list[bool]:
+def _significant(
+    pairs: Sequence[tuple[Point, Point]],
+    found: Sequence[Comparison],
+    scatters: Sequence[Between | None],
+) -> list[bool]:
     """Those without a test (single blocks) rest on their intervals alone."""
-    tested = [n for n, each in enumerate(found) if each.p_differ is not None]
-    adjusted = holm([p for n in tested if (p := found[n].p_differ) is not None])
     sure = [True] * len(found)
-    for n, p in zip(tested, adjusted, strict=True):
-        sure[n] = p <= ALPHA
+    families: dict[str, dict[int, float]] = {}
+    for n, ((one, other), each, scatter) in enumerate(zip(pairs, found, scatters, strict=True)):
+        if each.p_differ is not None and scatter is not None:
+            p = scatter.p_value(math.log(each.ratio), _variance(one) + _variance(other))
+            families.setdefault(part_of(one.bytes), {})[n] = p
+    for family in families.values():
+        for n, p in zip(family, holm(list(family.values())), strict=True):
+            sure[n] = p <= ALPHA
     return sure
+
+
+def _variance(point: Point) -> float:
+    return variance_of_median(len(logs(point)))
+
+
+def part_of(size: int) -> str:
+    """What a size in bytes tells of: ``small`` of beginning, ``large`` of a rate, ``medium`` of
+    both."""
+    if size < START_BYTES:
+        return "small"
+    return "medium" if size < RATE_BYTES else "large"
 
 
 def _side(comparison: Comparison) -> int:
     return {"more": 1, "less": -1}.get(comparison.verdict, 0)
 
 
-def _is_backed(signs: Sequence[int], at: int) -> bool:
-    beside = [signs[n] for n in (at - 1, at + 1) if 0 <= n < len(signs)]
+def _is_backed(signs: Sequence[int], bytes: Sequence[int], at: int) -> bool:
+    beside = [
+        signs[n] for n in (at - 1, at + 1) if 0 <= n < len(signs) and is_near(bytes[n], bytes[at])
+    ]
     return not beside or signs[at] in beside
 
 
