@@ -12,11 +12,12 @@ Analysis = Callable[[Subject], Answer]
 
 def analyses() -> dict[str, Analysis]:
     """By name. They are imported when asked for: some need scipy."""
-    from waywiser.analysis import anisotropy, efficiency
+    from waywiser.analysis import anisotropy, efficiency, identical
 
     return {
         "efficiency": efficiency.answer,
         "anisotropy": anisotropy.answer,
+        "identical": identical.answer,
     }
 
 

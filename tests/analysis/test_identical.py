@@ -1,0 +1,154 @@
+"""Twins against one another, and the links that break the likeness."""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.machines import altered, host_links, machine, peer_links
+from tests.analysis.subjects import subject
+from tests.stats import sides as synthetic
+
+from waywiser.analysis.answer import Answer
+from waywiser.analysis.identical import answer
+from waywiser.records import Refusal, Series
+from waywiser.topology.machine import Machine, NvLink, PcieLink
+
+
+def asked(*series: list[Series], made: Machine | None = None) -> Answer:
+    return answer(subject(*series, machine=made or machine()))
+
+
+def test_equal_links_are_told_to_be_equal() -> None:
+    found = asked(host_links(8), peer_links(8))
+    assert found.findings == ()
+    assert [row[1].mark for row in found.tables[0].rows] == ["no", "no", "no"]
+    assert "72 equal their twins" in found.summary
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 6])
+def test_a_link_that_is_five_percent_slow_is_one_finding(blocks: int) -> None:
+    found = asked(host_links(8, {3: 0.05}, blocks=blocks), peer_links(4, blocks=blocks))
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("slow-link", "warning")
+    assert finding.effect == pytest.approx(0.05, abs=0.01)
+    assert finding.interval is not None
+    assert finding.interval.low < 0.05 < finding.interval.high
+    assert [str(device) for device in finding.devices] == ["gpu:3 (0000:04:00.0, GPU-00000003)"]
+    assert "gpu:3's link to the host" in finding.statement
+    assert "so does 1 more" in finding.statement
+    assert "--only" in finding.remedy
+    assert [exhibit.unit for exhibit in finding.exhibits[:3]] == ["B/s", "B/s", "ratio"]
+
+
+def test_the_direction_that_is_slow_is_named() -> None:
+    found = asked(host_links(8, {5: 0.05}, back={}))
+    (finding,) = found.findings
+    assert "numa:0 to gpu:5" in finding.statement
+    assert "so do" not in finding.statement
+    marks = {row[0].text: row[1].mark for row in found.tables[0].rows}
+    assert marks == {"pinned → GPU by copy-engine": "yes", "GPU → pinned by copy-engine": "no"}
+
+
+def test_a_link_that_is_far_off_is_broken() -> None:
+    assert asked(host_links(8, {0: 1.0})).findings[0].severity == "error"
+
+
+@pytest.mark.parametrize("gpus", [4, 8])
+def test_all_ways_of_one_gpu_to_its_peers_are_one_link(gpus: int) -> None:
+    slow = {(2, other): 0.06 for other in range(gpus)} | {(o, 2): 0.06 for o in range(gpus)}
+    (finding,) = asked(peer_links(gpus, slow), made=machine(gpus)).findings
+    assert "gpu:2's link to its peers" in finding.statement
+    assert [device.place for device in finding.devices] == ["gpu:2"]
+
+
+def test_a_single_pair_of_gpus_is_named_by_both() -> None:
+    (finding,) = asked(peer_links(8, {(1, 4): 0.06})).findings
+    assert "the link between gpu:1 and gpu:4" in finding.statement
+    assert [device.place for device in finding.devices] == ["gpu:1", "gpu:4"]
+
+
+def test_of_two_twins_the_slower_one_is_suspected() -> None:
+    (finding,) = asked(host_links(2, {1: 0.08}), made=machine(2)).findings
+    assert "gpu:1's link" in finding.statement
+    assert "its twin's" in finding.statement
+
+
+def test_one_that_is_faster_than_all_others_breaks_nothing() -> None:
+    (finding,) = asked(host_links(8, {6: -0.1})).findings
+    assert (finding.id, finding.severity) == ("fast-link", "info")
+
+
+def test_halves_that_differ_are_told_as_such_and_not_as_slow_links() -> None:
+    (finding,) = asked(host_links(8, dict.fromkeys(range(4, 8), 0.1))).findings
+    assert (finding.id, finding.severity) == ("uneven-twins", "warning")
+    assert "gpu:4, gpu:5, gpu:6, gpu:7" in finding.statement
+
+
+def test_halves_along_hidden_sides_say_so() -> None:
+    series = host_links(8, dict.fromkeys(range(4, 8), 0.1), kind="pageable")
+    seen = subject(series, machine=machine(), localities=synthetic.records(5))
+    (finding,) = answer(seen).findings
+    assert (finding.id, finding.severity) == ("uneven-twins", "info")
+    assert "hidden side" in finding.statement
+
+
+def test_single_blocks_are_judged_by_the_other_twins() -> None:
+    assert asked(host_links(8, blocks=1), peer_links(4, blocks=1)).findings == ()
+    (finding,) = asked(host_links(8, {3: 0.05}, blocks=1)).findings
+    assert "gpu:3's link" in finding.statement
+    assert finding.interval is None
+    few = asked(host_links(3, {1: 0.05}, blocks=1), made=machine(3))
+    assert few.findings == ()
+    assert "single blocks" in few.unanswered[0]
+
+
+@pytest.mark.parametrize(("blocks", "between"), [(1, 0.04), (2, 0.04), (2, 0.15), (6, 0.04)])
+def test_noise_is_no_difference(blocks: int, between: float) -> None:
+    """25 machines of 16 paths each: at most one finding."""
+    false = [
+        finding
+        for seed in range(25)
+        for finding in asked(host_links(8, between=between, blocks=blocks, seed=seed)).findings
+    ]
+    assert len(false) <= 1
+
+
+def test_five_percent_are_found_on_nearly_every_machine() -> None:
+    found = 0
+    for seed in range(20):
+        findings = asked(host_links(8, {seed % 8: 0.05}, between=0.004, seed=seed)).findings
+        found += [d.place for f in findings for d in f.devices] == [f"gpu:{seed % 8}"]
+    assert found >= 19
+
+
+def test_there_is_nothing_to_compare_with_one_gpu() -> None:
+    found = asked(host_links(1), made=machine(1))
+    assert (found.findings, found.tables) == ((), ())
+    assert "nothing to compare" in found.summary
+
+
+def test_what_the_topology_shows_to_be_less_is_told_without_a_measurement() -> None:
+    made = altered(machine(), 2, nvlinks=(NvLink("switch", 16, 26.562),), peers=(0,))
+    made = altered(made, 5, pcie=PcieLink(5, 8, 5, 8))
+    found = {finding.id: finding for finding in asked(made=made).findings}
+    assert set(found) == {"missing-lanes", "missing-peers", "narrow-link"}
+    assert found["missing-lanes"].statement.startswith("gpu:2 has 16 of 18 NVLink lanes")
+    assert found["narrow-link"].statement.startswith("gpu:5 has PCIe x8 instead of x16")
+    assert found["narrow-link"].effect == 0.5
+
+
+def test_a_gpu_without_a_path_that_its_twins_have_is_told_with_the_reason() -> None:
+    series = [
+        each
+        for each in [*host_links(8), *host_links(8, kind="pageable")]
+        if not ("pageable" in str(each.workload) and "gpu:7" in str(each.workload))
+    ]
+    refusal = Refusal("pageable@numa:0 -> device@gpu:7 by copy-engine", "its memory is full")
+    seen = subject(series, machine=machine(), refusals=(refusal,))
+    (finding,) = answer(seen).findings
+    assert (finding.id, finding.severity) == ("missing-path", "warning")
+    assert finding.devices[0].place == "gpu:7"
+    assert "its memory is full" in finding.statement
+
+
+def test_a_gpu_that_was_not_surveyed_lacks_nothing() -> None:
+    assert asked(host_links(6)).findings == ()
