@@ -59,7 +59,7 @@ def test_one_size_alone_does_not_count_where_it_has_neighbours() -> None:
 
 def test_a_far_size_says_nothing_against_another() -> None:
     """As of a path that ought to be like others, where little but 64 MiB tells of the rate."""
-    found = related(postal(5e-6, 50e9), postal(5e-6, 50e9 * 1.06), sizes=(8, 2**20, 2**26))
+    found = related(postal(9e-6, 390e9), postal(9e-6, 414e9), sizes=(8, 2**20, 2**26))
     assert [at.bytes for at in found.different] == [2**26]
 
 
