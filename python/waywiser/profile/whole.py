@@ -39,7 +39,7 @@ def write_profile(
             writing.fill(connection, machine, plan, refusals)
             run = writing.begin_run(connection, environment, command)
             for visit in visits:
-                writing.insert_visit(connection, visit, run)
+                writing.insert_visit(connection, visit, run, None)
             connection.execute("UPDATE run SET ended = ? WHERE run = ?", (writing.now(), run))
             connection.execute("COMMIT")
         finally:
