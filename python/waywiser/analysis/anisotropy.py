@@ -50,7 +50,11 @@ def answer(subject: Subject) -> Answer:
 def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
     """The opposite pairs of each kind, in the profile's order; no files, whose ways differ by
     nature."""
-    curves = {curve.text: (curve, kind) for curve, kind in usual(subject) if kind.group != "file"}
+    curves = {
+        _way_of(curve.workload.transfers[0]): (curve, kind)
+        for curve, kind in usual(subject)
+        if kind.group != "file"
+    }
     alike: dict[str, list[Curve]] = {}
     for curve, kind in curves.values():
         alike.setdefault(_between_which(kind), []).append(curve)
@@ -59,7 +63,7 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
         transfer = curve.transfer
         if transfer is None or not _is_forward(transfer.path):
             continue
-        back = curves.get(opposite(transfer).way)
+        back = curves.get(_way_of(opposite(transfer)))
         if back is None:
             continue
         pair = relate(curve, back[0], alike=alike[_between_which(kind)])
@@ -75,8 +79,12 @@ def _between_which(kind: Kind) -> str:
 
 
 def opposite(transfer: Transfer) -> Transfer:
-    """The way back, without a size."""
+    """The way back with the same settings, without a size."""
     return Transfer(transfer.path.opposite, 0, transfer.parameters, transfer.layout)
+
+
+def _way_of(transfer: Transfer) -> str:
+    return f"{transfer.path} {transfer.parameters.get('peer', '')}"
 
 
 def _is_forward(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """Transfers sorted into kinds, as the thesis chapter's tables have rows: ``pageable → GPU``.
 
 A kind is what is moved between which memories by whom, and whether the places are near; which GPU
-or node it is, is not part of it. Curves with settings away from their defaults are no kinds: they
-are variations of one. Peer access is the exception, since literature asks for it by name.
+or node it is, is not part of it. Of curves that differ in settings alone one is usual: that with
+the fewest away from their defaults, which other tools' results need not be. Peer access is no such
+setting, since literature asks for it by name.
 """
 
 from __future__ import annotations
@@ -83,17 +84,28 @@ def nearness_of(path: Path, machine: Machine) -> Nearness:
 
 
 def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
-    """The curves of one contiguous transfer with default settings and caches as they are."""
+    """Of each path one curve of contiguous bytes in plain memory with caches as they are: that with
+    the fewest settings away from their defaults, the first of several."""
+    chosen: dict[tuple[str, str], Curve] = {}
     for curve in subject.curves:
         transfer = curve.transfer
-        if transfer is not None and is_usual(transfer) and curve.workload.cache == "warm":
-            yield curve, kind_of(transfer, subject.machine)
+        if transfer is None or not is_plain(transfer) or curve.workload.cache != "warm":
+            continue
+        key = str(transfer.path), transfer.parameters.get("peer", "")
+        if key not in chosen or len(transfer.parameters) < _settings(chosen[key]):
+            chosen[key] = curve
+    for curve in chosen.values():
+        yield curve, kind_of(curve.workload.transfers[0], subject.machine)
 
 
-def is_usual(transfer: Transfer) -> bool:
-    """Whether all of its settings but peer access are the defaults."""
-    plain = not (transfer.path.source.variant or transfer.path.destination.variant)
-    return plain and transfer.layout is None and set(transfer.parameters) <= {"peer"}
+def is_plain(transfer: Transfer) -> bool:
+    """Whether its memories have no variant and its bytes lie together."""
+    variants = transfer.path.source.variant or transfer.path.destination.variant
+    return not variants and transfer.layout is None
+
+
+def _settings(curve: Curve) -> int:
+    return len(curve.workload.transfers[0].parameters)
 
 
 def _word(memory: Memory, other: Memory) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.answer import Device, Finding
-from waywiser.analysis.kinds import is_usual, kind_of
+from waywiser.analysis.kinds import is_plain, kind_of
 from waywiser.analysis.subject import Subject
 from waywiser.severity import Severity
 from waywiser.topology.machine import Gpu
@@ -119,7 +119,7 @@ def _kinds_by_gpu(subject: Subject) -> tuple[dict[str, set[int]], set[int]]:
     tried: set[int] = set()
     for line in subject.overview.series:
         workload = _parsed(line.curve)
-        if workload is None or len(workload.transfers) != 1 or not is_usual(workload.transfers[0]):
+        if workload is None or len(workload.transfers) != 1 or not is_plain(workload.transfers[0]):
             continue
         transfer = workload.transfers[0]
         places = {transfer.path.source.place, transfer.path.destination.place}

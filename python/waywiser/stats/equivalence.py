@@ -171,17 +171,18 @@ def _far_reach(estimate: Estimate) -> Interval | None:
 def reach(estimate: Estimate) -> Interval | None:
     """Seconds within which the medians of all its blocks may lie: the hull of their intervals.
 
-    Of a block with too few samples for an interval, its extremes, which hold the median with 94 %
-    where there are five of them; None where nothing but one median is known.
+    Of a block with too few samples for an interval, as far to either side as the farthest of them
+    is: extremes hold the median with 94 % where there are five. None where nothing but one median
+    is known.
     """
     lows, highs = [], []
     for block in estimate.blocks:
         if block.interval is not None:
             lows.append(block.interval.low)
             highs.append(block.interval.high)
-        elif block.quantiles is not None:
-            lows.append(block.quantiles["p0"])
-            highs.append(block.quantiles["p100"])
+        elif block.count > 1 and not block.summary:
+            lows.append(block.median * max(0.0, 1 - block.farthest))
+            highs.append(block.median * (1 + block.farthest))
         else:
             lows.append(block.median)
             highs.append(block.median)
