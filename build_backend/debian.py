@@ -31,8 +31,9 @@ class Unavailable(Exception):
     """The packages cannot be had this way; the text is one line."""
 
 
-def fetch(folder: Path, packages: list[str]) -> None:
-    """Downloads the packages of this machine's own distribution and unpacks them.
+def fetch(folder: Path, packages: list[str], *, dependencies: bool = False) -> None:
+    """Downloads the packages of this machine's own distribution and unpacks them; with
+    ``dependencies`` also what they need and the system has not.
 
     Raises `Unavailable`.
     """
@@ -49,13 +50,23 @@ def fetch(folder: Path, packages: list[str]) -> None:
     archives.mkdir(exist_ok=True)
     apt_get = ["apt-get", "-q", "-c", str(settings)]
     _run([*apt_get, "update"], apt)
+    if dependencies:
+        packages = _with_dependencies(apt_get, packages, apt)
     _run([*apt_get, "download", *packages], archives)
     for archive in sorted(archives.glob("*.deb")):
         _run(["dpkg-deb", "-x", str(archive), str(folder)], apt)
     shutil.rmtree(apt)
 
 
-def _run(command: list[str], where: Path) -> None:
+def _with_dependencies(apt_get: list[str], packages: list[str], where: Path) -> list[str]:
+    """What apt would install; those asked for are unpacked even where the system has them."""
+    simulated = _run([*apt_get, "-s", "--no-install-recommends", "install", *packages], where)
+    installed = [line.split()[1] for line in simulated.splitlines() if line.startswith("Inst ")]
+    return list(dict.fromkeys([*packages, *installed]))
+
+
+def _run(command: list[str], where: Path) -> str:
+    """What it says on standard output."""
     answer = subprocess.run(
         command,
         cwd=where,
@@ -69,6 +80,7 @@ def _run(command: list[str], where: Path) -> None:
         errors = [line for line in answer.stderr.splitlines() if line.startswith("E:")]
         why = errors[0] if errors else f"exit status {answer.returncode}"
         raise Unavailable(f"'{' '.join(command[:1] + command[4:])}' failed: {why}")
+    return answer.stdout
 
 
 def main() -> int:

@@ -35,6 +35,19 @@ def test_the_packages_own_error_is_passed_on(tmp_path: Path, programs: Path) -> 
     assert "\n" not in str(error.value)
 
 
+def test_what_a_package_needs_comes_with_it(tmp_path: Path, programs: Path) -> None:
+    deps = tmp_path / "deps"
+    script(
+        programs,
+        "apt-get",
+        'case "$*" in *" -s "*) echo "Inst liba (1.0 [amd64])"; echo "Inst browser (2.0)";;\n'
+        f'*" download "*) echo "$*" > "{tmp_path}/asked"; : > a.deb;; esac',
+    )
+    script(programs, "dpkg-deb", "exit 0")
+    debian.fetch(deps, ["browser", "font"], dependencies=True)
+    assert (tmp_path / "asked").read_text().rstrip().endswith(" download browser font liba")
+
+
 def test_apt_keeps_its_hands_off_the_system(tmp_path: Path, programs: Path) -> None:
     deps = tmp_path / "deps"
     script(

@@ -9,6 +9,7 @@ from waywiser import __version__
 from waywiser.report.chapters.curves import curves
 from waywiser.report.chapters.doubts import doubts, missing
 from waywiser.report.chapters.headlines import headlines
+from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import date, describe, method
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.verdict import verdict
@@ -23,6 +24,7 @@ def document(entries: Sequence[Entry]) -> Document:
     chapters = (
         verdict(entries),
         headlines(entries),
+        links(entries),
         questions(entries),
         curves(entries),
         doubts(entries),

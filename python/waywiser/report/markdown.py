@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
+    SIGNS,
     Block,
     Cell,
     Code,
@@ -48,7 +49,7 @@ def _section(section: Section, level: int) -> Iterator[str]:
 
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Verdict):
-        sign = SEVERITIES[block.severity][0]
+        sign = SIGNS[block.severity]
         yield from (f"**{sign} {_text(block.machine)}: {_text(block.statement)}**", "")
     elif isinstance(block, Words):
         yield from (_text(block.text), "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from waywiser.report.figures import theme
 from waywiser.report.figures.render import inline
-from waywiser.report.parts import MARKS, SEVERITIES, Block, Document, Picture
+from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -42,7 +42,12 @@ def page(document: Document) -> str:
         return Markup(inline(picture, names[id(picture)]))
 
     environment.globals.update(
-        drawn=drawn, kind=_kind, marks=MARKS, severities=SEVERITIES, name=lambda p: names[id(p)]
+        drawn=drawn,
+        kind=_kind,
+        marks=MARKS,
+        severities=SEVERITIES,
+        signs=SIGNS,
+        name=lambda p: names[id(p)],
     )
     style = (TEMPLATES / "page.css").read_text()
     for dark, word in ((False, "LIGHT"), (True, "DARK")):

@@ -21,11 +21,14 @@ MARKS: dict[Mark, tuple[str, str]] = {
 """A mark as it is seen, and as it is read aloud."""
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
-    "info": ("✓", "to know"),
+    "info": ("i", "to know"),
     "warning": ("?", "look at it"),
     "error": ("×", "broken"),
 }
-"""The same of a severity."""
+"""The same of a finding's severity."""
+
+SIGNS: dict[Severity, str] = {"info": "✓", "warning": "?", "error": "×"}
+"""Of a whole machine, by the gravest that was found."""
 
 
 class Cell(Value, frozen=True):

@@ -18,17 +18,22 @@ def question_anchor(entry: Entry, answer: Answer) -> str:
 
 def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") -> Remark:
     """At length where it leads nowhere (``link`` is empty), else without its evidence."""
-    effect = percent(finding.effect, finding.interval) if finding.effect is not None else ""
     return Remark(
         severity=finding.severity,
         statement=finding.statement,
         machine=machine,
         devices=tuple(map(str, finding.devices)),
-        effect=effect,
+        effect="" if link else _effect(finding),
         remedy=finding.remedy,
         evidence=() if link else _evidence(entry, finding),
         link=link,
     )
+
+
+def _effect(finding: Finding) -> str:
+    if finding.effect is None:
+        return ""
+    return f"effect {percent(finding.effect, finding.interval)}"
 
 
 def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:

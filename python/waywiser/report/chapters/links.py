@@ -1,0 +1,188 @@
+"""The picture of the machine with what its links carry, and all pairs of places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.report.chapters.each import each
+from waywiser.report.entry import Entry
+from waywiser.report.figures.matrix import Entered, matrix_picture
+from waywiser.report.figures.topology import (
+    Direct,
+    GpuBox,
+    Group,
+    Layout,
+    lines_of,
+    topology_picture,
+)
+from waywiser.report.parts import Block, Cell, Picture, Pictures, Row, Section, Sheet, Words
+from waywiser.report.rates import Between, between_places, places
+from waywiser.stats.figures import count, format_rate, format_relative, format_time
+from waywiser.stats.line import Line
+from waywiser.stats.sides import sentences
+from waywiser.topology.machine import Gpu, Machine, NumaNode
+
+Measured = dict[tuple[str, str], Between]
+
+LEAST_PLACES = 3
+"""Of fewer a matrix says no more than the table of headlines."""
+
+SPREAD = 0.02
+"""Rates within so much of each other are told as one."""
+
+
+def links(entries: Sequence[Entry]) -> Section:
+    return each(entries, "links", "Links", lambda entry: [*_links(entry)])
+
+
+def _links(entry: Entry) -> Iterator[Block]:
+    machine, measured = entry.subject.machine, between_places(entry)
+    sides = entry.subject.overview.sides
+    if sides is not None:
+        for text in sentences(sides):
+            yield Words(text[0].upper() + text[1:] + ".")
+    pictures: list[Picture] = []
+    if machine.gpus:
+        pictures.append(_topology(entry, measured))
+    if len(places(entry)) >= LEAST_PLACES and measured:
+        pictures += _matrices(entry, measured)
+    if pictures:
+        yield Pictures(tuple(pictures))
+    else:
+        yield Words(f"Host memory alone was measured: {machine.gpu_reason or 'there is no GPU'}.")
+
+
+def _topology(entry: Entry, measured: Measured) -> Picture:
+    machine = entry.subject.machine
+    groups = tuple(_groups(entry, measured))
+    order = [gpu.name for group in groups for gpu in group.gpus]
+    direct = tuple(_direct(machine, measured, order))
+    switched = any(link.to == "switch" for gpu in machine.gpus for link in gpu.nvlinks)
+    layout = Layout(groups, switched, direct)
+    found = " Two groups of GPUs were found by measurement." if groups[0].found else ""
+    description = (
+        f"Host memory above, {count(len(machine.gpus), 'GPU')} below it"
+        f"{', an NVLink switch under these' if switched else ''}; "
+        f"rates of copies on each link in both directions.{found}"
+    )
+    return topology_picture(
+        f"{entry.key}topology", entry.name, layout, description, _table(entry, measured)
+    )
+
+
+def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
+    """By the sides that were found, else by the NUMA nodes that the system tells."""
+    machine, sides = entry.subject.machine, entry.subject.overview.sides
+    if sides is not None and len(sides.groups) > 1:
+        for number, group in enumerate(sides.groups):
+            gpus = [gpu for gpu in machine.gpus if gpu.index in group]
+            title = f"side {'AB'[number]} of host memory"
+            boxes = tuple(_box(gpu, machine, measured) for gpu in gpus)
+            yield Group(title, ("found by measurement, not shown", "by the system"), boxes, True)
+        return
+    by_node: dict[int, list[Gpu]] = {}
+    for gpu in machine.gpus:
+        by_node.setdefault(gpu.numa, []).append(gpu)
+    unplaced = len(by_node) == 1
+    for index, near in sorted(by_node.items()):
+        nodes = [n for n in machine.numa if unplaced or n.index == index]
+        title = ", ".join(f"numa:{n.index}" for n in nodes) or "host memory"
+        boxes = tuple(_box(gpu, machine, measured) for gpu in near)
+        yield Group(title, lines_of([_node(n) for n in nodes]), boxes, False)
+
+
+def _node(node: NumaNode) -> str:
+    return f"{node.memory_bytes / 2**30:.0f} GiB, {count(len(node.cpus), 'CPU')}"
+
+
+def _box(gpu: Gpu, machine: Machine, measured: Measured) -> GpuBox:
+    name = f"gpu:{gpu.index}"
+    hosts = [f"numa:{node.index}" for node in machine.numa]
+    peers = [f"gpu:{other.index}" for other in machine.gpus if other.index != gpu.index]
+    within = measured.get((name, name))
+    return GpuBox(
+        name=name,
+        model=gpu.name.removeprefix("NVIDIA ")[:14],
+        pci=gpu.pci,
+        within=f"within {_gb(within)}" if within else "",
+        down=_range([measured[key] for host in hosts if (key := (host, name)) in measured]),
+        up=_range([measured[key] for host in hosts if (key := (name, host)) in measured]),
+        switch_out=_range([measured[key] for peer in peers if (key := (name, peer)) in measured]),
+        switch_in=_range([measured[key] for peer in peers if (key := (peer, name)) in measured]),
+    )
+
+
+def _direct(machine: Machine, measured: Measured, order: Sequence[str]) -> Iterator[Direct]:
+    for gpu in machine.gpus:
+        for link in gpu.nvlinks:
+            ends = f"gpu:{gpu.index}", link.to
+            if link.to not in order or order.index(ends[0]) > order.index(ends[1]):
+                continue
+            found = [measured[key] for key in (ends, ends[::-1]) if key in measured]
+            yield Direct(order.index(ends[0]), order.index(ends[1]), _range(found))
+
+
+def _range(found: Sequence[Between]) -> str:
+    """``55.4``, or ``36.1–396`` where they differ."""
+    if not found:
+        return ""
+    low, high = min(found, key=lambda b: b.rate), max(found, key=lambda b: b.rate)
+    if low.rate >= high.rate * (1 - SPREAD):
+        return _gb(high)
+    return f"{_gb(low)}–{_gb(high)}"
+
+
+def _gb(found: Between) -> str:
+    return format_rate(found.rate, 0.005)
+
+
+def _table(entry: Entry, measured: Measured) -> Sheet:
+    """Every measured pair with its bound."""
+    order = {str(place): n for n, place in enumerate(places(entry))}
+    known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
+    rows = []
+    for (source, destination), found in known:
+        best = found.best
+        rows.append(
+            Row(
+                (
+                    Cell(f"{source} → {destination}", link=entry.links.anchor(found.curve.text)),
+                    _cell(best),
+                    Cell(f"{best.of_bound:.0%}" if best.of_bound else "", number=True),
+                    Cell(best.bound.made_of if best.bound else "not known"),
+                )
+            )
+        )
+    columns = ("from → to", "GB/s", "of the bound", "bound")
+    return Sheet("Rates on links", columns, tuple(rows), "At the best size, with default settings.")
+
+
+def _cell(line: Line) -> Cell:
+    found = line.estimate
+    if found is None or found.rate is None:
+        return Cell("", number=True)
+    text = format_rate(found.rate.value, found.relative)
+    return Cell(text, note=format_relative(found.relative), number=True)
+
+
+def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
+    names = [str(place) for place in places(entry)]
+    rates, times = {}, {}
+    for key, found in measured.items():
+        link = entry.links.anchor(found.curve.text)
+        best, least = found.best.estimate, found.least.estimate
+        if best is not None:
+            note = format_relative(best.relative)
+            rates[key] = Entered(found.rate, _short(found.rate / 1e9), note, link)
+        if least is not None and found.least.bytes <= 4096:
+            text = format_time(least.median, 0.01).removesuffix(" µs")
+            note = format_relative(least.relative)
+            times[key] = Entered(least.median, text, note, link)
+    yield matrix_picture(f"{entry.key}matrix-rate", "Highest rate", "GB/s", names, rates)
+    if times:
+        title = "Shortest time of few bytes"
+        yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

@@ -1,0 +1,125 @@
+"""A heat map of all ordered pairs of places, with a figure in each cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from waywiser.report.figures.render import canvas
+from waywiser.report.figures.theme import HEAT, HEAT_INK, PANEL, PAPER, SOFT
+from waywiser.report.parts import Cell, Picture, Row, Sheet
+from waywiser.words import Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+CELL_WIDTH = 52.0
+CELL_HEIGHT = 34.0
+LEFT = 62.0
+TOP = 46.0
+LEAST_WIDTH = 320.0
+
+LEAST_RANGE = 1.1
+"""The last step is at least so many times the first, or noise would look like a pattern."""
+
+
+class Entered(Value, frozen=True):
+    """One cell."""
+
+    value: float
+    text: str
+    note: str = ""
+    link: str = ""
+
+
+def matrix_picture(
+    name: str,
+    title: str,
+    unit: str,
+    places: Sequence[str],
+    entered: Mapping[tuple[str, str], Entered],
+) -> Picture:
+    """``entered`` by (source, destination); what is missing stays empty."""
+    known = dict(entered)
+    low = min(known.items(), key=lambda item: item[1].value)
+    high = max(known.items(), key=lambda item: item[1].value)
+    return Picture(
+        name=name,
+        title=f"{title}, {unit}",
+        description=(
+            f"From row to column. Highest {high[1].text} from {high[0][0]} to {high[0][1]}, lowest "
+            f"{low[1].text} from {low[0][0]} to {low[0][1]}."
+        ),
+        draw=_drawing(tuple(places), known),
+        data=_data(title, unit, places, known),
+    )
+
+
+def _drawing(
+    places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]
+) -> Callable[[], Canvas]:
+    return lambda: _draw(places, entered)
+
+
+def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -> Canvas:
+    from matplotlib.patches import Rectangle
+
+    width = max(LEFT + CELL_WIDTH * len(places) + 2, LEAST_WIDTH)
+    height = TOP + CELL_HEIGHT * len(places) + 2
+    found = canvas(width, height)
+    axes: Any = found.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    steps = _steps(entered)
+    axes.text(0, 12, "from row to column", color=SOFT.sentinel, fontsize=10, va="center_baseline")
+    for n, place in enumerate(places):
+        middle = LEFT + CELL_WIDTH * (n + 0.5)
+        axes.text(middle, TOP - 10, place, ha="center", color=SOFT.sentinel, fontsize=10)
+        y = TOP + CELL_HEIGHT * (n + 0.5)
+        axes.text(LEFT - 8, y, place, ha="right", va="center_baseline", color=SOFT.sentinel,
+                  fontsize=10)  # fmt: skip
+        for column, other in enumerate(places):
+            corner = (LEFT + CELL_WIDTH * column, TOP + CELL_HEIGHT * n)
+            cell = entered.get((place, other))
+            step = steps(cell.value) if cell else None
+            fill = PANEL if step is None else HEAT[step]
+            axes.add_patch(Rectangle(corner, CELL_WIDTH, CELL_HEIGHT, facecolor=fill.sentinel,
+                                     edgecolor=PAPER.sentinel, linewidth=2))  # fmt: skip
+            if cell is not None and step is not None:
+                axes.text(corner[0] + CELL_WIDTH / 2, y, cell.text, ha="center",
+                          va="center_baseline", fontsize=11,
+                          color=HEAT_INK[step].sentinel)  # fmt: skip
+    return found
+
+
+def _steps(entered: Mapping[tuple[str, str], Entered]) -> Callable[[float], int]:
+    """A value's step of `HEAT`, on a logarithmic scale: rates differ by factors."""
+    logs = [math.log(cell.value) for cell in entered.values() if cell.value > 0]
+    low, high = min(logs), max(logs)
+    if high - low < math.log(LEAST_RANGE):
+        high = low + math.log(LEAST_RANGE)
+
+    def step(value: float) -> int:
+        share = (math.log(value) - low) / (high - low) if value > 0 else 0.0
+        return min(len(HEAT) - 1, max(0, int(share * len(HEAT))))
+
+    return step
+
+
+def _data(
+    title: str,
+    unit: str,
+    places: Sequence[str],
+    entered: Mapping[tuple[str, str], Entered],
+) -> Sheet:
+    rows = []
+    for source in places:
+        cells = [Cell(source)]
+        for destination in places:
+            cell = entered.get((source, destination))
+            if cell is None:
+                cells.append(Cell("", number=True))
+            else:
+                cells.append(Cell(cell.text, note=cell.note, link=cell.link, number=True))
+        rows.append(Row(tuple(cells)))
+    return Sheet(f"{title}, {unit}", ("from, to", *places), tuple(rows))

@@ -1,0 +1,76 @@
+"""What was measured between two places: the best rate and the shortest time of plain copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.report.entry import Entry
+from waywiser.stats.line import Line
+from waywiser.stats.shown import Shown
+from waywiser.words import Place, Value
+
+PLAIN = ("pinned", "device")
+"""Kinds of memory that a link is judged by, where both ends have one."""
+
+PREFERRED = "copy-engine"
+"""What moves the bytes where it was measured; else the fastest of the others."""
+
+
+class Between(Value, frozen=True):
+    """One ordered pair of places."""
+
+    source: str
+    destination: str
+    curve: Shown
+    best: Line
+    """At the size of the highest rate."""
+    least: Line
+    """At the smallest size."""
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second."""
+        found = self.best.estimate
+        return found.rate.value if found and found.rate else 0.0
+
+
+def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
+    """By (source, destination), of single copies with default settings."""
+    found: dict[tuple[str, str], Between] = {}
+    for each in _candidates(entry):
+        key = (each.source, each.destination)
+        if key not in found or _worth(each) > _worth(found[key]):
+            found[key] = each
+    return found
+
+
+def _candidates(entry: Entry) -> Iterator[Between]:
+    for curve in entry.curves:
+        if curve.transfer is None or not curve.is_default:
+            continue
+        path = curve.transfer.path
+        measured = [line for line in curve.measured if line.estimate and line.estimate.rate]
+        if "file" in (path.source.place.kind, path.destination.place.kind) or not measured:
+            continue
+        if not {path.source.kind, path.destination.kind} <= {*PLAIN, "pageable"}:
+            continue
+        best = max(measured, key=_rate)
+        yield Between(str(path.source.place), str(path.destination.place), curve, best, measured[0])
+
+
+def _rate(line: Line) -> float:
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+
+
+def _worth(each: Between) -> tuple[bool, bool, float]:
+    assert each.curve.transfer is not None
+    path = each.curve.transfer.path
+    plain = path.source.kind in PLAIN and path.destination.kind in PLAIN
+    return plain, path.executor == PREFERRED, each.rate
+
+
+def places(entry: Entry) -> list[Place]:
+    """NUMA nodes, then GPUs."""
+    machine = entry.subject.machine
+    nodes = [Place("numa", node.index) for node in machine.numa]
+    return nodes + [Place("gpu", gpu.index) for gpu in machine.gpus]

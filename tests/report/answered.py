@@ -1,0 +1,34 @@
+"""Answers as analyses give them, made up."""
+
+from __future__ import annotations
+
+from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table
+from waywiser.stats.order import Interval
+
+CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+
+
+def answers() -> tuple[Answer, ...]:
+    """One of each that a report has to tell."""
+    exhibits = (
+        Exhibit(f"{CURVE} of 1048576", "rate", 55.4e9, "B/s", Interval(55.3e9, 55.5e9)),
+        Exhibit(f"{CURVE} of 8", "latency", 5.5e-6, "s"),
+        Exhibit("device@gpu:9 -> device@gpu:0 by sm of 8", "ratio", 0.95, "ratio"),
+        Exhibit(CURVE, "half-peak size", 1.5 * 2**20, "B"),
+    )
+    slow = Finding(
+        "slow-link", "error", "gpu:3 reaches host memory at half the rate of its peers.",
+        -0.5, Interval(-0.51, -0.49), (Device("gpu:3", "GPU-3", "0000:09:00.0"),), exhibits,
+        "reseat the card",
+    )  # fmt: skip
+    small = Finding("dip", "info", "A small dip at 2 MiB.", -0.06)
+    cells = (Cell("host to GPU"), Cell("12 %", "yes", CURVE), Cell("", "no"), Cell("", "unclear"))
+    table = Table("Is it so?", ("kind", "large", "small", "other"), (cells,) * 12, "✓ yes, × no")
+    return (
+        Answer(
+            "identical", "Are equal links equal?", "One is not.", (slow,), (table,), ("x: few",)
+        ),
+        Answer("irregular", "Is a curve irregular?", "Hardly.", (small,) * 7),
+        Answer("calm", "Is all calm?", "It is."),
+        Answer("unasked", "Could it be asked?", "It could not.", unanswered=("no GPU",)),
+    )

@@ -1,0 +1,52 @@
+"""Documents to look at, made once, and the browser to look with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from report import answered, browser, machines
+from waywiser.report.document import document
+from waywiser.report.entry import Entry, entry
+from waywiser.report.page import page
+from waywiser.report.parts import Document
+
+HOSTILE = '<script>alert("gotcha")</script>&amp;'
+
+
+def _entry(hostname: str, seed: int = 1, key: str = "", name: str = "") -> Entry:
+    subject = machines.subject(machines.eight_gpus(hostname), seed, blocks=1, count=8)
+    made = entry(subject, '{"request":{"preset":"standard"}}', name, key)
+    return msgspec.structs.replace(made, answers=answered.answers())
+
+
+@pytest.fixture(scope="session")
+def alone() -> Document:
+    """An eight-GPU machine whose name is hostile."""
+    return document([_entry(HOSTILE)])
+
+
+@pytest.fixture(scope="session")
+def beside() -> Document:
+    """Two of them."""
+    return document([_entry("node1", 1, "a-"), _entry("node2", 2, "b-")])
+
+
+@pytest.fixture(scope="session")
+def pages(
+    alone: Document, beside: Document, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    for name, made in (("alone", alone), ("beside", beside)):
+        (folder / f"{name}.html").write_text(page(made))
+    return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser.launched(tmp_path_factory.mktemp("chromium")) as found:
+        yield found

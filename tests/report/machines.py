@@ -1,0 +1,119 @@
+"""Profiles to report of: seeded, realistic in shape, made of no measurement."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+import profiles
+from stats.sides import records
+from topology.captured import machine as captured
+from waywiser.analysis.subject import Subject
+from waywiser.profile import Profile
+from waywiser.records import Series, Visit
+from waywiser.topology.machine import Machine
+from waywiser.words import Transfer, Workload
+
+SIZES = tuple(2**n for n in range(3, 31, 3))
+LATENCY = 5.5e-6
+RATES = {
+    ("numa", "gpu"): 55.4e9,
+    ("gpu", "numa"): 55.3e9,
+    ("gpu", "gpu"): 395e9,
+    ("numa", "numa"): 12e9,
+}
+WITHIN = 2080e9
+SLOWER = {"pageable": 0.2, "write-combined": 0.98, "managed": 0.8}
+
+
+def eight_gpus(hostname: str = "node8") -> Machine:
+    """Eight GPUs on a switch, in a virtual machine that hides its sockets."""
+    return msgspec.structs.replace(captured("h200-vm-8gpu"), hostname=hostname)
+
+
+def curves(machine: Machine, variants: int = 0) -> Iterator[str]:
+    """Copies between all places; ``variants`` more settings of the first GPU's links."""
+    gpus = [f"gpu:{gpu.index}" for gpu in machine.gpus]
+    for gpu in gpus:
+        for kind in ("pinned", "pageable", "write-combined"):
+            yield f"{kind}@numa:0 -> device@{gpu} by copy-engine"
+            yield f"device@{gpu} -> {kind}@numa:0 by copy-engine"
+        yield f"pinned@numa:0 -> device@{gpu} by sm"
+        yield f"device@{gpu} -> device@{gpu} by copy-engine"
+    for first in gpus:
+        for second in gpus:
+            if first != second:
+                yield f"device@{first} -> device@{second} by copy-engine"
+                yield f"device@{first} -> device@{second} by sm"
+    yield "pageable@numa:0 -> pageable@numa:0 by cpu"
+    if gpus:
+        there = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+        yield f"{there}; device@gpu:0 -> pinned@numa:0 by copy-engine"
+    for number in range(variants):
+        gpu = gpus[number % len(gpus)]
+        yield f"pinned@numa:0 -> device@{gpu} by sm[blocks={number + 1}]"
+
+
+def visits(
+    machine: Machine,
+    seed: int = 1,
+    *,
+    blocks: int = 2,
+    count: int = 12,
+    variants: int = 0,
+    sizes: Sequence[int] = SIZES,
+) -> Iterator[Visit]:
+    """A survey of `curves`."""
+    rng = random.Random(seed)
+    texts = list(curves(machine, variants))
+    for block in range(blocks):
+        for text in texts:
+            for size in sizes:
+                yield _visit(rng, profiles.workload(text, size), block, count)
+
+
+def _visit(rng: random.Random, workload: Workload, block: int, count: int) -> Visit:
+    seconds = max(map(_seconds, workload.transfers)) * rng.uniform(0.999, 1.001)
+    width = len(workload.transfers)
+    taken = profiles.samples(rng, seconds, count, transfers=width)
+    return profiles.visit(workload, block, taken)
+
+
+def _seconds(transfer: Transfer) -> float:
+    source, destination = transfer.path.source, transfer.path.destination
+    rate = RATES[source.place.kind, destination.place.kind]
+    if source.place == destination.place and source.place.kind == "gpu":
+        rate = WITHIN
+    rate *= SLOWER.get(source.kind, 1.0) * SLOWER.get(destination.kind, 1.0)
+    return LATENCY + transfer.bytes / rate
+
+
+def subject(machine: Machine, seed: int = 1, **survey: int) -> Subject:
+    """The same without a file."""
+    found: dict[str, list[Visit]] = {}
+    for visit in visits(machine, seed, **survey):
+        found.setdefault(visit.workload.identity, []).append(visit)
+    series = [Series(blocks[0].workload, tuple(blocks)) for blocks in found.values()]
+    gpus = len(machine.gpus)
+    return Subject.of_series(
+        machine, sorted(series, key=lambda each: (each.workload.curve, each.workload.bytes)),
+        environment=profiles.ENVIRONMENT, refusals=profiles.REFUSALS,
+        localities=records(seed, gpus=gpus) if gpus > 1 else (),
+    )  # fmt: skip
+
+
+def write(path: Path, machine: Machine, seed: int = 1, **survey: int) -> Path:
+    """A finished profile; ``survey`` as in `visits`."""
+    with Profile.create(
+        path, machine, profiles.ENVIRONMENT, plan_json='{"request":{"preset":"full"}}',
+        refusals=profiles.REFUSALS, command=("waywiser", "survey"),
+    ) as profile:  # fmt: skip
+        if len(machine.gpus) > 1:
+            for found in records(seed, gpus=len(machine.gpus)):
+                profile.commit_locality(found)
+        for visit in visits(machine, seed, **survey):
+            profile.commit_visit(visit)
+    return path

@@ -1,0 +1,209 @@
+"""The page as Chromium shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.conftest import HOSTILE
+
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+LEAST_CONTRAST = 4.5
+"""Of text (WCAG 2.2, 1.4.3)."""
+
+ALL_OPEN = "document.querySelectorAll('details').forEach(each => each.open = true)"
+
+CONTRASTS = """() => {
+  const channel = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const parse = text => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const back = parse(getComputedStyle(element).backgroundColor);
+      if (back.length === 3 || back[3] > 0.99) return back;
+    }
+    return [255, 0, 255];
+  };
+  const found = {};
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest('svg') || !element.checkVisibility())
+      continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const name = element.tagName + '.' + element.className;
+    found[name] = Math.min(found[name] ?? 99, ratio);
+  }
+  return found;
+}"""
+
+Look = Callable[..., Any]
+
+
+@pytest.fixture
+def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
+    """Opens a page; afterwards nothing was said on the console and nothing was fetched."""
+    opened, said, asked = [], [], []
+
+    def open_page(name: str = "alone", **options: Any) -> Any:
+        context = chromium.new_context(**{"viewport": DESKTOP, **options})
+        opened.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append(dialog.message))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(pages[name].as_uri())
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    assert said == []
+    fetched = [url for url in asked if not url.startswith("data:")]
+    assert len(fetched) == len(opened), fetched
+
+
+@pytest.mark.parametrize("name", ["alone", "beside"])
+def test_every_figure_is_drawn_within_its_frame(look: Look, name: str) -> None:
+    found = look(name).evaluate(
+        """() => [...document.querySelectorAll('svg.figure')].map(svg => {
+          const box = svg.getBoundingClientRect();
+          const out = [...svg.querySelectorAll('text')].filter(text => {
+            const own = text.getBoundingClientRect();
+            return own.left < box.left - 1 || own.right > box.right + 1 ||
+                   own.top < box.top - 1 || own.bottom > box.bottom + 1;
+          }).map(text => text.textContent);
+          return {width: box.width, height: box.height, out,
+                  drawn: svg.querySelectorAll('path, use, rect').length,
+                  name: svg.querySelector('title').textContent};
+        })"""
+    )
+    assert len(found) > 5
+    for figure in found:
+        assert figure["width"] > 200 and figure["height"] > 80, figure
+        assert figure["drawn"] > 5, figure
+        assert figure["out"] == [], figure
+
+
+@pytest.mark.parametrize("name", ["alone", "beside"])
+def test_every_link_leads_somewhere_and_every_name_is_one(look: Look, name: str) -> None:
+    page = look(name)
+    ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map(each => each.id)")
+    assert len(ids) == len(set(ids))
+    links = page.evaluate(
+        "() => [...document.querySelectorAll('a[href]')].map(each => each.getAttribute('href'))"
+    )
+    assert len(links) > 30
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    labels = page.evaluate(
+        "() => [...document.querySelectorAll('[aria-labelledby]')]"
+        ".flatMap(each => each.getAttribute('aria-labelledby').split(' '))"
+    )
+    assert set(labels) <= set(ids)
+
+
+def test_evidence_leads_to_its_curve_though_that_is_folded(look: Look) -> None:
+    page = look()
+    page.evaluate(ALL_OPEN)
+    row = page.locator(".remark .listing a").first.get_attribute("href")
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = false)")
+    assert not page.locator(f"[id='{row[1:]}']").is_visible()
+    page.evaluate(f"location.hash = '{row}'")
+    page.locator(f"[id='{row[1:]}']").wait_for(state="visible", timeout=5000)
+
+
+@pytest.mark.parametrize("name", ["alone", "beside"])
+@pytest.mark.parametrize("opened", [False, True])
+def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> None:
+    page = look(name, viewport=PHONE)
+    if opened:
+        page.evaluate(ALL_OPEN)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    beyond = page.evaluate(
+        """() => [...document.querySelectorAll('main *, header *, nav *')].filter(each =>
+          each.checkVisibility() && each.getBoundingClientRect().right > innerWidth + 1 &&
+          !each.closest('.scroll, .drawing, pre') && !each.closest('.aloud')
+        ).map(each => each.outerHTML.slice(0, 120))"""
+    )
+    assert beyond == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out(look: Look, scheme: str) -> None:
+    page = look(color_scheme=scheme)
+    page.evaluate(ALL_OPEN)
+    found = page.evaluate(CONTRASTS)
+    assert len(found) > 20
+    assert {name: ratio for name, ratio in found.items() if ratio < LEAST_CONTRAST} == {}
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
+
+
+def test_the_keyboard_goes_the_way_of_the_eye(look: Look) -> None:
+    page = look()
+    page.keyboard.press("Tab")
+    focused = "() => document.activeElement.className"
+    assert page.evaluate(focused) == "skip"
+    assert page.locator(".skip").bounding_box()["x"] >= 0
+    seen = []
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate(
+                """() => { const own = document.activeElement;
+                  const all = [...document.querySelectorAll('*')];
+                  return [all.indexOf(own), getComputedStyle(own).outlineStyle]; }"""
+            )
+        )
+    positions = [position for position, _ in seen]
+    assert positions == sorted(set(positions))
+    assert all(style == "solid" for _, style in seen)
+    assert page.locator("[tabindex]:not([tabindex='0'])").count() == 0
+
+
+def test_it_is_read_aloud_in_order(look: Look) -> None:
+    page = look()
+    assert page.locator("html").get_attribute("lang") == "en"
+    for landmark in ("header", "nav[aria-label]", "main", "footer", "h1"):
+        assert page.locator(f"body > {landmark}, header > {landmark}").count() == 1, landmark
+    levels = page.evaluate(
+        "() => [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(each => +each.tagName[1])"
+    )
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert page.locator("th:not([scope])").count() == 0
+    assert page.locator("table:not(:has(caption))").count() == 0
+    assert page.locator("svg.figure:not([role=img])").count() == 0
+    assert page.locator("svg.figure:has(title):has(desc)").count() > 5
+    marks = page.locator(".mark")
+    assert marks.count() > 3
+    said = page.locator(".mark .aloud").all_text_contents()
+    assert len(said) == marks.count() and set(said) <= {"yes", "no", "unclear"}
+
+
+def test_what_others_wrote_stays_text(look: Look) -> None:
+    page = look()
+    assert page.locator("script").count() == 0
+    assert page.locator("h1").text_content() == HOSTILE
+    assert page.title() == f"{HOSTILE}: Waywiser report"
+    titles = page.locator("svg.figure title").all_text_contents()
+    assert any(HOSTILE in title for title in titles)
+
+
+def test_print_opens_all_folds(look: Look) -> None:
+    page = look(color_scheme="dark")
+    folded = page.locator("details:not([open]) table").first
+    assert not folded.is_visible()
+    page.emulate_media(media="print")
+    assert folded.evaluate("each => each.getBoundingClientRect().height") > 20
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
+    printed = page.pdf(format="A4")
+    assert printed.startswith(b"%PDF") and printed.count(b"/Type /Page\n") > 5
