@@ -77,7 +77,7 @@ def _write_json(found: Imported, target: Path) -> None:
 
 
 def _print(found: Imported, target: Path) -> None:
-    from waywiser.cli.lines import count
+    from waywiser.stats.figures import count
 
     groups: dict[str, list[str]] = {}
     for refusal in found.refusals:

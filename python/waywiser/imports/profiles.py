@@ -20,6 +20,7 @@ from waywiser.imports.found import Found, Measured
 from waywiser.imports.machine import machine_of
 from waywiser.profile.whole import write_profile
 from waywiser.records import Refusal, Visit
+from waywiser.stats.summary import summary_of
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
@@ -82,6 +83,7 @@ def import_files(
         described,
         {"imported": [_provenance(each) for each in files]},
         (_visit(each, measured, block) for each, measured, block in blocks),
+        summarise=summary_of,
         plan_json=msgspec.json.encode(_plan(blocks)),
         refusals=refusals,
         command=command,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from waywiser.profile import writing
 from waywiser.profile.beside import beside
 from waywiser.profile.opening import explained
 from waywiser.profile.schema import create_sql
-from waywiser.records import Refusal, Visit
+from waywiser.records import Refusal, Summary, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -22,11 +22,15 @@ def write_profile(
     environment: Mapping[str, Any],
     visits: Iterable[Visit],
     *,
+    summarise: Callable[[Visit], Summary] | None = None,
     plan_json: str | bytes = "{}",
     refusals: Sequence[Refusal] = (),
     command: Sequence[str] = (),
 ) -> None:
     """Writes a profile of one run in one transaction; thousands of visits in a second.
+
+    ``summarise`` is `waywiser.stats.summary.summary_of`; without it readers of
+    `waywiser.profile.digest` make the summaries each time.
 
     The file gets its name when it is complete. Raises `ExistingFile`, `NotWritable`, and whatever
     ``visits`` raises; then nothing is left.
@@ -39,7 +43,9 @@ def write_profile(
             writing.fill(connection, machine, plan, refusals)
             run = writing.begin_run(connection, environment, command)
             for visit in visits:
-                writing.insert_visit(connection, visit, run, None)
+                writing.insert_visit(
+                    connection, visit, run, summarise(visit) if summarise else None
+                )
             connection.execute("UPDATE run SET ended = ? WHERE run = ?", (writing.now(), run))
             connection.execute("COMMIT")
         finally:

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from waywiser.cli import run
+from waywiser.profile import Profile
+
+DATA = Path(__file__).parents[1] / "imports" / "data"
+
+
+def test_it_says_what_it_read_and_what_it_could_not_map(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a.wwp"
+    assert run(["import", str(DATA / "commscope.json"), "-o", str(target)]) == 0
+    out = capsys.readouterr().out
+    assert "1 file of Google Benchmark 1.8.3" in out
+    assert "not imported: " in out and "  EXAMPLE1" in out
+    assert out.endswith(f"imported into {target}\n")
+    with Profile.open(target) as profile:
+        assert profile.machine.hostname == "node7"
+        assert profile.runs[0].command[:2] == ("waywiser", "import")
+
+
+def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "a.wwp"
+    files = [str(DATA / "commscope.json"), str(DATA / "osu_bw.txt")]
+    assert run(["import", *files, "-o", str(target), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == 1 and found["profile"] == str(target)
+    assert [each["file"] for each in found["files"]] == ["commscope.json", "osu_bw.txt"]
+    assert [each["format"] for each in found["files"]] == ["google-benchmark", "osu"]
+    assert found["refusals"]
+    with Profile.open(target) as profile:
+        assert found["series"] == len(profile.workloads())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["missing.json"], "missing.json: cannot be read: No such file or directory"),
+        (["--format", "xml"], "'xml' is no format"),
+        (["--topology", "missing.xml"], "missing.xml: cannot be read"),
+    ],
+)
+def test_a_bad_request_is_one_line(
+    arguments: list[str], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a.wwp"
+    files = [] if arguments[0].endswith(".json") else [str(DATA / "commscope.json")]
+    assert run(["import", *files, *arguments, "-o", str(target)]) == 2
+    err = capsys.readouterr().err
+    assert line in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_profile_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a.wwp"
+    target.write_text("mine")
+    assert run(["import", str(DATA / "commscope.json"), "-o", str(target)]) == 2
+    assert "the file exists and is not overwritten" in capsys.readouterr().err
+    assert target.read_text() == "mine"
