@@ -234,7 +234,58 @@ def cpu_machine() -> Capture:
     )
 
 
+def p100(index: int, addresses: list[str]) -> GpuFacts:
+    """A P100 SXM2 of a DGX-1: one lane to each of its quad, one to its like in the other."""
+    quad = index // 4 * 4
+    others = [other for other in range(quad, quad + 4) if other != index] + [(index + 4) % 8]
+    return GpuFacts(
+        uuid=uuid(0x100 + index),
+        name="Tesla P100-SXM2-16GB",
+        pci=addresses[index],
+        memory_bytes=16 * GIB,
+        memory_free_bytes=16 * GIB,
+        compute="6.0",
+        pcie_generation_now=3,
+        pcie_width_now=16,
+        pcie_generation_max=3,
+        pcie_width_max=16,
+        clock_sm_max_mhz=1480,
+        clock_memory_max_mhz=715,
+        memory_bus_bits=4096,
+        ecc="on",
+        mig="off",
+        lanes=tuple(Lane(k, "gpu", addresses[other], 20000, 1) for k, other in enumerate(others)),
+        peers=tuple(uuid(0x100 + other) for other in others),
+    )
+
+
+def dgx_1() -> Capture:
+    """The hybrid cube mesh of eight P100s on two sockets; no driver answered, so none is told."""
+    addresses = [f"0000:{bus}:00.0" for bus in ("06", "07", "0a", "0b", "85", "86", "89", "8a")]
+    body = ""
+    for node in range(2):
+        cores = range(20 * node, 20 * node + 20)
+        body += processor(node, cores, "Intel(R) Xeon(R) CPU E5-2698 v4", 256 * GIB, 50 << 20)
+        body += "".join(device(a, "10de:15f9") for a in addresses[4 * node : 4 * node + 4])
+        body += "</object>\n"
+    return Capture(
+        hwloc=topology(body, range(40), range(2)),
+        system=SystemFacts(
+            hostname="dgx-1",
+            architecture="x86_64",
+            cpu_model="Intel(R) Xeon(R) CPU E5-2698 v4",
+            affinity=tuple(range(40)),
+            cpu_nodes=(0, 1),
+            memory_nodes=(0, 1),
+            pci=tuple(PciFacts(a, i // 4, 3, 16, 3, 16) for i, a in enumerate(addresses)),
+        ),
+        nvml=NvmlFacts("", "", tuple(p100(i, addresses) for i in range(8))),
+        taken=TAKEN,
+    )
+
+
 MACHINES = {
+    "dgx-1": dgx_1,
     "h200-vm-8gpu": h200_machine,
     "two-socket-4gpu": two_socket_machine,
     "mig": mig_machine,

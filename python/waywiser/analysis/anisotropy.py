@@ -8,6 +8,8 @@ apart, since a link's width has nothing to do with what it costs to begin.
 
 from __future__ import annotations
 
+import msgspec
+
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
 from waywiser.analysis.grouped import Grouped, devices, exhibits, of_pairs, percent
 from waywiser.analysis.kinds import Kind, usual
@@ -22,15 +24,15 @@ ODD = 0.10
 """A copy engine between page-locked memories is slower one way by more than this only where
 something is odd: links are as wide there as back, and an H200's differ by under 1 %."""
 
-PAGE_LOCKED = ("pinned", "write-combined", "device")
-"""Memories that a copy engine reaches by itself; with others a driver's ways there and back
-differ, and no link's."""
-
 
 def answer(subject: Subject) -> Answer:
     """Per kind of transfer, whether there is as fast as back."""
     groups = by_kind(subject)
-    findings = [finding for kind, group in groups for finding in _of_moving(subject, kind, group)]
+    findings = [
+        finding
+        for kind, group in _near_or_far(groups)
+        for finding in _of_moving(subject, kind, group)
+    ]
     findings += _of_small(subject, [group.small for _, group in groups])
     rates = [group.rates for _, group in groups if group.rates.pairs]
     return Answer(
@@ -70,6 +72,18 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
         if pair.sizes:
             found.setdefault(kind.both_ways, (kind, []))[1].append(pair)
     return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
+
+
+def _near_or_far(groups: list[tuple[Kind, Grouped]]) -> list[tuple[Kind, Grouped]]:
+    """Local and remote pairs together: what both show is one finding."""
+    joined: dict[str, tuple[Kind, list[Related]]] = {}
+    for kind, group in groups:
+        joined.setdefault(kind.bare, (kind, []))[1].extend(group.pairs)
+    found = []
+    for kind, pairs in joined.values():
+        bare = msgspec.structs.replace(kind, nearness="")
+        found.append((bare, Grouped(bare.both_ways, tuple(pairs))))
+    return found
 
 
 def _between_which(kind: Kind) -> str:
@@ -133,9 +147,7 @@ def _of_moving(subject: Subject, kind: Kind, whole: Grouped) -> list[Finding]:
 def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
     pair, at = group.typical
     much, interval = slower_by(at)
-    ends = at.a.workload.transfers[0].path
-    locked = {ends.source.kind, ends.destination.kind} <= set(PAGE_LOCKED)
-    odd = kind.executor == "copy-engine" and locked and much > ODD
+    odd = kind.is_quiet and kind.executor == "copy-engine" and much > ODD
     slow, fast = kind.source, kind.destination
     if at.effect < 0:
         slow, fast = fast, slow

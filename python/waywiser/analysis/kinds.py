@@ -17,6 +17,8 @@ from waywiser.words import Memory, Path, Transfer, Value
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
 
+QUIET = ("pinned", "write-combined", "GPU", "same GPU")
+
 Nearness = Literal["local", "remote", ""]
 
 
@@ -39,6 +41,19 @@ class Kind(Value, frozen=True):
     @property
     def both_ways(self) -> str:
         return f"{self.source} ↔ {self.destination} by {self.executor}{self.states}"
+
+    @property
+    def bare(self) -> str:
+        """Without whether the places are near."""
+        link = f" ({self.link})" if self.link else ""
+        return f"{self.source} → {self.destination} by {self.executor}{link}"
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a GPU moves it between memories that its engines reach by themselves: no thread
+        and no memory bus of the host has a part in it."""
+        ends = {self.source, self.destination}
+        return self.executor in ("copy-engine", "sm") and ends <= set(QUIET)
 
     @property
     def states(self) -> str:

@@ -12,10 +12,11 @@ Analysis = Callable[[Subject], Answer]
 
 def analyses() -> dict[str, Analysis]:
     """By name. They are imported when asked for: some need scipy."""
-    from waywiser.analysis import anisotropy, efficiency, identical
+    from waywiser.analysis import affinity, anisotropy, efficiency, identical
 
     return {
         "efficiency": efficiency.answer,
+        "affinity": affinity.answer,
         "anisotropy": anisotropy.answer,
         "identical": identical.answer,
     }

@@ -1,0 +1,174 @@
+"""Sides of a machine that its system does not show: found by latencies, not by asking.
+
+Which GPUs are on one side together is judged in `waywiser.stats.locality`, from blocks of memory
+that every worker tries before it measures. What it costs to be far is told by the series
+themselves: each knows on which side the pages of each of its blocks were
+(`waywiser.stats.nearness`), and a block of any GPU is one replicate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from waywiser.analysis.answer import Cell, Exhibit, Finding, Table
+from waywiser.analysis.grouped import percent
+from waywiser.analysis.kinds import usual
+from waywiser.analysis.related import part_of
+from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.stats import ranks
+from waywiser.stats.equivalence import MARGIN, judged
+from waywiser.stats.locality import Sides
+from waywiser.stats.order import Interval, median
+from waywiser.stats.sides import sentences
+from waywiser.topology.machine import Machine
+from waywiser.words import Place, Value
+
+Groups = frozenset[frozenset[int]]
+
+
+class Cost(Value, frozen=True):
+    """What being far costs one kind of transfer at sizes of one part."""
+
+    kind: str
+    part: str
+    """``small``, ``medium`` or ``large``."""
+    curve: str
+    near: int
+    """Blocks."""
+    far: int
+    ratio: float
+    """Of the time from far memory to that from near."""
+    interval: Interval | None
+
+
+def findings(subject: Subject) -> Iterator[Finding]:
+    """The sides, where the system does not show them, and what they cost."""
+    sides = subject.overview.sides
+    if sides is None or len(sides.groups) != 2:
+        return
+    shown = _shown(subject.machine)
+    measured = frozenset(frozenset(group) for group in sides.groups)
+    if shown == measured:
+        return
+    hidden = len(shown) < 2
+    sentence = next(iter(sentences(sides)), "")
+    yield Finding(
+        id="hidden-sockets" if hidden else "affinity-contradicted",
+        severity="warning",
+        statement=f"the system shows {'no sides' if hidden else 'other sides'} of this machine, "
+        f"but it has two: {sentence}",
+        effect=sides.far_seconds / sides.near_seconds - 1 if sides.near_seconds else None,
+        devices=tuple(subject.device(Place("gpu", gpu)) for gpu in sides.gpus),
+        exhibits=tuple(_exhibits(subject, sides)),
+        remedy="trust no NUMA number here: feed each GPU from buffers that were measured to be on "
+        "its side, and keep threads and rings of each side apart",
+    )
+
+
+def summary(subject: Subject) -> str:
+    """What was measured of sides, in a sentence; empty where nobody looked."""
+    sides = subject.overview.sides
+    if sides is None or len(sides.gpus) < 2:
+        return ""
+    return f"By latency, {next(iter(sentences(sides)), '')}."
+
+
+def tables(subject: Subject) -> list[Table]:
+    """What being far costs, where blocks were on both sides."""
+    found = list(costs(subject))
+    if not found:
+        return []
+    return [
+        Table(
+            title="Far against near memory, by measured side",
+            columns=("transfer", "sizes", "far takes", "blocks near and far"),
+            rows=tuple(_row(cost) for cost in found),
+            caption=f"✓ the side matters by more than {MARGIN:.1%}, × equal within it, ? not to "
+            "be told; with the 95 % interval of the shift by rank, over blocks of all GPUs.",
+        )
+    ]
+
+
+def costs(subject: Subject) -> Iterator[Cost]:
+    """Of kinds with blocks on both sides, small sizes first."""
+    kinds: dict[tuple[str, str], list[Curve]] = {}
+    for curve, kind in usual(subject):
+        if kind.group == "host-GPU":
+            for part in {part_of(point.bytes): 0 for point in curve.points}:
+                kinds.setdefault((kind.bare, part), []).append(curve)
+    for (label, part), curves in kinds.items():
+        near, far = _blocks(subject, curves, part)
+        if near and far:
+            span = ranks.shift_interval(far, near)
+            interval = Interval(math.exp(span.low), math.exp(span.high)) if span else None
+            ratio = math.exp(ranks.shift(far, near))
+            yield Cost(label, part, curves[0].text, len(near), len(far), ratio, interval)
+
+
+def _blocks(
+    subject: Subject, curves: Iterable[Curve], part: str
+) -> tuple[list[float], list[float]]:
+    """(near, far): of each block of each curve the median over sizes of its distance from what the
+    size usually takes, in logarithms."""
+    where = subject.overview.nearness
+    points = [p for curve in curves for p in curve.points if part_of(p.bytes) == part]
+    usual_logs = _centres(points)
+    apart: dict[tuple[str, int, str], list[float]] = {}
+    for point in points:
+        sides = where.get(point.line.identity, {})
+        for block in point.estimate.blocks:
+            side = sides.get(block.block, "")
+            if side in ("near", "far") and block.median > 0:
+                distance = math.log(block.median) - usual_logs[point.bytes]
+                apart.setdefault((point.line.curve, block.block, side), []).append(distance)
+    found: dict[str, list[float]] = {"near": [], "far": []}
+    for (_, _, nearness), distances in apart.items():
+        found[nearness].append(median(distances))
+    return found["near"], found["far"]
+
+
+def _centres(points: Iterable[Point]) -> dict[int, float]:
+    logs: dict[int, list[float]] = {}
+    for point in points:
+        logs.setdefault(point.bytes, []).append(math.log(point.seconds))
+    return {size: median(values) for size, values in logs.items()}
+
+
+def _row(cost: Cost) -> tuple[Cell, ...]:
+    verdict = judged(cost.interval)
+    differ = verdict in ("more", "less")
+    span = Interval(cost.interval.low - 1, cost.interval.high - 1) if cost.interval else None
+    sign = "+" if cost.ratio >= 1 else "−"
+    return (
+        Cell(cost.kind),
+        Cell(cost.part),
+        Cell(
+            f"{sign}{percent(cost.ratio - 1, span)}",
+            "yes" if differ else "no" if verdict == "equal" else "unclear",
+            cost.curve,
+        ),
+        Cell(f"{cost.near} and {cost.far}"),
+    )
+
+
+def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
+    """The latencies that tell sides, then what they cost where it counts."""
+    if not sides.blocks:
+        return
+    first = Place("gpu", sides.gpus[0])
+    probe = f"{sides.blocks[0].memory} -> device@{first} by copy-engine"
+    yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.near_seconds, "s")
+    yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.far_seconds, "s")
+    for cost in costs(subject):
+        if judged(cost.interval) in ("more", "less"):
+            what = f"far over near, {cost.part} sizes of {cost.kind}"
+            yield Exhibit(cost.curve, what, cost.ratio, "ratio", cost.interval)
+
+
+def _shown(machine: Machine) -> Groups:
+    """The GPUs by the node that the system says they are at; one group where it says nothing."""
+    nodes: dict[int, set[int]] = {}
+    for gpu in machine.gpus:
+        nodes.setdefault(gpu.numa, set()).add(gpu.index)
+    return frozenset(frozenset(gpus) for gpus in nodes.values())

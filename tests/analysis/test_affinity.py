@@ -1,0 +1,79 @@
+"""Near and far memory, as the system tells it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.machines import machine
+from tests.analysis.subjects import SIZES, curve, postal, subject
+
+from waywiser.analysis.affinity import answer
+from waywiser.analysis.answer import Answer
+from waywiser.records import Series
+
+FEW = SIZES[::2]
+
+
+def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
+    """Of two nodes: remote memory has so much of the rate, and so much of the latency."""
+    found: list[list[Series]] = []
+    for gpu in range(gpus):
+        for node in range(2):
+            far = node != gpu * 2 // gpus
+            truth = postal(5e-6 * (latency if far else 1), 50e9 * (rate if far else 1))
+            host, device = f"pinned@numa:{node}", f"device@gpu:{gpu}"
+            found.append(curve(f"{host} -> {device} by copy-engine", truth, FEW))
+    return answer(subject(*found, machine=machine(gpus, 2)))
+
+
+def test_where_the_node_does_not_matter_nothing_is_found() -> None:
+    found = asked()
+    assert found.findings == ()
+    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", "", ""]
+    assert "none depends on the node" in found.summary
+
+
+def test_a_remote_node_that_is_slower_is_told_with_how_much() -> None:
+    found = asked(rate=1 / 1.08)
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("far-memory", "info")
+    assert finding.effect == pytest.approx(0.08, abs=0.01)
+    assert "all 4 pairs" in finding.statement
+    assert [device.place for device in finding.devices] == [f"gpu:{gpu}" for gpu in range(4)]
+    assert "numactl" in finding.remedy
+    row = found.tables[0].rows[0]
+    assert (row[1].mark, row[3].mark) == ("yes", "no")
+    assert row[1].text.startswith("+")
+
+
+def test_small_copies_are_told_apart() -> None:
+    (finding,) = asked(latency=1.1).findings
+    assert finding.id == "far-start"
+
+
+def test_a_remote_node_that_is_faster_is_odd() -> None:
+    (finding,) = asked(rate=1.2).findings
+    assert (finding.id, finding.severity) == ("far-is-faster", "warning")
+    assert finding.effect == pytest.approx(0.2, abs=0.01)
+    assert "numa_node" in finding.remedy
+
+
+def test_copies_within_a_node_are_related_with_copies_to_another() -> None:
+    texts = {
+        1: "pageable@numa:0 -> pageable@numa:0 by cpu",
+        2: "pageable@numa:0 -> pageable@numa:1 by cpu",
+    }
+    found = answer(
+        subject(
+            *(curve(text, postal(1e-6, 10e9 / times), FEW) for times, text in texts.items()),
+            machine=machine(2, 2),
+        )
+    )
+    assert found.findings[0].id == "far-memory"
+    assert found.tables[0].rows[0][0].text == "pageable → pageable by cpu"
+
+
+def test_of_one_node_nothing_can_be_told() -> None:
+    text = "pinned@numa:0 -> device@gpu:0 by copy-engine"
+    found = answer(subject(curve(text, postal(1e-6, 1e10), FEW)))
+    assert (found.findings, found.tables) == ((), ())
+    assert "no place that is nearer" in found.summary
