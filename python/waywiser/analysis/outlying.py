@@ -1,0 +1,120 @@
+"""Which values of a table stand apart from the others of their column.
+
+A column is a path (the sizes of one regime), a row is a host. The middle of a column is its median;
+the scale is the widest that the median deviation and the outer quantiles call for, so that two
+groups of hosts do not make outliers of one another. How heavy the tails are is read off all
+columns together; p-values are corrected after Holm for the whole table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from waywiser.stats.multiplicity import holm
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+LEAST_SCALE = 0.001
+"""Of a logarithm: hosts do not agree by more than a tenth of a per cent in the long run."""
+
+FEWEST_HOSTS = 4
+"""With fewer nobody can say who stands apart from whom."""
+
+TAIL = 0.99
+"""Quantile by which tails are judged: faults are rarer."""
+
+TAILS = (3, 4, 5, 6, 8, 10, 15, 20, 30)
+"""Degrees of freedom of Student's distribution that are tried, heavy tails first."""
+
+MANY = 1000
+"""Values below which tails cannot be judged, and are taken to be heavy."""
+
+
+class Outlier(NamedTuple):
+    """A value that stands apart to the slow side."""
+
+    row: int
+    column: int
+    difference: float
+    """From the middle of the column, in logarithms of time."""
+    scale: float
+    p: float
+    """That chance makes one as far anywhere in the table."""
+
+
+class Column(NamedTuple):
+    middle: float
+    scale: float
+    hosts: int
+
+
+def columns_of(table: NDArray[float64]) -> list[Column]:
+    """Of logarithms [row][column]; NaN where a host has no value."""
+    import warnings
+
+    import numpy as np
+
+    if not table.size:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
+        low, tenth, middle, ninetieth, high = np.nanquantile(
+            table, (0.05, 0.10, 0.50, 0.90, 0.95), axis=0
+        )
+        deviation = np.nanmedian(np.abs(table - middle), axis=0)
+    count = np.isfinite(table).sum(axis=0)
+    wide = np.where(count >= 20, np.maximum((ninetieth - tenth) / 2.563, (high - low) / 3.290), 0)
+    scale = np.maximum(np.maximum(1.4826 * deviation, wide), LEAST_SCALE)
+    rows = zip(middle.tolist(), scale.tolist(), count.tolist(), strict=True)
+    return [Column(*row) for row in rows]
+
+
+def outliers(
+    table: NDArray[float64], columns: Sequence[Column], threshold: float, significant: float
+) -> list[Outlier]:
+    """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
+    ``significant`` of tables. The farthest first."""
+    import numpy as np
+    from scipy.special import stdtr
+
+    judged = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
+    if not judged:
+        return []
+    middle = np.array([column.middle for column in columns])
+    scale = np.array([column.scale for column in columns])
+    far = (table - middle) / scale
+    kept = far[:, judged]
+    values = kept[np.isfinite(kept)]
+    freedom = tail_of(values)
+    freedoms = np.array([max(2, min(freedom, columns[n].hosts // 2)) for n in judged])
+    chance = stdtr(freedoms, -kept)  # NaN stays NaN
+    places = np.argwhere(np.isfinite(chance))
+    adjusted = holm([float(chance[row, at]) for row, at in places])
+    limit = math.log1p(threshold)
+    found = []
+    for (row, at), p in zip(places.tolist(), adjusted, strict=True):
+        column = judged[at]
+        difference = float(table[row, column] - middle[column])
+        if p <= significant and difference - 2 * scale[column] > limit:
+            found.append(Outlier(row, column, difference, float(scale[column]), p))
+    return sorted(found, key=lambda outlier: -outlier.difference)
+
+
+def tail_of(values: NDArray[float64]) -> int:
+    """Degrees of freedom of Student's distribution whose tail is as heavy, relative to the middle
+    half, as that of ``values``."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    if len(values) < MANY:
+        return 5
+    half, tail = np.quantile(np.abs(values), (0.5, TAIL))
+    for freedom in reversed(TAILS):
+        expected = stdtrit(freedom, (1 + TAIL) / 2) / stdtrit(freedom, 0.75)
+        if tail <= half * expected * 1.02:
+            return freedom
+    return TAILS[0]
