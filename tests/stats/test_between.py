@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from waywiser.stats.between import Between, pooled, quantile_of_t, variance_of_median
+from waywiser.stats.between import Between, middling, pooled, quantile_of_t, variance_of_median
 
 
 def test_it_is_pooled_around_each_series_own_mean() -> None:
@@ -42,3 +42,23 @@ def test_the_variance_of_a_median_is_not_told_too_small(count: int) -> None:
     found = np.median(random.normal(size=(200_000, count)), axis=1).var()
     assert variance_of_median(count) >= found * 0.985
     assert variance_of_median(count) <= found * 1.3
+
+
+@pytest.mark.parametrize("count", [2, 3, 6, 12])
+def test_the_scatter_of_most_blocks_is_that_of_normal_ones_and_few_odd_ones_move_it_little(
+    count: int,
+) -> None:
+    blocks = np.random.default_rng(4).normal(scale=0.01, size=(2000, count))
+    found = middling(blocks.tolist())
+    assert found is not None
+    assert found.deviation == pytest.approx(0.01, rel=0.04)
+    assert found.freedom == 1000 * (count - 1)
+    blocks[::20, 0] += 1.0
+    odd, all_of_them = middling(blocks.tolist()), pooled(blocks.tolist())
+    assert odd is not None and odd.deviation == pytest.approx(0.01, rel=0.15)
+    assert all_of_them is not None and all_of_them.deviation > 0.05
+
+
+def test_too_few_blocks_have_no_scatter_of_most() -> None:
+    assert middling([[1.0], [2.0]]) is None
+    assert middling([[1.0, 2.0]]) is None

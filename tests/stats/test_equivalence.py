@@ -8,6 +8,7 @@ import pytest
 from tests import profiles
 
 from waywiser.records import Samples, Series
+from waywiser.stats.between import Between
 from waywiser.stats.equivalence import Comparison, Verdict, compare, judged, reach, tost
 from waywiser.stats.estimate import Estimate, estimate
 from waywiser.stats.order import Interval
@@ -102,3 +103,30 @@ def test_two_one_sided_tests_take_the_worse_of_both() -> None:
     near, far = [0.0, 0.001, 0.002, 0.003, 0.004, 0.005], [0.03 + n / 1000 for n in range(6)]
     assert tost(near, near, 0.05) < 0.01
     assert tost(near, far, 0.02) > 0.99
+
+
+def with_medians(medians: list[float]) -> Estimate:
+    rng = random.Random(len(medians))
+    what = profiles.workload(profiles.H2D, 2**26)
+    visits = tuple(
+        profiles.visit(what, block, profiles.samples(rng, median, 12, noise=1e-4))
+        for block, median in enumerate(medians)
+    )
+    found = estimate(Series(what, visits))
+    assert found is not None
+    return found
+
+
+def test_one_odd_block_hides_nothing_where_others_tell_the_scatter() -> None:
+    slow = with_medians([1.05, 1.051, 1.049, 1.05, 1.05, 0.95])
+    usual = with_medians([1.0, 1.001, 1.0, 1.0, 0.999, 1.0])
+    assert compare(slow, usual).verdict == "unclear"
+    found = compare(slow, usual, between=Between(0.001, 50))
+    assert found.verdict == "more"
+    assert found.ratio == pytest.approx(1.05, abs=0.002)
+
+
+def test_blocks_of_two_kinds_are_not_told_to_differ() -> None:
+    two_kinds = with_medians([1.05, 1.05, 1.05, 1.05, 1.0, 1.0])
+    usual = with_medians([1.0, 1.05, 1.0, 1.0, 1.0, 1.05])
+    assert compare(two_kinds, usual, between=Between(0.001, 50)).verdict == "unclear"

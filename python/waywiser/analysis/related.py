@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from waywiser.analysis.subject import Curve, Point
-from waywiser.stats.between import Between, pooled, variance_of_median
-from waywiser.stats.equivalence import MARGIN, Comparison, compare
+from waywiser.stats.between import Between, middling, pooled
+from waywiser.stats.equivalence import MANY, MARGIN, Comparison, compare
 from waywiser.stats.multiplicity import holm
 from waywiser.words import Value, format_bytes
 
@@ -134,12 +134,11 @@ def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Sequence[Curve] = 
     pairs = [(one, other) for one, other in pairs if one.seconds > 0 and other.seconds > 0]
     bytes = [one.bytes for one, _ in pairs]
     known = {curve.text: curve for curve in (a, b, *alike)}
-    scatters = [_scatter(known.values(), size) for size in bytes]
     found = [
-        compare(one.estimate, other.estimate, margin, scatter)
-        for (one, other), scatter in zip(pairs, scatters, strict=True)
+        compare(one.estimate, other.estimate, margin, _scatter(known.values(), one.bytes))
+        for one, other in pairs
     ]
-    significant = _significant(pairs, found, scatters)
+    significant = _significant(bytes, found)
     signs = [_side(each) if sure else 0 for each, sure in zip(found, significant, strict=True)]
     sizes = tuple(
         AtSize(one, other, comparison, bool(signs[n]) and _is_backed(signs, bytes, n))
@@ -149,8 +148,10 @@ def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Sequence[Curve] = 
 
 
 def _scatter(curves: Iterable[Curve], size: int) -> Between | None:
-    near = (p for curve in curves for p in curve.points if is_near(p.bytes, size))
-    return pooled((logs(point) for point in near), LEAST_SCATTER)
+    near = [p for curve in curves for p in curve.points if is_near(p.bytes, size)]
+    blocks = [logs(point) for point in near]
+    many = min(map(len, blocks)) >= MANY
+    return middling(blocks, LEAST_SCATTER) if many else pooled(blocks, LEAST_SCATTER)
 
 
 def is_near(one: int, other: int) -> bool:
@@ -163,26 +164,17 @@ def logs(point: Point) -> list[float]:
     return [math.log(block.median) for block in point.estimate.blocks if block.median > 0]
 
 
-def _significant(
-    pairs: Sequence[tuple[Point, Point]],
-    found: Sequence[Comparison],
-    scatters: Sequence[Between | None],
-) -> list[bool]:
+def _significant(bytes: Sequence[int], found: Sequence[Comparison]) -> list[bool]:
     """Those without a test (single blocks) rest on their intervals alone."""
     sure = [True] * len(found)
     families: dict[str, dict[int, float]] = {}
-    for n, ((one, other), each, scatter) in enumerate(zip(pairs, found, scatters, strict=True)):
-        if each.p_differ is not None and scatter is not None:
-            p = scatter.p_value(math.log(each.ratio), _variance(one) + _variance(other))
-            families.setdefault(part_of(one.bytes), {})[n] = p
+    for n, (size, each) in enumerate(zip(bytes, found, strict=True)):
+        if each.p_differ is not None:
+            families.setdefault(part_of(size), {})[n] = each.p_differ
     for family in families.values():
         for n, p in zip(family, holm(list(family.values())), strict=True):
             sure[n] = p <= ALPHA
     return sure
-
-
-def _variance(point: Point) -> float:
-    return variance_of_median(len(logs(point)))
 
 
 def part_of(size: int) -> str:

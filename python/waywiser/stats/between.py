@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.stats.order import CONFIDENCE, Interval, median
 from waywiser.words import Value
 
 
@@ -51,6 +51,29 @@ def pooled(series: Iterable[Sequence[float]], least: float = 0.0) -> Between | N
     if not freedom:
         return None
     return Between(max(math.sqrt(squares / freedom), least), freedom)
+
+
+def middling(series: Iterable[Sequence[float]], least: float = 0.0) -> Between | None:
+    """As `pooled`, but the scatter of most blocks, whatever few of them do: from the median
+    distance between two blocks of a series, which is 0.954 deviations of a normal scatter however
+    many blocks there are (after Rousseeuw & Croux, "Alternatives to the Median Absolute Deviation",
+    J. Am. Statistical Association 88, 1993).
+
+    For medians and the like, which few odd blocks do not move either. It takes about twice as many
+    values to know it as well.
+    """
+    apart: list[float] = []
+    freedom = 0
+    for values in series:
+        apart += [abs(x - y) for n, x in enumerate(values) for y in values[:n]]
+        freedom += max(0, len(values) - 1)
+    if freedom < 2:
+        return None
+    return Between(max(median(apart) / NORMAL_DISTANCE, least), freedom // 2)
+
+
+NORMAL_DISTANCE = 0.9539
+"""Median distance between two normal values, in deviations: sqrt(2) times their upper quartile."""
 
 
 def variance_of_median(count: int) -> float:

@@ -5,7 +5,10 @@ margin, by two one-sided tests (Schuirmann, "A Comparison of the Two One-Sided T
 the Power Approach ...", J. Pharmacokinetics and Biopharmaceutics 15, 1987). All is done on
 logarithms of the medians of blocks, so that a ratio and its inverse are judged alike.
 
-    6 and more blocks on both sides   tests by rank; ratio and interval after Hodges & Lehmann
+    6 and more blocks on both sides   ratio after Hodges & Lehmann; tests and interval by rank, or,
+                                      where more series tell the scatter of blocks, Student's t with
+                                      that of most blocks: by rank one odd block of twelve hides
+                                      what the others show
     2 and more on both sides          Student's t with the scatter between blocks pooled over series
                                       that ought to scatter alike (`waywiser.stats.between`); to
                                       differ, every block of one side must differ from every block
@@ -40,6 +43,14 @@ SIGNIFICANT = 0.05
 
 MANY = 6
 """Blocks on both sides from which on ranks are tested: fewer have no 95 % interval of a median."""
+
+AGAINST = 0.10
+"""Ranks speak against a verdict above this p-value: of six blocks a side where more than seven
+pairs of thirty-six say the opposite, which one odd block makes six of."""
+
+SHIFT_VARIANCE = 1.1
+"""Of the shift after Hodges & Lehmann between two groups of six to twelve normal values, over that
+of their means."""
 
 Verdict = Literal["equal", "more", "less", "unclear"]
 
@@ -79,11 +90,14 @@ def compare(
 ) -> Comparison:
     """The times of ``a`` in relation to those of ``b``.
 
-    ``between`` is the scatter of blocks where more than these two series tell it.
+    ``between`` is the scatter of blocks where more than these two series tell it: of all of them
+    (`waywiser.stats.between.pooled`), from `MANY` blocks a side on of most (``middling``).
     """
     logs_a, logs_b = _logs(a.blocks), _logs(b.blocks)
     fewest = min(len(logs_a), len(logs_b))
     if fewest >= MANY:
+        if between is not None:
+            return _shifted(logs_a, logs_b, margin, between)
         return _by_ranks(logs_a, logs_b, margin)
     between = between or pooled([logs_a, logs_b])
     if fewest >= 2 and between is not None:
@@ -128,6 +142,20 @@ def _by_ranks(a: list[float], b: list[float], margin: float) -> Comparison:
         verdict = "equal"
     p_differ = ranks.p_apart(a, b)
     return Comparison(ratio, interval, "ranks of blocks", verdict, p_differ, p_equal)
+
+
+def _shifted(a: list[float], b: list[float], margin: float, between: Between) -> Comparison:
+    shift = ranks.shift(a, b)
+    variance = SHIFT_VARIANCE * (1 / len(a) + 1 / len(b))
+    interval = _exp(between.around(shift, variance))
+    beyond = math.log1p(margin) - abs(shift)
+    p_equal = between.p_value(beyond, variance) / 2 if beyond > 0 else 1.0
+    p_differ = between.p_value(shift, variance)
+    verdict = judged(interval, margin)
+    if verdict != "unclear":
+        ranked = tost(a, b, margin) if verdict == "equal" else ranks.p_apart(a, b)
+        verdict = verdict if ranked <= AGAINST else "unclear"
+    return Comparison(math.exp(shift), interval, "pooled blocks", verdict, p_differ, p_equal)
 
 
 def _pooled(
