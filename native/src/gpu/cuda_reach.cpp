@@ -94,10 +94,10 @@ void enable_plain(int from, int to) {
 namespace waywiser::gpu {
 
 void enable_peer_access(int from, int to) {
-    cuda::enable_plain(from, to);
     cuda::Reach& all = cuda::reach();
     const std::lock_guard lock(all.mutex);
     if (all.peers.contains({from, to})) return;
+    cuda::enable_plain(from, to);
     if (const auto pool = all.pools.find(to); pool != all.pools.end()) {
         cuda::grant_pool(pool->second, from);
     }

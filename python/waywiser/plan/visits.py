@@ -16,7 +16,7 @@ from waywiser.plan.preset import Preset
 from waywiser.plan.sizes import GROWING, thin
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
-from waywiser.words import format_bytes
+from waywiser.words import Transfer, format_bytes
 
 CACHE_SMALLEST = 64 * 2**10
 """Below it a flush costs a thousand times the copy, and the copy is all latency."""
@@ -119,12 +119,16 @@ class Visits:
     def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """What is measured of every member of a class: of a principal curve several sizes, of the
         others, and of what has to be brought back after each sample, one that tells its rate; of
-        several such at once nothing."""
+        several such at once nothing, and where time is short nothing between GPUs."""
         few = tuple(size for size in wanted if size in self.preset.equal_sizes)
         if not self.preset.equal_sizes or curve.operation is not None:
             return wanted
         cheap = all(map(self.catalogue.repeatable, curve.transfers))
         if len(curve.transfers) > 1 and not cheap:
+            return ()
+        # What is brought back between GPUs takes a third of a second for each of many pairs, and
+        # their links are told by copies: where time is short, the first pair has to do.
+        if self.preset.seconds and not cheap and all(map(_between_gpus, curve.transfers)):
             return ()
         return few if curve.principal and cheap else few[-1:]
 
@@ -197,3 +201,7 @@ class Visits:
                     f"{format_bytes(size)} needs {format_bytes(there)} on {place}, {free} is free"
                 )
         return ""
+
+
+def _between_gpus(transfer: Transfer) -> bool:
+    return transfer.path.source.place.kind == transfer.path.destination.place.kind == "gpu"
