@@ -13,6 +13,7 @@ from stats.sides import records
 from topology.captured import machine as captured
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
+from waywiser.profile.whole import write_profile
 from waywiser.records import Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Workload
@@ -107,13 +108,13 @@ def subject(machine: Machine, seed: int = 1, **survey: int) -> Subject:
 
 def write(path: Path, machine: Machine, seed: int = 1, **survey: int) -> Path:
     """A finished profile; ``survey`` as in `visits`."""
-    with Profile.create(
-        path, machine, profiles.ENVIRONMENT, plan_json='{"request":{"preset":"full"}}',
-        refusals=profiles.REFUSALS, command=("waywiser", "survey"),
-    ) as profile:  # fmt: skip
-        if len(machine.gpus) > 1:
+    write_profile(
+        path, machine, profiles.ENVIRONMENT, visits(machine, seed, **survey),
+        plan_json='{"request":{"preset":"full"}}', refusals=profiles.REFUSALS,
+        command=("waywiser", "survey"),
+    )  # fmt: skip
+    if len(machine.gpus) > 1:
+        with Profile.resume(path, profiles.ENVIRONMENT) as profile:
             for found in records(seed, gpus=len(machine.gpus)):
                 profile.commit_locality(found)
-        for visit in visits(machine, seed, **survey):
-            profile.commit_visit(visit)
     return path

@@ -8,6 +8,7 @@ import msgspec
 import profiles
 from stats import sides as synthetic
 from waywiser.records import Series, Visit
+from waywiser.stats.block import estimate_block
 from waywiser.stats.locality import judge_sides
 from waywiser.stats.nearness import near_and_far, nearness
 from waywiser.stats.overview import overview_of
@@ -46,15 +47,16 @@ def test_memory_is_near_a_gpu_of_its_side() -> None:
     assert nearness(visit(0, [0, 1], 1e-4, both), SIDES) == "mixed"
 
 
+def told(*visits: Visit) -> str:
+    blocks = [found for each in visits if (found := estimate_block(each)) is not None]
+    return near_and_far({each.block: nearness(each, SIDES) for each in visits}, blocks)
+
+
 def test_blocks_on_both_sides_are_told_apart_where_it_matters() -> None:
-    what = profiles.workload(profiles.H2D, 2**20)
-    assert SIDES is not None
-    apart = Series(what, (visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4)))
-    assert near_and_far(apart, SIDES) == "with its memory on the far side it takes +10.0%"
-    alike = Series(what, (visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)))
-    assert near_and_far(alike, SIDES) == ""
-    near = Series(what, (visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)))
-    assert near_and_far(near, SIDES) == ""
+    apart = told(visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4))
+    assert apart == "with its memory on the far side it takes +10.0%"
+    assert told(visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)) == ""
+    assert told(visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)) == ""
 
 
 def test_an_overview_tells_it_of_every_block_that_knows() -> None:

@@ -27,7 +27,7 @@ class Point(Value, frozen=True):
 
     @property
     def bytes(self) -> int:
-        return self.workload.bytes
+        return self.line.bytes
 
     @property
     def estimate(self) -> Estimate:

@@ -20,6 +20,7 @@ SUMMARY = 4
 it, however many there are."""
 
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
+_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
 
 
 class BlockEstimate(Value, frozen=True):
@@ -64,11 +65,12 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         return None
     spans = [samples.span[n] for n in kept]
     batches = [samples.repetitions[n] for n in kept] if samples.repetitions else [1] * len(kept)
-    host = [samples.host[n] for n in kept] if samples.host else []
-    middle = median(spans)
+    host = sorted(samples.host[n] for n in kept) if samples.host else []
+    ordered = sorted(spans)  # what is in order is sorted again in no time
+    middle = median(ordered)
     tick = resolution.tick(spans, batches, visit.mode)
     summary = any(samples.flags[n] & SUMMARY for n in kept) if samples.flags else False
-    interval = None if summary else median_interval(spans, confidence)
+    interval = None if summary else median_interval(ordered, confidence)
     if interval is not None:
         interval = resolution.at_least(interval, middle, tick)
     return BlockEstimate(
@@ -84,15 +86,14 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         tick=tick,
         host_median=median(host) if host else None,
         host_interval=None if summary else median_interval(host, confidence),
-        quantiles=_named_quantiles(spans) if max(batches) == 1 and not summary else None,
-        spread=spread(spans),
-        farthest=farthest(spans),
+        quantiles=_named_quantiles(ordered) if max(batches) == 1 and not summary else None,
+        spread=spread(ordered),
+        farthest=farthest(ordered),
         drift=drift(spans),
-        outliers=count_outliers(spans),
+        outliers=count_outliers(ordered),
         summary=summary,
     )
 
 
 def _named_quantiles(spans: list[float]) -> dict[str, float]:
-    names = [f"p{probability * 100:g}" for probability in SHOWN_QUANTILES]
-    return dict(zip(names, quantiles(spans, SHOWN_QUANTILES), strict=True))
+    return dict(zip(_NAMES, quantiles(spans, SHOWN_QUANTILES), strict=True))

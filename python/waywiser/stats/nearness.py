@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from waywiser.records import Series, Visit
-from waywiser.stats.block import estimate_block
+from waywiser.records import Visit
+from waywiser.stats.block import BlockEstimate
 from waywiser.stats.doubts import DIFFERENCE_LIMIT
 from waywiser.stats.locality import Sides
 from waywiser.stats.order import median
@@ -36,15 +36,13 @@ def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
             yield groups[0] == known[0]
 
 
-def near_and_far(series: Series, sides: Sides) -> str:
+def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
     """How near and far blocks of a series differ, in one line; empty where it has not both, or
-    they differ by less than `DIFFERENCE_LIMIT`."""
+    they differ by less than `DIFFERENCE_LIMIT`. ``where`` is the nearness of each block."""
     medians: dict[str, list[float]] = {"near": [], "far": []}
-    for visit in series.visits:
-        found = estimate_block(visit)
-        where = nearness(visit, sides)
-        if found is not None and where in medians:
-            medians[where].append(found.median)
+    for each in blocks:
+        if where.get(each.block, "") in medians:
+            medians[where[each.block]].append(each.median)
     if not (medians["near"] and medians["far"]):
         return ""
     near, far = median(medians["near"]), median(medians["far"])

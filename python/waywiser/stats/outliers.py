@@ -41,5 +41,10 @@ def classify(samples: Sequence[float]) -> list[Kind]:
 
 
 def count_outliers(samples: Sequence[float]) -> OutlierCount:
+    if not samples:
+        return OutlierCount()
+    first, third = quantiles(samples, (0.25, 0.75))
+    if max(first - min(samples), max(samples) - third) <= MILD_IQR * (third - first):
+        return OutlierCount()  # as mostly: not even the farthest is one
     kinds = classify(samples)
     return OutlierCount(mild=kinds.count("mild"), severe=kinds.count("severe"))

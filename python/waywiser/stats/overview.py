@@ -226,11 +226,11 @@ class _Gathered:
             self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
         if sides is None:
             return
-        if note := near_and_far(series, sides):
-            self.notes.setdefault(note, []).append(label_of(series.workload))
         known: dict[int, Nearness] = {
             visit.block: nearness(visit, sides) for visit in series.visits
         }
+        if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
+            self.notes.setdefault(note, []).append(label_of(series.workload))
         if any(known.values()):
             self.nearness[series.workload.identity] = {
                 block: where for block, where in known.items() if where

@@ -31,7 +31,7 @@ def tick(spans: Sequence[float], repetitions: Sequence[int], mode: TimingMode) -
         return HOST_TICK_SECONDS / batch
     counts = repetitions or (1,) * len(spans)
     whole = sorted(span * count for span, count in zip(spans, counts, strict=True))
-    steps = (after - before for before, after in pairwise(whole))
+    steps = [after - before for before, after in pairwise(whole)]
     return min((step for step in steps if step > SAME_SECONDS), default=EVENT_TICK_SECONDS) / batch
 
 

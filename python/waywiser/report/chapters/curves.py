@@ -153,4 +153,5 @@ def _at(curve: Shown) -> str:
 
 
 def _slug(text: str) -> str:
+    text = text.replace("<->", "and back")
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
