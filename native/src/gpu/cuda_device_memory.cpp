@@ -25,9 +25,12 @@ std::byte* allocate_pool(int device, std::size_t bytes) {
     return data;
 }
 
-// What the pool keeps for its next allocation is lost to all others: nobody gets it here.
+// In the order of a stream, as it was allocated: tools that watch the runtime take memory that
+// cudaFree gives back for lost. What the pool keeps for its next allocation is lost to all others:
+// nobody gets it here.
 void free_pool(int device, std::byte* data) {
-    forget(cudaFree(data));
+    forget(cudaFreeAsync(data, nullptr));
+    forget(cudaStreamSynchronize(nullptr));
     cudaMemPool_t pool = nullptr;
     forget(cudaDeviceGetDefaultMemPool(&pool, device));
     if (pool != nullptr) forget(cudaMemPoolTrimTo(pool, 0));
