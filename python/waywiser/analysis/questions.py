@@ -12,13 +12,14 @@ Analysis = Callable[[Subject], Answer]
 
 def analyses() -> dict[str, Analysis]:
     """By name. They are imported when asked for: some need scipy."""
-    from waywiser.analysis import affinity, anisotropy, efficiency, identical
+    from waywiser.analysis import affinity, anisotropy, contention, efficiency, identical
 
     return {
         "efficiency": efficiency.answer,
         "affinity": affinity.answer,
         "anisotropy": anisotropy.answer,
         "identical": identical.answer,
+        "contention": contention.answer,
     }
 
 

@@ -1,0 +1,147 @@
+"""Which of the transfers that start together share a bottleneck, and what it carries.
+
+Pairs tell best: transfers that slow one another are joined, and whatever hangs together shares
+something. Where only all were started at once, those that are slowed alike are one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.analysis.answer import Finding
+from waywiser.analysis.subject import Subject
+from waywiser.analysis.together import Together
+from waywiser.analysis.told import NAMED, devices_of, exhibits_of, rate_text
+from waywiser.plan.name import name_of
+from waywiser.severity import Severity
+from waywiser.stats.figures import count, format_rate
+from waywiser.stats.order import Interval
+from waywiser.words import Transfer, format_bytes
+
+
+def findings(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
+    """One for each group of pairs that hang together, and one for each shape of larger set, where
+    pairs have not told it already; stars share the link of their one GPU by nature."""
+    pairs = [
+        each
+        for each in sets
+        if len(each.transfers) == 2 and not _is_star(each) and not each.point.workload.shared
+    ]
+    joined = _joined([each for each in pairs if each.is_slowed])
+    told = {transfer.way for each in pairs for transfer in each.transfers} if joined else set()
+    chosen: dict[str, Together] = {}
+    for each in sets:
+        known_by_pairs = {transfer.way for transfer in each.transfers} <= told
+        if not each.is_slowed or _is_star(each):
+            continue
+        if known_by_pairs and not each.point.workload.shared:
+            continue
+        known = chosen.setdefault(_shape(each), each)
+        if _rank(each) < _rank(known):
+            chosen[_shape(each)] = each
+    found = [_shared(subject, each) for each in chosen.values()]
+    return [*(_hanging_together(subject, group) for group in joined), *found]
+
+
+def _joined(pairs: Sequence[Together]) -> list[list[Together]]:
+    """Pairs that have transfers in common, directly or by others."""
+    groups: list[tuple[set[str], list[Together]]] = []
+    for each in pairs:
+        ways, members = {transfer.way for transfer in each.transfers}, [each]
+        apart = []
+        for other_ways, others in groups:
+            if ways & other_ways:
+                ways |= other_ways
+                members = [*others, *members]
+            else:
+                apart.append((other_ways, others))
+        groups = [*apart, (ways, members)]
+    return [members for _, members in groups]
+
+
+def _hanging_together(subject: Subject, pairs: Sequence[Together]) -> Finding:
+    """Of two that share something, or of more that do so two by two."""
+    if len(pairs) == 1:
+        return _shared(subject, pairs[0])
+    middle = sorted(pairs, key=lambda each: each.rate)[len(pairs) // 2]
+    ways = {t.way: t for each in pairs for t in each.transfers}
+    rate, span = middle.carried((0, 1))
+    alone = middle.alone_rate
+    return Finding(
+        id="shared-bottleneck",
+        severity="info",
+        statement=f"{len(ways)} transfers share something, for {len(pairs)} pairs of them are "
+        f"slower together: {rate_text(rate, span)} of {format_rate(alone)} GB/s "
+        f"({_members(list(ways.values()))})",
+        effect=1 - rate / alone,
+        interval=Interval(1 - span.high / alone, 1 - span.low / alone) if span else None,
+        devices=devices_of(subject, list(ways.values())),
+        exhibits=tuple(exhibits_of(middle, (0, 1))),
+        remedy="spread what runs together over transfers that do not share it",
+    )
+
+
+def _shape(each: Together) -> str:
+    """Sets of one name, by whatever executor, tell of the same links."""
+    name = name_of(each.point.workload)
+    shape = name.partition(" ")[0]
+    buffer = " (shared)" if each.point.workload.shared else ""
+    return f"{shape}{buffer}" if "-" in shape and "@" not in shape else each.curve.text
+
+
+def _rank(each: Together) -> tuple[bool, float]:
+    """Copy engines first: kernels may be slowed by more than links; then what is told best."""
+    span = each.comparison.interval
+    engine = each.transfers[0].path.executor == "copy-engine"
+    return (not engine, span.width if span else float("inf"))
+
+
+def _is_star(each: Together) -> bool:
+    """All go out of one GPU, or all into one."""
+    for side in (
+        {transfer.path.source.place for transfer in each.transfers},
+        {transfer.path.destination.place for transfer in each.transfers},
+    ):
+        if len(side) == 1 and next(iter(side)).kind == "gpu":
+            return True
+    return False
+
+
+def _shared(subject: Subject, each: Together) -> Finding:
+    groups = each.groups or (tuple(range(len(each.transfers))),)
+    group = groups[0]
+    rate, span = each.carried(group)
+    alone = sum(each.alone[n].rate for n in group)
+    loss = 1 - rate / alone
+    best = max(each.alone[n].rate for n in group)
+    severity: Severity = "warning" if rate < best or each.point.workload.shared else "info"
+    effect_span = Interval(1 - span.high / alone, 1 - span.low / alone) if span else None
+    rest = len(each.transfers) - len(group)
+    who = f"all {len(group)} transfers" if not rest else f"{len(group)} of {len(each.transfers)}"
+    more = f"; {count(len(groups) - 1, 'further group')} slowed otherwise" if groups[1:] else ""
+    what = "one buffer" if each.point.workload.shared else "something"
+    return Finding(
+        id="shared-bottleneck",
+        severity=severity,
+        statement=f"{each.curve.name}: {who} share {what} that carries "
+        f"{rate_text(rate, span)} of the {format_rate(alone)} GB/s that they reach alone "
+        f"({_members([each.transfers[n] for n in group])}, "
+        f"{format_bytes(each.transfers[group[0]].bytes)} each{more})",
+        effect=loss,
+        interval=effect_span,
+        devices=devices_of(subject, [each.transfers[n] for n in group]),
+        exhibits=tuple(exhibits_of(each, group)),
+        remedy="give each transfer a buffer of its own"
+        if each.point.workload.shared
+        else "reckon with this rate for all of them; which share what, pairs tell: "
+        "waywiser survey --workload 'A; B'",
+    )
+
+
+def _members(transfers: Sequence[Transfer]) -> str:
+    named = [
+        f"{transfer.path.source.place} → {transfer.path.destination.place}"
+        for transfer in transfers[:NAMED]
+    ]
+    more = f" and {len(transfers) - NAMED} more" if len(transfers) > NAMED else ""
+    return f"{', '.join(named)}{more}"

@@ -1,0 +1,89 @@
+"""What do transfers that run together cost one another, and what is it that they share?
+
+Aggregates are all bytes over the time from the common start to the last finish, never sums of
+rates. Both ways of one path are answered as its duplex; sets of more, by what is slowed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.analysis import bottlenecks, duplex
+from waywiser.analysis.answer import Answer, Cell, Table, ranked
+from waywiser.analysis.subject import Subject
+from waywiser.analysis.together import Together, found_together
+from waywiser.stats.equivalence import MARGIN
+from waywiser.stats.figures import format_rate
+
+
+def answer(subject: Subject) -> Answer:
+    """What each workload of several transfers reaches of what they reach alone."""
+    together, unknown = found_together(subject)
+    both_ways = [each for each in together if is_duplex(each)]
+    sets = [each for each in together if not is_duplex(each)]
+    findings = [*bottlenecks.findings(subject, sets), *duplex.findings(subject, both_ways)]
+    tables = [
+        _table("Together against alone", sets),
+        _table("Both ways against each way alone", both_ways),
+    ]
+    return Answer(
+        question="contention",
+        title="What do transfers cost one another?",
+        summary=_summary(sets, both_ways),
+        findings=ranked(findings),
+        tables=tuple(table for table in tables if table.rows),
+        unanswered=tuple(
+            f"{curve.name}: its transfers were not all measured alone" for curve in unknown
+        )
+        + tuple(
+            f"{each.curve.name}: too noisy, or too few blocks, to say within {MARGIN:.1%}"
+            for each in together
+            if each.comparison.verdict == "unclear"
+        ),
+    )
+
+
+def is_duplex(each: Together) -> bool:
+    """Whether it is one path both ways."""
+    first, *rest = each.transfers
+    return len(rest) == 1 and rest[0].path == first.path.opposite
+
+
+def _summary(sets: Sequence[Together], both_ways: Sequence[Together]) -> str:
+    if not sets and not both_ways:
+        return "Nothing was measured together with something else."
+    told = []
+    for found, what in ((sets, "sets of transfers"), (both_ways, "paths both ways")):
+        if found:
+            slowed = sum(each.is_slowed for each in found)
+            told.append(f"{slowed} of {len(found)} {what} are slower together than alone")
+    return f"{'; '.join(told)}."
+
+
+def _table(title: str, found: Sequence[Together]) -> Table:
+    return Table(
+        title=title,
+        columns=("together", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
+        rows=tuple(_row(each) for each in found),
+        caption="✓ takes longer than its slowest transfer alone by more than "
+        f"{MARGIN:.1%}, × as long, ? not to be told; GB/s of all bytes until the last is done; "
+        "how many times as long as alone the transfers take.",
+    )
+
+
+def _row(each: Together) -> tuple[Cell, ...]:
+    verdict = each.comparison.verdict
+    rate = each.point.estimate.rate
+    half = rate.interval.width / 2 / rate.value if rate and rate.interval else None
+    return (
+        Cell(each.curve.name),
+        Cell(
+            "",
+            "yes" if verdict == "more" else "unclear" if verdict == "unclear" else "no",
+            each.curve.text,
+        ),
+        Cell(format_rate(each.rate, half), "", each.point.line.workload),
+        Cell(f"{each.share:.0%}"),
+        Cell(f"×{max(each.slowdowns):.2f}"),
+        Cell(f"×{min(each.slowdowns):.2f}"),
+    )
