@@ -114,7 +114,8 @@ class BufferRecord(Value, frozen=True):
 
 class Failure(Value, frozen=True):
     """Why a visit has no samples. Kinds: ``refused``, ``out-of-memory``, ``sticky``, ``gpu``,
-    ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``."""
+    ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``,
+    ``foreign`` (another tool's, in its words)."""
 
     kind: str
     reason: str

@@ -32,6 +32,7 @@ def run_import(
     of an output that exists or cannot be written; then there is no profile.
     """
     from waywiser.imports.profiles import import_files
+    from waywiser.imports.reading import clipped
     from waywiser.profile import default_name
 
     target = Path(output) if output is not None else default_name(machine or "imported")
@@ -41,7 +42,7 @@ def run_import(
         format=format,
         machine=machine,
         topology=None if topology is None else Path(topology),
-        command=("waywiser", "import", *files),
+        command=("waywiser", "import", *map(clipped, files)),
     )
     if json:
         _write_json(found, target)

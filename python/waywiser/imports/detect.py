@@ -32,7 +32,7 @@ _TEXT: dict[str, Callable[[str, str], Found]] = {
 }
 
 _CSV_HEADER = re.compile(r"^name,iterations,", re.MULTILINE)
-_OSU_TITLE = re.compile(r"^\s*# OSU ", re.MULTILINE)
+_OSU_TITLE = re.compile(r"^[ \t]{0,20}# OSU ", re.MULTILINE)
 
 
 def require_format(name: str) -> None:

@@ -130,9 +130,9 @@ def _json_row(value: Any, where: str) -> Row:
     error = _error(entry, where)
     if error or aggregate in ("cv", "stddev", "BigO", "RMS"):
         return Row(plain_name, aggregate, math.nan, 0, {}, error)
-    unit = entry.get("time_unit", "ns")
+    unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
     if unit not in SECONDS:
-        raise Malformed(f"{clipped(repr(unit), 40)} is no unit of time", where=f"{where}.time_unit")
+        raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
     counters = {
         key: float(number)
         for key, number in entry.items()
@@ -172,7 +172,7 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
         return Row(name, aggregate, math.nan, 0, {}, "")
     unit = cells.get("time_unit", "ns")
     if unit not in SECONDS:
-        raise Malformed(f"{clipped(repr(unit), 40)} is no unit of time", where=where)
+        raise Malformed(f"{clipped(unit, 40)!r} is no unit of time", where=where)
     counters = {
         key: number
         for key, cell in cells.items()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from waywiser.imports.errors import ImportRefused
 from waywiser.imports.found import ForeignGpu, Found
 from waywiser.topology.assemble import machine_from
+from waywiser.topology.bounds import BETWEEN_RANKS
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
 from waywiser.words import Place, WordError, Workload
@@ -91,7 +92,7 @@ def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) 
 
 
 def _of_ranks(workload: Workload) -> bool:
-    return any(transfer.path.executor in ("mpi", "nccl") for transfer in workload.transfers)
+    return any(transfer.path.executor in BETWEEN_RANKS for transfer in workload.transfers)
 
 
 def _cpus(found: Found) -> int:

@@ -181,10 +181,10 @@ def _of_rank(rank: int) -> Memory:
 def _samples(
     row: dict[str, Any], placement: str, result: dict[str, Any], where: str
 ) -> tuple[Samples, Failure | None]:
-    wrong = result.get("nwrong")
-    if isinstance(wrong, int | float) and wrong > 0:
-        return Samples(), Failure("wrong-bytes", f"{wrong:g} values were wrong, as the tool says")
     place = f"{where}.{placement}"
+    wrong = result.get("nwrong")  # null where nobody checked
+    if wrong is not None and (count := number_of(wrong, f"{place}.nwrong")) > 0:
+        return Samples(), Failure("wrong-bytes", f"{count:g} values were wrong, as the tool says")
     raw = object_of(row.get(f"{placement}_per_iter", {}), f"{place}_per_iter").get("times_us", [])
     times = [number_of(each, f"{place}_per_iter.times_us") * 1e-6
              for each in list_of(raw, f"{place}_per_iter.times_us")]  # fmt: skip

@@ -34,7 +34,7 @@ LATENCY_BYTES = 2 * 2**20
 MOST_GPUS = 1024
 
 ASSUMED = "the size of its buffers is not told: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is on the node near each GPU, whose number is not told: numa:0 is assumed"
+NODE = "its host memory is near each GPU: on the node that a topology tells, else called numa:0"
 TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
 NOTHING = "it has no figure, or this house has no counterpart of it"
 

@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportRefused
 from waywiser.imports.found import Found, Measured
 from waywiser.imports.machine import machine_of
+from waywiser.imports.nearby import placed_near
+from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
 from waywiser.records import Refusal, Visit
 from waywiser.stats.summary import summary_of
+from waywiser.topology.assemble import machine_from
+from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
@@ -71,11 +76,11 @@ def import_files(
     if format is not None:
         detect.require_format(format)
     files = [_read(path, format) for path in files_of(paths)]
-    found = [each.found for each in files if each.found is not None]
-    if not found:
-        raise ImportRefused("the file is empty", where=str(paths[0]), remedy="run it again")
     _require_results(files)
-    described = machine_of(found, machine, topology)
+    if topology is not None:
+        known = machine_from(load_capture(topology))
+        files = [_near(each, known) for each in files]
+    described = machine_of([each.found for each in files if each.found], machine, topology)
     refusals = tuple(_refusals(files))
     blocks = list(_blocks(files))
     write_profile(
@@ -126,10 +131,18 @@ def _read(path: Path, format: str | None) -> ReadFile:
     except EmptyFile:
         found = None
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    return ReadFile(path.name, found, modified)
+    return ReadFile(clipped(path.name), found, modified)
+
+
+def _near(file: ReadFile, machine: Machine) -> ReadFile:
+    if file.found is None or file.found.format != "nvbandwidth":
+        return file
+    return replace(file, found=placed_near(file.found, machine))
 
 
 def _require_results(files: Sequence[ReadFile]) -> None:
+    if not any(each.found for each in files):
+        raise ImportRefused("the file is empty", where=files[0].name, remedy="run it again")
     if any(each.found and each.found.measured for each in files):
         return
     reasons = {refusal.reason: each.name for each in files if each.found

@@ -1,31 +1,30 @@
-"""Reads a file that may come from anyone: never more than fits, never deeper than sane.
+"""Reads a file that may come from anyone: never more than fits.
 
-A size above `LIMIT_BYTES` is refused before a byte is read, so memory stays bounded: parsed JSON
-takes some ten times its text. NaN and infinities, which Google Benchmark writes bare, are read;
-what follows decides whether they are allowed where they stand.
+A size above `LIMIT_BYTES` is refused before a byte is read, and more than `LIMIT_PARTS` before
+anything is parsed, so memory stays bounded whatever the file holds. NaN and infinities, which
+Google Benchmark writes bare, are read; whether one is allowed where it stands is told by who asks
+for a number.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
 
-LIMIT_BYTES = 64 * 2**20
-"""Of one file: some two hundred times the largest that a benchmark of one path writes."""
+LIMIT_BYTES = 128 * 2**20
+"""Of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
 
-LIMIT_DEPTH = 32
-"""Of nested lists and objects: eight times what any of the formats needs."""
+LIMIT_PARTS = 16_000_000
+"""Commas, brackets and lines of one file: as many as fit with the text of real results, and few
+enough that parsed they take no more than some gigabyte."""
 
 LIMIT_TEXT = 300
 """Characters of a name or message that are kept."""
-
-_OPENING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
@@ -43,15 +42,21 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
                 remedy="import the runs of it one by one",
             )
         with path.open("rb") as file:
-            data = file.read(limit + 1)
+            data = file.read(size + 1)  # a larger count would be allocated
+            if len(data) > size:  # it grew, or the file system told no size
+                data += file.read(limit + 1 - len(data))
     except OSError as error:
         raise ImportRefused(
             f"cannot be read: {error.strerror or error}", where=where, remedy="ask its owner"
         ) from error
-    if len(data) > limit:  # it grew, or the file system told no size
+    if len(data) > limit:
         raise ImportRefused(f"has more than {limit / 2**20:,.0f} MiB", where=where)
     if not data.strip(b"\xef\xbb\xbf \t\r\n\0"):
         raise EmptyFile("the file is empty", where=where, remedy="run the benchmark again")
+    if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > LIMIT_PARTS:
+        raise ImportRefused(
+            f"has more than {LIMIT_PARTS:,} parts", where=where, remedy="import its runs one by one"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -61,8 +66,7 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
 
 def parse_json(text: str, where: str) -> Any:
     """The value of a JSON text. Raises `Malformed` with line and column for anything else, for
-    keys that an object has twice, and for nesting deeper than `LIMIT_DEPTH`."""
-    _require_shallow(text, where)
+    keys that an object has twice, and for nesting that nothing sane has."""
     try:
         return json.loads(text, object_pairs_hook=_without_twins)
     except _Twins as error:
@@ -77,10 +81,10 @@ def parse_json(text: str, where: str) -> Any:
         what = error.msg[:1].lower() + error.msg[1:]
         place = f"{where}:{error.lineno}:{error.colno}"
         raise Malformed(f"is not JSON: {what}", where=place) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits
-        raise Malformed(
-            f"is not JSON that can be read: {clipped(str(error))}", where=where
-        ) from error
+    except RecursionError:
+        raise Malformed("is nested too deep to be a result", where=where) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise Malformed(f"is not JSON: {clipped(str(error))}", where=where) from error
 
 
 class _Twins(Exception):
@@ -99,23 +103,10 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _require_shallow(text: str, where: str) -> None:
-    """Before the parser recurses. Looks at the brackets outside of strings only."""
-    depth = 0
-    for match in _OPENING.finditer(text):
-        mark = text[match.start()]
-        if mark in "[{":
-            depth += 1
-        elif mark in "]}":
-            depth -= 1
-        if depth > LIMIT_DEPTH:
-            line = text.count("\n", 0, match.start()) + 1
-            raise Malformed(f"is nested deeper than {LIMIT_DEPTH} levels", where=f"{where}:{line}")
-
-
 def clipped(text: str, limit: int = LIMIT_TEXT) -> str:
     """One printable line of at most ``limit`` characters."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    head = text[: 4 * limit]
+    line = " ".join("".join(c if c.isprintable() else " " for c in head).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -165,7 +156,10 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, int | float):
         return value if abs(value) < 2**53 else clipped(repr(value))  # False for NaN
-    return clipped(json.dumps(value, default=str))
+    try:
+        return clipped(json.dumps(value, default=str))
+    except RecursionError:
+        return "…"
 
 
 def _kind(value: Any) -> str:

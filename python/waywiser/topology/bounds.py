@@ -15,6 +15,9 @@ from waywiser.topology import pcie
 from waywiser.topology.machine import Gpu, Machine, NvLink
 from waywiser.words import Transfer, Value, Workload
 
+BETWEEN_RANKS = ("mpi", "nccl")
+"""Executors of imported results alone: their places are those of ranks, perhaps of two nodes."""
+
 
 class Bound(Value, frozen=True):
     """The most that a workload can move, over all its transfers together."""
@@ -84,6 +87,8 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     """What a transfer passes through, or why that is unknown."""
     source, destination = transfer.path.source.place, transfer.path.destination.place
     gpus = {gpu.index: gpu for gpu in machine.gpus}
+    if transfer.path.executor in BETWEEN_RANKS:
+        return "what lies between the ranks of other tools' programs is not told by the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
             return f"{place} is not on this machine"

@@ -1,0 +1,49 @@
+"""Host memory that a tool put near each GPU, on the node that the topology says is near."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from waywiser.imports.found import Found, Measured
+from waywiser.topology.machine import Machine
+from waywiser.words import Memory, Operation, Path, Place, Transfer
+
+ANYWHERE = Place("numa", 0)
+"""Where it is written to be until a topology is known."""
+
+
+def placed_near(found: Found, machine: Machine) -> Found:
+    """The same with the host memory of each transfer and of each latency where its GPU is near.
+
+    For a format whose files do not tell the node. A GPU that is near no node leaves it as it is.
+    """
+    near = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
+    return replace(found, measured=tuple(_placed(each, near) for each in found.measured))
+
+
+def _placed(measured: Measured, near: dict[int, Place]) -> Measured:
+    workload = measured.workload
+    if workload.operation is not None:
+        operation = _operation(workload.operation, near)
+        return replace(measured, workload=replace(workload, operation=operation))
+    transfers = tuple(_transfer(transfer, near) for transfer in workload.transfers)
+    return replace(measured, workload=replace(workload, transfers=transfers))
+
+
+def _operation(operation: Operation, near: dict[int, Place]) -> Operation:
+    node = near.get(operation.place.index)
+    if node is None or operation.parameters.get("memory") != str(ANYWHERE):
+        return operation
+    return replace(operation, parameters={**operation.parameters, "memory": str(node)})
+
+
+def _transfer(transfer: Transfer, near: dict[int, Place]) -> Transfer:
+    source, to = transfer.path.source, transfer.path.destination
+    path = Path(_memory(source, to, near), _memory(to, source, near), transfer.path.executor)
+    return replace(transfer, path=path)
+
+
+def _memory(memory: Memory, other: Memory, near: dict[int, Place]) -> Memory:
+    if memory.place != ANYWHERE or other.place.kind != "gpu":
+        return memory
+    return replace(memory, place=near.get(other.place.index, ANYWHERE))
