@@ -67,6 +67,7 @@ class Profile(Closing):
         self._lock = lock_handle
         self._run = run
         self._present: dict[str, set[str]] = {}
+        self._queries: tuple[str, str] | None = None
 
     @classmethod
     def create(
@@ -249,17 +250,11 @@ class Profile(Closing):
         for number, identity in found:
             if identity not in workloads:
                 raise damaged(self.path, f"visit {number} is of no series")
-            yield self._visit(number, workloads[identity])
+            yield from self._visits("visit = ?", number, workloads[identity])
 
     def visits_of(self, workload: Workload) -> Iterator[Visit]:
         """Those of one series in block order, one at a time in memory."""
-        numbers = self.select(
-            "SELECT visit FROM visit WHERE series = ? ORDER BY block",
-            tuple[int],
-            (workload.identity,),
-        )
-        for (number,) in numbers:
-            yield self._visit(number, workload)
+        yield from self._visits("series = ? ORDER BY block", workload.identity, workload)
 
     def commit_visit(self, visit: Visit, summary: Summary | None = None) -> None:
         """Stores a finished visit with all its samples, durably, in one transaction.
@@ -334,18 +329,29 @@ class Profile(Closing):
             run = writing.begin_run(self._connection, environment, command)
         self._run = run
 
-    def _visit(self, number: int, workload: Workload) -> Visit:
-        present = self.columns("visit")
-        head = ", ".join(c if c in present else f"NULL AS {c}" for c in rows.VISIT_COLUMNS)
-        row = self._one(f"SELECT {head} FROM visit WHERE visit = ?", tuple[Any, ...], (number,))
-        columns = ", ".join(rows.SAMPLE_COLUMNS)
-        found = self.select(
-            f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n", tuple[Any, ...], (number,)
-        )
-        try:
-            return rows.visit_from(row, workload, rows.samples_from(found))
-        except (msgspec.MsgspecError, TypeError) as error:
-            raise damaged(self.path, f"visit {number}: {error}") from error
+    def _visits(self, which: str, value: object, workload: Workload) -> Iterator[Visit]:
+        of_visit, of_samples = self._visit_sql()
+        with explained(self.path):
+            heads = self._connection.execute(f"{of_visit} WHERE {which}", (value,)).fetchall()
+        for number, *head in heads:
+            with explained(self.path):
+                samples = self._connection.execute(of_samples, (number,)).fetchall()
+            try:
+                yield rows.visit_from(head, workload, rows.samples_from(samples))
+            except (msgspec.MsgspecError, TypeError) as error:
+                raise damaged(self.path, f"visit {number}: {error}") from error
+
+    def _visit_sql(self) -> tuple[str, str]:
+        """The queries of visits, and of the samples of one."""
+        if not self._queries:
+            present = self.columns("visit")
+            head = ", ".join(c if c in present else f"NULL AS {c}" for c in rows.VISIT_COLUMNS)
+            columns = ", ".join(rows.SAMPLE_COLUMNS)
+            self._queries = (
+                f"SELECT visit, {head} FROM visit",
+                f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n",
+            )
+        return self._queries
 
     def columns(self, table: str) -> set[str]:
         """Of a table of this file, which an earlier program may have made; none where it is not

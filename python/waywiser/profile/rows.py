@@ -98,9 +98,19 @@ def sample_rows(visit_number: int, samples: Samples) -> Iterator[tuple[Any, ...]
 
 def _column(values: Sequence[Any]) -> tuple[Any, ...]:
     """Without the gaps: SQLite keeps NaN as NULL."""
-    if all(value is None for value in values):
+    gaps = values.count(None)
+    if gaps == 0:
+        return tuple(values)
+    if gaps == len(values):
         return ()
     return tuple(math.nan if value is None else value for value in values)
+
+
+_TIMES = msgspec.json.Decoder(tuple[float, ...])
+_BUFFERS = msgspec.json.Decoder(tuple[BufferRecord, ...])
+_GPU_STATES = msgspec.json.Decoder(tuple[GpuState, ...])
+_NOTES = msgspec.json.Decoder(tuple[str, ...])
+_EVIDENCE = msgspec.json.Decoder(Evidence)
 
 
 def samples_from(rows: Iterable[tuple[Any, ...]]) -> Samples:
@@ -110,7 +120,7 @@ def samples_from(rows: Iterable[tuple[Any, ...]]) -> Samples:
         return Samples()
     *plain, texts = columns
     transfers = tuple(
-        (span,) if text is None else msgspec.json.decode(text, type=tuple[float, ...])
+        (span,) if text is None else _TIMES.decode(text)
         for span, text in zip(plain[0], texts, strict=True)
     )
     fields = dict(zip(SAMPLE_COLUMNS, map(_column, plain), strict=False))
@@ -123,12 +133,11 @@ def visit_from(row: Sequence[Any], workload: Workload, samples: Samples) -> Visi
     fields = dict(zip(VISIT_COLUMNS, row, strict=True))
     kind, reason = fields.pop("failure_kind"), fields.pop("failure_reason")
     del fields["series"], fields["run"]
-    decode = msgspec.json.decode
-    fields["buffers"] = decode(fields["buffers"], type=tuple[BufferRecord, ...])
-    fields["gpu_states"] = decode(fields["gpu_states"], type=tuple[GpuState, ...])
-    fields["notes"] = decode(fields["notes"], type=tuple[str, ...])
+    fields["buffers"] = _BUFFERS.decode(fields["buffers"])
+    fields["gpu_states"] = _GPU_STATES.decode(fields["gpu_states"])
+    fields["notes"] = _NOTES.decode(fields["notes"])
     evidence = fields["evidence"]
-    fields["evidence"] = None if evidence is None else decode(evidence, type=Evidence)
+    fields["evidence"] = None if evidence is None else _EVIDENCE.decode(evidence)
     failure = None if kind is None else Failure(kind, reason or "")
     known = {**fields, "workload": workload, "samples": samples, "failure": failure}
     return msgspec.convert(known, Visit)

@@ -32,8 +32,13 @@ class Interval(Value, frozen=True):
 
 
 def median(samples: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle values. Raises ValueError for none."""
-    return quantile(samples, 0.5)
+    """The middle value, or the mean of the two middle values: `quantile` of 0.5. Raises ValueError
+    for none."""
+    if not samples:
+        raise ValueError("no samples have no median")
+    ordered = sorted(samples)
+    below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return min(below + 0.5 * (above - below), above)
 
 
 def quantile(samples: Sequence[float], probability: float) -> float:
@@ -48,7 +53,7 @@ def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[
     """As `quantile` for several, sorting once."""
     if not samples:
         raise ValueError("no samples have no quantile")
-    if not all(0.0 <= probability <= 1.0 for probability in probabilities):
+    if min(probabilities) < 0.0 or max(probabilities) > 1.0:
         raise ValueError(f"a probability lies between 0 and 1: {probabilities!r}")
     ordered = sorted(samples)
     found = []
