@@ -52,19 +52,24 @@ def judge(entry: Entry) -> Verdict:
 
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
-    """The first to know over all machines: of each question the gravest first, then the rest."""
+    """The first to know over all machines: the gravest, and among equals one of each question
+    before a second of any, then the largest effects."""
     several = len(entries) > 1
-    first: list[tuple[Entry, str, Finding]] = []
-    rest: list[tuple[Entry, str, Finding]] = []
-    for entry in entries:
-        seen: set[str] = set()
-        for link, finding in _by_rank(findings(entry)):
-            (rest if link in seen else first).append((entry, link, finding))
-            seen.add(link)
-    chosen = [*_sorted(first), *_sorted(rest)][:MOST_THINGS]
+    found = [
+        (entry, link, finding) for entry in entries for link, finding in _by_rank(findings(entry))
+    ]
+    seen: dict[str, int] = {}
+    order: list[tuple[int, int, float, int]] = []
+    for n, (entry, link, finding) in enumerate(found):
+        question = link.removeprefix(entry.key)
+        before = seen.get(question, 0)
+        seen[question] = before + 1
+        grave, effect = ORDER.index(finding.severity), abs(finding.effect or 0.0)
+        order.append((-grave, before, -effect, n))
+    chosen = [found[n] for *_, n in sorted(order)[:MOST_THINGS]]
     return tuple(
         remark(entry, finding, link, entry.name if several else "")
-        for entry, link, finding in _sorted(chosen)
+        for entry, link, finding in chosen
     )
 
 
@@ -76,12 +81,6 @@ def _by_rank(found: Sequence[Found]) -> Iterator[Found]:
     links = {id(finding): link for link, finding in found}
     for finding in ranked([finding for _, finding in found]):
         yield links[id(finding)], finding
-
-
-def _sorted(found: Sequence[tuple[Entry, str, Finding]]) -> list[tuple[Entry, str, Finding]]:
-    return sorted(
-        found, key=lambda each: (-ORDER.index(each[2].severity), -abs(each[2].effect or 0))
-    )
 
 
 def _failures(entry: Entry) -> Finding | None:

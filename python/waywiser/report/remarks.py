@@ -20,7 +20,7 @@ def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") ->
     """At length where it leads nowhere (``link`` is empty), else without its evidence."""
     return Remark(
         severity=finding.severity,
-        statement=finding.statement,
+        statement=_begun(finding.statement),
         machine=machine,
         devices=tuple(map(str, finding.devices)),
         effect="" if link else _effect(finding),
@@ -28,6 +28,12 @@ def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") ->
         evidence=() if link else _evidence(entry, finding),
         link=link,
     )
+
+
+def _begun(statement: str) -> str:
+    """As a sentence begins, unless it begins with a name: ``gpu:3``, ``pinned@numa:0``."""
+    first = statement.split(" ", 1)[0]
+    return statement[0].upper() + statement[1:] if first.isalpha() else statement
 
 
 def _effect(finding: Finding) -> str:

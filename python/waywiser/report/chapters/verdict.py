@@ -8,7 +8,6 @@ from waywiser.analysis.answer import Mark
 from waywiser.report.entry import Entry
 from waywiser.report.judgement import judge, things, worst_of
 from waywiser.report.parts import Block, Cell, Remarks, Row, Section, Sheet, Words
-from waywiser.report.remarks import question_anchor
 from waywiser.severity import Severity
 
 MARK: dict[Severity, Mark] = {"info": "yes", "warning": "unclear", "error": "no"}
@@ -34,16 +33,26 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
         title="Questions and answers",
         columns=("question", *(entry.name if several else "answer" for entry in entries)),
         rows=tuple(
-            Row((Cell(title), *(_answer(entry, question) for entry in entries)))
+            Row(
+                (
+                    Cell(title, link=_where(entries, question)),
+                    *(_answer(entry, question) for entry in entries),
+                )
+            )
             for question, title in titles.items()
         ),
         caption="✓ nothing to look at, ? something to look at, × something is broken.",
     )
 
 
+def _where(entries: Sequence[Entry], question: str) -> str:
+    """The section of a question: of its only machine, or of all."""
+    return f"{entries[0].key if len(entries) == 1 else ''}question-{question}"
+
+
 def _answer(entry: Entry, question: str) -> Cell:
     for answer in entry.answers:
         if answer.question == question:
             mark = MARK[worst_of(answer)] if answer.findings or not answer.unanswered else ""
-            return Cell(answer.summary, mark, link=question_anchor(entry, answer))
+            return Cell(answer.summary, mark)
     return Cell("not asked")
