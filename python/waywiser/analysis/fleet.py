@@ -21,6 +21,7 @@ from waywiser.analysis.faults import (
     slow_devices,
     slow_links,
 )
+from waywiser.analysis.fleet_links import suspected
 from waywiser.analysis.fleet_table import SlowPath, Table, UsualPath
 from waywiser.analysis.hardware import Twins, twins_of
 from waywiser.analysis.node import Node
@@ -85,7 +86,7 @@ def judge_fleet(
             HardwareClass(twins.name, hosts_of_class, twins.gpus,
                           hosts_of_class >= FEWEST_HOSTS, table.described())
         )  # fmt: skip
-        found = table.slow(threshold)
+        found = suspected(table, threshold)
         common, usual = common_links(twins), table.usual
         for name, surveys in twins.hosts.items():
             hosts.append(_judged(twins, name, surveys, found.get(name, []), common, usual))

@@ -86,11 +86,11 @@ class Table:
         for at, row in enumerate(values):
             for identity, value in row.items():
                 raw[at, order[identity]] = value
-        self.single = columns_of(self._latest(raw))
+        self.single = columns_of(self.latest(raw))
         self.table = self._over_sizes(raw, order)
-        self.columns = columns_of(self._latest(self.table))
+        self.columns = columns_of(self.latest(self.table))
 
-    def _latest(self, table: NDArray[float64]) -> NDArray[float64]:
+    def latest(self, table: NDArray[float64]) -> NDArray[float64]:
         """One row per host, so that a host that was measured often does not count more: its last
         value."""
         import numpy as np
@@ -116,7 +116,7 @@ class Table:
 
     def slow(self, threshold: float) -> dict[str, list[SlowPath]]:
         """By host, what its last survey of a path shows; the slowest first."""
-        last = self._latest(self.table)
+        last = self.latest(self.table)
         names = list(self.twins.hosts)
         found: dict[str, list[SlowPath]] = {}
         for outlier in outliers(last, self.columns, threshold, SIGNIFICANT):
@@ -125,22 +125,31 @@ class Table:
         return found
 
     def _slow_path(self, name: str, outlier: Outlier, threshold: float) -> SlowPath:
-        identities = list(self.groups.values())[outlier.column]
+        limit = math.log1p(threshold) + 2 * outlier.scale
+        confirmed = self.seen_again(
+            name, self.table[:, outlier.column], self.columns[outlier.column].middle + limit
+        )
+        return self.slow_path(name, outlier.column, outlier.difference, outlier.p, confirmed)
+
+    def slow_path(
+        self, name: str, column: int, difference: float, p: float, confirmed: bool
+    ) -> SlowPath:
+        """Of a host's path that takes longer by ``difference``, in logarithms."""
+        identities = list(self.groups.values())[column]
         workload = max((self.workloads[i] for i in identities), key=lambda w: w.bytes)
         own = _own_numbers(workload, self.twins, name)
+        largest = max((transfer.bytes for transfer in own.transfers), default=0)
+        return SlowPath(own.curve, name_of(own), math.exp(-difference), p, largest, confirmed)
+
+    def seen_again(self, name: str, values: NDArray[float64], limit: float) -> bool:
+        """Whether the last survey of a host shows a value above the limit, and another does;
+        ``values`` has one for each survey of the table."""
         again = [
-            value - 2 * outlier.scale > math.log1p(threshold)
-            for (host, _), row in zip(self.rows, self.table, strict=True)
-            if host == name and math.isfinite(value := float(row[outlier.column]))
+            float(value) > limit
+            for (host, _), value in zip(self.rows, values, strict=True)
+            if host == name and math.isfinite(value)
         ]
-        return SlowPath(
-            own.curve,
-            name_of(own),
-            math.exp(-outlier.difference),
-            outlier.p,
-            max((transfer.bytes for transfer in own.transfers), default=0),
-            sum(again) > 1 and again[-1],
-        )
+        return sum(again) > 1 and again[-1]
 
     @property
     def usual(self) -> set[str]:
