@@ -20,6 +20,8 @@ SUMMARY = 4
 it, however many there are."""
 
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
+_FIRST_QUARTILE = SHOWN_QUANTILES.index(0.25)
+"""Where in them it is; the third is next."""
 _NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
 
 
@@ -73,6 +75,8 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
     interval = None if summary else median_interval(ordered, confidence)
     if interval is not None:
         interval = resolution.at_least(interval, middle, tick)
+    shown = quantiles(ordered, SHOWN_QUANTILES)
+    quartiles = shown[_FIRST_QUARTILE], shown[_FIRST_QUARTILE + 1]
     return BlockEstimate(
         block=visit.block,
         stop=visit.stop,
@@ -86,14 +90,10 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         tick=tick,
         host_median=median(host) if host else None,
         host_interval=None if summary else median_interval(host, confidence),
-        quantiles=_named_quantiles(ordered) if max(batches) == 1 and not summary else None,
-        spread=spread(ordered),
-        farthest=farthest(ordered),
+        quantiles=None if summary or max(batches) > 1 else dict(zip(_NAMES, shown, strict=True)),
+        spread=spread(quartiles, middle),
+        farthest=farthest(ordered, middle),
         drift=drift(spans),
-        outliers=count_outliers(ordered),
+        outliers=count_outliers(ordered, quartiles),
         summary=summary,
     )
-
-
-def _named_quantiles(spans: list[float]) -> dict[str, float]:
-    return dict(zip(_NAMES, quantiles(spans, SHOWN_QUANTILES), strict=True))

@@ -40,10 +40,13 @@ def classify(samples: Sequence[float]) -> list[Kind]:
     return [kind(sample) for sample in samples]
 
 
-def count_outliers(samples: Sequence[float]) -> OutlierCount:
+def count_outliers(
+    samples: Sequence[float], quartiles: tuple[float, float] | None = None
+) -> OutlierCount:
+    """``quartiles`` are the first and the third of the samples, where they are known already."""
     if not samples:
         return OutlierCount()
-    first, third = quantiles(samples, (0.25, 0.75))
+    first, third = quartiles or quantiles(samples, (0.25, 0.75))
     if max(first - min(samples), max(samples) - third) <= MILD_IQR * (third - first):
         return OutlierCount()  # as mostly: not even the farthest is one
     kinds = classify(samples)

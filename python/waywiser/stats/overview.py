@@ -197,10 +197,15 @@ class _Gathered:
         self.only_skipped = 0
 
     def add(self, series: Series, line: Line, machine: Machine) -> None:
-        label = label_of(series.workload)
         if len(series.workload.transfers) == 1 and line.estimate is not None:
             self.laid_out.append((series.workload.transfers[0], line.estimate))
-        for visit in series.visits:
+        told = line.estimate.doubts if line.estimate else ()
+        quiet = all(
+            not visit.failure and not visit.notes and (line.estimate or not len(visit.samples))
+            for visit in series.visits
+        )
+        label = "" if quiet and not told else label_of(series.workload)
+        for visit in () if quiet else series.visits:
             name = f"{label}, block {visit.block}"
             if visit.failure is not None:
                 skipped = visit.stop == "skipped"
@@ -212,7 +217,7 @@ class _Gathered:
                 self.failures.setdefault(reason, []).append(name)
             for note in visit.notes:
                 self.notes.setdefault(note, []).append(name)
-        for doubt in line.estimate.doubts if line.estimate else ():
+        for doubt in told:
             self.doubts.setdefault(doubt.kind, []).append(f"{label}: {doubt.what}")
         if line.bound is None and line.bytes:
             curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])

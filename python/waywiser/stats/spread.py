@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.stats.order import median, median_interval, quantiles
+from waywiser.stats.order import median, median_interval
 
 
-def spread(samples: Sequence[float]) -> float:
-    """Interquartile range over the median: 0.1 says that the middle half spans 10 %."""
-    first, middle, third = quantiles(samples, (0.25, 0.5, 0.75))
-    return (third - first) / middle if middle else 0.0
+def spread(quartiles: tuple[float, float], middle: float) -> float:
+    """From the first quartile to the third, over the median ``middle``: 0.1 says that the middle
+    half spans 10 %."""
+    return (quartiles[1] - quartiles[0]) / middle if middle else 0.0
 
 
-def farthest(samples: Sequence[float]) -> float:
-    """How far the sample farthest from the median is from it, over the median."""
-    middle = median(samples)
+def farthest(samples: Sequence[float], middle: float) -> float:
+    """How far the sample farthest from the median ``middle`` is from it, over the median."""
     return max(max(samples) - middle, middle - min(samples)) / middle if middle else 0.0
 
 
