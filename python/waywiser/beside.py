@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside, then named, never over another."""
+"""Files that appear whole or not at all: written beside, then named."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ def beside(path: Path) -> Iterator[Path]:
     try:
         yield part
         _publish(part, path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """As `beside`, for files that somebody reads while they are made again every time: a former
+    one stays as it is until the new one takes its name. Raises `OSError`."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o666 & ~_umask())
+        _sync(part)
+        part.replace(path)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()

@@ -42,8 +42,8 @@ def test_a_link_that_is_5_percent_slower_is_found_and_nothing_else() -> None:
     sets = {digest.curve for digest in slow.digests if len(digest.workload.transfers) > 2}
     assert worse(found) == expected | sets
     path = next(path for path in found.paths if path.curve == nodes.h2d(3))
-    assert path.worst is not None
-    judged = path.worst.judged
+    assert path.evidence is not None
+    judged = path.evidence.judged
     assert judged.interval.low < 1 / 1.05 < judged.interval.high
     assert judged.blocks == (2, 2)
     assert [device.uuid for device in path.devices] == ["GPU-node0-3"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,6 +37,8 @@ class Size(Value, frozen=True):
 
     series: str
     bytes: int
+    rated_bytes: int
+    """That a rate counts; 0 where it has none."""
     seconds_before: float
     seconds_now: float
     judged: Judged
@@ -63,9 +66,30 @@ class PathVerdict(Value, frozen=True):
     parts: tuple[Part, ...] = ()
 
     @property
-    def worst(self) -> Part | None:
-        """The part that the verdict is about, or the one most off."""
-        return min(self.parts, key=_gravity, default=None)
+    def evidence(self) -> Evidence | None:
+        """What the verdict is about, or, where nothing is found, what is most off: a part of the
+        path with the size that is most like it, or one size alone. None of a path that was
+        measured on one side only."""
+        told = [part for part in self.parts if part.judged.verdict == self.verdict]
+        single = [size for part in self.parts for size in part.sizes
+                  if size.judged.verdict == self.verdict]  # fmt: skip
+        if not told and single:
+            size = min(single, key=lambda size: size.judged.ratio)
+            return Evidence(f"{size.bytes} B", size.judged, size)
+        if not self.parts:
+            return None
+        part = min(told or self.parts, key=_gravity)
+        ratio = part.judged.ratio
+        size = min(part.sizes, key=lambda size: (abs(size.judged.ratio - ratio), -size.bytes))
+        return Evidence(part.regime, part.judged, size)
+
+
+class Evidence(NamedTuple):
+    what: str
+    """The regime, or the size."""
+    judged: Judged
+    size: Size
+    """That the times before and now are of."""
 
 
 class Comparison(Value, frozen=True):
@@ -182,6 +206,7 @@ def _part(unit: Unit, whole: Judged, judged: Sequence[Judged]) -> Part:
         Size(
             pair.text,
             pair.workload.bytes,
+            pair.workload.rated_bytes,
             math.exp(median(pair.before)),
             math.exp(median(pair.after)),
             each,
@@ -315,5 +340,6 @@ def _gravity(part: Part) -> tuple[int, float]:
 
 
 def _worst_first(path: PathVerdict) -> tuple[int, float, str]:
-    ratio = path.worst.judged.ratio if path.worst else 1.0
+    evidence = path.evidence
+    ratio = evidence.judged.ratio if evidence else 1.0
     return WORST_FIRST.index(path.verdict), ratio, path.name

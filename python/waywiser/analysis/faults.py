@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from waywiser.analysis.answer import Device
+from waywiser.analysis.errors_counted import counted, devices_in
 from waywiser.analysis.fleet_table import SlowPath
 from waywiser.analysis.hardware import Twins
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.plan.name import name_of
-from waywiser.stats.health import health_report
 from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Place, Value, Workload
 
@@ -136,12 +136,6 @@ def failing_paths(node: Node, usual: set[str]) -> Iterator[Fault]:
 
 
 def bad_health(node: Node) -> Iterator[Fault]:
-    report = health_report(node.health)
-    if report is not None and (report.xids or report.standing):
-        told = ", ".join((*report.xids, *report.standing))
-        devices = tuple(
-            Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
-            for gpu in node.machine.gpus
-            if f"gpu:{gpu.index} " in f"{told} "
-        )
-        yield Fault("health", told, devices)
+    told = tuple(each.what for each in counted(node) if each.grave)
+    if told:
+        yield Fault("health", ", ".join(told), devices_in(node, told))

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from waywiser.analysis.errors_counted import counted
 from waywiser.analysis.faults import (
     Fault,
     bad_health,
@@ -27,7 +28,6 @@ from waywiser.analysis.hardware import Twins, twins_of
 from waywiser.analysis.node import Node
 from waywiser.analysis.outlying import FEWEST_HOSTS
 from waywiser.analysis.verdict import THRESHOLD
-from waywiser.stats.health import health_report
 from waywiser.words import Value
 
 SCHEMA = 1
@@ -128,9 +128,9 @@ def _judged(
 
 
 def _notes(node: Node) -> Iterator[str]:
-    report = health_report(node.health)
-    if report is not None and report.rises:
-        yield f"counted while it ran: {', '.join(map(str, report.rises))}"
+    minor = [each.what for each in counted(node) if not each.grave]
+    if minor:
+        yield f"counted while it ran: {', '.join(minor)}"
 
 
 def _worst(host: HostVerdict) -> float:

@@ -1,0 +1,102 @@
+"""``waywiser fleet``: which nodes are not like their twins?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from waywiser.cli.percent import parse_fraction
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from waywiser.analysis.fleet import Fleet, HostVerdict
+
+CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
+
+STYLES = {"bad": "bold red", "suspect": "yellow", "unjudged": "dim", "fine": "green"}
+
+
+def run_fleet(files: Sequence[str], threshold: str, json: bool = False) -> int:
+    """Returns 1 where a node is bad or suspect, 3 where nothing can be said of any, 2 where no
+    file could be read, else 0. Files that cannot be read are listed."""
+    limit = parse_fraction(threshold, "threshold")
+    found = read_fleet(files, limit)
+    if json:
+        import msgspec
+
+        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
+        sys.stdout.write(text.decode() + "\n")
+    else:
+        print_fleet(found)
+    if not found.hosts:
+        return FAILED
+    if found.of("bad", "suspect"):
+        return FINDING
+    return CLEAN if found.of("fine") else INCONCLUSIVE
+
+
+def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
+    """Judges the profiles that can be read; the others are listed with the reason."""
+    from waywiser.analysis.fleet import judge_fleet
+    from waywiser.analysis.node import Node, read_node
+    from waywiser.profile import ProfileError
+
+    nodes: list[Node] = []
+    unreadable: dict[str, str] = {}
+    for file in dict.fromkeys(files):
+        try:
+            nodes.append(read_node(file, links=True))
+        except ProfileError as error:
+            unreadable[file] = error.what
+    return judge_fleet(nodes, threshold, unreadable)
+
+
+def print_fleet(found: Fleet, console: Console | None = None) -> None:
+    """The counts, the nodes that something is wrong with, and what could not be read."""
+    from waywiser.cli.lines import say
+    from waywiser.cli.picture import plain_console
+
+    console = console or plain_console()
+    say(console, _headline(found), "bold")
+    for each in found.classes:
+        unjudged = "" if each.judged else " (too few to judge)"
+        say(console, f"class: {each.name}: {_hosts(each.hosts)}{unjudged}")
+    for host in found.of("bad", "suspect"):
+        _print_host(console, host)
+    noted = [host for host in found.hosts if host.notes and host.status not in ("bad", "suspect")]
+    for host in noted:
+        say(console, f"note: {host.host}: {'; '.join(host.notes)}")
+    for file, why in found.unreadable.items():
+        say(console, f"not read: {file}: {why}")
+
+
+def _headline(found: Fleet) -> str:
+    statuses = ("bad", "suspect", "unjudged", "fine")
+    counts = [(sum(h.status == status for h in found.hosts), status) for status in statuses]
+    told = ", ".join(f"{number} {status}" for number, status in counts if number)
+    unread = f"; {len(found.unreadable)} files not read" if found.unreadable else ""
+    return f"{told or 'nothing'} of {_hosts(len(found.hosts))}{unread}"
+
+
+def _print_host(console: Console, host: HostVerdict) -> None:
+    from rich.text import Text
+
+    from waywiser.cli.lines import say
+
+    files = "" if len(host.files) == 1 else f" ({len(host.files)} surveys)"
+    console.print(Text(f"{host.status:<8}", STYLES[host.status]).append(f"{host.host}{files}"))
+    for fault in host.faults:
+        say(console, fault.statement, indent=4)
+        devices = ", ".join(map(str, fault.devices))
+        if devices:
+            say(console, f"on {devices}", "dim", indent=6)
+        if fault.again and not fault.verdict:
+            say(console, f"measure again: {fault.again}", indent=6)
+    for note in host.notes:
+        say(console, f"note: {note}", indent=4)
+
+
+def _hosts(number: int) -> str:
+    return "1 host" if number == 1 else f"{number} hosts"

@@ -1,0 +1,21 @@
+"""``3%`` and ``0.03`` as a fraction."""
+
+from __future__ import annotations
+
+import math
+
+from waywiser.words import WordError
+
+
+def parse_fraction(text: str, what: str) -> float:
+    """Above 0 and below 1. Raises `WordError` for anything else."""
+    number = text.strip()
+    percent = number.endswith("%")
+    try:
+        value = float(number.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    value = value / 100 if percent else value
+    if not 0 < value < 1:
+        raise WordError(f"{text!r} is no {what}", remedy="write 3% or 0.03")
+    return value

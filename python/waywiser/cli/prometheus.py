@@ -1,0 +1,108 @@
+"""A check as Prometheus' text exposition, for the textfile collector of a node exporter.
+
+Names and labels are stable. A path's labels are its curve's text and its size; devices are told by
+``gpu``, ``uuid`` and ``pci``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from waywiser.analysis.checkup import Checkup
+from waywiser.analysis.errors_counted import latest
+from waywiser.analysis.node import Node
+
+_STATUSES = ("ok", "failed", "inconclusive")
+_VERDICTS = ("worse", "missing", "unclear")
+
+_Sample = tuple[Mapping[str, str], float]
+
+
+def exposition(checkup: Checkup, node: Node) -> str:
+    """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
+    host = {"host": node.name}
+    families = (
+        ("waywiser_check_status", "gauge", "1 for the verdict of the check.",
+         [({**host, "status": each}, float(checkup.status == each)) for each in _STATUSES]),
+        ("waywiser_check_findings", "gauge", "Findings that made the check fail.",
+         [(host, float(len(checkup.findings)))]),
+        ("waywiser_check_measured_timestamp_seconds", "gauge",
+         "When the checked profile was begun.", list(_measured(node, host))),
+        ("waywiser_gpus", "gauge", "GPUs that were found.",
+         [(host, float(len(node.machine.gpus)))]),
+        ("waywiser_gpus_missing", "gauge", "GPUs that the baseline has and this node has not.",
+         [(host, float(len(checkup.comparison.missing_gpus)))]),
+        ("waywiser_path_rate_bytes_per_second", "gauge", "Bytes over median time.",
+         list(_rates(checkup, host))),
+        ("waywiser_path_ratio", "gauge",
+         "Rate now over rate in the baseline, of the part of the path that its verdict is about.",
+         list(_ratios(checkup, host))),
+        ("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
+         list(_verdicts(checkup, host))),
+        ("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
+         list(_links(node, host, "width"))),
+        ("waywiser_gpu_pcie_generation", "gauge", "PCIe generation under load.",
+         list(_links(node, host, "generation"))),
+        ("waywiser_gpu_errors_total", "counter", "Error counters of GPUs and their links.",
+         list(_errors(node, host))),
+    )  # fmt: skip
+    return "".join(_family(*family) for family in families if family[3])
+
+
+def _family(name: str, kind: str, help: str, samples: list[_Sample]) -> str:
+    lines = [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]
+    for labels, value in samples:
+        written = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items())
+        lines.append(f"{name}{{{written}}} {value:.17g}")
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """A label's value, as the format wants it."""
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _measured(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
+    if node.created:
+        yield host, datetime.fromisoformat(node.created).timestamp()
+
+
+def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+    for path in checkup.comparison.paths:
+        for part in path.parts:
+            for size in part.sizes:
+                if size.bytes and size.rated_bytes:
+                    labels = {**host, "path": path.curve, "bytes": str(size.bytes)}
+                    yield labels, size.rated_bytes / size.seconds_now
+
+
+def _ratios(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+    for path in checkup.comparison.paths:
+        if (evidence := path.evidence) is not None:
+            yield {**host, "path": path.curve}, evidence.judged.ratio
+
+
+def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+    for path in checkup.comparison.paths:
+        for verdict in _VERDICTS:
+            labels = {**host, "path": path.curve, "verdict": verdict}
+            yield labels, float(path.verdict == verdict)
+
+
+def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[_Sample]:
+    for gpu in node.machine.gpus:
+        link = node.links.get(gpu.index)
+        if link is not None:
+            labels = {**host, "gpu": str(gpu.index), "uuid": gpu.uuid, "pci": gpu.pci}
+            yield labels, float(link.width if what == "width" else link.generation)
+
+
+def _errors(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
+    health = latest(node)
+    pci = {gpu.uuid: gpu.pci for gpu in node.machine.gpus}
+    for gpu in health.gpus if health else ():
+        for counter, count in gpu.counters.items():
+            labels = {**host, "gpu": str(gpu.index), "uuid": gpu.uuid,
+                      "pci": pci.get(gpu.uuid, ""), "counter": counter}  # fmt: skip
+            yield labels, float(count)
