@@ -12,7 +12,14 @@ Analysis = Callable[[Subject], Answer]
 
 def analyses() -> dict[str, Analysis]:
     """By name. They are imported when asked for: some need scipy."""
-    from waywiser.analysis import affinity, anisotropy, contention, efficiency, identical
+    from waywiser.analysis import (
+        affinity,
+        anisotropy,
+        contention,
+        efficiency,
+        identical,
+        irregularities,
+    )
 
     return {
         "efficiency": efficiency.answer,
@@ -20,6 +27,7 @@ def analyses() -> dict[str, Analysis]:
         "anisotropy": anisotropy.answer,
         "identical": identical.answer,
         "contention": contention.answer,
+        "irregularities": irregularities.answer,
     }
 
 

@@ -1,0 +1,287 @@
+"""Dips and drops in curves: sizes that take longer than the sizes around them let expect.
+
+The test and its error rate are those of `waywiser.stats.irregular`. What a cache explains is said
+to be explained: rates above a cache's size are lower, and often lowest just above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table, ranked
+from waywiser.analysis.fitted import estimate_of
+from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.ways import representative
+from waywiser.stats.figures import count, format_rate
+from waywiser.stats.irregular import (
+    LEAST_DEPTH,
+    LEAST_SIZES,
+    LEVEL,
+    Irregularity,
+    irregularities,
+)
+from waywiser.stats.scatter import Measured
+from waywiser.words import Value, format_bytes
+
+QUESTION = "irregularities"
+MOST_FINDINGS = 8
+MOST_ROWS = 40
+MOST_EXHIBITS = 4
+NORMAL = 1.96
+"""Standard errors on either side of a median that its 95 % interval has."""
+GPU_CACHE = (2**20, 2**28)
+"""Bytes between which the last cache of every GPU so far lies, with room to spare: NVML does not
+tell its size, and the largest had 126 MiB in 2025."""
+
+
+class Found(Value, frozen=True):
+    """One irregularity of a curve, and of those of its class that show the same."""
+
+    curve: Curve
+    what: Irregularity
+    others: int
+    """Curves of the class that show it too."""
+    of: int
+    """Curves of the class that were measured at these sizes."""
+    cache: str
+    """What explains it; empty where no cache does."""
+
+
+def answer(subject: Subject) -> Answer:
+    curves = [curve for curve in subject.curves if curve.workload.bytes]
+    told = irregularities([measured(curve) for curve in curves])
+    found = list(_grouped(subject, curves, told))
+    findings = [_finding(subject, each) for each in found]
+    tested = [curve for curve in curves if len(curve.points) >= LEAST_SIZES]
+    return Answer(
+        question=QUESTION,
+        title="Are there sizes at which a path is slower than it ought to be?",
+        summary=_summary(found, len(tested)),
+        findings=ranked(findings)[:MOST_FINDINGS],
+        tables=(_table(found),) if found else (),
+        unanswered=tuple(_unanswered(curves, tested)),
+    )
+
+
+def measured(curve: Curve) -> Measured:
+    estimates = [estimate_of(point) for point in curve.points]
+    return Measured(
+        bytes=[point.bytes for point in curve.points],
+        blocks=[{block.block: block.median for block in each.blocks} for each in estimates],
+        within=[
+            max(
+                (
+                    block.interval.width / 2 / NORMAL / block.median
+                    for block in each.blocks
+                    if block.interval is not None
+                ),
+                default=0.0,
+            )
+            for each in estimates
+        ],
+        alike=representative(curve),
+    )
+
+
+def _grouped(
+    subject: Subject, curves: Sequence[Curve], told: Sequence[Sequence[Irregularity]]
+) -> Iterator[Found]:
+    """The same of several curves of a class once, of the one where it is deepest."""
+    groups: dict[tuple[str, str, int], list[tuple[Curve, Irregularity]]] = {}
+    for curve, each in zip(curves, told, strict=True):
+        for what in each:
+            key = (representative(curve), what.kind, what.low)
+            groups.setdefault(key, []).append((curve, what))
+    for (first, _, low), members in groups.items():
+        curve, what = max(members, key=lambda member: member[1].depth)
+        mates = [
+            mate for mate in curves if representative(mate) == first and mate.at(low) is not None
+        ]
+        cache = _cache(subject, curve, what)
+        yield Found(curve, what, len(members) - 1, len(mates), cache)
+
+
+def _cache(subject: Subject, curve: Curve, what: Irregularity) -> str:
+    """The cache between the faster sizes and the slower ones. Rates that recover to more than they
+    were before the dip were held down by no cache."""
+    before, after = curve.at(what.reference), curve.points[-1]
+    if before is None or after.rate >= before.rate:
+        return ""
+    transfer = curve.transfer
+    if transfer is None:
+        return ""
+    places = {transfer.path.source.place, transfer.path.destination.place}
+    if len(places) == 1 and next(iter(places)).kind == "gpu":
+        low, high = GPU_CACHE
+        return "the last cache of the GPU" if low <= what.low <= high else ""
+    if all(place.kind == "gpu" for place in places):
+        return ""
+    sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
+    between = [level for level, size in sizes.items() if what.reference <= size <= 2 * what.low]
+    if not between:
+        return ""
+    return f"the L{max(between)} cache of {format_bytes(sizes[max(between)])}"
+
+
+def _finding(subject: Subject, found: Found) -> Finding:
+    what, curve = found.what, found.curve
+    exhibits = _exhibits(curve, what)
+    return Finding(
+        id=f"{what.kind}-by-cache" if found.cache else what.kind,
+        severity="info" if found.cache or what.of < 2 else "warning",
+        statement=_statement(found),
+        effect=what.depth,
+        interval=what.interval,
+        devices=tuple(_devices(subject, curve)),
+        exhibits=tuple(exhibits[:MOST_EXHIBITS]),
+        remedy=_remedy(found),
+    )
+
+
+def _statement(found: Found) -> str:
+    what, curve = found.what, found.curve
+    sizes = _sizes(what)
+    if what.kind == "dip":
+        text = f"{curve.name} takes {what.depth:.0%} longer at {sizes} than the sizes around it"
+    else:
+        best, after = curve.at(what.reference), _fastest(curve, what)
+        assert best is not None
+        text = (
+            f"{curve.name} falls from {_rate(best)} GB/s at {format_bytes(what.reference)} to at "
+            f"most {_rate(after)} from {format_bytes(what.low)} on"
+        )
+    if found.of > 1:
+        text += f" ({found.others + 1} of {found.of} equal paths do)"
+    if found.cache:
+        text += f": above these sizes it is memory that is measured, and no longer {found.cache}"
+    if what.of < 2:
+        text += "; a single block says so"
+    return text
+
+
+def _remedy(found: Found) -> str:
+    what = found.what
+    if found.cache:
+        return "expect the lower rate of data that does not fit; larger sizes tell the link's own"
+    way = found.curve.text
+    around = f"--sizes {_compact(what.low // 2)}:{_compact(min(what.high * 2, 2**30))}:4"
+    if what.of < 2:
+        return f"survey again in several blocks: --preset standard --only '{way}'"
+    if what.kind == "drop":
+        return (
+            f"move such amounts in pieces of {format_bytes(what.reference)}, or another way (see "
+            f"the crossovers); look closer with {around} --only '{way}'"
+        )
+    return (
+        f"avoid {_sizes(what)} on this path: {_instead(found)}; look closer with {around} "
+        f"--only '{way}'"
+    )
+
+
+def _instead(found: Found) -> str:
+    """Smaller pieces where these are faster, else more at once."""
+    what, curve = found.what, found.curve
+    before = curve.at(what.reference)
+    slow = [point.rate for point in curve.points if what.low <= point.bytes <= what.high]
+    if before is not None and before.rate > max(slow):
+        return f"move pieces of {format_bytes(what.reference)}"
+    after = next(point.bytes for point in curve.points if point.bytes > what.high)
+    return f"put transfers together to {format_bytes(after)} and more"
+
+
+def _compact(size: int) -> str:
+    return format_bytes(size).replace(" ", "")
+
+
+def _sizes(what: Irregularity) -> str:
+    if what.low == what.high:
+        return format_bytes(what.low)
+    return f"{format_bytes(what.low)} to {format_bytes(what.high)}"
+
+
+def _fastest(curve: Curve, what: Irregularity) -> Point:
+    after = [point for point in curve.points if point.bytes >= what.low]
+    return max(after, key=lambda point: point.rate)
+
+
+def _rate(point: Point) -> str:
+    return format_rate(point.rate, estimate_of(point).relative)
+
+
+def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
+    """The faster size before, then those that are slow, then the next."""
+    shown = [point for point in curve.points if what.low <= point.bytes <= what.high]
+    next_ones = [point for point in curve.points if point.bytes > what.high]
+    before = curve.at(what.reference)
+    ordered = [*([before] if before else []), *shown[: MOST_EXHIBITS - 2], *next_ones[:1]]
+    found = []
+    for point in ordered:
+        rate = estimate_of(point).rate
+        if rate is not None:
+            found.append(Exhibit(point.line.workload, "rate", rate.value, "B/s", rate.interval))
+    return found
+
+
+def _devices(subject: Subject, curve: Curve) -> Iterator[Device]:
+    places = [
+        place
+        for transfer in curve.workload.transfers
+        for place in (transfer.path.source.place, transfer.path.destination.place)
+    ]
+    for place in dict.fromkeys(places):
+        if place.kind == "gpu":
+            yield subject.device(place)
+
+
+def _summary(found: Sequence[Found], tested: int) -> str:
+    if not tested:
+        return "No curve has enough sizes to look for dips."
+    unexplained = sum(not each.cache and each.what.of > 1 for each in found)
+    by_cache = sum(bool(each.cache) for each in found)
+    text = f"{unexplained or 'No'} dip or drop without an explanation in {count(tested, 'curve')}"
+    if by_cache:
+        text += f", and {by_cache} that a cache explains"
+    return f"{text}."
+
+
+def _table(found: Sequence[Found]) -> Table:
+    ordered = sorted(found, key=lambda each: (bool(each.cache), -each.what.depth))
+    left = len(ordered) - MOST_ROWS
+    return Table(
+        title="Dips and drops",
+        columns=("path", "what", "sizes", "takes longer by", "95 %", "p", "blocks", "explained by"),
+        rows=tuple(_row(each) for each in ordered[:MOST_ROWS]),
+        caption="A dip is slower than smaller and larger sizes let expect, a drop stays. Told are "
+        f"those of at least {LEAST_DEPTH:.0%}, beyond the scatter of blocks and the wiggle of the "
+        f"curve (one-sided t, Bonferroni over all sizes of the profile, level {LEVEL:g}), and seen "
+        "in the blocks counted." + (f" {left} further rows are left out." if left > 0 else ""),
+    )
+
+
+def _row(found: Found) -> tuple[Cell, ...]:
+    what = found.what
+    name = found.curve.name + (f" ({found.others + 1} of {found.of} equal)" if found.of > 1 else "")
+    return (
+        Cell(name, series=found.curve.text),
+        Cell(what.kind),
+        Cell(_sizes(what)),
+        Cell(f"{what.depth:.0%}"),
+        Cell(f"{what.interval.low:.0%} to {what.interval.high:.0%}"),
+        Cell(f"{what.p_value:.1g}"),
+        Cell(f"{what.blocks} of {what.of}"),
+        Cell(found.cache or "—"),
+    )
+
+
+def _unanswered(curves: Sequence[Curve], tested: Sequence[Curve]) -> Iterator[str]:
+    few = len(curves) - len(tested)
+    if few:
+        yield f"{count(few, 'curve')} of fewer than {LEAST_SIZES} sizes: nothing local is known"
+    single = sum(
+        all(len(estimate_of(point).blocks) < 2 for point in curve.points) for curve in tested
+    )
+    if single:
+        yield (
+            f"{count(single, 'curve')} of a single block: how blocks scatter is not known, and "
+            "only what is far deeper than usual is told"
+        )

@@ -1,0 +1,120 @@
+"""How far the sizes of a curve scatter, from block to block: the noise of each size's median.
+
+Two blocks tell almost nothing of their own scatter. So it is pooled over `NEIGHBOURHOOD` sizes to
+either side, since small sizes are noisier than large ones, and over the curves of a class, which
+ought to scatter alike; each block's own level is taken out, because it moves no size against
+another. It is never less than that of the size itself, nor than the intervals within blocks say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from waywiser.stats.between import variance_of_median
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+NEIGHBOURHOOD = 4
+"""Sizes to either side."""
+LEAST_NOISE = 0.001
+"""Of one block, relative: below, the clock's tick and rounding rule."""
+UNKNOWN_NOISE = 0.02
+"""Of a size that a single block visited: what blocks may differ by, since nobody looked."""
+_WITHIN_FREEDOM = 30
+"""Of the scatter within a block, which is of many samples."""
+
+
+class Measured(NamedTuple):
+    """One curve: its sizes in bytes, ascending; of each size the medians of its blocks in seconds,
+    by the block's number; and the relative standard error of a median within its block."""
+
+    bytes: Sequence[int]
+    blocks: Sequence[dict[int, float]]
+    within: Sequence[float]
+    alike: Hashable = None
+    """Curves of one class are taken to scatter alike; None is a class of its own."""
+
+
+class Prepared(NamedTuple):
+    """One curve with the noise of its sizes."""
+
+    n: Array
+    """Bytes."""
+    y: Array
+    """Logarithms of seconds: the median of blocks."""
+    table: Array
+    """[size, block]: each block's own level taken out; not-a-number where it left a size out."""
+    noise: Array
+    """Variance of ``y``."""
+    freedom: Array
+    """Of the noise."""
+
+
+def prepared(curves: Sequence[Measured]) -> Iterator[Prepared]:
+    """With the noise of each size, pooled over all curves of its class."""
+    import numpy as np
+
+    tables = [_table(curve) for curve in curves]
+    keys = [n if curve.alike is None else ("class", curve.alike) for n, curve in enumerate(curves)]
+    pools: dict[Hashable, dict[int, tuple[float, int]]] = {}
+    for curve, table, key in zip(curves, tables, keys, strict=True):
+        pool = pools.setdefault(key, {})
+        off = table - np.nanmean(table, axis=1, keepdims=True)
+        squares, counts = np.nansum(off**2, axis=1), np.isfinite(table).sum(axis=1)
+        for size, square, count in zip(curve.bytes, squares, counts, strict=True):
+            before, freedom = pool.get(size, (0.0, 0))
+            pool[size] = (before + float(square), freedom + int(count) - 1)
+    for curve, table, key in zip(curves, tables, keys, strict=True):
+        noise, of_noise = _noise(curve, table, pools[key])
+        y = np.nanmedian(table, axis=1)
+        yield Prepared(np.asarray(curve.bytes, float), y, table, noise, of_noise)
+
+
+def _table(curve: Measured) -> Array:
+    import numpy as np
+
+    numbers = sorted({number for blocks in curve.blocks for number in blocks})
+    table = np.array(
+        [[math.log(b[k]) if k in b else np.nan for k in numbers] for b in curve.blocks]
+    )
+    if len(numbers) > 1:
+        off = table - np.nanmean(table, axis=1, keepdims=True)
+        table -= np.nanmedian(off, axis=0, keepdims=True)
+    return table
+
+
+def _noise(
+    curve: Measured, table: Array, pool: dict[int, tuple[float, int]]
+) -> tuple[Array, Array]:
+    """(variance of the median of blocks, degrees of freedom), of each size."""
+    import numpy as np
+
+    variances, freedoms = [], []
+    for i, within in enumerate(curve.within):
+        near = curve.bytes[max(0, i - NEIGHBOURHOOD) : i + NEIGHBOURHOOD + 1]
+        scatter, freedom = _scatter([pool[size] for size in near])
+        own, blocks = pool[curve.bytes[i]]
+        between = max(scatter, own / blocks if blocks else 0.0)
+        least = LEAST_NOISE if freedom else UNKNOWN_NOISE
+        variance = max(between, within**2, least**2)
+        variances.append(variance * variance_of_median(int(np.isfinite(table[i]).sum())))
+        freedoms.append(freedom if between >= variance else max(freedom, _WITHIN_FREEDOM))
+    return np.array(variances), np.array(freedoms, float)
+
+
+def _scatter(pool: Sequence[tuple[float, int]]) -> tuple[float, int]:
+    """(variance of one block, degrees of freedom) from sums of squares of several sizes. The most
+    scattered counts as the one after it: a size that somebody disturbed says so of itself, and
+    nothing of its neighbours."""
+    known = sorted((squares / count, count) for squares, count in pool if count)
+    if not known:
+        return 0.0, 0
+    if len(known) > 1:
+        known[-1] = (known[-2][0], known[-1][1])
+    freedom = sum(count for _, count in known)
+    return sum(square * count for square, count in known) / freedom, freedom
