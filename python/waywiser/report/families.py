@@ -15,6 +15,9 @@ MOST_GROUPS = 3
 
 UNDRAWN = "operations"
 
+SUSTAINED_BYTES = 16 * 2**20
+"""A rate at fewer bytes than these is no sustained one."""
+
 
 def families(entries: Sequence[Entry]) -> list[str]:
     """Those that any machine has, in the order told."""
@@ -42,7 +45,7 @@ def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
         if is_principal(curve) and len(curve.measured) > 1:
             groups.setdefault(between(curve), []).append(curve)
     ordered = {
-        ends: sorted(group, key=best_rate, reverse=True)[:MOST_LINES]
+        ends: sorted(group, key=sustained, reverse=True)[:MOST_LINES]
         for ends, group in groups.items()
     }
     first = sorted(ordered, key=lambda ends: len(groups[ends]), reverse=True)[:MOST_GROUPS]
@@ -67,7 +70,10 @@ def label(curve: Shown) -> str:
     return f"{path.source.kind} → {path.destination.kind}, {path.executor}"
 
 
-def best_rate(curve: Shown) -> float:
-    """Bytes per second at its best size; 0 for an operation."""
-    rates = (line.estimate.rate for line in curve.measured if line.estimate)
-    return max((rate.value for rate in rates if rate), default=0.0)
+def sustained(curve: Shown) -> float:
+    """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
+    operation, and where that size is too small to tell."""
+    line = curve.measured[-1]
+    if line.bytes < SUSTAINED_BYTES or line.estimate is None or line.estimate.rate is None:
+        return 0.0
+    return line.estimate.rate.value

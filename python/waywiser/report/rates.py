@@ -1,4 +1,4 @@
-"""What was measured between two places: the best rate and the shortest time of plain copies."""
+"""What was measured between two places: sustained rate and shortest time of plain copies."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Between(Value, frozen=True):
     source: str
     destination: str
     curve: Shown
-    best: Line
-    """At the size of the highest rate."""
+    most: Line
+    """At the largest size: smaller ones may come out of a cache."""
     least: Line
     """At the smallest size."""
 
     @property
     def rate(self) -> float:
         """Bytes per second."""
-        found = self.best.estimate
+        found = self.most.estimate
         return found.rate.value if found and found.rate else 0.0
 
 
@@ -54,12 +54,8 @@ def _candidates(entry: Entry) -> Iterator[Between]:
             continue
         if not {path.source.kind, path.destination.kind} <= {*PLAIN, "pageable"}:
             continue
-        best = max(measured, key=_rate)
-        yield Between(str(path.source.place), str(path.destination.place), curve, best, measured[0])
-
-
-def _rate(line: Line) -> float:
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+        ends = str(path.source.place), str(path.destination.place)
+        yield Between(*ends, curve, measured[-1], measured[0])
 
 
 def _worth(each: Between) -> tuple[bool, bool, float]:

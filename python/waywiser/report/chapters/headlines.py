@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.report.entry import Entry
-from waywiser.report.families import UNDRAWN, between, families, is_principal, label, of_family
+from waywiser.report.families import (
+    UNDRAWN,
+    between,
+    families,
+    is_principal,
+    label,
+    of_family,
+    sustained,
+)
 from waywiser.report.parts import Cell, Row, Section, Sheet
 from waywiser.report.writing import percent
 from waywiser.stats.figures import format_rate, format_relative, format_time
@@ -46,7 +54,7 @@ def _alone(entry: Entry) -> Sheet:
         "The fastest way of each kind with default settings, and the quickest for few bytes",
         ("", "GB/s", "of the bound", "fastest way", "quickest", "way"),
         tuple(rows),
-        "Of paths that the machine's symmetry makes alike the first is told.",
+        "Rates at the largest size; of paths that symmetry makes alike the first is told.",
     )
 
 
@@ -66,7 +74,7 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
             cells.append(Cell(text, "", note, entry.links.anchor(each[0].text), number=True))
         rows.append(Row(tuple(cells)))
     return Sheet(
-        "The fastest way of each kind with default settings",
+        "The fastest way of each kind with default settings, at its largest size",
         ("", *(entry.name for entry in entries)),
         tuple(rows),
         "In brackets the difference from the first machine that has it.",
@@ -85,18 +93,15 @@ def _moving(entries: Sequence[Entry]) -> list[str]:
     return [family for family in families(entries) if family != UNDRAWN]
 
 
-def _principal(entry: Entry, family: str) -> list[tuple[Shown, Line]]:
+def _principal(entry: Entry, family: str) -> list[Shown]:
     found = of_family(entry, family)
-    chosen = [curve for curve in found if is_principal(curve)] or found
-    return [(curve, line) for curve in chosen for line in curve.measured]
+    return [curve for curve in found if is_principal(curve)] or found
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    def speed(each: tuple[Shown, Line]) -> float:
-        found = each[1].estimate
-        return found.rate.value if found and found.rate else 0.0
-
-    return max(_principal(entry, family), key=speed, default=None)
+    curves = [curve for curve in _principal(entry, family) if sustained(curve)]
+    found = max(curves, key=sustained, default=None)
+    return None if found is None else (found, found.measured[-1])
 
 
 def _quickest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
@@ -104,7 +109,8 @@ def _quickest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
         assert each[1].estimate is not None
         return each[1].bytes, each[1].estimate.median
 
-    small = [each for each in _principal(entry, family) if 0 < each[1].bytes <= SMALL_BYTES]
+    first = [(curve, curve.measured[0]) for curve in _principal(entry, family)]
+    small = [each for each in first if 0 < each[1].bytes <= SMALL_BYTES]
     return min(small, key=seconds, default=None)
 
 

@@ -142,19 +142,21 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
     rows = []
     for (source, destination), found in known:
-        best = found.best
+        most = found.most
         rows.append(
             Row(
                 (
                     Cell(f"{source} → {destination}", link=entry.links.anchor(found.curve.text)),
-                    _cell(best),
-                    Cell(f"{best.of_bound:.0%}" if best.of_bound else "", number=True),
-                    Cell(best.bound.made_of if best.bound else "not known"),
+                    _cell(most),
+                    Cell(f"{most.of_bound:.0%}" if most.of_bound else "", number=True),
+                    Cell(most.bound.made_of if most.bound else "not known"),
                 )
             )
         )
     columns = ("from → to", "GB/s", "of the bound", "bound")
-    return Sheet("Rates on links", columns, tuple(rows), "At the best size, with default settings.")
+    return Sheet(
+        "Rates on links", columns, tuple(rows), "At the largest size, with default settings."
+    )
 
 
 def _cell(line: Line) -> Cell:
@@ -170,15 +172,17 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
     rates, times = {}, {}
     for key, found in measured.items():
         link = entry.links.anchor(found.curve.text)
-        best, least = found.best.estimate, found.least.estimate
-        if best is not None:
-            note = format_relative(best.relative)
+        most, least = found.most.estimate, found.least.estimate
+        if most is not None:
+            note = format_relative(most.relative)
             rates[key] = Entered(found.rate, _short(found.rate / 1e9), note, link)
         if least is not None and found.least.bytes <= 4096:
             text = format_time(least.median, 0.01).removesuffix(" µs")
             note = format_relative(least.relative)
             times[key] = Entered(least.median, text, note, link)
-    yield matrix_picture(f"{entry.key}matrix-rate", "Highest rate", "GB/s", names, rates)
+    yield matrix_picture(
+        f"{entry.key}matrix-rate", "Rate at the largest size", "GB/s", names, rates
+    )
     if times:
         title = "Shortest time of few bytes"
         yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)

@@ -97,8 +97,9 @@ def _draw(layout: Layout) -> Canvas:
     for group in layout.groups:
         wide = _group_width(group)
         _host(axes, group, left, wide)
+        indent = (wide - len(group.gpus) * (GPU_WIDTH + GAP) + GAP) / 2
         for n, gpu in enumerate(group.gpus):
-            x = left + n * (GPU_WIDTH + GAP)
+            x = left + indent + n * (GPU_WIDTH + GAP)
             _link(axes, x + GPU_WIDTH / 2, HOST_TOP + HOST_HEIGHT, GPU_TOP, gpu.down, gpu.up)
             _gpu(axes, gpu, x)
             middles.append(x + GPU_WIDTH / 2)
