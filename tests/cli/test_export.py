@@ -16,7 +16,8 @@ import pytest
 
 import profiles
 from stats import sides
-from waywiser.cli.export import COLUMNS, ExportError, run_export, write_csv, write_json
+from waywiser.cli.export import ExportError, run_export, write_csv, write_json
+from waywiser.cli.sample_rows import COLUMNS
 from waywiser.profile import ExistingFile, MissingProfile, Profile
 
 

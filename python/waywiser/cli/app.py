@@ -323,13 +323,19 @@ def import_(
 def export(
     file: ProfileFile,
     format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="csv (one row per sample) or json.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="json, csv (one row per sample), parquet (the same, with pyarrow) or "
+            "google-benchmark (its JSON, under Comm|Scope's names).",
+        ),
     ] = "json",
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
     ] = "-",
 ) -> int:
-    """Write a profile's samples as CSV or JSON."""
+    """Write a profile's samples for other programs."""
     from waywiser.cli.export import run_export
 
     return run_export(file, format, output)

@@ -1,67 +1,41 @@
-"""``waywiser export``: the samples of a profile as CSV or JSON, written as they are read.
+"""``waywiser export``: the samples of a profile, written as they are read.
 
-CSV (RFC 4180): one row per sample, in the order taken, the columns of `COLUMNS`; nothing for a
-value that was not taken. A visit without samples has no row.
+CSV (RFC 4180): one row per sample, in the order taken, the columns of
+`waywiser.cli.sample_rows.COLUMNS`; nothing for a value that was not taken, 1 and 0 for true and
+false, numbers of a list separated by spaces. A visit without samples has no row. Parquet: the same
+with types.
 
 JSON: ``{"schema", "machine", "environment", "sides", "locality", "series": [...]}``. ``locality``
 has what each worker found about where memory is, ``sides`` what follows. A series has its
 ``workload`` (the text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by
 ``; ``, a list), ``bytes``, ``cache``, ``unit``, ``stop`` (the worst of its visits), its ``visits``
 and its ``samples``, each with its ``block``. Times are seconds.
+
+Google Benchmark's JSON: see `waywiser.cli.export_benchmark`.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TextIO
 
 import msgspec
 
+from waywiser.cli.export_benchmark import write_benchmark
+from waywiser.cli.output import binary_output, text_output
+from waywiser.cli.sample_rows import COLUMNS, records, rows_of
 from waywiser.profile import Profile
-from waywiser.profile.beside import beside
 from waywiser.records import Samples, Visit
-from waywiser.stats.block import BELOW_RESOLUTION, SUMMARY, VOID
 from waywiser.stats.estimate import worst_stop
 from waywiser.stats.locality import judge_sides
-from waywiser.stats.nearness import nearness
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 1
 """Of the JSON form."""
 
-FORMATS = ("csv", "json")
-
-COLUMNS = (
-    "identity",
-    "workload",
-    "curve",
-    "bytes",
-    "cache",
-    "mode",
-    "block",
-    "stop",
-    "started",
-    "n",
-    "span_seconds",
-    "host_seconds",
-    "skew_seconds",
-    "repetitions",
-    "void",
-    "below_resolution",
-    "transfer_seconds",
-    "side",
-    "summary",
-)
-"""Of the CSV form. New ones are added at the end. ``transfer_seconds`` holds one number per
-transfer, separated by spaces; ``void`` and ``below_resolution`` are 0 or 1; ``side`` says, where a
-machine has two sides, whether the visit's host memory was ``near`` its GPU, ``far``, or ``mixed``;
-``summary`` is 1 where the sample is another tool's mean or median.
-"""
+FORMATS = ("csv", "json", "parquet", "google-benchmark")
 
 
 class ExportError(WaywiserError):
@@ -71,84 +45,46 @@ class ExportError(WaywiserError):
 def run_export(file: str, format: str, output: str) -> int:
     """Writes the profile's samples to the file ``output``, or for ``-`` to standard output.
 
-    Returns 0. Raises `ExportError` for an unknown format, `ExistingFile`, `NotWritable`, and the
-    `ProfileError` of a bad profile.
+    Returns 0. Raises `ExportError` for an unknown format, `NoPyarrow`, `ExistingFile`,
+    `NotWritable`, and the `ProfileError` of a bad profile.
     """
     if format not in FORMATS:
-        raise ExportError(f"{format!r} is no format", remedy="write --format csv or json")
-    with Profile.open(file) as profile, _opened(output) as stream:
-        write = write_csv if format == "csv" else write_json
-        write(profile, stream)
+        raise ExportError(f"{format!r} is no format", remedy=f"write one of {', '.join(FORMATS)}")
+    with Profile.open(file) as profile:
+        if format == "parquet":
+            _export_parquet(profile, output)
+            return 0
+        with text_output(output) as stream:
+            _WRITERS[format](profile, stream)
     return 0
 
 
-@contextmanager
-def _opened(output: str) -> Iterator[TextIO]:
-    """The bytes are the same on every platform: UTF-8, lines ended as the format says."""
-    if output == "-":
-        binary = getattr(sys.stdout, "buffer", None)
-        if binary is None:  # someone captures text
-            yield sys.stdout
-            return
-        sys.stdout.flush()
-        stream = io.TextIOWrapper(binary, encoding="utf-8", newline="")
-        try:
-            yield stream
-            stream.flush()
-        finally:
-            stream.detach()
-        return
-    path = Path(output)
-    if path.is_char_device() or path.is_fifo():  # /dev/stdout, a named pipe: nothing to overwrite
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
-        return
-    with beside(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        yield stream
+def _export_parquet(profile: Profile, output: str) -> None:
+    from waywiser.cli.export_parquet import pyarrow, write_parquet
+
+    pyarrow()  # before a file is made
+    if output == "-" and sys.stdout.isatty():
+        raise ExportError("Parquet is no text", remedy="name a file with -o, or pipe it on")
+    with binary_output(output) as stream:
+        write_parquet(profile, stream)
 
 
 def write_csv(profile: Profile, stream: TextIO) -> None:
     """One visit in memory at a time."""
-    sides = judge_sides(profile.localities())
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
-    for workload in profile.workloads():
-        head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
-        for visit in profile.visits_of(workload):
-            known = (*head, visit.mode, visit.block, visit.stop, visit.started)
-            side = nearness(visit, sides)
-            rows = enumerate(_csv_rows(visit.samples))
-            writer.writerows((*known, n, *row, side, summary) for n, (*row, summary) in rows)
+    writer.writerows(map(_cells, rows_of(profile)))
 
 
-def _csv_rows(samples: Samples) -> Iterator[tuple[Any, ...]]:
-    """The columns from ``span_seconds`` on, but for ``side``.
-
-    Python writes floats so that they read back equal.
-    """
-    for sample in _rows(samples):
-        flags = sample["flags"]
-        yield (
-            sample["span"],
-            sample["host"],
-            sample["skew"],
-            sample["repetitions"],
-            _flag(flags, VOID),
-            _flag(flags, BELOW_RESOLUTION),
-            " ".join(map(repr, sample["transfers"] or ())),
-            _flag(flags, SUMMARY),
-        )
+def _cells(row: tuple[Any, ...]) -> list[Any]:
+    """Python writes floats so that they read back equal."""
+    return [_cell(value) for value in row]
 
 
-def _flag(flags: int | None, bit: int) -> int | None:
-    return None if flags is None else int(bool(flags & bit))
-
-
-def _rows(samples: Samples) -> Iterator[dict[str, Any]]:
-    """One record per sample; None in a column that was not taken."""
-    columns = {name: getattr(samples, name) for name in Samples.__struct_fields__}
-    for n in range(len(samples)):
-        yield {name: column[n] if column else None for name, column in columns.items()}
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return " ".join(map(repr, value)) if isinstance(value, tuple) else value
 
 
 def write_json(profile: Profile, stream: TextIO) -> None:
@@ -180,7 +116,7 @@ def _write_series(profile: Profile, workload: Workload, stream: TextIO) -> None:
     stream.write(_json(head).removesuffix("}") + ',"samples":[')
     first = True
     for visit in profile.visits_of(workload):
-        for sample in _rows(visit.samples):
+        for sample in records(visit.samples):
             stream.write("\n" if first else ",\n")
             stream.write(_json({"block": visit.block, **sample}))
             first = False
@@ -205,3 +141,10 @@ def _visit(visit: Visit) -> dict[str, Any]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+_WRITERS: dict[str, Callable[[Profile, TextIO], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "google-benchmark": write_benchmark,
+}

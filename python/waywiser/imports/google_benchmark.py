@@ -27,9 +27,13 @@ from waywiser.imports.reading import clipped, list_of, number_of, object_of, pla
 from waywiser.imports.walk import walk_of
 from waywiser.records import Failure, Refusal, Samples
 from waywiser.stats.block import SUMMARY
+from waywiser.words import Operation, TimingMode, WordError, Workload
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Of their units of time."""
+
+LIMIT_LABEL = 100_000
+"""Characters of the longest workload's text."""
 
 LEAST_SECONDS = 1e-15
 MOST_SECONDS = 1e9
@@ -58,6 +62,10 @@ class Row(NamedTuple):
     counters: dict[str, float]
     error: str
     """What it says that went wrong; empty where nothing did."""
+    label: str = ""
+    """Of a file that was exported here: the workload's text."""
+    mode: TimingMode = "host"
+    """Of the same: who timed."""
 
 
 def read_json(value: Any, where: str) -> Found:
@@ -67,7 +75,7 @@ def read_json(value: Any, where: str) -> Found:
     entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")
     rows = [_json_row(entry, f"{where}: benchmarks[{n}]") for n, entry in enumerate(entries)]
     date = text_of(context.get("date", ""), f"{where}: context.date")
-    measured, refusals = _gather(rows)
+    measured, refusals = _gather(rows, ours="waywiser" in context)
     return Found(
         format="google-benchmark",
         tool="Google Benchmark",
@@ -128,16 +136,18 @@ def _json_row(value: Any, where: str) -> Row:
         plain_name = text_of(entry.get("run_name", plain_name), f"{where}.run_name")
         aggregate = text_of(entry.get("aggregate_name", aggregate), f"{where}.aggregate_name")
     error = _error(entry, where)
-    if error or aggregate in ("cv", "stddev", "BigO", "RMS"):
-        return Row(plain_name, aggregate, math.nan, 0, {}, error)
-    unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
-    if unit not in SECONDS:
-        raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
     counters = {
         key: float(number)
         for key, number in entry.items()
         if key not in _OWN_KEYS and _is_number(number)
     }
+    label = clipped(entry["label"], LIMIT_LABEL) if isinstance(entry.get("label"), str) else ""
+    mode: TimingMode = "device" if entry.get("mode") == "device" else "host"
+    if error or aggregate in ("cv", "stddev", "BigO", "RMS"):
+        return Row(plain_name, aggregate, math.nan, 0, counters, error, label, mode)
+    unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
+    if unit not in SECONDS:
+        raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
     return Row(
         plain_name,
         aggregate,
@@ -145,6 +155,8 @@ def _json_row(value: Any, where: str) -> Row:
         _iterations(number_of(entry.get("iterations", 1), f"{where}.iterations"), where),
         counters,
         "",
+        label,
+        mode,
     )
 
 
@@ -207,19 +219,21 @@ def _iterations(count: float, where: str) -> int:
     return int(count)
 
 
-def _gather(rows: Iterable[Row]) -> tuple[list[Measured], list[Refusal]]:
-    """Rows of one name, however far apart, are one set of repetitions."""
-    sets: dict[str, list[Row]] = {}
+def _gather(rows: Iterable[Row], ours: bool = False) -> tuple[list[Measured], list[Refusal]]:
+    """Rows of one name, however far apart, are one set of repetitions; in a file that was exported
+    here, those of one block."""
+    sets: dict[tuple[str, float], list[Row]] = {}
     for row in rows:
-        sets.setdefault(row.name, []).append(row)
+        block = row.counters.get("block", 0.0) if ours else 0.0
+        sets.setdefault((row.name, block), []).append(row)
     measured: list[Measured] = []
     refusals: dict[str, Refusal] = {}
     walks: dict[str, list[tuple[Measured, int]]] = {}
-    for name, group in sets.items():
+    for (name, _), group in sets.items():
         parsed = parse_name(name)
         try:
             counters = next((row.counters for row in group if row.counters), {})
-            found = counterpart(parsed, counters)
+            found = labelled(group[0]) if ours else counterpart(parsed, counters)
         except NoCounterpart as reason:
             refusals.setdefault(parsed.family, Refusal(parsed.family, str(reason)))
             continue
@@ -235,6 +249,16 @@ def _gather(rows: Iterable[Row]) -> tuple[list[Measured], list[Refusal]]:
         else:
             measured.append(walked)
     return measured, list(refusals.values())
+
+
+def labelled(row: Row) -> Counterpart:
+    """Of a row that was exported here: what its label says. Raises `NoCounterpart`."""
+    try:
+        if "->" in row.label:
+            return Counterpart(Workload.parse(row.label), row.mode)
+        return Counterpart(Workload(operation=Operation.parse(row.label)), row.mode)
+    except WordError as error:
+        raise NoCounterpart(f"its label is no workload: {error}") from None
 
 
 def _measured(name: str, family: str, found: Counterpart, rows: Sequence[Row]) -> Measured:

@@ -1,0 +1,66 @@
+"""A profile's samples as Parquet: the rows of CSV with types, where pyarrow is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, BinaryIO
+
+from waywiser.cli.sample_rows import COLUMNS, rows_of
+from waywiser.profile import Profile
+from waywiser.words import WaywiserError
+
+ROWS = 65_536
+"""Of a row group, which is as much as is in memory at once."""
+
+
+class NoPyarrow(WaywiserError):
+    """The library that writes Parquet is not installed."""
+
+
+def pyarrow() -> Any:
+    """The module. Raises `NoPyarrow`."""
+    try:
+        import pyarrow as found
+        import pyarrow.parquet
+    except ImportError as error:
+        raise NoPyarrow(
+            f"Parquet is written by pyarrow, which cannot be loaded ({error})",
+            remedy="pip install 'waywiser[parquet]', or write --format csv",
+        ) from error
+    return found
+
+
+def write_parquet(profile: Profile, stream: BinaryIO) -> None:
+    """Raises `NoPyarrow`."""
+    arrow = pyarrow()
+    schema = _schema(arrow)
+    rows = rows_of(profile)
+    with arrow.parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for group in _groups(rows):
+            columns = [arrow.array(column, field.type) for column, field in
+                       zip(zip(*group, strict=True), schema, strict=True)]  # fmt: skip
+            writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
+
+
+def _groups(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    while group := list(islice(rows, ROWS)):
+        yield group
+
+
+def _schema(arrow: Any) -> Any:
+    real, whole, truth = arrow.float64(), arrow.int64(), arrow.bool_()
+    types = {
+        "bytes": whole,
+        "block": whole,
+        "n": whole,
+        "span_seconds": real,
+        "host_seconds": real,
+        "skew_seconds": real,
+        "repetitions": whole,
+        "void": truth,
+        "below_resolution": truth,
+        "transfer_seconds": arrow.list_(real),
+        "summary": truth,
+    }
+    return arrow.schema([(name, types.get(name, arrow.string())) for name in COLUMNS])

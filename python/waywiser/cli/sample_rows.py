@@ -1,0 +1,78 @@
+"""The samples of a profile as rows with the columns that CSV and Parquet share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from waywiser.profile import Profile
+from waywiser.records import Samples, Visit
+from waywiser.stats.block import BELOW_RESOLUTION, SUMMARY, VOID
+from waywiser.stats.locality import judge_sides
+from waywiser.stats.nearness import nearness
+
+COLUMNS = (
+    "identity",
+    "workload",
+    "curve",
+    "bytes",
+    "cache",
+    "mode",
+    "block",
+    "stop",
+    "started",
+    "n",
+    "span_seconds",
+    "host_seconds",
+    "skew_seconds",
+    "repetitions",
+    "void",
+    "below_resolution",
+    "transfer_seconds",
+    "side",
+    "summary",
+)
+"""New ones are added at the end. ``transfer_seconds`` holds one number per transfer; ``void``,
+``below_resolution`` and ``summary`` (the sample is another tool's mean or median) are true or
+false; ``side`` says, where a machine has two sides, whether the visit's host memory was ``near``
+its GPU, ``far``, or ``mixed``."""
+
+
+def rows_of(profile: Profile) -> Iterator[tuple[Any, ...]]:
+    """One per sample, in the order taken, with the columns of `COLUMNS`; None for what was not
+    taken. A visit without samples has none. One visit in memory at a time."""
+    sides = judge_sides(profile.localities())
+    for workload in profile.workloads():
+        head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
+        for visit in profile.visits_of(workload):
+            side = nearness(visit, sides)
+            for n, (*row, summary) in enumerate(_measured(visit)):
+                known = (visit.mode, visit.block, visit.stop, visit.started, n)
+                yield (*head, *known, *row, side, summary)
+
+
+def _measured(visit: Visit) -> Iterator[tuple[Any, ...]]:
+    """The columns from ``span_seconds`` on, but for ``side``."""
+    for sample in records(visit.samples):
+        flags = sample["flags"]
+        yield (
+            sample["span"],
+            sample["host"],
+            sample["skew"],
+            sample["repetitions"],
+            _flag(flags, VOID),
+            _flag(flags, BELOW_RESOLUTION),
+            sample["transfers"] or (),
+            _flag(flags, SUMMARY),
+        )
+
+
+def _flag(flags: int | None, bit: int) -> bool | None:
+    return None if flags is None else bool(flags & bit)
+
+
+def records(samples: Samples) -> Iterator[dict[str, Any]]:
+    """One per sample, under the names of `Samples`; None in a column that was not taken."""
+    columns = {name: getattr(samples, name) for name in Samples.__struct_fields__}
+    for n in range(len(samples)):
+        yield {name: column[n] if column else None for name, column in columns.items()}
