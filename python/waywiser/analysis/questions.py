@@ -19,6 +19,7 @@ def analyses() -> dict[str, Analysis]:
         efficiency,
         identical,
         irregularities,
+        trust,
     )
 
     return {
@@ -28,6 +29,7 @@ def analyses() -> dict[str, Analysis]:
         "identical": identical.answer,
         "contention": contention.answer,
         "irregularities": irregularities.answer,
+        "trust": trust.answer,
     }
 
 
