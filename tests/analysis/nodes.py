@@ -7,14 +7,18 @@ of it, in as many blocks as asked for. Noise is lognormal, of a host and of a bl
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from waywiser.analysis.node import Link, Node
+from waywiser.profile import Profile
 from waywiser.profile.digest import BlockDigest, Digest
+from waywiser.records import GpuState, Health, Summary, Visit
 from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Transfer, Workload
 
@@ -76,8 +80,9 @@ def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
         ]
     for one, other in itertools.permutations(range(gpus), 2):
         found.append((workload(peer(one, other), size=size), size / PEER))
-    found.append((workload(*map(h2d, range(gpus)), size=size), gpus * size / 300e9))
-    found.append((workload(*map(d2h, range(gpus)), size=size), gpus * size / 200e9))
+    if gpus > 1:
+        found.append((workload(*map(h2d, range(gpus)), size=size), gpus * size / 300e9))
+        found.append((workload(*map(d2h, range(gpus)), size=size), gpus * size / 200e9))
     return found
 
 
@@ -146,3 +151,25 @@ def without(one: Node, pci: str) -> Node:
     measured = node(7, one.name, gpus=len(left))
     gone = msgspec.structs.replace(one.machine, gpus=moved)
     return msgspec.structs.replace(measured, machine=gone)
+
+
+def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
+    """The node as a profile: medians without the samples that they would be of."""
+    plan = json.dumps({"request": {"preset": one.asked}})
+    with Profile.create(path, one.machine, {}, plan_json=plan, refusals=one.refusals) as profile:
+        for moment, reading in zip(("start", "end"), health, strict=False):
+            profile.commit_health(reading, moment)  # type: ignore[arg-type]
+        for each in one.digests:
+            states = tuple(
+                GpuState(gpu, pcie_generation=link.generation, pcie_width=link.width)
+                for gpu, link in one.links.items()
+            )
+            for block in each.blocks:
+                visit = Visit(each.workload, block.block, block.stop, one.created,
+                              mode=block.mode, gpu_states=states)  # fmt: skip
+                summary = Summary(block.count, block.median, block.low, block.high)
+                profile.commit_visit(visit, summary)
+            for failure in each.failures:
+                lost = Visit(each.workload, 0, "failed", one.created, failure=failure)
+                profile.commit_visit(lost)
+    return path

@@ -54,6 +54,9 @@ says next to nothing."""
 EXPERIENCE_FREEDOM = 4
 """Degrees of freedom that experience counts for: another machine may well be noisier."""
 
+MOST_BEYOND_EXPERIENCE = 5.0
+"""Times experience: what others show beyond it is not noise but that most of them differ."""
+
 EXPERIENCE_SPREAD = 2.0
 """A block's median is never taken to be surer than so many deviations of single samples."""
 
@@ -138,7 +141,8 @@ def _of_one_block(unit: Unit, others: Prior) -> tuple[Between, How]:
     least = max(usual, EXPERIENCE_SPREAD * unit.sampled)
     if others == NOTHING:
         return Between(least, EXPERIENCE_FREEDOM), "experience"
-    deviation = max(least, math.sqrt(others.variance / variance))
+    shown = math.sqrt(others.variance / variance)
+    deviation = max(least, min(shown, MOST_BEYOND_EXPERIENCE * usual))
     return Between(deviation, EXPERIENCE_FREEDOM + math.floor(others.freedom)), "others"
 
 

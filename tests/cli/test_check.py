@@ -1,0 +1,130 @@
+"""``check``: the verdict's line, exit codes, and what Prometheus reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis import nodes
+from waywiser.analysis.checkup import check_up
+from waywiser.analysis.node import Link
+from waywiser.cli import run
+from waywiser.cli.prometheus import escaped, exposition
+from waywiser.records import GpuHealth, Health
+
+Output = pytest.CaptureFixture[str]
+
+SAMPLE = re.compile(
+    r"^([a-zA-Z_:][a-zA-Z0-9_:]*)"
+    r'\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*)\}'
+    r" (\S+)$"
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("check")
+    readings = [Health("t", (GpuHealth(0, "GPU-node0-0", {"PCIe replays": n}),)) for n in (0, 2)]
+    made = {
+        "base": nodes.node(1, gpus=2),
+        "same": nodes.node(2, gpus=2),
+        "slow": nodes.node(3, gpus=2, slow=nodes.slow_host_link(1, 2.0), links={1: Link(5, 8)}),
+    }
+    return {
+        name: str(nodes.stored(node, folder / f"{name}.wwp", health=readings))
+        for name, node in made.items()
+    }
+
+
+def test_the_first_line_is_the_verdict(files: dict[str, str], capsys: Output) -> None:
+    assert run(["check", files["same"], "--baseline", files["base"]]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "OK node0: 10 same"
+    assert run(["check", files["slow"], "--baseline", files["base"]]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("FAILED node0: gpu:1 (0000:02:00.0, GPU-node0-1) ran at PCIe 5 x8")
+    assert any("50.0% slower" in line or "49.9% slower" in line for line in lines)
+    assert any(line.strip() == "note: gpu:0 PCIe replays +2" for line in lines)
+
+
+def test_several_baselines_and_a_missing_one(files: dict[str, str], capsys: Output) -> None:
+    both = ["--baseline", files["base"], "--baseline", files["same"]]
+    assert run(["check", files["slow"], *both]) == 1
+    assert run(["check", files["slow"]]) == 2
+    assert "--baseline" in capsys.readouterr().err
+
+
+def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
+    assert run(["check", files["slow"], "--baseline", files["base"], "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "failed"
+    assert document["comparison"]["counts"]["worse"] == 5
+
+
+def parsed(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """As a scraper reads it: HELP and TYPE before the samples of each name, no sample twice."""
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    announced: dict[str, set[str]] = {}
+    seen = set()
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# "):
+            _, what, name, _ = line.split(" ", 3)
+            assert name not in found
+            announced.setdefault(name, set()).add(what)
+            continue
+        match = SAMPLE.match(line)
+        assert match is not None, line
+        name, labels, value = match.groups()
+        assert announced[name] == {"HELP", "TYPE"}
+        assert (name, labels) not in seen
+        seen.add((name, labels))
+        pairs = dict(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', labels))
+        found.setdefault(name, []).append((pairs, float(value)))
+    return found
+
+
+def test_metrics_are_what_prometheus_reads(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    target = tmp_path / "waywiser.prom"
+    target.write_text("former\n")
+    options = ["--baseline", files["base"], "--prometheus", str(target)]
+    assert run(["check", files["slow"], *options]) == 1
+    assert list(tmp_path.iterdir()) == [target]
+    found = parsed(target.read_text())
+    status = {labels["status"]: value for labels, value in found["waywiser_check_status"]}
+    assert status == {"ok": 0, "failed": 1, "inconclusive": 0}
+    ratios = {labels["path"]: value for labels, value in found["waywiser_path_ratio"]}
+    assert ratios[nodes.h2d(1)] == pytest.approx(0.5, rel=0.02)
+    rates = {
+        labels["path"]: value for labels, value in found["waywiser_path_rate_bytes_per_second"]
+    }
+    assert rates[nodes.h2d(0)] == pytest.approx(nodes.LINK, rel=0.02)
+    widths = {labels["uuid"]: value for labels, value in found["waywiser_gpu_pcie_width_lanes"]}
+    assert widths == {"GPU-node0-0": 16, "GPU-node0-1": 8}
+    ((labels, value),) = found["waywiser_gpu_errors_total"]
+    assert (labels["counter"], labels["pci"], value) == ("PCIe replays", "0000:01:00.0", 2)
+    worse = {
+        labels["path"]
+        for labels, value in found["waywiser_path_verdict"]
+        if labels["verdict"] == "worse" and value
+    }
+    assert nodes.h2d(1) in worse and nodes.h2d(0) not in worse
+
+
+def test_metrics_go_to_standard_output_alone(files: dict[str, str], capsys: Output) -> None:
+    options = ["--baseline", files["base"], "--prometheus", "-"]
+    assert run(["check", files["same"], *options]) == 0
+    said = capsys.readouterr()
+    assert parsed(said.out)["waywiser_gpus"] == [({"host": "node0"}, 2)]
+    assert said.err.startswith("OK node0")
+
+
+def test_labels_are_escaped() -> None:
+    assert escaped('a"b\\c\nd') == r"a\"b\\c\nd"
+    node = nodes.node(1, 'ev"il\\\n', gpus=1)
+    found = parsed(exposition(check_up(node, [node]), node))
+    assert found["waywiser_gpus"][0][0]["host"] == r"ev\"il\\\n"

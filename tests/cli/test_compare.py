@@ -1,0 +1,221 @@
+"""``compare``: sides, exit codes, tables, JSON, JUnit."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+import profiles
+from analysis import nodes
+from waywiser.analysis.comparison import Comparison, compare
+from waywiser.cli import run
+from waywiser.cli.compare import SEPARATOR, CompareError, run_compare, sides_of
+from waywiser.cli.junit import junit
+from waywiser.cli.percent import parse_fraction
+from waywiser.cli.replacing import NotWritten
+from waywiser.profile import Profile, writing
+from waywiser.profile.digest import Digest
+from waywiser.records import Failure, Summary, Visit
+from waywiser.words import WordError
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("compare")
+    slow = nodes.slow_host_link(1, 1.08)
+    made = {
+        "base": nodes.node(1, gpus=2, blocks=2),
+        "same": nodes.node(2, gpus=2, blocks=2),
+        "slow": nodes.node(3, gpus=2, blocks=2, slow=slow),
+        "loud": nodes.node(4, gpus=2, blocks=2, between_blocks=0.2),
+        "less": nodes.node(5, gpus=1, blocks=2),
+    }
+    return {name: str(nodes.stored(node, folder / f"{name}.wwp")) for name, node in made.items()}
+
+
+def test_the_same_is_clean_and_a_slower_link_is_a_finding(
+    files: dict[str, str], capsys: Output
+) -> None:
+    assert run(["compare", files["base"], files["same"]]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("10 same of 10 paths")
+    assert run(["compare", files["base"], files["slow"]]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("5 worse, 5 same of 10 paths, at a threshold of 0.03")
+    first = next(line for line in lines if line.startswith("worse"))
+    assert "0.92" in first and "64 MiB" in first and "GB/s" in first
+
+
+def test_sides_may_have_several_files_and_options_may_follow(files: dict[str, str]) -> None:
+    arguments = ["compare", files["base"], files["same"], "--", files["slow"]]
+    assert run(arguments) == 1
+    assert run([*arguments, "--threshold", "10%"]) == 0
+    assert run(["compare", files["base"], files["same"], files["slow"]]) == 2
+    assert run(["compare", files["base"], "--"]) == 2
+    assert sides_of(["a", "b", SEPARATOR, "c"]) == (["a", "b"], ["c"])
+    assert sides_of(["a", "b"]) == (["a"], ["b"])
+    for words in (["a"], [SEPARATOR, "a"], ["a", SEPARATOR, "b", SEPARATOR, "c"]):
+        with pytest.raises(CompareError):
+            sides_of(words)
+
+
+def test_what_is_a_finding_can_be_said(files: dict[str, str], capsys: Output) -> None:
+    missing = ["compare", files["base"], files["less"], "--only", "device@gpu:1"]
+    assert run([*missing, "--fail-on", "worse"]) == 3  # of what was asked nothing could be told
+    assert run(["compare", files["base"], files["less"], "--fail-on", "worse"]) == 0
+    assert run([*missing, "--fail-on", "missing"]) == 1
+    loud = ["compare", files["base"], files["loud"]]
+    capsys.readouterr()
+    assert run([*loud, "--fail-on", "unclear"]) == 3
+    assert "unclear" in capsys.readouterr().out
+    assert run([*loud, "--fail-on", "nonsense"]) == 2
+    assert "worse or missing or unclear" in capsys.readouterr().err
+
+
+def test_a_file_that_is_none_is_one_line(files: dict[str, str], capsys: Output) -> None:
+    assert run(["compare", files["base"], __file__]) == 2
+    assert "is not a profile" in capsys.readouterr().err
+
+
+def test_a_gpu_that_is_gone_is_said_in_a_few_lines(files: dict[str, str], capsys: Output) -> None:
+    run(["compare", files["base"], files["less"]])
+    said = capsys.readouterr().out
+    assert "note: gpu:1 (0000:02:00.0, GPU-node0-1) is gone" in said
+    assert "missing  device@gpu:1 -> pinned@numa:0 by copy-engine: gpu:1 is gone" in said
+
+
+def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
+    assert run(["compare", files["base"], files["slow"], "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    found = msgspec.convert(document, Comparison)
+    assert found.counts["worse"] == 5
+    worst = document["paths"][0]
+    assert worst["verdict"] == "worse"
+    judged = worst["parts"][0]["judged"]
+    assert judged["interval"]["low"] < judged["ratio"] < judged["interval"]["high"]
+    assert worst["devices"][0]["uuid"].startswith("GPU-node0-")
+
+
+def hostile() -> Comparison:
+    """Paths whose words are of no XML."""
+    text = "file:/a<b>&\"'\x00\x1b\ud7ff]]> -> x"
+    base = nodes.node(1, gpus=2, blocks=2)
+    name = nodes.h2d(0)
+
+    def broken(digest: Digest) -> Digest:
+        if digest.curve != name:
+            return digest
+        return msgspec.structs.replace(digest, blocks=(), failures=(Failure("gpu", text),))
+
+    again = nodes.node(3, gpus=2, blocks=2, slow=nodes.slow_host_link(1, 1.08))
+    return compare(
+        [base], [msgspec.structs.replace(again, digests=tuple(map(broken, again.digests)))]
+    )
+
+
+def test_junit_is_a_test_case_per_path() -> None:
+    found = hostile()
+    root = ElementTree.fromstring(junit(found, ("worse", "missing")))
+    check_junit(root)
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert set(cases) == {path.curve for path in found.paths}
+    for path in found.paths:
+        failure = cases[path.curve].find("failure")
+        assert (failure is not None) == (path.verdict in ("worse", "missing"))
+        if failure is not None:
+            assert failure.get("type") == path.verdict
+    lost = cases[nodes.h2d(0)].find("failure")
+    assert lost is not None
+    message = lost.get("message") or ""
+    assert "file:/a<b>&\"'" in message and "\x1b" not in message
+    quiet = ElementTree.fromstring(junit(found, ("worse",)))
+    skipped = {
+        case.get("name") for case in quiet.iter("testcase") if case.find("skipped") is not None
+    }
+    assert nodes.h2d(0) in skipped
+
+
+def check_junit(root: ElementTree.Element) -> None:
+    """What the schemas of JUnit's readers have in common."""
+    assert root.tag == "testsuites"
+    for suite in root:
+        assert suite.tag == "testsuite" and suite.get("name")
+        cases = list(suite)
+        counts = {
+            "tests": len(cases),
+            "failures": sum(case.find("failure") is not None for case in cases),
+            "skipped": sum(case.find("skipped") is not None for case in cases),
+            "errors": 0,
+        }
+        for element in (root, suite):
+            assert {name: int(element.get(name) or -1) for name in counts} == counts
+        for case in cases:
+            assert case.tag == "testcase"
+            assert case.get("name") and case.get("classname")
+            assert float(case.get("time") or -1) >= 0
+            assert {child.tag for child in case} <= {"failure", "skipped", "system-out"}
+            assert len(list(case)) <= 1
+            for child in case:
+                assert child.tag == "system-out" or child.get("message")
+
+
+def test_junit_is_written_over_a_former_one_and_whole(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    target = tmp_path / "r.xml"
+    target.write_text("former")
+    assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 1
+    check_junit(ElementTree.parse(target).getroot())
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(NotWritten, match="cannot be written"):
+        run_compare([files["base"], files["slow"]], "3%", junit=str(tmp_path / "no" / "r.xml"))
+
+
+def test_a_threshold_is_a_fraction() -> None:
+    assert parse_fraction("3%", "threshold") == parse_fraction(" 0.03 ", "threshold") == 0.03
+    for text in ("", "0", "-1%", "100%", "1", "nan", "inf", "three", "3%%"):
+        with pytest.raises(WordError):
+            parse_fraction(text, "threshold")
+
+
+def test_two_full_profiles_of_eight_gpus_are_compared_at_once(
+    tmp_path: Path, capsys: Output
+) -> None:
+    """5000 series of six blocks take two seconds on two cores that have nothing else to do."""
+    files = [full(tmp_path / f"{seed}.wwp", seed) for seed in (1, 2)]
+    start = time.process_time()
+    assert run_compare([str(file) for file in files], "3%") == 0
+    assert time.process_time() - start < 8.0
+    assert "same" in capsys.readouterr().out
+
+
+def full(path: Path, seed: int) -> Path:
+    import math
+    import random
+
+    rng = random.Random(seed)
+    chunks = range(1, 24)
+    workloads = [
+        nodes.workload(f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine[chunks={n}]", size=2**s)
+        for gpu in range(8) for n in chunks for s in range(3, 30)
+    ]  # fmt: skip
+    with Profile.create(path, nodes.machine(), {}):
+        pass
+    import sqlite3
+
+    connection = sqlite3.connect(path)
+    for block in range(6):
+        for what in workloads:
+            seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
+            visit = Visit(what, block, "converged", profiles.STARTED, mode="device")
+            summary = Summary(30, seconds, seconds * 0.999, seconds * 1.001)
+            writing.insert_visit(connection, visit, 1, summary)
+    connection.commit()
+    connection.close()
+    return path

@@ -1,0 +1,87 @@
+"""``fleet``: bad nodes first, what could not be read is listed, machines read JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from analysis import nodes
+from waywiser.analysis.fleet import Fleet
+from waywiser.analysis.node import Link
+from waywiser.cli import run
+
+Output = pytest.CaptureFixture[str]
+
+HOSTS = 12
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Twelve hosts: n03 has a link at half its width, n07's gpu:0 is 6 % slower."""
+    folder = tmp_path_factory.mktemp("fleet")
+    made = []
+    for number in range(HOSTS):
+        name = f"n{number:02}"
+        slow = {3: nodes.slow_host_link(1, 2.0), 7: nodes.slow_host_link(0, 1.06)}.get(number)
+        links = {1: Link(5, 8)} if number == 3 else {}
+        one = nodes.node(1, name, gpus=2, slow=slow or (lambda _: 1.0), links=links,
+                         between_hosts=0.001, between_blocks=0.0005)  # fmt: skip
+        made.append(str(nodes.stored(one, folder / f"{name}.wwp")))
+    return made
+
+
+def test_bad_nodes_come_first_with_device_and_remedy(files: list[str], capsys: Output) -> None:
+    assert run(["fleet", *files]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 bad, 1 suspect, 10 fine of 12 hosts"
+    assert lines[1] == "class: 2 × Test GPU; Test CPU: 12 hosts"
+    assert lines[2] == "bad     n03"
+    bad = lines[3 : lines.index("suspect n07")]
+    assert "    gpu:1 ran at PCIe 5 x8 of 5 x16 under load" in bad
+    assert "      on gpu:1 (0000:02:00.0, GPU-n03-1)" in bad
+    suspect = lines[lines.index("suspect n07") :]
+    assert any("measure again: waywiser survey --only" in line for line in suspect)
+
+
+def test_files_that_cannot_be_read_are_listed_and_not_fatal(
+    files: list[str], tmp_path: Path, capsys: Output
+) -> None:
+    broken = tmp_path / "broken.wwp"
+    broken.write_bytes(Path(files[0]).read_bytes()[:9000])
+    gone = str(tmp_path / "gone.wwp")
+    assert run(["fleet", *files, str(broken), gone]) == 1
+    said = capsys.readouterr().out
+    assert f"not read: {broken}: the profile is damaged" in said
+    assert f"not read: {gone}: there is no such file" in said
+    assert run(["fleet", gone]) == 2
+
+
+def test_json_has_everything(files: list[str], capsys: Output) -> None:
+    assert run(["fleet", *files, "--json"]) == 1
+    found = msgspec.convert(json.loads(capsys.readouterr().out), Fleet)
+    assert [host.host for host in found.hosts[:2]] == ["n03", "n07"]
+    assert found.hosts[0].faults[0].devices[0].pci == "0000:02:00.0"
+    assert found.classes[0].hosts == HOSTS
+
+
+def test_few_nodes_are_not_judged(files: list[str], capsys: Output) -> None:
+    assert run(["fleet", *files[:2]]) == 3
+    assert "too few to judge" in capsys.readouterr().out
+
+
+def test_healthy_nodes_are_fine(files: list[str]) -> None:
+    assert run(["fleet", *files[8:]]) == 0
+
+
+def test_reading_400_nodes_takes_less_than_a_minute(files: list[str]) -> None:
+    """By what twelve small ones take; judging 400 is timed by the tests of the analysis."""
+    from waywiser.analysis.node import read_node
+
+    start = time.process_time()
+    for file in files:
+        read_node(file, links=True)
+    assert (time.process_time() - start) / len(files) * 400 < 30
