@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from waywiser.analysis import affinity, anisotropy, choices, identical
 from waywiser.analysis.answer import Answer, Cell, Table
-from waywiser.analysis.grouped import Grouped, percent
+from waywiser.analysis.grouped import Grouped, at_most, percent
 from waywiser.analysis.related import RATE_BYTES
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.twins import Twin
@@ -116,7 +116,7 @@ def _cell(group: Grouped, told: Callable[[float], str]) -> Cell:
         pair, at = rates.typical
         few = "" if rates.verdict == "different" else f" ({len(rates.differing)} of "
         few = f"{few}{len(rates.pairs)})" if few else ""
-        return Cell(f"{told(at.comparison.ratio)}{few}", rates.mark, pair.a.text)
+        return Cell(f"{told(at.comparison.ratio)}{at_most(rates)}{few}", rates.mark, pair.a.text)
     for part, name in ((group.medium, "medium"), (group.small, "small")):
         if part.verdict == "different":
             return Cell(f"{name} sizes only", rates.mark, part.typical[0].a.text)

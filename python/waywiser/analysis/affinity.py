@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from waywiser.analysis import hidden
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
-from waywiser.analysis.grouped import Grouped, devices, exhibits, of_pairs, percent
+from waywiser.analysis.grouped import Grouped, at_most, devices, exhibits, of_pairs, percent
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
@@ -109,7 +109,8 @@ def _finding(subject: Subject, groups: list[Grouped], id: str, what: str) -> Fin
         severity="info",
         statement=f"{what} of {len(groups)} kinds take longer with memory of another node, most "
         f"of all {group.label}: {percent(at.effect, comparison.effect_interval)} at "
-        f"{format_bytes(at.bytes)} ({of_pairs(len(group.differing), len(group.pairs), 'pair')})",
+        f"{format_bytes(at.bytes)}{at_most(group)} "
+        f"({of_pairs(len(group.differing), len(group.pairs), 'pair')})",
         effect=at.effect,
         interval=comparison.effect_interval,
         devices=devices(subject, group.differing),

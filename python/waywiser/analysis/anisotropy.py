@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
-from waywiser.analysis.grouped import Grouped, devices, exhibits, of_pairs, percent
+from waywiser.analysis.grouped import Grouped, at_most, devices, exhibits, of_pairs, percent
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
@@ -160,7 +160,7 @@ def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
     return Finding(
         id="anisotropic-kind",
         severity="warning" if odd else "info",
-        statement=f"{statement} at {format_bytes(at.bytes)} "
+        statement=f"{statement} at {format_bytes(at.bytes)}{at_most(group)} "
         f"({of_pairs(len(group.differing), len(group.pairs), 'pair')}; differs at {pair.ranges})",
         effect=much,
         interval=interval,

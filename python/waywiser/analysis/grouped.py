@@ -6,13 +6,17 @@ those few, and is told of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Device, Exhibit, Mark
 from waywiser.analysis.related import RATE_BYTES, AtSize, Related, Verdict
 from waywiser.analysis.subject import Point, Subject
 from waywiser.stats.order import Interval
-from waywiser.words import Place, Value
+from waywiser.words import Place, Value, format_bytes
+
+MUCH_MORE = 1.5
+"""Times the effect that is told, from which on the largest is told as well."""
 
 
 class Grouped(Value, frozen=True):
@@ -120,6 +124,22 @@ def exhibit(point: Point) -> Exhibit:
         rate = estimate.rate
         return Exhibit(point.line.workload, "rate", rate.value, "B/s", rate.interval)
     return Exhibit(point.line.workload, "time", estimate.median, "s", estimate.interval)
+
+
+def at_most(group: Grouped) -> str:
+    """``, at most 52 % at 16 MiB``: what the middle pair differs by to the same side where it
+    differs most, if that is far more than at the size that is told; else empty."""
+    pair, at = group.typical
+    alike = [each for each in pair.different if _log(each) * _log(at) > 0]
+    worst = max(alike, key=lambda each: abs(_log(each)))
+    if abs(_log(worst)) < MUCH_MORE * abs(_log(at)):
+        return ""
+    ratio = worst.comparison.ratio
+    return f", at most {percent(max(ratio, 1 / ratio) - 1)} at {format_bytes(worst.bytes)}"
+
+
+def _log(at: AtSize) -> float:
+    return math.log(at.comparison.ratio)
 
 
 def percent(effect: float, interval: Interval | None = None) -> str:

@@ -1,0 +1,364 @@
+"""Writes docs/results/dgx-1.md: what other people's files of a DGX-1 say, beside what they wrote.
+
+    python docs/results/dgx_1.py ../shared/data/dgx-1
+
+imports the folder (Google Benchmark JSON of github.com/cwpearson/ms-thesis, data/microbench at
+8fe9f476) into a profile, asks it what the thesis chapter asks, and writes everything between the
+page's marks anew, and its figures. A test checks that page and files agree where the files are.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from waywiser.analysis import across, identical
+from waywiser.analysis.answer import Cell, Table
+from waywiser.analysis.related import relate
+from waywiser.analysis.subject import Curve, Subject
+from waywiser.imports.profiles import import_files
+from waywiser.profile import Profile
+from waywiser.report.figures.curves import Drawn, curves_picture
+from waywiser.report.figures.render import svg_file
+from waywiser.stats.figures import format_rate
+from waywiser.words import format_bytes
+
+HERE = Path(__file__).parent
+PAGE = HERE / "dgx-1.md"
+TOPOLOGY = HERE.parents[1] / "tests" / "captures" / "dgx-1.json"
+BEGIN, END = "<!-- made -->\n", "<!-- end -->\n"
+
+MIB, GIB = 2**20, 2**30
+ENGINE = "by copy-engine[api=sync]"
+SHOWN = tuple(2**n for n in (16, 18, 20, 22, 24, 26, 28, 30, 32, 33))
+MARKS = {"yes": "✓", "no": "×", "unclear": "?", "": ""}
+
+
+class Asked(NamedTuple):
+    """The machine, with the tables that it makes."""
+
+    subject: Subject
+    tables: tuple[Table, ...]
+
+    def cells(self, title: str) -> dict[str, Cell]:
+        table = next(table for table in self.tables if table.title == title)
+        return {row[0].text: row[1] for row in table.rows}
+
+
+Check = Callable[[Asked], tuple[bool, str]]
+
+
+class Claim(NamedTuple):
+    """One statement of the chapter, and what is to be seen of it."""
+
+    where: str
+    says: str
+    found: Check
+    """(whether it holds, what was found)."""
+
+
+def asked(folder: Path) -> Asked:
+    """The folder as one profile of a DGX-1, whose topology its files do not tell."""
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch) / "dgx-1.wwp"
+        import_files([folder], target, machine="dgx-1", topology=TOPOLOGY)
+        with Profile.open(target) as profile:
+            subject = Subject.of(profile)
+    return Asked(subject, across.tables([subject]))
+
+
+# What the chapter says.
+
+
+def mark(title: str, row: str, expected: str) -> Check:
+    """Of a cell of the tables over machines."""
+
+    def found(asked: Asked) -> tuple[bool, str]:
+        cell = asked.cells(title)[row]
+        text = f"{MARKS[cell.mark]} {cell.text}".strip()
+        return cell.mark == expected, f"{text} (`{cell.series}`)"
+
+    return found
+
+
+def rate_at(asked: Asked, curve: str, size: int) -> float:
+    """GB/s."""
+    found = of(asked, curve).at(size)
+    assert found is not None, (curve, size)
+    return found.rate / 1e9
+
+
+def of(asked: Asked, text: str) -> Curve:
+    found = asked.subject.curve(text)
+    assert found is not None, text
+    return found
+
+
+def two_gb_per_s(asked: Asked) -> tuple[bool, str]:
+    there = rate_at(asked, f"pinned@numa:0 -> device@gpu:0 {ENGINE}", GIB)
+    back = rate_at(asked, f"device@gpu:0 -> pinned@numa:0 {ENGINE}", GIB)
+    text = f"{back - there:.2f} GB/s at 1 GiB: {there:.2f} to the GPU, {back:.2f} from it"
+    return 1.5 <= abs(back - there) <= 2.5, text
+
+
+def to_gpu_is_faster(asked: Asked) -> tuple[bool, str]:
+    pair = relate(
+        of(asked, f"device@gpu:0 -> pageable@numa:0 {ENGINE}"),
+        of(asked, f"pageable@numa:0 -> device@gpu:0 {ENGINE}"),
+    )
+    to_gpu = [at.bytes for at in pair.different if at.effect > 0]
+    to_host = [at.bytes for at in pair.different if at.effect < 0]
+    return len(to_gpu) > len(to_host), (
+        f"to the GPU faster at {runs(to_gpu)}; to the host at {runs(to_host)}"
+    )
+
+
+def runs(sizes: Sequence[int]) -> str:
+    """``256 B to 1 KiB, 1 GiB``: sizes that follow one another by doubling."""
+    found: list[list[int]] = []
+    for size in sizes:
+        if found and found[-1][1] * 2 == size:
+            found[-1][1] = size
+        else:
+            found.append([size, size])
+    told = [
+        format_bytes(low) if low == high else f"{format_bytes(low)} to {format_bytes(high)}"
+        for low, high in found
+    ]
+    return ", ".join(told) or "no size"
+
+
+def across_sockets(asked: Asked) -> tuple[bool, str]:
+    """Copies to the other socket are faster at intermediate sizes, slower at large ones."""
+    pair = relate(
+        of(asked, f"pageable@numa:0 -> pinned@numa:1 {ENGINE}"),
+        of(asked, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}"),
+    )
+    faster = [at.bytes for at in pair.different if at.effect < 0]
+    slower = [at.bytes for at in pair.different if at.effect > 0]
+    holds = bool(faster) and bool(slower) and max(faster) < max(slower)
+    return holds, f"faster at {runs(faster)}; slower at {runs(slower)}"
+
+
+def peer_doubles(asked: Asked) -> tuple[bool, str]:
+    told = []
+    for gpu in (1, 2, 3):
+        on = rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {ENGINE}", GIB)
+        off = "by copy-engine[api=sync,peer=off,submit=0]"
+        told.append(on / rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {off}", GIB))
+    text = ", ".join(f"×{times:.2f}" for times in told)
+    return all(1.7 <= times <= 2.3 for times in told), f"{text} at 1 GiB, to GPUs 1, 2 and 3"
+
+
+def no_pinning_effect(asked: Asked) -> tuple[bool, str]:
+    effects = []
+    for gpu in range(4, 8):
+        way = f"device@gpu:0 -> device@gpu:{gpu} by copy-engine[api=sync,peer=off,submit="
+        pair = relate(of(asked, f"{way}0]"), of(asked, f"{way}1]")).rates
+        effects += [at.effect for at in pair.different]
+    text = f"{len(effects)} sizes of 4 GPUs differ from 16 MiB on"
+    return not effects, text
+
+
+def slow_pair(asked: Asked) -> tuple[bool, str]:
+    slow = [f for f in identical.answer(asked.subject).findings if f.id == "slow-link"]
+    named = [[device.place for device in finding.devices] for finding in slow]
+    text = slow[0].statement.partition(" (gpu")[0] if slow else "no slow link"
+    return named == [["gpu:0", "gpu:1"]], text
+
+
+def pageable_falls(asked: Asked) -> tuple[bool, str]:
+    best = max(point.rate for point in of(asked, DOWN).points) / 1e9
+    last = rate_at(asked, DOWN, 8 * GIB)
+    host = rate_at(asked, f"pageable@numa:0 -> pinned@numa:0 {ENGINE}", 8 * GIB)
+    up = rate_at(asked, UP, 8 * GIB)
+    text = (
+        f"at 8 GiB {up:.2f} to the GPU and {last:.2f} from it (at best {best:.2f}), between "
+        f"host memories {host:.2f} GB/s"
+    )
+    return last < 0.5 * best and max(last, up) < host, text
+
+
+def share_of_peak(asked: Asked) -> tuple[bool, str]:
+    there = rate_at(asked, f"pinned@numa:0 -> device@gpu:0 {ENGINE}", GIB)
+    back = rate_at(asked, f"device@gpu:0 -> pinned@numa:0 {ENGINE}", GIB)
+    shares = [rate / 15.754 for rate in (there, back)]
+    text = (
+        f"{there:.2f} and {back:.2f} GB/s are {shares[0]:.0%} and {shares[1]:.0%} of the 15.75 "
+        f"GB/s of PCIe 3 x16; of the 20 GB/s that the chapter takes for it {there / 20:.0%} and "
+        f"{back / 20:.0%}"
+    )
+    return all(0.6 <= share <= 0.7 for share in shares), text
+
+
+def write_combined_as_pinned(asked: Asked) -> tuple[bool, str]:
+    effects = [
+        at.effect
+        for path in ("{}@numa:0 -> device@gpu:0", "device@gpu:0 -> {}@numa:0")
+        for at in relate(
+            of(asked, f"{path.format('write-combined')} {ENGINE}"),
+            of(asked, f"{path.format('pinned')} {ENGINE}"),
+        ).rates.sizes
+    ]
+    most = max(map(abs, effects))
+    return most <= 0.025, f"they differ by at most {most:.1%} from 16 MiB on"
+
+
+UP = f"pageable@numa:0 -> device@gpu:0 {ENGINE}"
+DOWN = f"device@gpu:0 -> pageable@numa:0 {ENGINE}"
+REMOTE = f"device@gpu:0 -> pageable@numa:1 {ENGINE}"
+
+AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Identical links"
+BY = "by copy-engine"
+
+CLAIMS = (
+    Claim("affinity", "pageable → GPU ×", mark(AFFINITY, f"pageable → GPU {BY}", "no")),
+    Claim("affinity", "pageable ← GPU ×", mark(AFFINITY, f"GPU → pageable {BY}", "no")),
+    Claim("affinity", "pinned → GPU ×", mark(AFFINITY, f"pinned → GPU {BY}", "no")),
+    Claim("affinity", "pinned ← GPU ×", mark(AFFINITY, f"GPU → pinned {BY}", "no")),
+    *(
+        Claim(
+            "anisotropy",
+            f"{kind} ↔ GPU ({near}) ✓",
+            mark(ANISOTROPY, f"{kind} ↔ GPU {BY} ({near})", "yes"),
+        )
+        for kind in ("pageable", "pinned")
+        for near in ("local", "remote")
+    ),
+    Claim("anisotropy", "pinned: 2 GB/s of it", two_gb_per_s),
+    Claim("anisotropy", "pageable: to the GPU tends to be faster", to_gpu_is_faster),
+    *(
+        Claim(
+            "identical CPU-GPU links",
+            f"{says} ({near}) ×",
+            mark(IDENTICAL, f"{row} {BY} ({near})", "no"),
+        )
+        for says, row in (
+            ("pageable → GPU", "pageable → GPU"),
+            ("pageable ← GPU", "GPU → pageable"),
+            ("pinned → GPU", "pinned → GPU"),
+            ("pinned ← GPU", "GPU → pinned"),
+        )
+        for near in ("local", "remote")
+    ),
+    Claim(
+        "identical GPU-GPU links",
+        "local, peer on ×",
+        mark(IDENTICAL, f"GPU → GPU {BY} (NVLink ×1, local)", "no"),
+    ),
+    Claim(
+        "identical GPU-GPU links",
+        "local, peer off ✓",
+        mark(IDENTICAL, f"GPU → GPU {BY} (peer off, local)", "yes"),
+    ),
+    Claim(
+        "identical GPU-GPU links",
+        "remote, peer off ×",
+        mark(IDENTICAL, f"GPU → GPU {BY} (peer off, remote)", "no"),
+    ),
+    Claim(
+        "identical GPU-GPU links",
+        "peer off: GPU 0 to 1 is slower than to 2 and 3, which are equal",
+        slow_pair,
+    ),
+    Claim("peer access", "about doubles local transfers", peer_doubles),
+    Claim(
+        "peer access", "off, remote: where the host thread is does not matter", no_pinning_effect
+    ),
+    Claim(
+        "CPU-CPU copies",
+        "to the other socket faster at intermediate sizes, slower at large ones",
+        across_sockets,
+    ),
+    Claim("pageable copies", "fall at large sizes, below CPU-CPU copies", pageable_falls),
+    Claim("pinned copies", "60–70 % of the PCIe 3 x16 bandwidth", share_of_peak),
+    Claim("pinned copies", "write-combined as pinned", write_combined_as_pinned),
+)
+
+# The page.
+
+
+def made(asked: Asked) -> str:
+    """What stands between the marks of the page."""
+    parts = [claims(asked), curves(asked), *map(markdown, asked.tables)]
+    return "\n".join(parts)
+
+
+def claims(asked: Asked) -> str:
+    lines = ["| of | the chapter says | agrees | found |", "|---|---|---|---|"]
+    agreed = 0
+    for claim in CLAIMS:
+        holds, found = claim.found(asked)
+        agreed += holds
+        verdict = "yes" if holds else "**no**"
+        lines.append(f"| {claim.where} | {claim.says} | {verdict} | {found} |")
+    head = f"## Claim by claim: {agreed} of {len(CLAIMS)} agree\n"
+    return "\n".join([head, *lines, ""])
+
+
+def curves(asked: Asked) -> str:
+    """The rates behind what does not agree, and what is odd."""
+    told = {
+        "GPU 0 → pageable, local": DOWN,
+        "GPU 0 → pageable, remote": REMOTE,
+        "pageable, local → GPU 0": UP,
+        "GPU 0 → pinned": f"device@gpu:0 -> pinned@numa:0 {ENGINE}",
+        "pinned → GPU 0": f"pinned@numa:0 -> device@gpu:0 {ENGINE}",
+        "CPU 0 → CPU 0": f"pageable@numa:0 -> pinned@numa:0 {ENGINE}",
+        "CPU 0 → CPU 1": f"pageable@numa:0 -> pinned@numa:1 {ENGINE}",
+    }
+    head = f"| GB/s at | {' | '.join(map(format_bytes, SHOWN))} |"
+    lines = ["## The curves behind them\n", head, "|---" * (len(SHOWN) + 1) + "|"]
+    for name, text in told.items():
+        found = of(asked, text)
+        rates = [format_rate(p.rate, 0.01) if (p := found.at(n)) else "" for n in SHOWN]
+        lines.append(f"| {name} | {' | '.join(rates)} |")
+    return "\n".join([*lines, ""])
+
+
+def markdown(table: Table) -> str:
+    lines = [f"## {table.title}\n", table.caption, ""]
+    lines.append(f"| {' | '.join(table.columns)} |")
+    lines.append("|---" * len(table.columns) + "|")
+    for row in table.rows:
+        lines.append("| " + " | ".join(f"{MARKS[c.mark]} {c.text}".strip() for c in row) + " |")
+    return "\n".join([*lines, ""])
+
+
+def figures(asked: Asked) -> dict[str, str]:
+    """By file name: the curves that the two disagreements are about."""
+    told = {
+        "dgx-1-pageable.svg": ("GPU 0 to pageable memory", {"local": DOWN, "remote": REMOTE}),
+        "dgx-1-pinned.svg": (
+            "Pinned memory and GPU 0",
+            {
+                "to the GPU": f"pinned@numa:0 -> device@gpu:0 {ENGINE}",
+                "from the GPU": f"device@gpu:0 -> pinned@numa:0 {ENGINE}",
+            },
+        ),
+    }
+    found = {}
+    for name, (title, drawn) in told.items():
+        lines = [
+            Drawn(label, tuple(point.line for point in of(asked, text).points))
+            for label, text in drawn.items()
+        ]
+        found[name] = svg_file(curves_picture(name, title, lines, "rate"))
+    return found
+
+
+def current(page: str, asked: Asked) -> str:
+    """The page with what stands between its marks made anew."""
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}{made(asked)}{END}{tail}"
+
+
+if __name__ == "__main__":
+    told = asked(Path(sys.argv[1]))
+    PAGE.write_text(current(PAGE.read_text(), told))
+    for file, drawing in figures(told).items():
+        (HERE / file).write_text(drawing)

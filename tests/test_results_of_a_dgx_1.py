@@ -1,0 +1,56 @@
+"""What the page of the DGX-1 says is what its files say, where they are at hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from imports.shared_files import shared
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+def loaded() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("dgx_1", RESULTS / "dgx_1.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["dgx_1"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    return loaded()
+
+
+@pytest.fixture(scope="module")
+def asked(page: ModuleType) -> Any:
+    return page.asked(shared("dgx-1"))
+
+
+def test_the_page_is_current(page: ModuleType, asked: Any) -> None:
+    text = page.PAGE.read_text()
+    assert page.current(text, asked) == text, "run: python docs/results/dgx_1.py FOLDER"
+
+
+def test_the_chapter_is_agreed_with_but_for_three_claims(page: ModuleType, asked: Any) -> None:
+    wrong = [f"{each.where}: {each.says}" for each in page.CLAIMS if not each.found(asked)[0]]
+    assert len(page.CLAIMS) == 28
+    assert wrong == [
+        "affinity: pageable ← GPU ×",
+        "anisotropy: pinned: 2 GB/s of it",
+        "pinned copies: 60–70 % of the PCIe 3 x16 bandwidth",
+    ]
+
+
+def test_its_figures_are_there_and_are_drawn_from_the_files(page: ModuleType, asked: Any) -> None:
+    for name, drawing in page.figures(asked).items():
+        assert drawing.startswith("<?xml")
+        assert (RESULTS / name).read_text().startswith("<?xml")
+        assert name in page.PAGE.read_text()
