@@ -9,9 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from analysis import nodes
 from report import answered, browser, machines
+from waywiser.analysis.fleet import judge_fleet
+from waywiser.analysis.node import Link
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
+from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
 from waywiser.report.parts import Document
 
@@ -37,11 +41,21 @@ def beside() -> Document:
 
 
 @pytest.fixture(scope="session")
+def fleet() -> Document:
+    """Twelve twins: one has a link at half its width, one a slower GPU, one no longer all GPUs."""
+    found = [nodes.node(1, f"n{host:02}") for host in range(12)]
+    found[3] = nodes.node(1, "n03", slow=nodes.slow_host_link(2, 2.0), links={2: Link(5, 8)})
+    found[7] = nodes.node(1, "n07", slow=nodes.slow_host_link(5, 1.1))
+    found[9] = nodes.without(found[9], "0000:04:00.0")
+    return fleet_document(judge_fleet(found, unreadable={"/data/<b>.wwp": "is no profile"}))
+
+
+@pytest.fixture(scope="session")
 def pages(
-    alone: Document, beside: Document, tmp_path_factory: pytest.TempPathFactory
+    alone: Document, beside: Document, fleet: Document, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    for name, made in (("alone", alone), ("beside", beside)):
+    for name, made in (("alone", alone), ("beside", beside), ("fleet", fleet)):
         (folder / f"{name}.html").write_text(page(made))
     return {path.stem: path for path in folder.iterdir()}
 

@@ -478,6 +478,10 @@ def fleet(
     ],
     threshold: Threshold = "3%",
     json: Json = False,
+    page: Annotated[
+        str,
+        typer.Option("--page", metavar="FILE", help="Also as one page that needs no network."),
+    ] = "",
 ) -> int:
     """Find the nodes that are not like their twins, the bad ones first, by path and device.
 
@@ -486,4 +490,4 @@ def fleet(
     """
     from waywiser.cli.fleet import run_fleet
 
-    return run_fleet(files, threshold, json)
+    return run_fleet(files, threshold, json, page)

@@ -18,9 +18,10 @@ CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
 STYLES = {"bad": "bold red", "suspect": "yellow", "unjudged": "dim", "fine": "green"}
 
 
-def run_fleet(files: Sequence[str], threshold: str, json: bool = False) -> int:
+def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: str = "") -> int:
     """Returns 1 where a node is bad or suspect, 3 where nothing can be said of any, 2 where no
-    file could be read, else 0. Files that cannot be read are listed."""
+    file could be read, else 0. Files that cannot be read are listed. ``page`` names a file that
+    takes it all as a page; raises what `write_page` raises."""
     limit = parse_fraction(threshold, "threshold")
     found = read_fleet(files, limit)
     if json:
@@ -30,11 +31,21 @@ def run_fleet(files: Sequence[str], threshold: str, json: bool = False) -> int:
         sys.stdout.write(text.decode() + "\n")
     else:
         print_fleet(found)
+    if page:
+        _write(found, page)
     if not found.hosts:
         return FAILED
     if found.of("bad", "suspect"):
         return FINDING
     return CLEAN if found.of("fine") else INCONCLUSIVE
+
+
+def _write(found: Fleet, page: str) -> None:
+    from waywiser.cli.pages import write_page
+    from waywiser.report.fleet import fleet_document
+    from waywiser.report.page import page as made
+
+    write_page(page, made(fleet_document(found)).encode())
 
 
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:

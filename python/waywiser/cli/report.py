@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from waywiser.cli import streams
-from waywiser.profile.beside import beside
-from waywiser.profile.errors import ExistingFile
-from waywiser.report.figures.render import MADE
+from waywiser.cli.pages import write_page
 from waywiser.report.parts import Document, Picture
 from waywiser.words import WaywiserError
 
@@ -44,8 +39,7 @@ def run_report(files: Sequence[str], output: str, format: str, figure: str) -> i
     if output == "-":
         _to_standard_output(content)
         return 0
-    _to_file(Path(output), content)
-    streams.say(f"waywiser: wrote {output} ({len(content) / 1e6:.1f} MB)\n")
+    write_page(output, content)
     return 0
 
 
@@ -93,24 +87,3 @@ def _to_standard_output(content: bytes) -> None:
         return
     sys.stdout.flush()
     binary.write(content)
-
-
-def _to_file(path: Path, content: bytes) -> None:
-    """Whole or not at all; a former report is replaced, anything else is not."""
-    if path.is_char_device() or path.is_fifo():
-        path.write_bytes(content)
-        return
-    if not path.exists():
-        with beside(path) as part:
-            part.write_bytes(content)
-        return
-    if not path.is_file() or MADE.encode() not in path.read_bytes():
-        raise ExistingFile(
-            "the file exists, is no report, and is not overwritten",
-            where=str(path),
-            remedy="name another file, or move this one away",
-        )
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with beside(new) as part:
-        part.write_bytes(content)
-    new.replace(path)

@@ -12,6 +12,7 @@ from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import date, describe, method
 from waywiser.report.chapters.questions import questions
+from waywiser.report.chapters.side_by_side import side_by_side
 from waywiser.report.chapters.verdict import verdict
 from waywiser.report.entry import Entry
 from waywiser.report.figures.render import MADE
@@ -25,6 +26,7 @@ def document(entries: Sequence[Entry]) -> Document:
         verdict(entries),
         headlines(entries),
         links(entries),
+        side_by_side(entries),
         questions(entries),
         curves(entries),
         doubts(entries),
@@ -35,8 +37,13 @@ def document(entries: Sequence[Entry]) -> Document:
         title=" and ".join(entry.name for entry in entries),
         subtitle=tuple(_about(entry, len(entries) > 1) for entry in entries),
         sections=tuple(each for each in chapters if each.blocks or each.sections),
-        made=f"{MADE} {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        made=made_now(),
     )
+
+
+def made_now() -> str:
+    """By what and when."""
+    return f"{MADE} {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _about(entry: Entry, named: bool) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from waywiser.analysis.across import names_of
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.questions import answers
 from waywiser.analysis.subject import Subject
@@ -41,7 +42,7 @@ def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:
     for file in files:
         with Profile.open(file) as profile:
             found.append((Subject.of(profile), profile.plan_json))
-    names = _distinct([subject.name for subject, _ in found])
+    names = names_of([subject for subject, _ in found])
     several = len(found) > 1
     return tuple(
         entry(subject, plan, name, f"{_letter(n)}-" if several else "")
@@ -65,16 +66,6 @@ def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> 
 def _letter(number: int) -> str:
     """``a`` to ``z``, then ``a1``."""
     return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """With a number after names that are not the first of their kind."""
-    seen: dict[str, int] = {}
-    told = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return told
 
 
 class _Request(msgspec.Struct, frozen=True):

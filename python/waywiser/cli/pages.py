@@ -1,0 +1,43 @@
+"""Files of reports: whole or not at all, over a former report and over nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from waywiser.beside import replaced
+from waywiser.cli import streams
+from waywiser.profile.beside import beside
+from waywiser.profile.errors import ExistingFile, NotWritable
+from waywiser.report.figures.render import MADE
+
+
+def write_page(output: str, content: bytes) -> None:
+    """Raises `ExistingFile` for a file that no report wrote, `NotWritable`."""
+    path = Path(output)
+    try:
+        if path.is_char_device() or path.is_fifo():  # /dev/stdout: nothing to overwrite
+            path.write_bytes(content)
+            return
+        if path.exists():
+            _require_report(path)
+            with replaced(path) as part:
+                part.write_bytes(content)
+        else:
+            with beside(path) as part:
+                part.write_bytes(content)
+    except OSError as error:
+        raise NotWritable(
+            f"cannot be written: {error.strerror or error}",
+            where=output,
+            remedy="name a file in a folder that exists, is yours and has space",
+        ) from error
+    streams.say(f"waywiser: wrote {output} ({len(content) / 1e6:.1f} MB)\n")
+
+
+def _require_report(path: Path) -> None:
+    if not path.is_file() or MADE.encode() not in path.read_bytes():
+        raise ExistingFile(
+            "the file exists, is no report, and is not overwritten",
+            where=str(path),
+            remedy="name another file, or move this one away",
+        )

@@ -1,0 +1,185 @@
+"""A fleet as a page: which nodes are not like their twins, the bad ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.analysis.answer import Mark
+from waywiser.analysis.faults import Fault
+from waywiser.analysis.fleet import WORST_FIRST, Fleet, HardwareClass, HostVerdict, Status
+from waywiser.report.document import made_now
+from waywiser.report.parts import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Evidence,
+    Fold,
+    Listing,
+    Remark,
+    Remarks,
+    Row,
+    Section,
+    Sheet,
+    Verdict,
+    Words,
+)
+from waywiser.severity import Severity
+from waywiser.stats.figures import count, format_rate, format_time
+from waywiser.words import format_bytes
+
+ILL: tuple[Status, ...] = ("bad", "suspect")
+MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "unjudged": "", "fine": "yes"}
+SEVERITY: dict[Status, Severity] = {
+    "bad": "error",
+    "suspect": "warning",
+    "unjudged": "warning",
+    "fine": "info",
+}
+
+MOST_PATHS = 6
+"""Of a fault; `--json` has all."""
+
+MOST_HOSTS = 1000
+"""In the table."""
+
+
+def fleet_document(fleet: Fleet) -> Document:
+    """The counts and the nodes first, then what is wrong with each, then the classes."""
+    chapters = (
+        _verdict(fleet),
+        Section("nodes", "Nodes", (_nodes(fleet),)) if fleet.hosts else None,
+        _wrong(fleet),
+        Section("classes", "Classes of hardware", tuple(_classes(fleet.classes))),
+        _unreadable(fleet),
+    )
+    hosts, classes = count(len(fleet.hosts), "host"), len(fleet.classes)
+    return Document(
+        title=f"Fleet of {hosts}",
+        subtitle=(
+            f"{count(classes, 'class') if classes == 1 else f'{classes} classes'} of hardware"
+            f" · a difference counts from {fleet.threshold:.0%} on",
+        ),
+        sections=tuple(each for each in chapters if each and (each.blocks or each.sections)),
+        made=made_now(),
+    )
+
+
+def _verdict(fleet: Fleet) -> Section:
+    counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
+    told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    worst: Status = next((status for status in WORST_FIRST if counts[status]), "unjudged")
+    statement = {
+        "bad": f"{count(counts['bad'], 'node')} should not be used as it is.",
+        "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
+        "unjudged": "There are too few twins to judge.",
+        "fine": "Every node is like its twins.",
+    }[worst]
+    blocks = (Verdict(told or "nothing could be read", SEVERITY[worst], statement),)
+    return Section("verdict", "Verdict", blocks)
+
+
+def _nodes(fleet: Fleet) -> Sheet:
+    shown = fleet.hosts[:MOST_HOSTS]
+    rows = []
+    for n, host in enumerate(shown):
+        first = host.faults[0].statement if host.faults else ""
+        more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
+        link = _anchor(n) if host.status in ILL else ""
+        rows.append(
+            Row(
+                (
+                    Cell(host.host, link=link),
+                    Cell(host.status, MARK[host.status]),
+                    Cell(first, note=more),
+                    Cell(host.hardware),
+                    Cell(str(len(host.files)), number=True),
+                )
+            )
+        )
+    left = len(fleet.hosts) - len(shown)
+    caption = "× bad: seen directly, or in two surveys; ? suspect: one survey shows it."
+    return Sheet(
+        "All nodes, the worst first",
+        ("node", "status", "what is wrong", "class", "surveys"),
+        tuple(rows),
+        f"{caption} {left} more are not shown." if left else caption,
+    )
+
+
+def _anchor(number: int) -> str:
+    return f"node-{number + 1}"
+
+
+def _wrong(fleet: Fleet) -> Section:
+    below = [
+        Section(_anchor(n), f"{host.host}: {host.status}", tuple(_host(host)))
+        for n, host in enumerate(fleet.hosts[:MOST_HOSTS])
+        if host.status in ILL
+    ]
+    return Section("wrong", "What is wrong", (), tuple(below))
+
+
+def _host(host: HostVerdict) -> Iterator[Block]:
+    yield Remarks(tuple(_remark(fault) for fault in host.faults))
+    again = dict.fromkeys(f.again for f in host.faults if f.again and not f.verdict)
+    if again:
+        yield Words(f"To measure again, on {host.host}:")
+        yield Code("\n".join(again))
+    if host.notes:
+        yield Listing(host.notes)
+
+
+def _remark(fault: Fault) -> Remark:
+    paths = fault.paths[:MOST_PATHS]
+    evidence = [
+        Evidence(
+            f"{path.name}: {path.ratio:.1%} of the usual rate, p = {path.p:.2g}"
+            f"{', seen in two surveys' if path.confirmed else ''}"
+        )
+        for path in paths
+    ]
+    if (more := len(fault.paths) - len(paths)) > 0:
+        evidence.append(Evidence(f"and {more} more"))
+    return Remark(
+        severity="error" if fault.verdict else "warning",
+        statement=fault.statement,
+        devices=tuple(map(str, fault.devices)),
+        evidence=tuple(evidence),
+    )
+
+
+def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:
+    for each in classes:
+        judged = "" if each.judged else ", too few to say who is not like the others"
+        yield Words(f"{each.name}: {count(each.hosts, 'host')}{judged}.")
+        if each.paths:
+            yield Fold(f"What is usual there: {count(len(each.paths), 'path')}", (_usual(each),))
+
+
+def _usual(each: HardwareClass) -> Sheet:
+    rows = []
+    for path in each.paths:
+        figure = format_time(path.seconds, path.scale or 0.01)
+        if path.bytes and path.seconds > 0:
+            figure = f"{format_rate(path.bytes / path.seconds, path.scale or 0.01)} GB/s"
+        cells = (
+            Cell(path.name),
+            Cell(path.regime),
+            Cell(figure, note=f"at {format_bytes(path.bytes)}" if path.bytes else "", number=True),
+            Cell(f"{path.scale:.2%}", number=True),
+            Cell(str(path.hosts), number=True),
+        )
+        rows.append(Row(cells))
+    return Sheet(
+        f"What is usual among {each.name}",
+        ("path", "regime", "middle of the class", "from host to host", "hosts"),
+        tuple(rows),
+    )
+
+
+def _unreadable(fleet: Fleet) -> Section | None:
+    if not fleet.unreadable:
+        return None
+    points = tuple(f"{file}: {why}" for file, why in fleet.unreadable.items())
+    return Section("unreadable", "Not read", (Listing(points),))

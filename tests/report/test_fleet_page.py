@@ -1,0 +1,45 @@
+"""The page of a fleet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiles
+from waywiser.cli import run
+from waywiser.report.page import page
+from waywiser.report.parts import Document, Sheet, Verdict
+
+
+def test_the_ill_nodes_come_first(fleet: Document) -> None:
+    verdict = fleet.sections[0].blocks[0]
+    assert isinstance(verdict, Verdict) and verdict.severity == "error"
+    table = fleet.sections[1].blocks[0]
+    assert isinstance(table, Sheet)
+    ill = [row.cells[0] for row in table.rows[:3]]
+    assert {cell.text for cell in ill} == {"n03", "n07", "n09"}
+    assert all(cell.link for cell in ill) and not table.rows[3].cells[0].link
+
+
+def test_a_suspicion_comes_with_the_command_that_measures_it_again(fleet: Document) -> None:
+    assert "waywiser survey" in page(fleet)
+
+
+def test_a_file_that_cannot_be_read_is_told_and_stays_text(fleet: Document) -> None:
+    assert "/data/&lt;b&gt;.wwp: is no profile" in page(fleet)
+
+
+def test_fleet_writes_its_page_beside_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for seed in (1, 2):
+        (tmp_path / str(seed)).mkdir()
+        files.append(str(profiles.write(tmp_path / str(seed) / "a.wwp", seed)))
+    output = tmp_path / "fleet.html"
+    assert run(["fleet", *files, "--page", str(output)]) in (1, 3)
+    assert "host" in capsys.readouterr().out
+    assert output.read_text().startswith("<!doctype html>")
+    assert run(["fleet", *files, "--page", files[0]]) == 2
+    assert "is not overwritten" in capsys.readouterr().err
