@@ -70,7 +70,7 @@ def _verdict(fleet: Fleet) -> Section:
     told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     worst: Status = next((status for status in WORST_FIRST if counts[status]), "unjudged")
     statement = {
-        "bad": f"{count(counts['bad'], 'node')} should not be used as it is.",
+        "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
         "unjudged": "There are too few twins to judge.",
         "fine": "Every node is like its twins.",
@@ -104,6 +104,7 @@ def _nodes(fleet: Fleet) -> Sheet:
         ("node", "status", "what is wrong", "class", "surveys"),
         tuple(rows),
         f"{caption} {left} more are not shown." if left else caption,
+        judging=True,
     )
 
 

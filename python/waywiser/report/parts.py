@@ -59,6 +59,8 @@ class Sheet(Value, frozen=True):
     rows: tuple[Row, ...]
     caption: str = ""
     anchor: str = ""
+    judging: bool = False
+    """Its marks judge: ✓ is good and × is bad. Elsewhere they only say yes and no."""
 
 
 class Words(Value, frozen=True):

@@ -42,6 +42,7 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
             for question, title in titles.items()
         ),
         caption="✓ nothing to look at, ? something to look at, × something is broken.",
+        judging=True,
     )
 
 
