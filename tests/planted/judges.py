@@ -1,0 +1,134 @@
+"""What each analysis says of a synthetic machine, as hypotheses that it kept or rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from planted.machine import Planted
+from planted.model import LARGE, Model, between, down, up, workload
+from planted.score import Hypothesis, Judge
+from waywiser.analysis import affinity, anisotropy, identical
+from waywiser.analysis.grouped import Grouped
+from waywiser.analysis.subject import Subject
+from waywiser.analysis.together import found_together
+
+LEAST = 0.0499
+"""What is planted is planted at this size of effect and above; what follows from it for another
+question is less now and then, and is then asked neither to be found nor to be kept."""
+
+
+def hypothesis(question: str, about: str, effect: float, rejected: bool, truth: str) -> Hypothesis:
+    """Nothing is planted where the effect is none."""
+    return Hypothesis(question, about, effect, rejected, truth if effect else "")
+
+
+def time_of(model: Model, path: str) -> float:
+    """True seconds of a large copy, alone."""
+    return model.seconds(workload((path,), LARGE))[0]
+
+
+def longer(model: Model, one: str, other: str) -> float:
+    """By how much the slower of two takes longer in truth; 0 where they are equal."""
+    a, b = time_of(model, one), time_of(model, other)
+    effect = max(a, b) / min(a, b) - 1
+    return effect if effect > 1e-9 else 0.0
+
+
+def differing(groups: Iterator[Grouped]) -> set[str]:
+    """The curves of all pairs that are told to differ."""
+    return {
+        curve.text for group in groups for pair in group.differing for curve in (pair.a, pair.b)
+    }
+
+
+def anisotropies(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Of each way there and back that both are equal."""
+    model = planted.model
+    differ = differing(group for _, group in anisotropy.by_kind(subject))
+    ways = [
+        (up(gpu, node), down(gpu, node), "anisotropic GPU")
+        for gpu in range(model.count)
+        for node in range(model.nodes)
+    ]
+    ways += [
+        (between(a, b), between(b, a), "anisotropic pair")
+        for b in range(model.count)
+        for a in range(b)
+    ]
+    dips = {truth.curve for truth in model.of("dip")}
+    for there, back, truth in ways:
+        if not {there, back} & dips:  # there one size differs, which has a question of its own
+            effect = longer(model, there, back)
+            yield hypothesis("anisotropy", there, effect, there in differ, truth)
+
+
+def twins(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Of each path between two places that it equals its twins."""
+    model = planted.model
+    sound = replace(model, truths=model.of("far sockets"))
+    slow = {
+        twin.curve
+        for each in identical.twins_of(subject)
+        for twin in each
+        if twin.verdict in ("more", "less")
+    }
+    for path in links(model):
+        effect = longer_than(time_of(model, path), time_of(sound, path))
+        truth = "slow host link" if "numa" in path else "slow peer link"
+        yield hypothesis("identical", path, effect, path in slow, truth)
+
+
+def longer_than(one: float, other: float) -> float:
+    effect = one / other - 1
+    return effect if effect > 1e-9 else 0.0
+
+
+def links(model: Model) -> Iterator[str]:
+    """Every way between two places, and within each GPU."""
+    for gpu in range(model.count):
+        for node in range(model.nodes):
+            yield from (up(gpu, node), down(gpu, node))
+        yield from (between(gpu, other) for other in range(model.count))
+
+
+def far(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Of each way to a GPU from the node it is not at that it equals that from its own."""
+    model = planted.model
+    differ = differing(group for _, group in affinity.by_kind(subject))
+    dips = {truth.curve for truth in model.of("dip")}
+    for gpu in range(model.count if model.nodes == 2 else 0):
+        for way in (up, down):
+            near = way(gpu, model.node_of(gpu))
+            remote = way(gpu, 1 - model.node_of(gpu))
+            if near not in dips:
+                effect = longer(model, remote, near)
+                yield hypothesis("affinity", remote, effect, remote in differ, "far sockets")
+
+
+def sets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Of each set of transfers that none is slowed by another."""
+    found, _ = found_together(subject)
+    for each in found:
+        what = each.point.workload
+        alone = max(planted.model.seconds(workload((t.way,), t.bytes))[0] for t in what.transfers)
+        effect = longer_than(max(planted.model.seconds(what)), alone)
+        if effect == 0 or effect >= LEAST:
+            yield hypothesis("contention", what.curve, effect, each.is_slowed, "shared port")
+
+
+def sockets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """That the machine has but one side; found where the two groups are the right ones."""
+    sides = subject.overview.sides
+    groups = sides.groups if sides is not None else ()
+    truths = planted.model.of("hidden sockets")
+    if not truths:
+        yield hypothesis("hidden sockets", "sides", 0.0, len(groups) == 2, "")
+        return
+    second = truths[0].gpus
+    first = tuple(gpu for gpu in range(planted.model.count) if gpu not in second)
+    right = groups == (first, second)
+    yield hypothesis("hidden sockets", "sides", truths[0].effect, right, "hidden sockets")
+
+
+JUDGES: tuple[Judge, ...] = (anisotropies, twins, far, sets, sockets)

@@ -1,0 +1,220 @@
+"""Synthetic surveys of synthetic machines: the truth of a model under the noise of real machines.
+
+Everything follows from a seed. What is measured is what tells about the planted truths at least
+cost: every link both ways at a few sizes, three curves over many sizes, and all GPUs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planted.model import LARGE, Model, Truth, Wiring, between, down, up, workload
+from planted.noise import Array, Class, Donor, Pool, class_of
+from waywiser.analysis.subject import Subject
+from waywiser.records import BlockLatencies, Locality, Samples, Series, Visit
+from waywiser.words import Path, Workload
+
+STARTED = "2026-11-20T12:00:00.000+00:00"
+MIB = 2**20
+LINK_SIZES = (2**13, MIB, LARGE)
+"""Of every link with the host."""
+PEER_SIZES = (MIB, LARGE)
+LONG = tuple(2**n for n in range(12, 29))
+"""4 KiB to 256 MiB: of the three curves over many sizes."""
+DIP_SIZES = tuple(2**n for n in range(18, 26) if 2**n not in LINK_SIZES)
+"""Where dips are planted: bandwidth has begun to count, and no other curve has the size."""
+BLOCKS = 6
+"""Of `full`: the fewest for which an interval over blocks exists."""
+EFFECTS = (0.05, 0.05, 0.08, 0.20)
+"""Half of all truths are as small as is promised to be found."""
+OFTEN = 0.75
+"""Share of machines that have a truth of a kind, of those that can."""
+SOUND = 0.2
+"""Share of machines without any truth."""
+COPY_SECONDS = (5.7e-6, 5.9e-6)
+"""From and to: of a copy of 8 bytes to a GPU near the block."""
+ROUNDS, LOCATED_BLOCKS, WORKERS = 8, 6, 2
+COPIES = 9
+"""What a worker does to find out where memory is: a latency is the median of so many copies in a
+row (``kCopies`` of native/src/measure/locality.cpp)."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A synthetic machine, and a survey of it."""
+
+    seed: int
+    model: Model
+    series: tuple[Series, ...]
+    localities: tuple[Locality, ...]
+
+    @property
+    def subject(self) -> Subject:
+        return Subject.of_series(self.model.machine, self.series, localities=self.localities)
+
+
+def planted(seed: int, pool: Pool, blocks: int = BLOCKS) -> Planted:
+    """One machine with its truths, and one survey of it."""
+    model = model_of(seed)
+    rng = np.random.default_rng((seed, 1))
+    series = surveyed(model, workloads(model, long_curves(seed, model)), rng, pool, blocks)
+    return Planted(seed, model, series, tuple(located(model, rng, pool)))
+
+
+def model_of(seed: int, sound: bool | None = None) -> Model:
+    """The machine of a seed; ``sound`` says that it has no truths, or by default lot."""
+    rng = np.random.default_rng((seed, 0))
+    wiring: Wiring = "switch" if rng.random() < 0.5 else "mesh"
+    sockets = rng.choice(["shown", "hidden", "one"], p=[0.3, 0.5, 0.2])
+    bare = Model(wiring=wiring, sockets=sockets)
+    if sound if sound is not None else rng.random() < SOUND:
+        return bare
+    return Model(wiring=wiring, sockets=sockets, truths=tuple(_truths(rng, bare, seed)))
+
+
+def _truths(rng: np.random.Generator, bare: Model, seed: int) -> Iterator[Truth]:
+    def effect() -> float:
+        return float(rng.choice(EFFECTS))
+
+    curves = long_curves(seed, bare)
+    gpus = [int(gpu) for gpu in rng.permutation(bare.count)]
+    if rng.random() < 0.5:  # the GPU with long curves, so that many sizes are asked as well as few
+        long = gpu_of(curves[0])
+        gpus.remove(long)
+        gpus.insert(0, long)
+    half = tuple(range(bare.count // 2, bare.count))
+    candidates = [
+        Truth("anisotropic GPU", effect(), (gpus[0],), down=bool(rng.random() < 0.5)),
+        Truth("anisotropic pair", effect(), (gpus[1], gpus[2])),
+        Truth("slow host link", effect(), (gpus[3],)),
+        Truth("slow peer link", effect(), (gpus[4], gpus[5])),
+        Truth("shared port", effect(), neighbours(gpus[6])),
+        Truth("dip", effect(), curve=str(rng.choice(curves)), size=int(rng.choice(DIP_SIZES))),
+    ]
+    yield from (truth for truth in candidates if rng.random() < OFTEN)
+    if bare.sockets == "hidden":
+        yield Truth("hidden sockets", effect(), half)
+    if bare.sockets == "shown" and rng.random() < OFTEN:
+        yield Truth("far sockets", effect())
+
+
+def long_curves(seed: int, bare: Model) -> tuple[str, ...]:
+    """Those visited at many sizes: to a GPU and back, and between two others."""
+    a, b, c = (int(n) for n in np.random.default_rng((seed, 2)).permutation(bare.count)[:3])
+    node = bare.node_of(a)
+    return up(a, node), down(a, node), between(b, c)
+
+
+def neighbours(gpu: int) -> tuple[int, int]:
+    """The pair of GPUs that are measured together, of which this is one."""
+    return gpu // 2 * 2, gpu // 2 * 2 + 1
+
+
+def gpu_of(curve: str) -> int:
+    """The GPU at the destination."""
+    return Path.parse(curve).destination.place.index
+
+
+def workloads(model: Model, long: Sequence[str]) -> Iterator[Workload]:
+    """What the survey visits, each once."""
+    sizes: dict[tuple[str, ...], set[int]] = {}
+    gpus = range(model.count)
+    for gpu in gpus:
+        for node in range(model.nodes):
+            for path in (up(gpu, node), down(gpu, node)):
+                sizes[(path,)] = set(LINK_SIZES)
+        sizes[(between(gpu, gpu),)] = {LARGE}
+    for a in gpus:
+        for b in gpus:
+            if a != b:
+                sizes[(between(a, b),)] = set(PEER_SIZES)
+    for path in long:
+        sizes[(path,)] |= set(LONG)
+    for one_way in (up, down):
+        for some in (gpus, *(neighbours(gpu) for gpu in gpus[::2])):
+            sizes[tuple(one_way(gpu, model.node_of(gpu)) for gpu in some)] = {LARGE}
+    for paths, wanted in sizes.items():
+        yield from (workload(paths, size) for size in sorted(wanted))
+
+
+def surveyed(
+    model: Model,
+    wanted: Iterator[Workload] | Sequence[Workload],
+    rng: np.random.Generator,
+    pool: Pool,
+    blocks: int,
+) -> tuple[Series, ...]:
+    """A survey of a model."""
+    lent = [pool.block(rng) for _ in range(blocks)]
+    found = []
+    for each in wanted:
+        kind = class_of(each, "device")
+        truth = np.array(model.seconds(each))
+        visits = tuple(
+            _visit(each, block, truth, _donor(lent[block], kind, rng)) for block in range(blocks)
+        )
+        found.append(Series(each, visits))
+    return tuple(found)
+
+
+def _donor(lent: dict[Class, list[Donor]], kind: Class, rng: np.random.Generator) -> Donor:
+    donors = lent[kind]
+    return donors[int(rng.integers(len(donors)))]
+
+
+def _visit(what: Workload, block: int, truth: Array, donor: Donor) -> Visit:
+    """All transfers of one workload suffer the same noise: the span is that of the longest."""
+    factors = np.exp(donor.whole)
+    each = factors[:, None] * truth[None, :]
+    spans = tuple(each.max(1).tolist())
+    return Visit(
+        workload=what,
+        block=block,
+        stop=donor.stop,
+        started=STARTED,
+        mode="device",
+        samples=Samples(
+            span=spans,
+            repetitions=donor.repetitions,
+            flags=donor.flags,
+            transfers=tuple(map(tuple, each.tolist())),
+        ),
+        gate="stream-wait",
+        worker=block + 1,
+    )
+
+
+def located(model: Model, rng: np.random.Generator, pool: Pool) -> Iterator[Locality]:
+    """What workers find about where memory is: GPUs of one side reach a block sooner."""
+    base = rng.uniform(*COPY_SECONDS, model.count)
+    hidden = model.of("hidden sockets")
+    second = np.isin(np.arange(model.count), hidden[0].gpus if hidden else ())
+    for worker in range(1, WORKERS + 1):
+        sides = rng.integers(0, 2, LOCATED_BLOCKS)
+        far = (second[None, :] != sides[:, None]) * (hidden[0].effect if hidden else 0.0)
+        noise = np.stack([_calls(rng, pool) for _ in range(model.count)], axis=2)
+        copies = (base * (1 + far))[:, None, :] * np.exp(noise)
+        yield Locality(
+            worker=worker,
+            started=STARTED,
+            memory="pinned@numa:0",
+            gpus=tuple(range(model.count)),
+            blocks=tuple(
+                BlockLatencies("unverified", tuple(map(tuple, block))) for block in copies.tolist()
+            ),
+        )
+
+
+def _calls(rng: np.random.Generator, pool: Pool) -> Array:
+    """What copies to one GPU deviate by: [block][round], one after another as recorded, where each
+    round goes through all blocks in an order of its own."""
+    needed = ROUNDS * LOCATED_BLOCKS * COPIES
+    calls: list[float] = []
+    while len(calls) < needed:
+        calls += pool.calls[int(rng.integers(len(pool.calls)))].tolist()
+    start = int(rng.integers(len(calls) - needed + 1))
+    copies = np.array(calls[start : start + needed]).reshape(ROUNDS, LOCATED_BLOCKS, COPIES)
+    return rng.permuted(np.median(copies, axis=2), axis=1).T

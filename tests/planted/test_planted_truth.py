@@ -1,0 +1,95 @@
+"""Analyses find what was planted in synthetic machines, and hardly ever anything else.
+
+The promise and the rule by which it counts as broken are in `planted.score`. Seeds are fixed, so
+that a verdict is the same each time; docs/results/planted-truth.md tells of more machines.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from planted.machine import Planted, planted
+from planted.noise import Pool, recorded
+from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together
+from planted.trial import asked_of, hypotheses
+from waywiser.analysis import identical
+
+MACHINES = range(20_000, 20_200)
+FEW_BLOCKS = range(20_200, 20_220)
+
+QUESTIONS = ("anisotropy", "identical", "affinity", "contention", "hidden sockets")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Pool:
+    return recorded()
+
+
+@pytest.fixture(scope="module")
+def machines(pool: Pool) -> tuple[list[Hypothesis], Share]:
+    """(hypotheses, findings of slow links that name nothing but GPUs that have one)"""
+    found, named = [], Share()
+    for seed in MACHINES:
+        machine = planted(seed, pool)
+        subject = machine.subject
+        found += asked_of(machine, subject)
+        for finding in identical.answer(subject).findings:
+            if finding.id == "slow-link":
+                gpus = {int(device.place.split(":")[1]) for device in finding.devices}
+                named.add(bool(gpus) and gpus <= ill_gpus(machine))
+    return found, named
+
+
+@pytest.fixture(scope="module")
+def asked(machines: tuple[list[Hypothesis], Share]) -> list[Hypothesis]:
+    return machines[0]
+
+
+def ill_gpus(machine: Planted) -> set[int]:
+    kinds = ("slow host link", "anisotropic GPU", "slow peer link", "anisotropic pair")
+    return {gpu for truth in machine.model.truths if truth.kind in kinds for gpu in truth.gpus}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_was_planted_is_found_and_what_is_null_is_kept(
+    question: str, asked: list[Hypothesis]
+) -> None:
+    score = scored(asked)[question]
+    assert score.found.of >= 50 and score.rejected.of >= 50
+    assert not score.broken
+
+
+def test_so_it_is_over_all_questions(asked: list[Hypothesis]) -> None:
+    scores = scored(asked)
+    assert set(scores) == set(QUESTIONS)
+    total = together(scores.values())
+    assert not total.broken
+    assert total.found.value >= FOUND
+    assert total.rejected.value <= REJECTED
+
+
+def test_two_blocks_reject_no_more_of_what_is_null(pool: Pool) -> None:
+    """They may well find less."""
+    total = together(scored(hypotheses(FEW_BLOCKS, pool, blocks=2)).values())
+    assert total.rejected.chance_of_so_many(REJECTED) >= 0.01
+
+
+def test_slow_links_are_told_of_the_gpus_that_have_them_and_of_no_others(
+    machines: tuple[list[Hypothesis], Share],
+) -> None:
+    named = machines[1]
+    assert named.of >= len(MACHINES)
+    assert named.value >= 0.99
+
+
+def test_a_question_that_finds_little_or_rejects_much_breaks_the_promise() -> None:
+    assert not Score(Share(94, 100), Share(2, 100)).broken
+    assert "only 85 of 100" in Score(Share(85, 100), Share()).broken
+    assert "30 of 1000 nulls" in Score(Share(), Share(30, 1000)).broken
+
+
+def test_the_interval_of_a_share_is_exact() -> None:
+    low, high = Share(95, 100).interval()
+    assert (low, high) == pytest.approx((0.8872, 0.9836), abs=1e-4)
+    assert Share(0, 10).interval()[0] == 0.0
+    assert Share(10, 10).interval()[1] == 1.0

@@ -1,0 +1,128 @@
+"""Trials: machines, comparisons and fleets made, asked and scored, all from seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from planted.judges import JUDGES
+from planted.machine import BLOCKS, Planted, planted
+from planted.model import LARGE, Model, Truth
+from planted.noise import Pool
+from planted.score import Hypothesis
+from planted.twin import Wanted, checked, surveyed, without
+from waywiser.analysis.comparison import Comparison, compare
+from waywiser.analysis.fleet import Fleet, HostVerdict, judge_fleet
+from waywiser.analysis.node import Link, Node
+from waywiser.analysis.subject import Subject
+
+MIB = 2**20
+
+SURVEY_SIZES = (8, 4096, 2**18, MIB, 16 * MIB, LARGE)
+"""Of a survey that is compared: latency, the way between, and rates."""
+SURVEY_BLOCKS = 2
+"""As `standard` has them, and as recorded surveys do."""
+
+HOSTS = 400
+FIRST, AGAIN = "2026-11-20T03:00:00.000+00:00", "2026-11-20T09:00:00.000+00:00"
+
+HALF, SLOWER, GONE = "a link at half width", "a link 5 % slower", "a GPU missing"
+ILL = ((HALF, 10), (SLOWER, 10), (GONE, 2))
+"""How many hosts of a fleet have what."""
+
+
+def hypotheses(seeds: Iterable[int], pool: Pool, blocks: int = BLOCKS) -> Iterator[Hypothesis]:
+    """Every question asked of one machine for each seed."""
+    for seed in seeds:
+        machine = planted(seed, pool, blocks)
+        yield from asked_of(machine, machine.subject)
+
+
+def asked_of(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Every question asked of one machine."""
+    for judge in JUDGES:
+        yield from judge(machine, subject)
+
+
+@cache
+def visited(truth: Truth | None = None, sizes: tuple[int, ...] = (LARGE,)) -> Wanted:
+    """What is surveyed of a machine with one truth or none."""
+    return checked(Model(sockets="one", truths=(truth,) if truth else ()), sizes)
+
+
+def surveyed_twice(seed: int, pool: Pool, truth: Truth | None = None) -> Comparison:
+    """Two fresh surveys of one machine compared, to which ``truth`` has happened in between."""
+    rng = np.random.default_rng((seed, 3))
+    before = surveyed(visited(sizes=SURVEY_SIZES), rng, pool, SURVEY_BLOCKS)
+    after = surveyed(visited(truth, SURVEY_SIZES), rng, pool, SURVEY_BLOCKS)
+    return compare([before], [after])
+
+
+@dataclass
+class FleetTrial:
+    """A fleet judged after one survey of each host, and again when suspects were surveyed again."""
+
+    ill: dict[str, tuple[str, int]]
+    """Host -> what it has, and at which GPU."""
+    first: Fleet
+    second: Fleet
+    found: dict[str, int] = field(init=False)
+    """Of each illness, the hosts that are bad in the end, with the right device named."""
+
+    def __post_init__(self) -> None:
+        self.found = {kind: 0 for kind, _ in ILL}
+        for host in self.second.of("bad"):
+            if host.host in self.ill:
+                kind, gpu = self.ill[host.host]
+                self.found[kind] += _names(host, kind, gpu)
+
+    @property
+    def wrongly_suspected(self) -> list[str]:
+        return [host.host for host in self.first.of("bad", "suspect") if host.host not in self.ill]
+
+    @property
+    def wrongly_flagged(self) -> list[str]:
+        """In the end."""
+        return [host.host for host in self.second.of("bad") if host.host not in self.ill]
+
+
+def fleet(seed: int, pool: Pool, blocks: int = 1, *, sound: bool = False) -> FleetTrial:
+    """`HOSTS` hosts with what `ILL` says, or all of them ``sound``."""
+    rng = np.random.default_rng((seed, 4))
+    names = [f"n{number:03}" for number in range(HOSTS)]
+    order = iter(rng.permutation(names).tolist())
+    ill = {}
+    for kind, count in () if sound else ILL:
+        ill.update({next(order): (kind, int(rng.integers(8))) for _ in range(count)})
+    nodes = [_host(name, ill.get(name), rng, pool, blocks, FIRST) for name in names]
+    first = judge_fleet(nodes)
+    suspects = [host.host for host in first.of("suspect")]
+    again = [_host(name, ill.get(name), rng, pool, blocks, AGAIN) for name in suspects]
+    return FleetTrial(ill, first, judge_fleet([*nodes, *again]))
+
+
+def _host(
+    name: str,
+    has: tuple[str, int] | None,
+    rng: np.random.Generator,
+    pool: Pool,
+    blocks: int,
+    created: str,
+) -> Node:
+    kind, gpu = has or ("", 0)
+    effect = {HALF: 1.0, SLOWER: 0.05}.get(kind)
+    truth = Truth("slow host link", effect, (gpu,)) if effect else None
+    links = {gpu: Link(5, 8)} if kind == HALF else {}
+    node = surveyed(visited(truth), rng, pool, blocks, host=name, created=created, links=links)
+    return without(node, gpu) if kind == GONE else node
+
+
+def _names(host: HostVerdict, kind: str, gpu: int) -> bool:
+    """Whether the device is named by its address, and no other as the reason for the same."""
+    pci = f"0000:{gpu + 1:02x}:00.0"
+    wanted = {HALF: "link", SLOWER: "slow", GONE: "missing GPU"}[kind]
+    named = [device.pci for each in host.faults if each.kind == wanted for device in each.devices]
+    return named == [pci]
