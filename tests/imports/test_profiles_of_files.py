@@ -81,6 +81,13 @@ def test_a_machine_made_of_results_says_what_it_does_not_know(tmp_path: Path) ->
     assert "not known" in machine.notes[0]
 
 
+def test_peers_are_those_between_which_direct_access_was_measured(tmp_path: Path) -> None:
+    machine = import_files([DATA / "nvbandwidth.json"], tmp_path / "a.wwp").machine
+    assert [gpu.peers for gpu in machine.gpus] == [(1,), (0,)]
+    without = import_files([DATA / "microbench.json"], tmp_path / "b.wwp").machine
+    assert {gpu.peers for gpu in without.gpus} == {()}
+
+
 def test_places_of_ranks_say_so(tmp_path: Path) -> None:
     machine = import_files([DATA / "osu_bw.txt"], tmp_path / "a.wwp").machine
     assert any("of rank N" in note for note in machine.notes)

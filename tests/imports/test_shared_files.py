@@ -37,6 +37,7 @@ def test_the_dgx_1_is_one_machine(tmp_path: Path) -> None:
     assert len(found.files) == 204 and len(found.refusals) == 2
     assert [gpu.index for gpu in found.machine.gpus] == list(range(8))
     assert [node.index for node in found.machine.numa] == [0, 1]
+    assert found.machine.gpus[0].peers == (1, 2, 3, 4)  # of the cube mesh, those with a link
     assert seen.summary.series == found.series == 5080
     lines = {line.workload: line for line in seen.series}
     line = lines["pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync] of 256"]

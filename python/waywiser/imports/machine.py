@@ -24,7 +24,8 @@ UNKNOWN = "unknown processor"
 
 LITTLE = (
     "made of result files that do not describe the machine: links, clocks, memory sizes and what "
-    "is near to what are not known (name a capture or hwloc XML with --topology)"
+    "is near to what are not known, peer access only where it was used, and each NUMA node is "
+    "taken for a package of its own (name a capture or hwloc XML with --topology)"
 )
 RANKS = (
     "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
@@ -80,7 +81,7 @@ def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) 
         hostname=hostname,
         architecture="",
         cpu_model=UNKNOWN,
-        packages=(Package(0, UNKNOWN, 0, cpus),),
+        packages=_packages(nodes, cpus),
         numa=tuple(NumaNode(index, (), 0, index) for index in nodes),
         caches=(),
         gpus=gpus,
@@ -89,6 +90,13 @@ def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) 
         cuda_driver=next((each.cuda_driver for each in found if each.cuda_driver), ""),
         notes=(LITTLE, *notes),
     )
+
+
+def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
+    """One for each node; how CPUs are shared among several is not told."""
+    if len(nodes) < 2:
+        return (Package(nodes[0] if nodes else 0, UNKNOWN, 0, cpus),)
+    return tuple(Package(index, UNKNOWN, 0, 0) for index in nodes)
 
 
 def _of_ranks(workload: Workload) -> bool:
@@ -102,9 +110,31 @@ def _cpus(found: Found) -> int:
 
 def _gpus(found: Sequence[Found], named: Iterable[int]) -> Iterator[Gpu]:
     known: dict[int, ForeignGpu] = {gpu.index: gpu for each in found for gpu in each.gpus}
+    peers = set(_peers(found))
     for index in sorted({*known, *named}):
         gpu = known.get(index, ForeignGpu(index))
-        yield Gpu(index=index, uuid="", name=gpu.name or "unknown GPU", pci=gpu.pci)
+        yield Gpu(
+            index=index,
+            uuid="",
+            name=gpu.name or "unknown GPU",
+            pci=gpu.pci,
+            peers=tuple(sorted(other for one, other in peers if one == index)),
+        )
+
+
+def _peers(found: Sequence[Found]) -> Iterator[tuple[int, int]]:
+    """Pairs of GPUs, both ways round, between which something was measured that takes direct
+    access: a copy that is not said to go without, or a kernel that reached into the other's."""
+    for measured in (each for one in found for each in one.measured if len(each.samples)):
+        for transfer in measured.workload.transfers:
+            ends = (transfer.path.source, transfer.path.destination)
+            both = all(end.kind == "device" for end in ends)
+            direct = transfer.path.executor == "sm" or (
+                transfer.path.executor == "copy-engine" and transfer.parameters.get("peer") != "off"
+            )
+            one, other = (end.place.index for end in ends)
+            if both and direct and one != other:
+                yield from ((one, other), (other, one))
 
 
 def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:
