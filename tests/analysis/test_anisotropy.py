@@ -93,7 +93,9 @@ def test_what_is_too_noisy_is_said_to_be() -> None:
     ]
     found = answer(subject(noisy))
     assert found.findings == ()
-    assert found.unanswered[0].startswith("pinned ↔ GPU")
+    (reason,) = found.unanswered
+    assert reason.startswith("blocks scatter too much")
+    assert reason.endswith("pinned ↔ GPU by copy-engine")
 
 
 def test_a_difference_at_medium_sizes_alone_is_told() -> None:

@@ -136,7 +136,7 @@ def test_noise_is_no_contention() -> None:
         subject(noisy, together([h2d(gpu) for gpu in range(4)], [48e9] * 4), machine=machine(4))
     )
     assert found.findings == ()
-    assert "too noisy" in found.unanswered[0]
+    assert found.unanswered[0].startswith("blocks scatter too much")
 
 
 def test_a_size_that_was_not_measured_alone_is_taken_from_the_nearest() -> None:
@@ -175,3 +175,32 @@ def test_pairs_that_hang_together_are_one_group() -> None:
     (finding,) = asked(*pairs).findings
     assert finding.statement.startswith("4 transfers share something, for 3 pairs")
     assert finding.exhibits[0].value == pytest.approx(60e9, rel=0.02)
+
+
+@pytest.mark.parametrize(("rate", "found"), [(30e9, True), (45e9, False)])
+def test_of_other_tools_summaries_only_what_is_far_off_is_told(rate: float, found: bool) -> None:
+    summaries = [
+        _summarised(series)
+        for series in [
+            *host_links(4, sizes=(SIZE,)),
+            *together([h2d(n) for n in range(4)], [rate] * 4),
+        ]
+    ]
+    told = answer(subject(summaries, machine=machine(4)))
+    assert [finding.id for finding in told.findings] == ["shared-bottleneck"] * found
+    assert [finding.interval for finding in told.findings] == [None] * found
+    assert any("another tool's summaries" in reason for reason in told.unanswered) != found
+
+
+def _summarised(series: Series) -> Series:
+    """One number of another tool."""
+    visit = series.visits[0]
+    samples = msgspec.structs.replace(
+        visit.samples,
+        **{
+            name: getattr(visit.samples, name)[:1]
+            for name in ("span", "host", "skew", "repetitions", "transfers")
+        },
+        flags=(4,),
+    )
+    return Series(series.workload, (msgspec.structs.replace(visit, samples=samples),))

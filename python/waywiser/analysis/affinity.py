@@ -13,7 +13,15 @@ from collections.abc import Sequence
 
 from waywiser.analysis import hidden
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
-from waywiser.analysis.grouped import Grouped, at_most, devices, exhibits, of_pairs, percent
+from waywiser.analysis.grouped import (
+    Grouped,
+    at_most,
+    devices,
+    exhibits,
+    of_pairs,
+    percent,
+    unclear,
+)
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
@@ -35,11 +43,7 @@ def answer(subject: Subject) -> Answer:
         summary=" ".join(filter(None, (_summary(kinds), hidden.summary(subject)))),
         findings=ranked(findings),
         tables=tuple(tables),
-        unanswered=tuple(
-            f"{group.label}: too noisy, or too few blocks, to say within {MARGIN:.1%}"
-            for group in kinds
-            if group.rates.pairs and group.rates.verdict == "unclear"
-        ),
+        unanswered=tuple(unclear([group.rates for group in kinds])),
     )
 
 

@@ -11,7 +11,15 @@ from __future__ import annotations
 import msgspec
 
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
-from waywiser.analysis.grouped import Grouped, at_most, devices, exhibits, of_pairs, percent
+from waywiser.analysis.grouped import (
+    Grouped,
+    at_most,
+    devices,
+    exhibits,
+    of_pairs,
+    percent,
+    unclear,
+)
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
@@ -41,11 +49,7 @@ def answer(subject: Subject) -> Answer:
         summary=_summary(rates),
         findings=ranked(findings),
         tables=(_table(groups),) if groups else (),
-        unanswered=tuple(
-            f"{group.label}: too noisy, or too few blocks, to say within {MARGIN:.1%}"
-            for group in rates
-            if group.verdict == "unclear"
-        ),
+        unanswered=tuple(unclear(rates)),
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Finding
+from waywiser.analysis.grouped import NAMED
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import Together
-from waywiser.analysis.told import NAMED, devices_of, exhibits_of, rate_text
+from waywiser.analysis.told import devices_of, exhibits_of, rate_text
 from waywiser.plan.name import name_of
 from waywiser.severity import Severity
 from waywiser.stats.figures import count, format_rate

@@ -6,10 +6,11 @@ rates. Both ways of one path are answered as its duplex; sets of more, by what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from waywiser.analysis import bottlenecks, duplex
 from waywiser.analysis.answer import Answer, Cell, Table, ranked
+from waywiser.analysis.grouped import UNCLEAR, named
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import Together, found_together
 from waywiser.stats.equivalence import MARGIN
@@ -32,15 +33,21 @@ def answer(subject: Subject) -> Answer:
         summary=_summary(sets, both_ways),
         findings=ranked(findings),
         tables=tuple(table for table in tables if table.rows),
-        unanswered=tuple(
-            f"{curve.name}: its transfers were not all measured alone" for curve in unknown
-        )
-        + tuple(
-            f"{each.curve.name}: too noisy, or too few blocks, to say within {MARGIN:.1%}"
-            for each in together
-            if each.comparison.verdict == "unclear"
-        ),
+        unanswered=tuple(_unanswered(together, [curve.name for curve in unknown])),
     )
+
+
+def _unanswered(together: Sequence[Together], unknown: Sequence[str]) -> Iterator[str]:
+    if unknown:
+        yield f"their transfers were not all measured alone: {named(unknown)}"
+    for how, reason in UNCLEAR.items():
+        unclear = [
+            each.curve.name
+            for each in together
+            if each.comparison.verdict == "unclear" and each.comparison.how == how
+        ]
+        if unclear:
+            yield f"{reason}: {named(unclear)}"
 
 
 def is_duplex(each: Together) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.answer import Finding
-from waywiser.analysis.grouped import of_pairs
+from waywiser.analysis.grouped import NAMED, of_pairs
 from waywiser.analysis.kinds import Kind, kind_of
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import Together
-from waywiser.analysis.told import NAMED, devices_of, exhibits_of, rate_text
+from waywiser.analysis.told import devices_of, exhibits_of, rate_text
 from waywiser.stats.order import Interval
 
 HALF = 0.75

@@ -7,13 +7,25 @@ those few, and is told of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.answer import Device, Exhibit, Mark
 from waywiser.analysis.related import RATE_BYTES, AtSize, Related, Verdict
 from waywiser.analysis.subject import Point, Subject
+from waywiser.stats.equivalence import MARGIN, How
 from waywiser.stats.order import Interval
 from waywiser.words import Place, Value, format_bytes
+
+UNCLEAR: dict[How, str] = {
+    "ranks of blocks": f"blocks scatter too much to say within {MARGIN:.1%}",
+    "pooled blocks": f"blocks scatter too much, or are too few, to say within {MARGIN:.1%}",
+    "within blocks": f"single blocks, too wide to say within {MARGIN:.1%}",
+    "medians alone": "another tool's summaries, without an interval",
+}
+"""Why something cannot be told, by what it would stand on."""
+
+NAMED = 8
+"""Of several things, at most so many are named one by one."""
 
 MUCH_MORE = 1.5
 """Times the effect that is told, from which on the largest is told as well."""
@@ -155,6 +167,23 @@ def percent(effect: float, interval: Interval | None = None) -> str:
 
 def _digits(share: float) -> str:
     return f"{share * 100:.{0 if share >= 0.1 else 1 if share >= 0.01 else 2}f}"
+
+
+def unclear(groups: Sequence[Grouped]) -> Iterator[str]:
+    """Kinds of which nothing can be told, by the reason why."""
+    reasons: dict[How, list[str]] = {}
+    for group in groups:
+        if group.pairs and group.verdict == "unclear":
+            how = group.pairs[0].sizes[-1].comparison.how
+            reasons.setdefault(how, []).append(group.label)
+    for how, labels in reasons.items():
+        yield f"{UNCLEAR[how]}: {named(labels)}"
+
+
+def named(labels: Sequence[str]) -> str:
+    """``a, b and 3 more``."""
+    more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
+    return f"{', '.join(labels[:NAMED])}{more}"
 
 
 def of_pairs(some: int, total: int, what: str) -> str:

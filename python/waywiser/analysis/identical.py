@@ -12,17 +12,17 @@ The question and the form of the table are those of the thesis chapter on explic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis import lacking, links
 from waywiser.analysis.answer import Answer, Cell, Table, ranked
-from waywiser.analysis.grouped import percent
+from waywiser.analysis.grouped import UNCLEAR, percent
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.related import RATE_BYTES
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.twins import UNEVEN, Twin, classes_of, judge
 from waywiser.plan.classes import Classes
-from waywiser.stats.equivalence import MARGIN
+from waywiser.stats.equivalence import MARGIN, How
 from waywiser.words import format_bytes
 
 LARGEST = 2**62
@@ -85,12 +85,15 @@ def _summary(classes: Sequence[Sequence[Twin]]) -> str:
     return f"{told}; of {rest} it cannot be told." if rest else f"{told}."
 
 
-def _unanswered(classes: Iterable[Sequence[Twin]]) -> Iterable[str]:
+def _unanswered(classes: Iterable[Sequence[Twin]]) -> Iterator[str]:
+    reasons: dict[How, list[str]] = {}
     for twins in classes:
         unclear = sum(twin.verdict == "unclear" for twin in twins)
         if unclear:
-            why = "single blocks" if twins[0].interval is None else "too noisy"
-            yield f"{twins[0].kind}: {unclear} of {len(twins)} paths, {why}"
+            how: How = "within blocks" if twins[0].interval is None else "pooled blocks"
+            reasons.setdefault(how, []).append(f"{twins[0].kind}, {unclear} of {len(twins)} paths")
+    for how, kinds in reasons.items():
+        yield f"{UNCLEAR[how]}: {'; '.join(kinds)}"
 
 
 def _table(classes: Sequence[Sequence[Twin]]) -> Table:

@@ -2,9 +2,10 @@
 
 A workload is not slowed where its span is that of its slowest transfer alone; whether it is longer
 is tested as everywhere (`waywiser.stats.equivalence`), with the scatter of blocks pooled over all
-workloads of the executor and Holm's correction over all of them. By how much each of the transfers
-is slowed tells which of them share something: in proportion to each other they are grouped where
-their slowdowns lie together and apart from others'.
+workloads of the executor and Holm's correction over all of them. Of other tools' summaries, which
+have no interval, only what no scatter explains is told (`BY_FAR`). By how much each of the
+transfers is slowed tells which of them share something: they are grouped where their slowdowns lie
+together and apart from others'.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 
 from waywiser.analysis.related import ALPHA, LEAST_SCATTER, RATE_BYTES, logs
 from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.twins import BY_FAR
 from waywiser.stats.between import Between, pooled
 from waywiser.stats.equivalence import MARGIN, Comparison, compare
 from waywiser.stats.estimate import Estimate
@@ -207,7 +209,14 @@ def _compared(candidates: Sequence[_Candidate]) -> Iterator[Together]:
         if p > ALPHA and found[n].verdict in ("more", "less"):
             found[n] = msgspec.structs.replace(found[n], verdict="unclear")
     for each, comparison in zip(candidates, found, strict=True):
-        yield Together(each.curve, each.point, each.alone, comparison)
+        yield Together(each.curve, each.point, each.alone, _by_far(comparison))
+
+
+def _by_far(comparison: Comparison) -> Comparison:
+    """Of medians alone."""
+    if comparison.how != "medians alone" or comparison.effect <= BY_FAR[False]:
+        return comparison
+    return msgspec.structs.replace(comparison, verdict="more")
 
 
 def _executor(each: _Candidate) -> str:

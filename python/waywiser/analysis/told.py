@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Device, Exhibit
+from waywiser.analysis.grouped import NAMED
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import Together
 from waywiser.stats.figures import format_rate
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer
-
-NAMED = 8
-"""Of several things, at most so many are named one by one."""
 
 
 def rate_text(rate: float, span: Interval | None) -> str:
