@@ -59,19 +59,29 @@ def counted(samples: Samples) -> list[int]:
     return [n for n, flags in enumerate(samples.flags) if not flags & VOID]
 
 
+def without_void(samples: Samples) -> Samples:
+    """Those that count."""
+    if not any(samples.flags):
+        return samples
+    kept = counted(samples)
+    if len(kept) == len(samples):
+        return samples
+    columns = {name: getattr(samples, name) for name in samples.__struct_fields__}
+    return Samples(**{name: tuple(c[n] for n in kept) if c else () for name, c in columns.items()})
+
+
 def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimate | None:
     """None where the visit has no sample that counts."""
-    samples = visit.samples
-    kept = counted(samples)
-    if not kept:
+    samples = without_void(visit.samples)
+    if not len(samples):
         return None
-    spans = [samples.span[n] for n in kept]
-    batches = [samples.repetitions[n] for n in kept] if samples.repetitions else [1] * len(kept)
-    host = sorted(samples.host[n] for n in kept) if samples.host else []
+    spans, flags = samples.span, samples.flags if any(samples.flags) else ()
+    batches = samples.repetitions or (1,) * len(spans)
+    host = sorted(samples.host)
     ordered = sorted(spans)  # what is in order is sorted again in no time
     middle = median(ordered)
     tick = resolution.tick(spans, batches, visit.mode)
-    summary = any(samples.flags[n] & SUMMARY for n in kept) if samples.flags else False
+    summary = any(flag & SUMMARY for flag in flags)
     interval = None if summary else median_interval(ordered, confidence)
     if interval is not None:
         interval = resolution.at_least(interval, middle, tick)
@@ -80,11 +90,9 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
     return BlockEstimate(
         block=visit.block,
         stop=visit.stop,
-        count=len(kept),
-        void=len(samples) - len(kept),
-        below_resolution=sum(bool(samples.flags[n] & BELOW_RESOLUTION) for n in kept)
-        if samples.flags
-        else 0,
+        count=len(samples),
+        void=len(visit.samples) - len(samples),
+        below_resolution=sum(bool(flag & BELOW_RESOLUTION) for flag in flags),
         median=middle,
         interval=interval,
         tick=tick,
