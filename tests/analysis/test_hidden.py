@@ -105,3 +105,9 @@ def test_twins_are_compared_from_memory_that_is_as_near() -> None:
     from waywiser.analysis.identical import answer as identical
 
     assert identical(two_sided(1.1, synthetic.records(5))).findings == ()
+
+
+def test_nodes_within_the_measured_sides_do_not_contradict_them() -> None:
+    """Sockets that show themselves as two nodes each."""
+    seen = two_sided(1.0, synthetic.records(5), nodes=4)
+    assert answer(seen).findings == ()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from tests.analysis.machines import altered, host_links, machine, peer_links
+from tests.analysis.machines import host_links, machine, peer_links
 from tests.analysis.subjects import subject
 from tests.stats import sides as synthetic
 
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.identical import answer
-from waywiser.records import Refusal, Series
-from waywiser.topology.machine import Machine, NvLink, PcieLink
+from waywiser.records import GpuState, Series
+from waywiser.topology.machine import Machine
 
 
 def asked(*series: list[Series], made: Machine | None = None) -> Answer:
@@ -126,29 +127,16 @@ def test_there_is_nothing_to_compare_with_one_gpu() -> None:
     assert "nothing to compare" in found.summary
 
 
-def test_what_the_topology_shows_to_be_less_is_told_without_a_measurement() -> None:
-    made = altered(machine(), 2, nvlinks=(NvLink("switch", 16, 26.562),), peers=(0,))
-    made = altered(made, 5, pcie=PcieLink(5, 8, 5, 8))
-    found = {finding.id: finding for finding in asked(made=made).findings}
-    assert set(found) == {"missing-lanes", "missing-peers", "narrow-link"}
-    assert found["missing-lanes"].statement.startswith("gpu:2 has 16 of 18 NVLink lanes")
-    assert found["narrow-link"].statement.startswith("gpu:5 has PCIe x8 instead of x16")
-    assert found["narrow-link"].effect == 0.5
-
-
-def test_a_gpu_without_a_path_that_its_twins_have_is_told_with_the_reason() -> None:
+def test_what_was_seen_of_a_slow_link_is_told_with_it() -> None:
+    narrow = GpuState(3, 1980, 3201, (), 5, 8, 40, 120.0)
     series = [
-        each
-        for each in [*host_links(8), *host_links(8, kind="pageable")]
-        if not ("pageable" in str(each.workload) and "gpu:7" in str(each.workload))
+        Series(
+            each.workload,
+            tuple(msgspec.structs.replace(v, gpu_states=(narrow,)) for v in each.visits),
+        )
+        if "gpu:3" in str(each.workload)
+        else each
+        for each in host_links(8, {3: 0.9})
     ]
-    refusal = Refusal("pageable@numa:0 -> device@gpu:7 by copy-engine", "its memory is full")
-    seen = subject(series, machine=machine(), refusals=(refusal,))
-    (finding,) = answer(seen).findings
-    assert (finding.id, finding.severity) == ("missing-path", "warning")
-    assert finding.devices[0].place == "gpu:7"
-    assert "its memory is full" in finding.statement
-
-
-def test_a_gpu_that_was_not_surveyed_lacks_nothing() -> None:
-    assert asked(host_links(6)).findings == ()
+    (finding,) = asked(series).findings
+    assert finding.statement.endswith("; gpu:3 ran at PCIe 5 x8 of 5 x16")

@@ -9,7 +9,7 @@ themselves: each knows on which side the pages of each of its blocks were
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.answer import Cell, Exhibit, Finding, Table
 from waywiser.analysis.grouped import percent
@@ -23,8 +23,6 @@ from waywiser.stats.order import Interval, median
 from waywiser.stats.sides import sentences
 from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
-
-Groups = frozenset[frozenset[int]]
 
 
 class Cost(Value, frozen=True):
@@ -47,9 +45,9 @@ def findings(subject: Subject) -> Iterator[Finding]:
     sides = subject.overview.sides
     if sides is None or len(sides.groups) != 2:
         return
-    shown = _shown(subject.machine)
-    measured = frozenset(frozenset(group) for group in sides.groups)
-    if shown == measured:
+    shown = _shown(subject.machine, sides.gpus)
+    measured = [set(group) for group in sides.groups]
+    if all(any(group <= side for side in measured) for group in shown):
         return
     hidden = len(shown) < 2
     sentence = next(iter(sentences(sides)), "")
@@ -166,9 +164,10 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
             yield Exhibit(cost.curve, what, cost.ratio, "ratio", cost.interval)
 
 
-def _shown(machine: Machine) -> Groups:
+def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:
     """The GPUs by the node that the system says they are at; one group where it says nothing."""
     nodes: dict[int, set[int]] = {}
     for gpu in machine.gpus:
-        nodes.setdefault(gpu.numa, set()).add(gpu.index)
-    return frozenset(frozenset(gpus) for gpus in nodes.values())
+        if gpu.index in gpus:
+            nodes.setdefault(gpu.numa, set()).add(gpu.index)
+    return list(nodes.values())

@@ -15,6 +15,9 @@ from waywiser.words import Path, Place, format_bytes
 BROKEN = 0.20
 """A link that is slower by this has lost lanes or a generation, or goes another way."""
 
+EXPLAINING = ("slow link", "throttled")
+"""Kinds of doubt that are a reason for a link to be slow."""
+
 SPEAK = 4
 """Exhibits of one finding, at most of so many kinds of transfer."""
 
@@ -105,7 +108,7 @@ def _slow(subject: Subject, link: Link, members: Sequence[Twin]) -> Finding:
         id="slow-link",
         severity=severity,
         statement=f"{link.name} is slow: {head.kind} takes {much} longer than {whom} "
-        f"({_way(head)}, {_sizes(head)}){others}",
+        f"({_way(head)}, {_sizes(head)}){others}{_seen(members)}",
         effect=head.effect,
         interval=head.effect_interval,
         devices=tuple(subject.device(place) for place in link.places),
@@ -114,6 +117,13 @@ def _slow(subject: Subject, link: Link, members: Sequence[Twin]) -> Finding:
         "with its twins'; measure again alone: waywiser survey --preset full "
         f"--only '{head.curve}' --only '{head.others.line.curve}'",
     )
+
+
+def _seen(members: Sequence[Twin]) -> str:
+    """What was seen of the GPU while it was measured that would explain it."""
+    doubts = [doubt for twin in members for doubt in twin.point.estimate.doubts]
+    told = {doubt.what: 0 for doubt in doubts if doubt.kind in EXPLAINING}
+    return f"; {', '.join(told)}" if told else ""
 
 
 def _clearest(members: Sequence[Twin]) -> Twin:
