@@ -52,20 +52,20 @@ def judge(entry: Entry) -> Verdict:
 
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
-    """The first to know over all machines: the gravest, and among equals one of each question
-    before a second of any, then the largest effects."""
+    """The first to know over all machines: what is broken, then one thing of each question before
+    a second of any, the gravest first, then the largest effects."""
     several = len(entries) > 1
     found = [
         (entry, link, finding) for entry in entries for link, finding in _by_rank(findings(entry))
     ]
     seen: dict[str, int] = {}
-    order: list[tuple[int, int, float, int]] = []
+    order: list[tuple[bool, int, int, float, int]] = []
     for n, (entry, link, finding) in enumerate(found):
         question = link.removeprefix(entry.key)
         before = seen.get(question, 0)
         seen[question] = before + 1
         grave, effect = ORDER.index(finding.severity), abs(finding.effect or 0.0)
-        order.append((-grave, before, -effect, n))
+        order.append((finding.severity != "error", min(before, 1), -grave, -effect, n))
     chosen = [found[n] for *_, n in sorted(order)[:MOST_THINGS]]
     return tuple(
         remark(entry, finding, link, entry.name if several else "")

@@ -20,7 +20,7 @@ def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") ->
     """At length where it leads nowhere (``link`` is empty), else without its evidence."""
     return Remark(
         severity=finding.severity,
-        statement=_begun(finding.statement),
+        statement=_begun(with_sizes(finding.statement)),
         machine=machine,
         devices=tuple(map(str, finding.devices)),
         effect="" if link else _effect(finding),

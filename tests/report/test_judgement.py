@@ -1,0 +1,87 @@
+"""What is told first, and what a machine's verdict is."""
+
+from __future__ import annotations
+
+import msgspec
+
+import profiles
+from report import machines
+from waywiser.analysis.answer import Answer, Finding
+from waywiser.profile import RunHealth
+from waywiser.records import GpuHealth, Health
+from waywiser.report.entry import Entry, entry
+from waywiser.report.judgement import MOST_THINGS, judge, things
+from waywiser.severity import Severity
+from waywiser.stats.health import health_report
+
+
+def finding(name: str, severity: Severity, effect: float = 0.1) -> Finding:
+    return Finding(name, severity, f"{name} is so.", effect)
+
+
+def answer(question: str, *findings: Finding) -> Answer:
+    return Answer(question, f"Is it {question}?", "It is.", findings)
+
+
+def told(*answers: Answer, hostname: str = "node7", key: str = "") -> Entry:
+    machine = msgspec.structs.replace(profiles.machine(), hostname=hostname)
+    made = entry(machines.subject(machine, blocks=1, count=6), key=key)
+    return msgspec.structs.replace(made, answers=answers)
+
+
+def statements(*entries: Entry) -> list[str]:
+    return [each.statement.removesuffix(" is so.") for each in things(entries)]
+
+
+def test_one_of_each_question_comes_before_a_second_of_any() -> None:
+    loud = answer("loud", finding("a", "warning"), finding("b", "warning"), finding("c", "warning"))
+    calm = answer("calm", finding("d", "info", 0.2), finding("e", "info", 0.3))
+    assert statements(told(loud, calm)) == ["A", "E", "B", "C", "D"]
+
+
+def test_what_is_broken_comes_before_all() -> None:
+    first = answer("first", finding("a", "warning"))
+    links = answer("links", finding("b", "error", 0.1), finding("c", "error", 0.5))
+    assert statements(told(first, links)) == ["C", "B", "A"]
+
+
+def test_few_things_are_told_of_many_machines() -> None:
+    many = [
+        told(answer(f"q{n}", finding(f"f{n}", "info")), hostname=f"n{n}", key=f"{n}-")
+        for n in range(MOST_THINGS + 3)
+    ]
+    found = things(many)
+    assert len(found) == MOST_THINGS
+    assert all(each.machine for each in found)
+
+
+def test_a_verdict_is_by_the_gravest() -> None:
+    info, warning = finding("a", "info"), finding("b", "warning")
+    assert judge(told(answer("q", info))).severity == "info"
+    verdict = judge(told(answer("q", info, warning)))
+    assert (verdict.severity, verdict.statement) == (
+        "warning",
+        "It works; 1 thing deserves a look.",
+    )
+    assert judge(told(answer("q", warning, finding("c", "error")))).severity == "error"
+
+
+def test_error_counters_that_rose_speak_against_a_machine() -> None:
+    def read(count: int, xids: tuple[int, ...] = ()) -> Health:
+        return Health("2026-11-20T12:00:00", (GpuHealth(0, "GPU-0", {"ECC": count}, {}, xids),))
+
+    entries = []
+    for end in (read(1), read(1, (79,))):
+        made = told(answer("q"))
+        overview = made.subject.overview
+        health = health_report([RunHealth(1, read(0), end)])
+        overview = msgspec.structs.replace(overview, health=health)
+        subject = msgspec.structs.replace(made.subject, overview=overview)
+        entries.append(msgspec.structs.replace(made, subject=subject))
+    assert [judge(each).severity for each in entries] == ["warning", "error"]
+    assert "gpu:0 ECC +1" in things(entries[:1])[0].statement
+
+
+def test_nothing_measured_is_no_good_machine() -> None:
+    empty = msgspec.structs.replace(told(), curves=())
+    assert judge(empty).severity == "error"
