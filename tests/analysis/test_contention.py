@@ -10,6 +10,7 @@ import pytest
 from tests import profiles
 from tests.analysis.machines import LARGE, host_links, machine, peer_links
 from tests.analysis.subjects import curve, postal, subject
+from tests.stats import sides as synthetic
 
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.contention import answer
@@ -76,6 +77,20 @@ def test_only_those_that_are_slowed_share_it() -> None:
     assert "2 of 4 share" in finding.statement
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.exhibits[0].value == pytest.approx(50e9, rel=0.02)
+
+
+def test_what_those_that_share_have_in_common_is_told() -> None:
+    rates = [25e9, 25e9, 50e9, 50e9]
+    together_on_two_nodes = together([h2d(gpu) for gpu in range(4)], rates)
+    seen = subject(host_links(4), together_on_two_nodes, machine=machine(4, 2))
+    (finding,) = answer(seen).findings
+    assert finding.statement.endswith("; they are the GPUs of numa:0")
+    assert "--workload" not in finding.remedy
+    eight = together([h2d(gpu) for gpu in range(8)], [25e9] * 4 + [50e9] * 4)
+    seen = subject(host_links(8), eight, machine=machine(8), localities=synthetic.records(5))
+    (finding,) = answer(seen).findings
+    assert finding.statement.endswith("; they are the GPUs of one hidden side")
+    assert f"--workload '{h2d(0)}; {h2d(1)}'" in finding.remedy
 
 
 def test_groups_that_are_slowed_differently_are_kept_apart() -> None:

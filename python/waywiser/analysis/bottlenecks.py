@@ -73,7 +73,7 @@ def _hanging_together(subject: Subject, pairs: Sequence[Together]) -> Finding:
         severity="info",
         statement=f"{len(ways)} transfers share something, for {len(pairs)} pairs of them are "
         f"slower together: {rate_text(rate, span)} of {format_rate(alone)} GB/s "
-        f"({_members(list(ways.values()))})",
+        f"({_members(list(ways.values()))}){_who(subject, list(ways.values()))}",
         effect=1 - rate / alone,
         interval=Interval(1 - span.high / alone, 1 - span.low / alone) if span else None,
         devices=devices_of(subject, list(ways.values())),
@@ -111,6 +111,7 @@ def _is_star(each: Together) -> bool:
 def _shared(subject: Subject, each: Together) -> Finding:
     groups = each.groups or (tuple(range(len(each.transfers))),)
     group = groups[0]
+    members = [each.transfers[n] for n in group]
     rate, span = each.carried(group)
     alone = sum(each.alone[n].rate for n in group)
     loss = 1 - rate / alone
@@ -126,17 +127,42 @@ def _shared(subject: Subject, each: Together) -> Finding:
         severity=severity,
         statement=f"{each.curve.name}: {who} share {what} that carries "
         f"{rate_text(rate, span)} of the {format_rate(alone)} GB/s that they reach alone "
-        f"({_members([each.transfers[n] for n in group])}, "
-        f"{format_bytes(each.transfers[group[0]].bytes)} each{more})",
+        f"({_members(members)}, {format_bytes(members[0].bytes)} each{more})"
+        f"{_who(subject, members)}",
         effect=loss,
         interval=effect_span,
-        devices=devices_of(subject, [each.transfers[n] for n in group]),
+        devices=devices_of(subject, members),
         exhibits=tuple(exhibits_of(each, group)),
         remedy="give each transfer a buffer of its own"
         if each.point.workload.shared
-        else "reckon with this rate for all of them; which share what, pairs tell: "
-        "waywiser survey --workload 'A; B'",
+        else _pairs_tell(members),
     )
+
+
+def _pairs_tell(members: Sequence[Transfer]) -> str:
+    remedy = "reckon with this rate for all of them"
+    if len(members) < 3:
+        return remedy
+    first, second = members[0].way, members[1].way
+    return (
+        f"{remedy}; whether they share one thing or several, pairs tell: "
+        f"waywiser survey --workload '{first}; {second}'"
+    )
+
+
+def _who(subject: Subject, transfers: Sequence[Transfer]) -> str:
+    """What their GPUs have in common, where not all GPUs take part."""
+    gpus = {int(device.place.partition(":")[2]) for device in devices_of(subject, transfers)}
+    machine = subject.machine
+    if gpus == {gpu.index for gpu in machine.gpus}:
+        return ""
+    for node in machine.numa:
+        if gpus == {gpu.index for gpu in machine.gpus if gpu.numa == node.index}:
+            return f"; they are the GPUs of numa:{node.index}"
+    sides = subject.overview.sides
+    if sides is not None and any(gpus == set(group) for group in sides.groups):
+        return "; they are the GPUs of one hidden side"
+    return ""
 
 
 def _members(transfers: Sequence[Transfer]) -> str:
