@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import Curve, Point
 from waywiser.stats.estimate import Estimate
@@ -57,16 +57,24 @@ def saturation(curve: Curve) -> int:
 
 
 def rate_at(curve: Curve, size: int) -> float | None:
-    """Bytes per second at a size: measured, or between the times of the sizes on either side where
-    these are `NEAR`; else None."""
+    """Bytes per second at a size, as `seconds_at` has it."""
+    seconds = seconds_at(curve, size)
+    return size / seconds if seconds else None
+
+
+def seconds_at(
+    curve: Curve, size: int, seconds: Callable[[Point], float] = lambda point: point.seconds
+) -> float | None:
+    """Measured, or between the times of the sizes on either side where these are `NEAR`; else
+    None. ``seconds`` says which time of a point."""
     below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
     above = next((point for point in curve.points if point.bytes >= size), None)
     if below is None or above is None or above.bytes > NEAR * below.bytes:
         return None
     if below.bytes == above.bytes:
-        return below.rate
+        return seconds(below)
     share = (size - below.bytes) / (above.bytes - below.bytes)
-    return size / (below.seconds + share * (above.seconds - below.seconds))
+    return seconds(below) + share * (seconds(above) - seconds(below))
 
 
 def estimate_of(point: Point) -> Estimate:

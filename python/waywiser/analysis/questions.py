@@ -16,6 +16,7 @@ def analyses() -> dict[str, Analysis]:
         affinity,
         anisotropy,
         contention,
+        crossovers,
         efficiency,
         identical,
         irregularities,
@@ -28,6 +29,7 @@ def analyses() -> dict[str, Analysis]:
         "anisotropy": anisotropy.answer,
         "identical": identical.answer,
         "contention": contention.answer,
+        "crossovers": crossovers.answer,
         "irregularities": irregularities.answer,
         "trust": trust.answer,
     }

@@ -48,19 +48,20 @@ def _finding(subject: Subject, found: Doubted, of: int) -> Finding:
     text = f"{len(found.points)} of {count(of, 'series')} ({share:.0%}) {kind.says}"
     if len(found.points) > found.most_often:
         text += f", {found.most_often} of them {found.family}"
-    worst = found.worst
+    worst = found.worst.line.workload
     if found.typical is not None and found.most is not None:
-        text += f"; {kind.measure} is typically {found.typical:.0%}, and {found.most:.0%} of "
+        text += (
+            f"; {kind.measure} is typically {found.typical:.0%}, at most {found.most:.0%} ({worst})"
+        )
     else:
-        text += ", for one "
-    text += worst.line.workload
+        text += f", for one {worst}"
     return Finding(
         id=found.kind.replace(" ", "-"),
         severity="warning" if kind.wrong or (kind.weighs and share > MANY) else "info",
         statement=text,
         effect=found.typical,
         devices=tuple(subject.device(place) for place in _gpus(found)),
-        exhibits=_exhibit(worst),
+        exhibits=_exhibit(found.worst),
         remedy=found.remedy,
     )
 

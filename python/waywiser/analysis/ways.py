@@ -61,7 +61,7 @@ def way(transfer: Transfer) -> str:
     path = transfer.path
     executor = f"{path.executor}{format_settings(transfer.parameters)}"
     layout = f" as {transfer.layout}" if transfer.layout else ""
-    return f"{_kind(path.source)} -> {_kind(path.destination)} by {executor}{layout}"
+    return f"{memory_text(path.source)} -> {memory_text(path.destination)} by {executor}{layout}"
 
 
 def groups(subject: Subject) -> list[Group]:
@@ -96,5 +96,6 @@ def sizes_of(curves: Sequence[Curve]) -> list[int]:
     return sorted({point.bytes for curve in curves for point in curve.points})
 
 
-def _kind(memory: Memory) -> str:
+def memory_text(memory: Memory) -> str:
+    """Without its place: ``pinned[pages=huge]``."""
     return f"{memory.kind}{format_settings(memory.variant)}"

@@ -1,0 +1,226 @@
+"""Which way is best where: by memory and executor over size, and over the size of pieces.
+
+Two answers. *Use which way where* is the shortest table by which a program loses no more than a
+few percent at any size (`waywiser.stats.policy`). *Duels* are pairs of ways that differ in one
+thing, pageable or pinned memory say, with the sizes at which each wins and by how much
+(`waywiser.stats.duel`). Lists and boxes are compared over the size of their pieces
+(`waywiser.stats.overtaking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
+from waywiser.analysis.crossover_tables import (
+    MATTERS,
+    laid_out,
+    of_duels,
+    of_layouts,
+    of_ways,
+    sizes_text,
+)
+from waywiser.analysis.duels import Duel, duels, timed
+from waywiser.analysis.subject import Subject
+from waywiser.analysis.ways import groups
+from waywiser.stats.duel import Stretch
+from waywiser.stats.figures import count
+from waywiser.stats.overtaking import Overtaking
+from waywiser.words import Place
+
+QUESTION = "crossovers"
+MOST_FINDINGS = 8
+MOST_OF_LAYOUTS = 2
+MOST_PLACES = 3
+"""Named in one finding."""
+
+QUESTIONS: tuple[frozenset[str], ...] = (
+    frozenset({"pageable", "pinned"}),
+    frozenset({"page-fault", "prefetch"}),
+    frozenset({"copy-engine", "sm"}),
+    frozenset({"managed -> managed by prefetch", "pinned -> device by copy-engine"}),
+    frozenset({"managed -> managed by prefetch", "device -> pinned by copy-engine"}),
+    frozenset({"copy-engine", "copy-engine[peer=off]"}),
+)
+"""Duels that people ask for first: pageable against pinned, demand against prefetch, a kernel
+(zero-copy where a side is on the host) against the copy engine, managed memory against explicit
+copies, peer access on against off. Of all others, those that cross come first."""
+
+
+def answer(subject: Subject) -> Answer:
+    found = groups(subject)
+    fought = list(chain.from_iterable(map(duels, found)))
+    fought.sort(key=lambda each: (_asked(each), not _crosses(each), -each.most))
+    lists = laid_out(subject)
+    findings = [_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]]
+    findings += [_of_layout(subject, each) for each in _worth(lists)]
+    tables = (of_ways(found), of_duels(fought), of_layouts(lists))
+    return Answer(
+        question=QUESTION,
+        title="Which way is best where, and where does one overtake another?",
+        summary=_summary(fought, lists),
+        findings=ranked(findings),
+        tables=tuple(table for table in tables if table is not None),
+        unanswered=() if fought or lists else ("which way is best: there are no two to compare",),
+    )
+
+
+def _asked(found: Duel) -> int:
+    names = frozenset(found.names)
+    return QUESTIONS.index(names) if names in QUESTIONS else len(QUESTIONS)
+
+
+def _crosses(found: Duel) -> bool:
+    return len(set(_winners(found))) > 1
+
+
+def _winners(found: Duel) -> tuple[str, ...]:
+    """The names in the order in which they win, each change once."""
+    names = [_name(found, stretch) for stretch in found.decided]
+    return tuple(name for n, name in enumerate(names) if n == 0 or name != names[n - 1])
+
+
+def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
+    """Duels of the same two with the same winners: one for each two places, by the memory that
+    comes first."""
+    found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, Duel]] = {}
+    for each in fought:
+        if each.most >= MATTERS:
+            key = (frozenset(each.names), _winners(each))
+            places = found.setdefault(key, {})
+            former = places.get(each.pair.text)
+            if former is None or each.first.text < former.first.text:
+                places[each.pair.text] = each
+    return [list(places.values()) for places in found.values()]
+
+
+def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
+    first = alike[0]
+    shown = alike[:MOST_PLACES]
+    text = "; ".join(_where(each) for each in shown)
+    if len(alike) > len(shown):
+        text += f"; and {len(alike) - len(shown)} further pairs of places"
+    return Finding(
+        id="overtakes" if _crosses(first) else "faster",
+        severity="info",
+        statement=f"{_head(first)}: {text}",
+        effect=max(each.most for each in alike),
+        devices=tuple(map(subject.device, dict.fromkeys(chain(*map(_places, alike))))),
+        exhibits=tuple(chain.from_iterable(map(_exhibits, shown))),
+        remedy=_remedy(first),
+    )
+
+
+def _places(found: Duel) -> list[Place]:
+    both = dict.fromkeys((found.pair.source, found.pair.destination))
+    return [place for place in both if place.kind == "gpu"]
+
+
+def _head(found: Duel) -> str:
+    winners = _winners(found)
+    if _crosses(found):
+        return f"{found.names[0]} and {found.names[1]} overtake one another"
+    return f"{winners[0]} is faster than {_loser(found, found.decided[0])}"
+
+
+def _where(found: Duel) -> str:
+    place = f"{found.pair.text} ({found.common})" if found.common else found.pair.text
+    if _crosses(found):
+        won = [f"{_name(found, s)} {sizes_text(s)} by {_times(s)}" for s in found.decided]
+        text = f"{place}: {', '.join(won)}"
+    else:
+        won = [f"{_times(s)} {sizes_text(s)}" for s in found.decided]
+        text = f"{place} by {', '.join(won)}"
+    if found.of:
+        text += f" (the same of {found.like + 1} of {found.of + 1} such pairs)"
+    return text
+
+
+def _name(found: Duel, stretch: Stretch) -> str:
+    return found.names[0 if stretch.winner == "first" else 1]
+
+
+def _loser(found: Duel, stretch: Stretch) -> str:
+    return found.names[1 if stretch.winner == "first" else 0]
+
+
+def _times(stretch: Stretch) -> str:
+    """``1.1 to 5.4 ×``: how many times as fast."""
+    low, high = f"{1 + max(stretch.least, 0):.2g}", f"{1 + stretch.most:.2g}"
+    return f"{high} ×" if low == high else f"{low} to {high} ×"
+
+
+def _remedy(found: Duel) -> str:
+    decided = found.decided
+    if _crosses(found):
+        first, last = decided[0], decided[-1]
+        return (
+            f"choose by size: {_name(found, first)} {sizes_text(first)}, "
+            f"{_name(found, last)} {sizes_text(last)}"
+        )
+    return f"use {_name(found, decided[0])} where the program can choose"
+
+
+def _exhibits(found: Duel) -> Iterator[Exhibit]:
+    """Both ways where the margin is largest."""
+    widest = max(found.decided, key=lambda stretch: stretch.most)
+    common = [
+        (point, other)
+        for point in found.first.points
+        if widest.low <= point.bytes <= widest.high
+        and (other := found.second.at(point.bytes)) is not None
+    ]
+
+    def margin(n: int) -> float:
+        a, b = timed(*common[n])
+        return max(a.seconds / b.seconds, b.seconds / a.seconds)
+
+    pair = common[max(range(len(common)), key=margin)]
+    for point, seen in zip(pair, timed(*pair), strict=True):
+        yield Exhibit(point.line.workload, "time", seen.seconds, "s", seen.interval)
+
+
+def _worth(lists: Sequence[Overtaking]) -> list[Overtaking]:
+    """Of the largest amounts of bytes, those whose ways differ most: one for each two memories."""
+    largest: dict[tuple[str, str], Overtaking] = {}
+    for each in lists:
+        key = (each.ends, each.kind)
+        if key not in largest or each.bytes > largest[key].bytes:
+            largest[key] = each
+    clear = [each for each in largest.values() if _margin(each) >= MATTERS]
+    return sorted(clear, key=_margin, reverse=True)[:MOST_OF_LAYOUTS]
+
+
+def _margin(found: Overtaking) -> float:
+    return max((each.margin for each in found.fastest if each.clear), default=0.0)
+
+
+def _of_layout(subject: Subject, found: Overtaking) -> Finding:
+    ways = list(dict.fromkeys(each.way for each in found.fastest))
+    what = "boxes" if found.kind == "box" else "lists"
+    places = [Place.parse(end.partition("@")[2]) for end in found.ends.split(" -> ")]
+    changes = len(ways) > 1
+    return Finding(
+        id="layout-overtakes" if changes else "layout-faster",
+        severity="info",
+        statement=f"{what} {found.ends}: {found}; up to {1 + _margin(found):.2g} × as fast as the "
+        "second",
+        effect=_margin(found),
+        devices=tuple(
+            subject.device(place) for place in dict.fromkeys(places) if place.kind == "gpu"
+        ),
+        remedy="choose by the size of pieces" if changes else f"move {what} so by {ways[0]}",
+    )
+
+
+def _summary(fought: Sequence[Duel], lists: Sequence[Overtaking]) -> str:
+    if not fought and not lists:
+        return "No two ways between the same places can be compared."
+    crossing = sum(map(_crosses, fought))
+    even = sum(not each.decided for each in fought)
+    text = (
+        f"Of {count(len(fought), 'pair')} of ways that differ in one thing, {crossing} overtake one"
+        f" another over size, {len(fought) - crossing - even} have one winner and {even} are even"
+    )
+    return f"{text}; {count(len(lists), 'comparison')} over the size of pieces."

@@ -1,0 +1,74 @@
+"""Two ways of doing the same, over size: which is faster where, and by how much.
+
+At a size one is faster where its interval lies below the other's and it is so by more than `EVEN`;
+else the two are even there. Sizes with the same winner are one stretch; an even size between two
+that the same one wins belongs to them, since noise hides what both its neighbours show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from waywiser.stats.order import Interval
+from waywiser.words import Value
+
+EVEN = 0.02
+"""Times that differ by less are not told apart: the target of a survey's intervals."""
+
+Winner = Literal["first", "second", "neither"]
+
+
+class Timed(NamedTuple):
+    """Seconds of one size, with the interval where there is one."""
+
+    seconds: float
+    interval: Interval | None
+
+
+class Stretch(Value, frozen=True):
+    """Adjacent sizes with one winner."""
+
+    winner: Winner
+    low: int
+    high: int
+    """Bytes, both included."""
+    least: float
+    most: float
+    """How much longer the loser takes: 0.5 is half as long again. Of neither, how they differ."""
+
+
+def winner(first: Timed, second: Timed) -> Winner:
+    ratio = second.seconds / first.seconds
+    if abs(ratio - 1) <= EVEN or abs(1 / ratio - 1) <= EVEN:
+        return "neither"
+    if (
+        first.interval is None
+        or second.interval is None
+        or first.interval.overlaps(second.interval)
+    ):
+        return "neither"
+    return "first" if ratio > 1 else "second"
+
+
+def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) -> list[Stretch]:
+    """Of each of ``sizes``, ascending, the times of both."""
+    winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
+    for n in range(1, len(winners) - 1):
+        if winners[n] == "neither" and winners[n - 1] == winners[n + 1]:
+            winners[n] = winners[n - 1]
+    ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
+    found = []
+    for who, group in groupby(range(len(sizes)), key=winners.__getitem__):
+        members = list(group)
+        found.append(_stretch(who, [sizes[n] for n in members], [ratios[n] for n in members]))
+    return found
+
+
+def _stretch(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> Stretch:
+    if who == "neither":
+        margins = [max(ratio, 1 / ratio) - 1 for ratio in ratios]
+    else:
+        margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios]
+    return Stretch(who, sizes[0], sizes[-1], min(margins), max(margins))

@@ -1,0 +1,152 @@
+"""Which way is best where, on machines whose truth is known."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests import profiles
+from tests.analysis.subjects import FEW, Seconds, curve, postal, subject
+
+from waywiser.analysis.crossovers import MOST_FINDINGS, MOST_OF_LAYOUTS, answer
+from waywiser.records import Series
+
+PINNED, PAGEABLE = profiles.H2D, profiles.PAGEABLE
+SM = "pinned@numa:0 -> device@gpu:0 by sm"
+HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
+
+
+def seen_later(series: list[Series], seconds: float) -> list[Series]:
+    """As if an application saw each execution take so much longer."""
+
+    def later(each: Series) -> Series:
+        visits = []
+        for visit in each.visits:
+            host = tuple(span + seconds for span in visit.samples.span)
+            samples = msgspec.structs.replace(visit.samples, host=host)
+            visits.append(msgspec.structs.replace(visit, samples=samples))
+        return Series(each.workload, tuple(visits))
+
+    return [later(each) for each in series]
+
+
+def test_one_winner_is_told_with_its_margins() -> None:
+    said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(PAGEABLE, postal(20e-6, 10e9))))
+    (finding,) = said.findings
+    assert finding.id == "faster" and finding.severity == "info"
+    assert finding.statement.startswith(
+        "pinned is faster than pageable: numa:0 -> gpu:0 (to device by copy-engine) by "
+    )
+    assert "5 × from 8 B to 1 GiB" in finding.statement
+    assert finding.effect == pytest.approx(4.0, rel=0.05)
+    assert finding.remedy == "use pinned where the program can choose"
+    assert [device.place for device in finding.devices] == ["gpu:0"]
+    assert {exhibit.series.partition(" of ")[0] for exhibit in finding.exhibits} == {
+        PINNED,
+        PAGEABLE,
+    }
+    (row,) = said.tables[1].rows
+    assert {cell.mark for cell in row[4:]} == {"yes", ""}
+
+
+def test_where_one_overtakes_the_other_both_ranges_are_told() -> None:
+    said = answer(subject(curve(PINNED, postal(20e-6, 50e9)), curve(SM, postal(5e-6, 10e9))))
+    (finding,) = said.findings
+    assert finding.id == "overtakes"
+    assert "sm from 8 B to 128 KiB" in finding.statement
+    assert "copy-engine from 256 KiB to 1 GiB" in finding.statement
+    assert finding.remedy.startswith("choose by size: sm from 8 B")
+    ways = [[cell.text for cell in row[:3]] for row in said.tables[0].rows]
+    assert [way for _, _, way in ways] == [
+        "pinned -> device by sm",
+        "pinned -> device by copy-engine",
+    ]
+    assert ways[0][1].startswith("8 B to") and ways[1][1].endswith("to 1 GiB")
+
+
+def test_ways_are_compared_by_what_an_application_sees() -> None:
+    quick = seen_later(curve(SM, postal(2e-6, 50e9), FEW), 30e-6)
+    said = answer(subject(seen_later(curve(PINNED, postal(4e-6, 50e9), FEW), 3e-6), quick))
+    (finding,) = said.findings
+    assert finding.statement.startswith("copy-engine is faster than sm")
+
+
+def test_ways_that_are_even_are_no_finding_and_need_no_change() -> None:
+    combined = PINNED.replace("pinned", "write-combined")
+    said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(combined, postal(5e-6, 50e9))))
+    assert said.findings == ()
+    (row,) = said.tables[0].rows
+    assert [cell.text for cell in row[1:3]] == ["8 B to 1 GiB", "pinned -> device by copy-engine"]
+
+
+def test_a_setting_is_compared_with_the_default() -> None:
+    threads = f"{HOST}[threads=8]"
+    said = answer(subject(curve(HOST, postal(1e-7, 12e9)), curve(threads, postal(5e-6, 80e9))))
+    (finding,) = said.findings
+    head = "cpu and cpu[threads=8] overtake one another: within numa:0"
+    assert finding.statement.startswith(head)
+    assert [table.title for table in said.tables] == ["Duels"]  # by default there is one way
+
+
+def test_variants_are_compared_with_their_own_kind_alone() -> None:
+    huge = PAGEABLE.replace("pageable", "pageable[pages=huge]")
+    line: Seconds = postal(20e-6, 10e9)
+    said = answer(
+        subject(curve(PINNED, postal(5e-6, 50e9)), curve(PAGEABLE, line), curve(huge, line))
+    )
+    assert len(said.findings) == 1
+    assert "1 have one winner and 1 are even" in said.summary
+
+
+def test_managed_memory_is_compared_with_explicit_copies() -> None:
+    managed = "managed@numa:0 -> managed@gpu:0 by prefetch"
+    said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(managed, postal(50e-6, 45e9))))
+    (finding,) = said.findings
+    assert finding.statement.startswith(
+        "pinned -> device by copy-engine is faster than managed -> managed by prefetch"
+    )
+
+
+def test_alike_places_are_counted_and_not_repeated() -> None:
+    curves = []
+    for gpu in range(2):
+        curves.append(curve(PINNED.replace("gpu:0", f"gpu:{gpu}"), postal(5e-6, 50e9)))
+        curves.append(curve(PAGEABLE.replace("gpu:0", f"gpu:{gpu}"), postal(20e-6, 10e9)))
+    said = answer(subject(*curves))
+    (finding,) = said.findings
+    assert "(the same of 2 of 2 such pairs)" in finding.statement
+    assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 alike"
+
+
+def test_lists_are_compared_over_the_size_of_their_pieces() -> None:
+    def made(way: str, piece: int, seconds: Seconds) -> list[Series]:
+        text = f"pinned@numa:0 -> device@gpu:0 by {way} as list[piece={piece}]"
+        return curve(text, seconds, (2**26,))
+
+    said = answer(
+        subject(
+            made("sm", 4096, postal(0.0, 50e9)),
+            made("batch", 4096, postal(0.0, 10e9)),
+            made("sm", 2**20, postal(0.0, 50e9)),
+            made("batch", 2**20, postal(0.0, 55e9)),
+        )
+    )
+    (finding,) = said.findings
+    assert finding.id == "layout-overtakes"
+    assert "4 KiB sm; 1 MiB batch; up to 5 × as fast as the second" in finding.statement
+    (table,) = said.tables
+    assert table.columns[-2:] == ("4 KiB", "1 MiB")
+    assert table.rows[0][-2].text.startswith("sm (4") and table.rows[0][-1].text.startswith("batch")
+
+
+def test_there_are_few_findings_however_much_was_measured() -> None:
+    settings = [f"{HOST}[threads={n}]" for n in range(2, 30)]
+    curves = [curve(text, postal(1e-6, n * 1e9), FEW) for n, text in enumerate(settings, 2)]
+    said = answer(subject(curve(HOST, postal(1e-7, 1e9), FEW), *curves))
+    assert len(said.findings) <= MOST_FINDINGS + MOST_OF_LAYOUTS
+    assert all(len(table.rows) <= 40 for table in said.tables)
+
+
+def test_a_single_way_has_no_rival() -> None:
+    said = answer(subject(curve(PINNED, postal(5e-6, 50e9))))
+    assert said.findings == () and said.tables == ()
+    assert said.unanswered == ("which way is best: there are no two to compare",)

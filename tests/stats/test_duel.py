@@ -1,0 +1,54 @@
+"""Who is faster where, and where nobody is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waywiser.stats.duel import Timed, duel, winner
+from waywiser.stats.order import Interval
+
+SIZES = (8, 64, 512, 4096)
+
+
+def timed(seconds: float, half: float = 0.01) -> Timed:
+    return Timed(seconds, Interval(seconds * (1 - half), seconds * (1 + half)))
+
+
+def test_one_overtakes_the_other() -> None:
+    first = [timed(each) for each in (1.0, 1.0, 4.0, 32.0)]
+    second = [timed(each) for each in (3.0, 2.0, 4.0, 8.0)]
+    found = duel(SIZES, first, second)
+    assert [(each.winner, each.low, each.high) for each in found] == [
+        ("first", 8, 64),
+        ("neither", 512, 512),
+        ("second", 4096, 4096),
+    ]
+    assert (found[0].least, found[0].most) == pytest.approx((1.0, 2.0))
+    assert found[2].most == pytest.approx(3.0)
+
+
+def test_an_even_size_between_two_that_one_wins_belongs_to_them() -> None:
+    first = [timed(each) for each in (1.0, 1.0, 1.0, 1.0)]
+    second = [timed(2.0), timed(1.05, 0.2), timed(2.0), timed(1.01)]
+    found = duel(SIZES, first, second)
+    assert [(each.winner, each.high) for each in found] == [("first", 512), ("neither", 4096)]
+
+
+@pytest.mark.parametrize(
+    "other", [timed(1.015, 0.0), timed(1.5, 0.5), Timed(2.0, None)], ids=["near", "wide", "none"]
+)
+def test_what_is_near_or_uncertain_is_even(other: Timed) -> None:
+    assert winner(timed(1.0, 0.0), other) == "neither"
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1, max_size=9))
+def test_exchanging_the_two_exchanges_the_winners(times: list[tuple[float, float]]) -> None:
+    sizes = [2**n for n in range(len(times))]
+    one, other = [timed(a) for a, _ in times], [timed(b) for _, b in times]
+    swapped = {"first": "second", "second": "first", "neither": "neither"}
+    there, back = duel(sizes, one, other), duel(sizes, other, one)
+    assert [swapped[each.winner] for each in there] == [each.winner for each in back]
+    assert [each.most for each in there] == pytest.approx([each.most for each in back])
+    assert sum(sizes.index(e.high) - sizes.index(e.low) + 1 for e in there) == len(sizes)
