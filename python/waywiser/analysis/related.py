@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from waywiser.analysis.subject import Curve, Point
-from waywiser.stats.between import Between, middling, pooled
-from waywiser.stats.equivalence import MANY, MARGIN, Comparison, compare
+from waywiser.stats.between import Between
+from waywiser.stats.equivalence import MARGIN, Comparison, compare, scatter_of
 from waywiser.stats.multiplicity import holm
 from waywiser.words import Value, format_bytes
 
@@ -148,10 +148,8 @@ def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Sequence[Curve] = 
 
 
 def _scatter(curves: Iterable[Curve], size: int) -> Between | None:
-    near = [p for curve in curves for p in curve.points if is_near(p.bytes, size)]
-    blocks = [logs(point) for point in near]
-    many = min(map(len, blocks)) >= MANY
-    return middling(blocks, LEAST_SCATTER) if many else pooled(blocks, LEAST_SCATTER)
+    near = (p for curve in curves for p in curve.points if is_near(p.bytes, size))
+    return scatter_of((logs(point) for point in near), LEAST_SCATTER)
 
 
 def is_near(one: int, other: int) -> bool:

@@ -19,8 +19,8 @@ import msgspec
 from waywiser.analysis.related import ALPHA, LEAST_SCATTER, RATE_BYTES, logs
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.twins import BY_FAR
-from waywiser.stats.between import Between, pooled
-from waywiser.stats.equivalence import MARGIN, Comparison, compare
+from waywiser.stats.between import Between
+from waywiser.stats.equivalence import MARGIN, Comparison, compare, scatter_of
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.multiplicity import holm
 from waywiser.stats.order import Interval
@@ -226,4 +226,4 @@ def _executor(each: _Candidate) -> str:
 def _scatter(candidates: Iterable[_Candidate]) -> Between | None:
     points = [point for each in candidates for point in (each.point, *each.alone)]
     distinct = {point.line.identity: point for point in points}
-    return pooled((logs(point) for point in distinct.values()), LEAST_SCATTER)
+    return scatter_of((logs(point) for point in distinct.values()), LEAST_SCATTER)

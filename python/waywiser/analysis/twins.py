@@ -29,8 +29,8 @@ import msgspec
 from waywiser.analysis.kinds import Kind
 from waywiser.analysis.related import ALPHA, LEAST_SCATTER
 from waywiser.analysis.subject import Curve, Point
-from waywiser.stats.between import Between, variance_of_median
-from waywiser.stats.equivalence import Verdict, judged
+from waywiser.stats.between import Between, middling, variance_of_median
+from waywiser.stats.equivalence import MANY, Verdict, judged
 from waywiser.stats.multiplicity import holm
 from waywiser.stats.nearness import Nearness
 from waywiser.stats.order import Interval, median
@@ -197,8 +197,14 @@ def _good(known: dict[str, dict[int, float]], margin: float) -> set[str]:
 
 
 def _pooled(classes: Sequence[dict[str, dict[int, float]]]) -> Between | None:
-    """The scatter of deviations from block to block. Twins are centred together, so that the last
-    of a class tells nothing of its own."""
+    """The scatter of deviations from block to block: of most of them where there are many blocks,
+    else of all. Twins are centred together, so that the last of a class tells nothing of its own.
+    """
+    of_most = _of_most(
+        [list(found.values()) for deviations in classes for found in deviations.values()]
+    )
+    if of_most is not None:
+        return of_most
     squares, count, freedom = 0.0, 0, 0
     for deviations in classes:
         own = 0
@@ -212,6 +218,11 @@ def _pooled(classes: Sequence[dict[str, dict[int, float]]]) -> Between | None:
     if freedom < 1:
         return None
     return Between(max(math.sqrt(squares / count), LEAST_SCATTER), freedom)
+
+
+def _of_most(blocks: Sequence[Sequence[float]]) -> Between | None:
+    """None where some twin has fewer than `MANY` blocks."""
+    return middling(blocks, LEAST_SCATTER) if min(map(len, blocks)) >= MANY else None
 
 
 def _twin(each: _Measured, text: str, scatter: Between | None, margin: float) -> Twin:

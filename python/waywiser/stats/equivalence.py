@@ -21,11 +21,11 @@ logarithms of the medians of blocks, so that a ratio and its inverse are judged 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from waywiser.stats import ranks
-from waywiser.stats.between import Between, pooled, variance_of_median
+from waywiser.stats.between import Between, middling, pooled, variance_of_median
 from waywiser.stats.block import BlockEstimate
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.order import Interval, median
@@ -90,8 +90,7 @@ def compare(
 ) -> Comparison:
     """The times of ``a`` in relation to those of ``b``.
 
-    ``between`` is the scatter of blocks where more than these two series tell it: of all of them
-    (`waywiser.stats.between.pooled`), from `MANY` blocks a side on of most (``middling``).
+    ``between`` is the scatter of blocks, by `scatter_of`, where more than these two series tell it.
     """
     logs_a, logs_b = _logs(a.blocks), _logs(b.blocks)
     fewest = min(len(logs_a), len(logs_b))
@@ -106,6 +105,14 @@ def compare(
     hull = _hull(_far_reach(a), _far_reach(b))
     how: How = "within blocks" if hull else "medians alone"
     return Comparison(ratio, hull, how, judged(hull, margin), None, None)
+
+
+def scatter_of(series: Iterable[Sequence[float]], least: float = 0.0) -> Between | None:
+    """Of blocks of ``series`` that ought to scatter alike, for `compare`: of most of them where
+    each has `MANY`, of all where there are fewer; never told as less than ``least``."""
+    known = [values for values in series if values]
+    many = bool(known) and min(map(len, known)) >= MANY
+    return middling(known, least) if many else pooled(known, least)
 
 
 def judged(interval: Interval | None, margin: float = MARGIN) -> Verdict:
