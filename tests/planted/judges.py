@@ -8,10 +8,11 @@ from dataclasses import replace
 from planted.machine import Planted
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.score import Hypothesis, Judge
-from waywiser.analysis import affinity, anisotropy, identical
+from waywiser.analysis import affinity, anisotropy, identical, irregularities
 from waywiser.analysis.grouped import Grouped
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import found_together
+from waywiser.stats import irregular
 
 LEAST = 0.0499
 """What is planted is planted at this size of effect and above; what follows from it for another
@@ -117,6 +118,21 @@ def sets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
             yield hypothesis("contention", what.curve, effect, each.is_slowed, "shared port")
 
 
+def dips(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Of each curve over many sizes that none of them is odd; found where it is told as that
+    size."""
+    told = {truth.curve: truth for truth in planted.model.of("dip")}
+    curves = [curve for curve in subject.curves if curve.workload.bytes]
+    found = irregular.irregularities([irregularities.measured(curve) for curve in curves])
+    for curve, odd in zip(curves, found, strict=True):
+        truth = told.get(curve.text)
+        if truth is not None:
+            right = any(each.low <= truth.size <= each.high for each in odd)
+            yield hypothesis("irregularities", curve.text, truth.effect, right, "dip")
+        elif len(curve.points) >= irregular.LEAST_SIZES:
+            yield hypothesis("irregularities", curve.text, 0.0, bool(odd), "")
+
+
 def sockets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """That the machine has but one side; found where the two groups are the right ones."""
     sides = subject.overview.sides
@@ -131,4 +147,4 @@ def sockets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     yield hypothesis("hidden sockets", "sides", truths[0].effect, right, "hidden sockets")
 
 
-JUDGES: tuple[Judge, ...] = (anisotropies, twins, far, sets, sockets)
+JUDGES: tuple[Judge, ...] = (anisotropies, twins, far, sets, dips, sockets)

@@ -6,13 +6,13 @@ cost: every link both ways at a few sizes, three curves over many sizes, and all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from planted.model import LARGE, Model, Truth, Wiring, between, down, up, workload
-from planted.noise import Array, Class, Donor, Pool, class_of
+from planted.noise import Array, Donor, Pool
 from waywiser.analysis.subject import Subject
 from waywiser.records import BlockLatencies, Locality, Samples, Series, Visit
 from waywiser.words import Path, Workload
@@ -141,28 +141,26 @@ def workloads(model: Model, long: Sequence[str]) -> Iterator[Workload]:
 
 
 def surveyed(
-    model: Model,
-    wanted: Iterator[Workload] | Sequence[Workload],
-    rng: np.random.Generator,
-    pool: Pool,
-    blocks: int,
+    model: Model, wanted: Iterable[Workload], rng: np.random.Generator, pool: Pool, blocks: int
 ) -> tuple[Series, ...]:
     """A survey of a model."""
-    lent = [pool.block(rng) for _ in range(blocks)]
-    found = []
+    lots = [pool.block(rng) for _ in range(blocks)]
+    curves: dict[str, list[Workload]] = {}
     for each in wanted:
-        kind = class_of(each, "device")
-        truth = np.array(model.seconds(each))
-        visits = tuple(
-            _visit(each, block, truth, _donor(lent[block], kind, rng)) for block in range(blocks)
-        )
-        found.append(Series(each, visits))
+        curves.setdefault(each.curve, []).append(each)
+    found = []
+    for members in curves.values():
+        sizes = tuple(each.transfers[0].bytes for each in members)
+        together = len(members[0].transfers) > 1
+        lenders = [lot.draw(rng, together, sizes) for lot in lots]
+        for each, size in zip(members, sizes, strict=True):
+            truth = np.array(model.seconds(each))
+            visits = tuple(
+                _visit(each, block, truth, lender.near(size)[0])
+                for block, lender in enumerate(lenders)
+            )
+            found.append(Series(each, visits))
     return tuple(found)
-
-
-def _donor(lent: dict[Class, list[Donor]], kind: Class, rng: np.random.Generator) -> Donor:
-    donors = lent[kind]
-    return donors[int(rng.integers(len(donors)))]
 
 
 def _visit(what: Workload, block: int, truth: Array, donor: Donor) -> Visit:

@@ -3,11 +3,12 @@
 A recorded visit is kept as what it deviates by: each sample, in the order taken, from the median of
 its block, and that block's median from the median of its series' blocks. A synthetic visit borrows
 the deviations of one recorded visit whole, so that drift, autocorrelation, outliers, the number of
-samples and why sampling stopped come along as they were. All synthetic series of one block borrow
-from the visits of one recorded block, so that what a whole block had in common stays common.
+samples and why sampling stopped come along as they were. What hangs together stays together: all
+synthetic curves of a block borrow from one recorded block, and all sizes of a curve, there, from
+one recorded curve, each from the size next to it.
 
-Borrowed from are visits of the same timing mode, of as many transfers (one, or several at once),
-of like size and by the same executor.
+Borrowed from are curves of the same timing mode and executor, of as many transfers (one, or several
+at once), that were measured near all sizes wanted.
 
 With few blocks the median of blocks lies too near to each of them: of n independent deviations
 about their mean only (n - 1)/n of the variance is left, which is given back by sqrt(n/(n - 1)).
@@ -19,7 +20,7 @@ import lzma
 import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -32,31 +33,21 @@ from waywiser.profile import Profile
 from waywiser.records import Series, Visit
 from waywiser.stats.block import counted
 from waywiser.stats.order import median_interval
-from waywiser.words import Stop, TimingMode, Workload
+from waywiser.words import Stop, Workload
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 EXECUTOR = "copy-engine"
 """That of the synthetic paths."""
+MODE = "device"
+"""How they are timed."""
 
-SIZE_CLASSES = (("small", 2**16), ("middle", 2**24), ("large", 2**62))
-"""Name, and the size below which it is: latency, the way between, bandwidth."""
+NEAR = 4
+"""A size is lent to sizes that are at most so many times as large or small."""
 
 FEW_BYTES = 64
 """As many as are copied to see how near a block of memory is."""
 
 Array = NDArray[np.float64]
-Class = tuple[str, str, str]
-
-
-def size_class(size: int) -> str:
-    """``size`` in bytes, of one transfer."""
-    return next(name for name, below in SIZE_CLASSES if size < below)
-
-
-def class_of(workload: Workload, mode: TimingMode) -> Class:
-    """(timing mode, alone or together, size class)."""
-    together = "together" if len(workload.transfers) > 1 else "alone"
-    return mode, together, size_class(workload.transfers[0].bytes)
 
 
 @dataclass(frozen=True)
@@ -66,11 +57,10 @@ class Donor:
     within: Array
     """Of each sample from the block's median, in the order taken."""
     between: float
-    """Of the block's median from that of its series' blocks; 0 for a block alone."""
+    """Of the block's median from that of its series' blocks."""
     stop: Stop
     repetitions: tuple[int, ...]
     flags: tuple[int, ...]
-
     reach: tuple[float, float] | None
     """From where to where the interval of the median goes, over the median; None without one."""
 
@@ -80,76 +70,124 @@ class Donor:
         return self.within + self.between
 
 
+@dataclass(frozen=True)
+class Lender:
+    """One recorded curve: of each size, in bytes of one transfer, its blocks."""
+
+    together: bool
+    """Several transfers at once."""
+    blocks: dict[int, tuple[Donor, ...]]
+
+    def near(self, size: int) -> tuple[Donor, ...]:
+        """The blocks of the nearest size."""
+        return self.blocks[min(self.blocks, key=lambda each: _apart(each, size))]
+
+    def covers(self, sizes: Iterable[int]) -> bool:
+        """Whether all of ``sizes`` have one near."""
+        return all(any(_apart(own, size) <= NEAR for own in self.blocks) for size in sizes)
+
+
+class Lot:
+    """The curves of one recorded block, or of one recorded survey."""
+
+    def __init__(self, lenders: Sequence[Lender]) -> None:
+        self.lenders = lenders
+        self._known: dict[tuple[bool, tuple[int, ...]], list[Lender]] = {}
+
+    def that_cover(self, together: bool, sizes: tuple[int, ...]) -> list[Lender]:
+        """Those that may lend to a curve of these sizes."""
+        key = (together, sizes)
+        if key not in self._known:
+            self._known[key] = [
+                each for each in self.lenders if each.together == together and each.covers(sizes)
+            ]
+        return self._known[key]
+
+    def draw(self, rng: np.random.Generator, together: bool, sizes: tuple[int, ...]) -> Lender:
+        """One of them, by lot."""
+        lenders = self.that_cover(together, sizes)
+        return lenders[int(rng.integers(len(lenders)))]
+
+
 @dataclass
 class Pool:
     """All that may be borrowed."""
 
-    blocks: list[dict[Class, list[Donor]]] = field(default_factory=list)
-    """Of each recorded block of a survey that has several."""
-    surveys: list[dict[Class, list[list[Donor]]]] = field(default_factory=list)
-    """Of each recorded survey of a machine that was surveyed again: the blocks of each series, as
+    blocks: list[Lot] = field(default_factory=list)
+    """Of each recorded block of a survey that has several: each curve with that block alone."""
+    surveys: list[Lot] = field(default_factory=list)
+    """Of each recorded survey of a machine that was surveyed again: each curve with all blocks, as
     they deviate from what all surveys of the machine say."""
     calls: list[Array] = field(default_factory=list)
     """Single copies of a few bytes from pinned memory to a GPU, from call to completion: of each
     from the median of its visit, in the order taken."""
 
-    def block(self, rng: np.random.Generator) -> dict[Class, list[Donor]]:
+    def block(self, rng: np.random.Generator) -> Lot:
         """One recorded block, by lot."""
         return self.blocks[int(rng.integers(len(self.blocks)))]
 
-    def donors(self, kind: Class) -> list[Donor]:
-        """Of all recorded blocks together."""
-        return [donor for block in self.blocks for donor in block.get(kind, ())]
+    def survey(self, rng: np.random.Generator) -> Lot:
+        """One recorded survey, by lot."""
+        return self.surveys[int(rng.integers(len(self.surveys)))]
 
 
 @cache
 def recorded(results: Path = RESULTS) -> Pool:
     """The pool of all profiles in ``results``; read once."""
     pool = Pool()
-    machines: dict[Path, list[dict[str, Series]]] = defaultdict(list)
+    machines: dict[Path, list[list[Series]]] = defaultdict(list)
     for file in sorted(results.rglob("*.wwp.xz")):
-        known = {series.workload.identity: series for series in _series(file)}
-        machines[file.parent].append(known)
-        blocks: dict[int, dict[Class, list[Donor]]] = defaultdict(lambda: defaultdict(list))
-        for series in known.values():
-            kind = _class(series)
-            if len(series.visits) > 1:
-                shifts = deviations([_middle(visit) for visit in series.visits])
-                for visit, shift in zip(series.visits, shifts, strict=True):
-                    blocks[visit.block][kind].append(_donor(visit, shift))
-            if series.workload.bytes <= FEW_BYTES and _is_to_gpu(series.workload):
+        known = list(_series(file))
+        if any(len(series.visits) > 1 for series in known):
+            machines[file.parent].append(known)
+            pool.blocks += _blocks_of(known)
+        for series in known:
+            if _is_few_bytes_to_gpu(series.workload):
                 pool.calls += [_calls(visit) for visit in series.visits if visit.samples.host]
-        pool.blocks += [dict(block) for block in blocks.values()]
     for surveys in machines.values():
-        pool.surveys += _surveyed_again([each for each in surveys if _replicated(each)])
+        if len(surveys) > 1:
+            pool.surveys += _surveyed_again(surveys)
     return pool
 
 
-def _replicated(survey: dict[str, Series]) -> bool:
-    return any(len(series.visits) > 1 for series in survey.values())
+def _blocks_of(known: Sequence[Series]) -> Iterator[Lot]:
+    found: dict[int, list[tuple[Series, tuple[Donor, ...]]]] = defaultdict(list)
+    for series in known:
+        if len(series.visits) > 1:
+            shifts = deviations([_middle(visit) for visit in series.visits])
+            for visit, shift in zip(series.visits, shifts, strict=True):
+                found[visit.block].append((series, (_donor(visit, shift),)))
+    for lent in found.values():
+        yield _lot(lent)
 
 
-def _surveyed_again(surveys: list[dict[str, Series]]) -> list[dict[Class, list[list[Donor]]]]:
-    """Series that each of several surveys visited in two blocks and more."""
-    if len(surveys) < 2:
-        return []
-    found: list[dict[Class, list[list[Donor]]]] = [defaultdict(list) for _ in surveys]
-    for identity in surveys[0]:
-        several = [survey[identity] for survey in surveys if identity in survey]
+def _surveyed_again(surveys: Sequence[Sequence[Series]]) -> Iterator[Lot]:
+    """Of series that each of several surveys visited in two blocks and more."""
+    by_identity = [{series.workload.identity: series for series in survey} for survey in surveys]
+    found: list[list[tuple[Series, tuple[Donor, ...]]]] = [[] for _ in surveys]
+    for identity in by_identity[0]:
+        several = [survey[identity] for survey in by_identity if identity in survey]
         if len(several) < len(surveys) or min(len(each.visits) for each in several) < 2:
             continue
         visits = [visit for each in several for visit in each.visits]
         shifts = iter(deviations([_middle(visit) for visit in visits]))
         for into, each in zip(found, several, strict=True):
-            into[_class(each)].append([_donor(visit, next(shifts)) for visit in each.visits])
-    return [dict(each) for each in found]
+            donors = tuple(_donor(visit, next(shifts)) for visit in each.visits)
+            into.append((each, donors))
+    for lent in found:
+        yield _lot(lent)
 
 
-def _class(series: Series) -> Class:
-    return class_of(series.workload, series.visits[0].mode)
+def _lot(lent: Iterable[tuple[Series, tuple[Donor, ...]]]) -> Lot:
+    curves: dict[str, Lender] = {}
+    for series, donors in lent:
+        what = series.workload
+        lender = curves.setdefault(what.curve, Lender(len(what.transfers) > 1, {}))
+        lender.blocks[what.transfers[0].bytes] = donors
+    return Lot(list(curves.values()))
 
 
-def deviations(middles: list[float]) -> list[float]:
+def deviations(middles: Sequence[float]) -> list[float]:
     """Logarithms of each over their median, with the variance that the median took given back."""
     if len(middles) < 2:
         return [0.0] * len(middles)
@@ -159,8 +197,7 @@ def deviations(middles: list[float]) -> list[float]:
 
 
 def _series(file: Path) -> Iterator[Series]:
-    """Those of transfers by the executor of the synthetic paths, with the visits that have samples
-    that count."""
+    """Those like the synthetic ones, with the visits that have samples that count."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "recorded.wwp"
         path.write_bytes(lzma.decompress(file.read_bytes()))
@@ -170,7 +207,7 @@ def _series(file: Path) -> Iterator[Series]:
                 if not transfers or any(t.path.executor != EXECUTOR for t in transfers):
                     continue
                 visits = [v for v in profile.visits_of(workload) if counted(v.samples)]
-                if visits:
+                if visits and visits[0].mode == MODE:
                     yield Series(workload, tuple(visits))
 
 
@@ -182,23 +219,30 @@ def _donor(visit: Visit, shift: float) -> Donor:
     samples = visit.samples
     rows = [n for n, span in enumerate(samples.span) if span > 0]
     spans = np.array([samples.span[n] for n in rows])
+    middle = _middle(visit)
     interval = median_interval([samples.span[n] for n in counted(samples)])
     return Donor(
-        within=np.log(spans / _middle(visit)),
+        within=np.log(spans / middle),
         between=shift,
         stop=visit.stop,
         repetitions=tuple(samples.repetitions[n] for n in rows) if samples.repetitions else (),
         flags=tuple(samples.flags[n] for n in rows) if samples.flags else (),
-        reach=(interval.low / _middle(visit), interval.high / _middle(visit)) if interval else None,
+        reach=(interval.low / middle, interval.high / middle) if interval else None,
     )
 
 
-def _is_to_gpu(workload: Workload) -> bool:
-    ends = workload.transfers[0].path
-    kinds = (ends.source.kind, ends.destination.kind)
-    return len(workload.transfers) == 1 and kinds == ("pinned", "device")
+def _is_few_bytes_to_gpu(workload: Workload) -> bool:
+    path = workload.transfers[0].path
+    kinds = (path.source.kind, path.destination.kind)
+    return len(workload.transfers) == 1 and kinds == ("pinned", "device") and (
+        workload.bytes <= FEW_BYTES
+    )  # fmt: skip
 
 
 def _calls(visit: Visit) -> Array:
     seconds = np.array(visit.samples.host)
     return np.log(seconds / np.median(seconds))
+
+
+def _apart(one: int, other: int) -> float:
+    return max(one, other) / min(one, other)

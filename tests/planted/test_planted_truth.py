@@ -17,7 +17,8 @@ from waywiser.analysis import identical
 MACHINES = range(20_000, 20_200)
 FEW_BLOCKS = range(20_200, 20_220)
 
-QUESTIONS = ("anisotropy", "identical", "affinity", "contention", "hidden sockets")
+QUESTIONS = ("anisotropy", "identical", "affinity", "contention", "irregularities",
+             "hidden sockets")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from planted.machine import BLOCKS, model_of, planted, surveyed, workloads
+from planted.machine import (
+    BLOCKS,
+    long_curves,
+    model_of,
+    planted,
+    surveyed,
+    workloads,
+)
 from planted.model import LARGE, Model, Truth, between, down, up, workload
-from planted.noise import Pool, class_of, deviations, recorded, size_class
+from planted.noise import Donor, Lender, Pool, deviations, recorded
 from waywiser.stats.estimate import estimate
+from waywiser.words import Workload
 
 
 @pytest.fixture(scope="module")
@@ -18,17 +26,21 @@ def pool() -> Pool:
     return recorded()
 
 
-def test_there_is_noise_to_borrow_of_every_class_in_every_block(pool: Pool) -> None:
+def test_there_is_noise_to_borrow_for_every_curve_in_every_block(pool: Pool) -> None:
     assert len(pool.blocks) >= 6
     assert len(pool.surveys) >= 2
-    for lent in (*pool.blocks, *pool.surveys):
-        for each in workloads(Model(), ()):
-            assert len(lent[class_of(each, "device")]) >= 2
+    curves: dict[str, list[Workload]] = {}
+    for each in workloads(Model(), long_curves(1, Model())):
+        curves.setdefault(each.curve, []).append(each)
+    for lot in pool.blocks:
+        for members in curves.values():
+            sizes = tuple(each.transfers[0].bytes for each in members)
+            assert len(lot.that_cover(len(members[0].transfers) > 1, sizes)) >= 2
     assert len(pool.calls) >= 20
 
 
 @pytest.mark.parametrize("size", [2**13, LARGE])
-def test_blocks_and_samples_deviate_as_recorded_ones_do(pool: Pool, size: int) -> None:
+def test_blocks_deviate_as_recorded_ones_do(pool: Pool, size: int) -> None:
     model, what = Model(), workload((up(0),), size)
     truth = model.seconds(what)[0]
     rng = np.random.default_rng(5)
@@ -36,15 +48,31 @@ def test_blocks_and_samples_deviate_as_recorded_ones_do(pool: Pool, size: int) -
     made = np.array([
         math.log(np.median(visit.samples.span) / truth) for visits in drawn for visit in visits
     ])  # fmt: skip
-    kind = class_of(what, "device")
-    # each recorded block is lent as often as any other, however many series it has
+    # each recorded block is lent as often as any other, however many curves it has
     known = np.concatenate([
-        np.random.default_rng(6).choice([donor.between for donor in block[kind]], 2000)
-        for block in pool.blocks
+        np.random.default_rng(6).choice(
+            [lender.near(size)[0].between for lender in lot.that_cover(False, (size,))], 2000
+        )
+        for lot in pool.blocks
     ])  # fmt: skip
     for probability in (0.05, 0.25, 0.75, 0.95):
         near = np.quantile(known, (probability - 0.04, probability + 0.04))
         assert near[0] - 1e-4 <= np.quantile(made, probability) <= near[1] + 1e-4
+
+
+def test_sizes_of_a_curve_borrow_from_one_recorded_curve(pool: Pool) -> None:
+    model = Model()
+    curve = [workload((up(0),), size) for size in (2**16, 2**20, 2**24)]
+    series = surveyed(model, curve, np.random.default_rng(9), pool, 1)
+    made = [
+        math.log(np.median(each.visits[0].samples.span) / model.seconds(each.workload)[0])
+        for each in series
+    ]
+    assert any(
+        np.allclose([lender.near(each.bytes)[0].between for each in curve], made, atol=1e-9)
+        for lot in pool.blocks
+        for lender in lot.that_cover(False, (2**16, 2**20, 2**24))
+    )
 
 
 def test_samples_keep_the_order_in_which_they_were_taken(pool: Pool) -> None:
@@ -52,7 +80,7 @@ def test_samples_keep_the_order_in_which_they_were_taken(pool: Pool) -> None:
     visit = surveyed(model, [what], np.random.default_rng(8), pool, 1)[0].visits[0]
     spans = np.array(visit.samples.span)
     made = np.log(spans / np.median(spans))
-    donors = pool.donors(class_of(what, "device"))
+    donors = [lender.near(2**13)[0] for lot in pool.blocks for lender in lot.lenders]
     assert any(
         len(donor.within) == len(made) and np.allclose(donor.within, made, atol=1e-9)
         for donor in donors
@@ -68,8 +96,11 @@ def test_the_variance_that_a_median_of_few_takes_is_given_back() -> None:
     assert deviations([3.0]) == [0.0]
 
 
-def test_sizes_are_of_a_class() -> None:
-    assert [size_class(size) for size in (8, 2**16, 2**24)] == ["small", "middle", "large"]
+def test_a_curve_lends_only_near_the_sizes_that_it_has() -> None:
+    donor = Donor(np.zeros(1), 0.0, "converged", (), (), None)
+    lender = Lender(False, {2**10: (donor,), 2**20: (donor,)})
+    assert lender.covers((2**8, 2**12, 2**22))
+    assert not lender.covers((2**10, 2**15))
 
 
 def test_a_survey_is_the_same_for_the_same_seed_and_another_for_another(pool: Pool) -> None:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from planted.model import LARGE, Model, between, down, up, workload
-from planted.noise import Donor, Pool, class_of
+from planted.noise import Donor, Pool
 from waywiser.analysis.node import Link, Node, gpus_of, renumbered
 from waywiser.profile.digest import BlockDigest, Digest
 from waywiser.words import Workload
@@ -28,23 +28,37 @@ class Wanted:
     workloads: tuple[Workload, ...]
     digests: tuple[Digest, ...] = field(init=False)
     seconds: tuple[float, ...] = field(init=False)
+    curves: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = field(init=False)
+    """(sizes, which of the workloads) of each curve."""
 
     def __post_init__(self) -> None:
         truth = tuple(max(self.model.seconds(each)) for each in self.workloads)
         object.__setattr__(self, "seconds", truth)
+        curves: dict[str, list[int]] = {}
+        for number, each in enumerate(self.workloads):
+            curves.setdefault(each.curve, []).append(number)
+        found = tuple(
+            (tuple(self.workloads[n].transfers[0].bytes for n in members), tuple(members))
+            for members in curves.values()
+        )
+        object.__setattr__(self, "curves", found)
         object.__setattr__(self, "digests", tuple(Digest.of(each) for each in self.workloads))
 
 
 def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> Wanted:
-    """As ``--preset check`` visits: every link alone and all of them at once, at ``sizes``."""
+    """As ``--preset check`` visits: every link alone at ``sizes``, and at the largest of them both
+    ways and all at once."""
     gpus = range(model.count)
-    paths: list[tuple[str, ...]] = []
+    alone = [(between(a, b),) for a in gpus for b in gpus if a != b]
+    together: list[tuple[str, ...]] = []
     for gpu in gpus:
         there, back = up(gpu, model.node_of(gpu)), down(gpu, model.node_of(gpu))
-        paths += [(there,), (back,), (there, back)]
-        paths += [(between(gpu, other),) for other in gpus if other != gpu]
-    paths += [tuple(way(gpu, model.node_of(gpu)) for gpu in gpus) for way in (up, down)]
-    return Wanted(model, tuple(workload(each, size) for each in paths for size in sizes))
+        alone += [(there,), (back,)]
+        together.append((there, back))
+    together += [tuple(way(gpu, model.node_of(gpu)) for gpu in gpus) for way in (up, down)]
+    visited = [workload(each, size) for each in alone for size in sizes]
+    visited += [workload(each, max(sizes)) for each in together]
+    return Wanted(model, tuple(visited))
 
 
 def surveyed(
@@ -58,17 +72,18 @@ def surveyed(
     links: Mapping[int, Link] | None = None,
 ) -> Node:
     """A fresh survey, of as many blocks as recorded ones have at most."""
-    lent = pool.surveys[int(rng.integers(len(pool.surveys)))]
+    lot, first = pool.survey(rng), int(rng.integers(2))
     digests = []
-    for bare, truth in zip(wanted.digests, wanted.seconds, strict=True):
-        kind = class_of(bare.workload, "device")
-        donors = lent[kind][int(rng.integers(len(lent[kind])))]
-        first = int(rng.integers(len(donors) - blocks + 1))
-        taken = tuple(
-            _block(number, truth, donor)
-            for number, donor in enumerate(donors[first : first + blocks])
-        )
-        digests.append(msgspec.structs.replace(bare, blocks=taken))
+    for curve, members in wanted.curves:
+        together = len(wanted.workloads[members[0]].transfers) > 1
+        lender = lot.draw(rng, together, curve)
+        for number, size in zip(members, curve, strict=True):
+            donors = lender.near(size)
+            taken = tuple(
+                _block(block, wanted.seconds[number], donors[(first + block) % len(donors)])
+                for block in range(blocks)
+            )
+            digests.append(msgspec.structs.replace(wanted.digests[number], blocks=taken))
     machine = msgspec.structs.replace(wanted.model.machine, hostname=host)
     seen = {gpu.index: Link(5, 16) for gpu in machine.gpus}
     return Node(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
