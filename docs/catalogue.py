@@ -4,13 +4,15 @@ literature measures, row by row, with the command and the figure.
     python docs/catalogue.py > docs/catalogue.md
 
 The rows are in ``catalogue.toml``. Their figures are looked up in the profiles under ``results``,
-newest first; a curve that none of them holds is told as not measured yet. A test checks that the
+newest first; a curve that none of them holds is told as not measured yet, or with what a machine
+needs for it. A test checks that the
 page is current and that each row's command selects what the row shows.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +29,7 @@ from waywiser.plan.catalogue import (
     list_operations,
 )
 from waywiser.records import Refusal, Series
-from waywiser.stats.estimate import estimate
+from waywiser.stats.estimate import Estimate, estimate
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes, parse_bytes
 
@@ -47,6 +49,8 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
     """At which size; empty for operations."""
     options: str = ""
     """Further options of the command."""
+    elsewhere: str = ""
+    """What a machine needs for those of its curves that none of the measured ones could show."""
 
 
 class Rows(msgspec.Struct, forbid_unknown_fields=True):
@@ -95,24 +99,35 @@ def _size(series: Series) -> int:
     return transfers[0].bytes if transfers else 0
 
 
-def figure(curve: str, size: int, profiles: Sequence[Measured]) -> str:
-    """Median, interval and number of samples of a curve at a size, from the first profile that has
-    it; the reason where all that know of it refuse it."""
+def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str = "") -> str:
+    """Median, interval and number of samples of a curve, from the first profile that has it: at the
+    size, or else at the nearest that was measured, which is then told. The reason where all that
+    know of it refuse it or failed at it; ``elsewhere`` where nobody tried."""
+    nearest: list[tuple[float, str]] = []
     for profile in profiles:
-        series = profile.series.get((curve, size))
-        told = estimate(series, profile.machine) if series else None
-        if series is None or told is None:
-            continue
-        within = "" if told.relative is None else f" ± {told.relative:.1%}"
-        n = f"n = {told.count} in {len(told.blocks)}"
-        if series.workload.bytes:
-            rate = series.workload.bytes / told.median / 1e9
-            return f"{rate:.4g} GB/s{within} ({n})"
-        return f"{_seconds(told.median)}{within} ({n})"
+        for (text, at), series in profile.series.items():
+            if text == curve and (told := estimate(series, profile.machine)) is not None:
+                if at == size:
+                    return _told(told)
+                off = abs(math.log2((at or 1) / (size or 1)))
+                nearest.append((off, f"{_told(told)}, at {format_bytes(at)}"))
+    if nearest:
+        return min(nearest, key=lambda one: one[0])[1]
     for profile in profiles:
         if refusal := profile.refusals.get(curve):
             return f"refused: {refusal.reason}"
-    return NOT_YET
+        failed = profile.series.get((curve, size))
+        if failed is not None and failed.failure is not None:
+            return f"{failed.failure.kind}: {failed.failure.reason}"
+    return f"needs {elsewhere}" if elsewhere else NOT_YET
+
+
+def _told(told: Estimate) -> str:
+    within = "" if told.relative is None else f" ± {told.relative:.1%}"
+    n = f"n = {told.count} in {len(told.blocks)}"
+    if told.rate is not None:
+        return f"{told.rate.value / 1e9:.4g} GB/s{within} ({n})"
+    return f"{_seconds(told.median)}{within} ({n})"
 
 
 def _seconds(seconds: float) -> str:
@@ -167,7 +182,8 @@ def _literature() -> Iterator[str]:
         for number, curve in enumerate(row.curves):
             first = (_cell(row.literature), f"`{_cell(command(row))}`") if number == 0 else ("", "")
             at = f", {format_bytes(size)}" if size else ""
-            cells = (*first, f"`{_cell(curve)}`{at}", _cell(figure(curve, size, profiles)))
+            found = figure(curve, size, profiles, row.elsewhere)
+            cells = (*first, f"`{_cell(curve)}`{at}", _cell(found))
             yield "| " + " | ".join(cells) + " |"
     yield ""
 
