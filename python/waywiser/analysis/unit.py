@@ -12,19 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from waywiser.analysis.related import RATE_BYTES, START_BYTES
 from waywiser.profile.digest import BlockDigest, Digest
 from waywiser.stats.order import median
 from waywiser.words import TimingMode, Workload
 
 Regime = Literal["operation", "latency", "between", "rate"]
 
-LATENCY_BYTES = 64 * 2**10
-"""Below, what a transfer costs at all sets the time; the same limit as in tables."""
-
-RATE_BYTES = 2**20
-"""From here on, the rate of the link does."""
-
-PLAIN_EXECUTORS = ("copy-engine", "sm")
+PLAIN_EXECUTOR = "copy-engine"
 PLAIN_KINDS = {"pinned", "device", "write-combined"}
 
 LEAST_CORRELATION = 0.25
@@ -45,9 +40,11 @@ class Kin(NamedTuple):
 
     mode: TimingMode
     regime: Regime
+    executor: str
+    """Who moves the bytes; empty for an operation."""
     plain: bool
-    """Page-locked and device memory, contiguous, by copy engines or kernels, caches as they are:
-    what repeats best."""
+    """Page-locked and device memory, contiguous, by copy engines that devices time, caches as they
+    are: what repeats best."""
 
 
 class Pair(NamedTuple):
@@ -80,6 +77,11 @@ class Pair(NamedTuple):
             if len(side) > 1
             for value in side
         )
+
+    @property
+    def jumps(self) -> tuple[float, ...]:
+        """How far apart the blocks of each side are; of sides with several."""
+        return tuple(max(side) - min(side) for side in (self.before, self.after) if len(side) > 1)
 
     @property
     def variance(self) -> float:
@@ -123,6 +125,17 @@ class Unit:
         count = len(self.pairs)
         return min(1.0, correlation + (1 - correlation) * math.pi / 2 / count)
 
+    @property
+    def jumps(self) -> tuple[float, ...]:
+        """As of a pair: of the middle over sizes, on each side whose sizes have equal blocks."""
+        found = []
+        for sides in ([p.before for p in self.pairs], [p.after for p in self.pairs]):
+            if len(sides[0]) > 1 and len({len(side) for side in sides}) == 1:
+                centred = [[value - side[0] for value in side] for side in sides]
+                blocks = [median(block) for block in zip(*centred, strict=True)]
+                found.append(max(blocks) - min(blocks))
+        return tuple(found)
+
     @cached_property
     def difference(self) -> float:
         """The middle one over its sizes."""
@@ -162,13 +175,21 @@ def units_of(
 
 
 def kin_of(workload: Workload, mode: TimingMode) -> Kin:
-    plain = workload.cache == "warm" and all(
-        transfer.layout is None
-        and transfer.path.executor in PLAIN_EXECUTORS
-        and {transfer.path.source.kind, transfer.path.destination.kind} <= PLAIN_KINDS
-        for transfer in workload.transfers
+    regime = regime_of(workload)
+    if workload.operation is not None:
+        return Kin(mode, regime, "", False)
+    executors = sorted({transfer.path.executor for transfer in workload.transfers})
+    plain = (
+        mode == "device"
+        and workload.cache == "warm"
+        and all(
+            transfer.layout is None
+            and transfer.path.executor == PLAIN_EXECUTOR
+            and {transfer.path.source.kind, transfer.path.destination.kind} <= PLAIN_KINDS
+            for transfer in workload.transfers
+        )
     )
-    return Kin(mode, regime_of(workload), plain)
+    return Kin(mode, regime, " ".join(executors), plain)
 
 
 def regime_of(workload: Workload) -> Regime:
@@ -176,7 +197,7 @@ def regime_of(workload: Workload) -> Regime:
     if workload.operation is not None:
         return "operation"
     largest = max(transfer.bytes for transfer in workload.transfers)
-    if largest < LATENCY_BYTES:
+    if largest < START_BYTES:
         return "latency"
     return "between" if largest < RATE_BYTES else "rate"
 
