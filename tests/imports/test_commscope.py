@@ -46,8 +46,17 @@ def text(name: str, **counters: float) -> str:
         ("Comm_Memcpy_WCToGPU/10/manual_time", {"numa_id": 0, "cuda_id": 3},
          "write-combined@numa:0 -> device@gpu:3 by copy-engine of 1024"),
         ("DUPLEX/Memcpy/GPUGPU/10/manual_time", {"gpu0": 3, "gpu1": 0},
-         "device@gpu:0 -> device@gpu:3 by copy-engine[api=async,peer=off] of 1024; "
-         "device@gpu:3 -> device@gpu:0 by copy-engine[api=async,peer=off] of 1024"),
+         "device@gpu:0 -> device@gpu:3 by copy-engine[api=async] of 1024; "
+         "device@gpu:3 -> device@gpu:0 by copy-engine[api=async] of 1024"),
+        ("DUPLEX_Memcpy_GPUGPU/10/0/3/manual_time", {"bytes": 1024},
+         "device@gpu:0 -> device@gpu:3 by copy-engine[api=async] of 1024; "
+         "device@gpu:3 -> device@gpu:0 by copy-engine[api=async] of 1024"),
+        ("NUMAUM_Coherence_GPUToHostThreads/4/10/8/2/manual_time", {"bytes": 1024},
+         "managed@gpu:2 -> managed@numa:8 by page-fault[threads=4] of 1024"),
+        ("NUMAUM_Latency_GPUToHost/9/0/2/min_time:0.100", {},
+         "page-fault-latency[from=gpu:2,stride=1048576]@numa:0"),
+        ("Comm_hipMemcpyAsync_GPUToGPU/0/1/log2(N):10/manual_time", {"src_id": 0, "dst_id": 1},
+         "device@gpu:0 -> device@gpu:1 by copy-engine[api=async] of 1024"),
         ("Comm_Duplex_NUMAMemcpy_Pinned/1/2/10/manual_time", {},
          "pinned@numa:1 -> device@gpu:2 by copy-engine of 1024; "
          "device@gpu:2 -> pinned@numa:1 by copy-engine of 1024"),
@@ -111,7 +120,7 @@ def test_families_of_all_generations(name: str, counters: dict[str, float], expe
 @pytest.mark.parametrize(
     ("name", "counters", "reason"),
     [
-        ("Comm_3d_cudaMemcpy2DAsync_PinnedToGPU/0/0/8/8/8/manual_time", {}, "no counterpart"),
+        ("Comm_3d_cudaMemcpy2DAsync_PinnedToGPU/0/0/8/8/8/manual_time", {}, "pitch of its boxes"),
         ("CUBLAS_SGEMM/1/2/3", {}, "no counterpart"),
         ("Comm_Memcpy_WCToGPU/10/manual_time", {}, "which NUMA node and which GPU"),
         ("Comm_cudaMemcpyAsync_PinnedToGPU/0/1/log2(N):99/manual_time", {}, "2^99 is no size"),
@@ -119,7 +128,8 @@ def test_families_of_all_generations(name: str, counters: dict[str, float], expe
         ("Comm_cudaMemcpyAsync_PinnedToGPU/0/1/log2(N):8", {"bytes": 1.5}, "is no size"),
         ("Comm_cudaMemcpyAsync_PinnedToGPU/0/1/log2(N):8", {"numa_id": -1, "cuda_id": 0},
          "-1 is the number of no GPU"),
-        ("UM_Latency_GPUToGPU/7/0/5/manual_time", {}, "no counter 'strides'"),
+        ("Comm_UM_Latency_GPUToGPU/0/5/7/manual_time", {}, "counter 'strides'"),
+        ("NUMA_RD/1/14/0/8/min_time:0.100/real_time", {"bytes": 16384}, "without copying"),
         ("Comm_implicit_mapped_HostWrGPU/0/0/log2(N):8", {}, "CPU that reaches into a GPU"),
     ],
 )  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
 from waywiser.imports.found import Found
-from waywiser.imports.nvbandwidth import BYTES, read
+from waywiser.imports.nvbandwidth import read
+from waywiser.imports.nvbandwidth_cases import BYTES
 from waywiser.stats.block import SUMMARY
 
 FILE = Path(__file__).parent / "data" / "nvbandwidth.json"

@@ -54,7 +54,7 @@ def test_where_every_number_came_from_is_kept(tmp_path: Path) -> None:
         (visit,), (run,), refusals = list(profile.visits()), profile.runs, profile.refusals
         identity = profile.workloads()[0].identity
     empty, full = environment["imported"]
-    assert (empty["file"], empty["empty"]) == ("a.json", True)
+    assert empty["file"] == "a.json" and "is empty" in empty["left_out"]
     assert (full["file"], full["tool"]) == ("b.json", "Google Benchmark")
     assert full["date"] == "2026-11-20T10:00:00+00:00"
     assert "of somebody" not in json.dumps(environment)
@@ -142,6 +142,17 @@ def test_files_without_a_counterpart_are_an_error_with_the_reason(tmp_path: Path
     file = result(tmp_path / "1.json", 1.0, name="CUBLAS_SGEMM/1/2/3")
     with pytest.raises(ImportRefused, match=r"1\.json: nothing in it has a counterpart here: "):
         import_files([file], tmp_path / "a.wwp")
+
+
+def test_of_a_folder_what_is_no_result_is_left_out_and_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    result(folder / "1.json", 1.0)
+    (folder / "lscpu.txt").write_text("Architecture: x86_64\n")
+    found = import_files([folder], tmp_path / "a.wwp")
+    assert [refusal.path for refusal in found.refusals] == ["lscpu.txt"]
+    with pytest.raises(ImportRefused, match=r"lscpu\.txt: is of no format"):
+        import_files([folder / "1.json", folder / "lscpu.txt"], tmp_path / "b.wwp")
 
 
 def test_a_folder_is_its_result_files_by_name(tmp_path: Path) -> None:

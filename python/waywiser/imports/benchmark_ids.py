@@ -37,8 +37,15 @@ class Subject:
 
     @property
     def sized_first(self) -> bool:
-        """In the ancestor's names the size comes before the places."""
-        return not self.name.family.startswith(("Comm", "libc", "DUPLEX"))
+        """Whether the size comes before the places, as in the ancestor's names. Where only one end
+        of the arguments fits the counter of bytes, that one is the size."""
+        arguments = self.name.arguments
+        told = self.counters.get("bytes", 0.0)
+        if arguments and 1 <= told <= 2**MOST_EXPONENT:
+            first, last = (told == 2.0 ** min(max(n, 0), 99) for n in (arguments[0], arguments[-1]))
+            if first != last:
+                return first
+        return not self.name.family.startswith(("Comm", "libc"))
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -87,6 +94,16 @@ class Subject:
         if toucher is None or owner is None:
             return self._two("which two GPUs")
         return toucher, owner
+
+    @property
+    def steps(self) -> int:
+        """Of a walk: as its counter says, else as the ancestor's names begin."""
+        told = self.counters.get("strides", math.nan)
+        if not math.isfinite(told) and self.sized_first and self.name.arguments:
+            told = self.name.arguments[0]
+        if not 1 <= told < 2**31 or told != int(told):
+            raise NoCounterpart("neither a counter 'strides' nor its name tells how many faults")
+        return int(told)
 
     def gpu(self) -> int:
         """Of a benchmark that is about one GPU; the first where nothing says which."""

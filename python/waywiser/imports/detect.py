@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.imports import google_benchmark, nccl, nvbandwidth, osu
-from waywiser.imports.errors import ImportRefused
+from waywiser.imports.errors import ImportRefused, UnknownFormat
 from waywiser.imports.found import Found
 from waywiser.imports.reading import parse_json, read_text
 
@@ -44,8 +44,8 @@ def require_format(name: str) -> None:
 def read(path: Path, format: str | None = None) -> Found:
     """What the file says, in the format that it shows or that is named.
 
-    Raises `EmptyFile`, `Malformed` with line or key, and `ImportRefused` for a file that is too
-    large, cannot be read, or is of none of the formats.
+    Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportRefused` for a
+    file that is too large or cannot be read.
     """
     where = str(path)
     text = read_text(path)
@@ -80,7 +80,7 @@ def _json_format(value: Any, where: str) -> str:
     raise _unknown(where)
 
 
-def _unknown(where: str) -> ImportRefused:
-    return ImportRefused(
+def _unknown(where: str) -> UnknownFormat:
+    return UnknownFormat(
         "is of no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
     )

@@ -15,3 +15,7 @@ class EmptyFile(ImportRefused):
 
 class Malformed(ImportRefused):
     """A file of a known format that breaks its rules: where, what was expected."""
+
+
+class UnknownFormat(ImportRefused):
+    """A file that is of none of the formats."""

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from waywiser.imports.benchmark_ids import NoCounterpart
 from waywiser.imports.benchmark_name import parse_name, split_aggregate
-from waywiser.imports.commscope import Counterpart, counterpart
+from waywiser.imports.commscope import counterpart
+from waywiser.imports.commscope_makers import Counterpart
 from waywiser.imports.errors import Malformed
 from waywiser.imports.found import Found, Measured
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of

@@ -1,59 +1,26 @@
 """The JSON of nvbandwidth (``-j``, 0.5 and later).
 
-What its cases do is told by their names and its sources: in a matrix, a *read* goes from the
-column's GPU to the row's and a *write* from the row's to the column's, whatever the arrow in the
-description says. Figures are medians or means of samples that are not kept, so each is a summary;
-the buffer's size is not kept either, and the tool's default is assumed, which a rate does not
-depend on. Host memory is page-locked, on the node near the GPU.
-
-Of copies while others run (``bidirectional``, ``all_to_host``, ``host_to_all``) each figure is the
-rate of one of them, from a run of its own, while the others were kept going. Together they are one
-workload here: every transfer with its own time, the whole as long as its slowest.
+Figures are medians or means of samples that are not kept, so each is a summary; the buffer's size
+is not kept either, and the tool's default is assumed, which a rate does not depend on. Host memory
+is page-locked, on the node near the GPU. What the cases mean is told by
+`waywiser.imports.nvbandwidth_cases`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import ForeignGpu, Found, Measured
+from waywiser.imports.found import ForeignGpu, Found
+from waywiser.imports.nvbandwidth_cases import MOST_GPUS, Case, measured_of
 from waywiser.imports.reading import clipped, list_of, object_of, text_of
-from waywiser.imports.summary import is_time, summary
-from waywiser.records import Failure, Refusal
-from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload
-
-BYTES = 512 * 2**20
-"""The default size of its buffers, for transfers."""
-
-LATENCY_BYTES = 2 * 2**20
-"""Of the buffer of its pointer chases, which no option changes."""
-
-MOST_GPUS = 1024
-
-ASSUMED = "the size of its buffers is not told: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is near each GPU: on the node that a topology tells, else called numa:0"
-TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
-NOTHING = "it has no figure, or this house has no counterpart of it"
-
-TO_GPU, TO_HOST = "host_to_device", "device_to_host"
-TO_ALL, OF_ALL = "host_to_all", "all_to_host"
+from waywiser.records import Refusal
 
 _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-fA-F:.]+)\))?"
                   r"(?:: \((?P<host>[^()]*)\))?\s*$")  # fmt: skip
-_PARTS = re.compile(r"^(?P<what>.+?)_(?P<by>ce|sm)$")
-
-Matrix = list[list[float | None]]
-
-
-class Case(NamedTuple):
-    """One test case that has figures."""
-
-    name: str
-    matrix: Matrix
-    """[row][column], None for N/A; GB/s of 10^9, or ns."""
 
 
 def read(value: Any, where: str) -> Found:
@@ -67,7 +34,7 @@ def read(value: Any, where: str) -> Found:
     for n, each in enumerate(entries):
         _enter(object_of(each, f"{where}: testcases[{n}]"), f"{where}: testcases[{n}]",
                cases, refusals, failures)  # fmt: skip
-    measured = list(_measured(cases, len(gpus), refusals))
+    measured = list(measured_of(cases, refusals))
     for name, reason in failures.items():
         refusals.setdefault(name, Refusal(name, f"it failed: {reason}"))
     said = text_of(top.get("error", ""), f"{where}: nvbandwidth.error")
@@ -153,194 +120,3 @@ def _cell(value: Any, where: str) -> float | None:
     if not math.isfinite(number) or number < 0 or isinstance(value, bool):
         raise Malformed(f"{clipped(repr(value), 40)} is neither a figure nor N/A", where=where)
     return number or None
-
-
-def _measured(
-    cases: Mapping[str, Case], gpus: int, refusals: dict[str, Refusal]
-) -> Iterator[Measured]:
-    for case in cases.values():
-        parts = _PARTS.match(case.name)
-        what, by = (parts["what"], parts["by"]) if parts else (case.name, "ce")
-        executor = "copy-engine" if by == "ce" else "sm"
-        made = list(_made(case, what, executor, cases))
-        other = _other_way(case.name)
-        if not made and other not in cases:
-            reason = f"it tells one direction of two, and {other} is missing" if other else NOTHING
-            refusals.setdefault(case.name, Refusal(case.name, reason))
-        yield from made
-
-
-def _other_way(name: str) -> str:
-    """The case of the other direction, whose figures belong to the same workload; empty where a
-    case has none."""
-    if "bidirectional" in name:
-        for one, other in (
-            (TO_GPU, TO_HOST),
-            (TO_HOST, TO_GPU),
-            (TO_ALL, OF_ALL),
-            (OF_ALL, TO_ALL),
-        ):
-            if name.startswith(one):
-                return name.replace(one, other)
-    return ""
-
-
-def _made(case: Case, what: str, executor: str, cases: Mapping[str, Case]) -> Iterator[Measured]:
-    if what in ("host_to_device_memcpy", "device_to_host_memcpy"):
-        to_gpu = what.startswith("host")
-        for gpu, rate in _columns(case):
-            yield _copied(case.name, [(_host(gpu, to_gpu, executor), rate)], (ASSUMED, NODE))
-    elif what == "host_to_device_bidirectional_memcpy":
-        yield from _duplex(case, cases, executor)
-    elif what in ("host_to_all_memcpy", "all_to_host_memcpy"):
-        to_gpu = what.startswith("host")
-        parts = [(_host(gpu, to_gpu, executor), rate) for gpu, rate in _columns(case)]
-        if len(parts) > 1:
-            yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
-    elif what == "host_to_all_bidirectional_memcpy":
-        yield from _all_duplex(case, cases, executor)
-    elif match := re.fullmatch(r"device_to_device_memcpy_(read|write)", what):
-        for row, column, rate in _pairs(case.matrix):
-            yield _copied(case.name, [(_peer(row, column, match[1], executor), rate)], (ASSUMED,))
-    elif match := re.fullmatch(r"device_to_device_bidirectional_memcpy_(read|write)", what):
-        yield from _peer_duplex(case, match[1], executor)
-    elif match := re.fullmatch(r"(all_to_one|one_to_all)_(read|write)", what):
-        yield from _fan(case, match[1], match[2], executor)
-    elif case.name == "device_local_copy":
-        for gpu, rate in _columns(case):
-            memory = Memory("device", Place("gpu", gpu))
-            yield _copied(
-                case.name, [(Transfer(Path(memory, memory, executor), BYTES), rate)], (ASSUMED,)
-            )
-    elif what == "host_device_latency":
-        for gpu, nanoseconds in _columns(case):
-            yield _chased(case.name, gpu, Place("numa", 0), nanoseconds, (NODE,))
-    elif what == "device_to_device_latency":
-        for row, column, nanoseconds in _pairs(case.matrix):
-            yield _chased(case.name, row, Place("gpu", column), nanoseconds, ())
-
-
-def _columns(case: Case) -> list[tuple[int, float]]:
-    """(GPU, figure) of a matrix of one row."""
-    row = case.matrix[0] if case.matrix else []
-    return [(gpu, figure) for gpu, figure in enumerate(row[:MOST_GPUS]) if figure is not None]
-
-
-def _pairs(matrix: Matrix) -> Iterator[tuple[int, int, float]]:
-    for row, figures in enumerate(matrix[:MOST_GPUS]):
-        for column, figure in enumerate(figures[:MOST_GPUS]):
-            if figure is not None and row != column:
-                yield row, column, figure
-
-
-def _host(gpu: int, to_gpu: bool, executor: str) -> Transfer:
-    path = Path(Memory("pinned", Place("numa", 0)), Memory("device", Place("gpu", gpu)), executor)
-    return Transfer(path if to_gpu else path.opposite, BYTES)
-
-
-def _peer(row: int, column: int, how: str, executor: str) -> Transfer:
-    """A read is submitted by the destination's GPU, a write by the source's."""
-    source, to = (column, row) if how == "read" else (row, column)
-    path = Path(
-        Memory("device", Place("gpu", source)), Memory("device", Place("gpu", to)), executor
-    )
-    if executor == "sm":
-        return Transfer(path, BYTES, {} if how == "read" else {"side": "push"})
-    return Transfer(
-        path, BYTES, {"api": "async"} | ({"by": "destination"} if how == "read" else {})
-    )
-
-
-def _copied(name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str, ...]) -> Measured:
-    """Transfers with their rates in GB/s."""
-    seconds = [transfer.bytes / (rate * 1e9) for transfer, rate in parts]
-    return Measured(
-        name=name,
-        family=name,
-        workload=Workload(tuple(transfer for transfer, _ in parts)),
-        mode="device",
-        samples=summary(max(seconds), seconds),
-        notes=notes,
-    )
-
-
-def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
-    """The rate into each GPU is here, that out of it in the case of the other direction."""
-    back = cases.get(_other_way(case.name))
-    rates = dict(_columns(back)) if back else {}
-    for gpu, rate in _columns(case):
-        if gpu in rates:
-            parts = [(_host(gpu, True, executor), rate), (_host(gpu, False, executor), rates[gpu])]
-            yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
-
-
-def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
-    back = cases.get(_other_way(case.name))
-    rates = dict(_columns(back)) if back else {}
-    parts = [
-        (_host(gpu, to_gpu, executor), rate if to_gpu else rates[gpu])
-        for gpu, rate in _columns(case)
-        if gpu in rates
-        for to_gpu in (True, False)
-    ]
-    if len(parts) > 2:
-        yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
-
-
-def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[Measured]:
-    """Three matrices one below the other: this way, the other way, and their sum."""
-    count = len(case.matrix) // 3
-    if not count or len(case.matrix) != 3 * count:
-        return
-    other = case.matrix[count : 2 * count]
-    for row, column, rate in _pairs(case.matrix[:count]):
-        back = other[row][column] if column < len(other[row]) else None
-        if back is None:
-            continue
-        # in both cases the first matrix is the column's GPU to the row's
-        parts = [
-            (_peer(column, row, "write", executor), rate),
-            (_peer(row, column, "write", executor), back),
-        ]
-        parts.sort(key=lambda part: part[0].path.source.place.index)
-        yield _copied(case.name, parts, (ASSUMED,))
-
-
-def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
-    """Only the total of all transfers is told."""
-    figures = _columns(case)
-    for one, total in figures:
-        others = [gpu for gpu in range(len(case.matrix[0])) if gpu != one]
-        # a read's row is the destination, a write's the source: `_peer` tells who submits
-        pairs = [(other, one) if shape == "all_to_one" else (one, other) for other in others]
-        transfers = tuple(
-            _peer(to, source, how, executor) if how == "read" else _peer(source, to, how, executor)
-            for source, to in pairs
-        )
-        if not transfers:
-            continue
-        yield Measured(
-            name=case.name,
-            family=case.name,
-            workload=Workload(transfers),
-            mode="device",
-            samples=summary(len(transfers) * BYTES / (total * 1e9)),
-            notes=(ASSUMED,),
-        )
-
-
-def _chased(
-    name: str, gpu: int, memory: Place, nanoseconds: float, notes: tuple[str, ...]
-) -> Measured:
-    parameters = {"bytes": str(LATENCY_BYTES), "memory": str(memory)}
-    seconds = nanoseconds * 1e-9
-    failure = None if is_time(seconds) else Failure("foreign", "its figure is no time")
-    return Measured(
-        name=name,
-        family=name,
-        workload=Workload(operation=Operation("sm-latency", Place("gpu", gpu), parameters)),
-        mode="device",
-        samples=summary(seconds),
-        failure=failure,
-        notes=notes,
-    )

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from waywiser.imports import detect
-from waywiser.imports.errors import EmptyFile, ImportRefused
+from waywiser.imports.errors import EmptyFile, ImportRefused, UnknownFormat
 from waywiser.imports.found import Found, Measured
 from waywiser.imports.machine import machine_of
 from waywiser.imports.nearby import placed_near
@@ -29,6 +29,8 @@ from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
+EMPTY = "the file is empty: nothing was imported from it"
+
 MOST_FILES = 100_000
 
 IN_FOLDERS = (".json", ".csv", ".txt", ".log", ".out")
@@ -36,14 +38,16 @@ IN_FOLDERS = (".json", ".csv", ".txt", ".log", ".out")
 
 
 class ReadFile(Value, frozen=True):
-    """One file that was imported, or left out because it is empty."""
+    """One file that was imported, or left out with a reason."""
 
     name: str
     """Without its folder."""
     found: Found | None
-    """None where the file is empty."""
+    """None where it was left out."""
     modified: str
     """When it was written last: UTC, ISO 8601."""
+    left_out: str = ""
+    """Why nothing was imported from it."""
 
 
 class Imported(Value, frozen=True):
@@ -69,13 +73,15 @@ def import_files(
 ) -> Imported:
     """Reads every file, a folder's with it, and writes the profile ``output`` whole.
 
-    An empty file among others is left out and listed. Raises `ImportRefused` for anything that is
+    An empty file among others is left out and listed, and so is one of a folder that is of no known
+    format. Raises `ImportRefused` for anything that is
     wrong with a file, for files without one result that has a counterpart here, and for files of
     several machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
     """
     if format is not None:
         detect.require_format(format)
-    files = [_read(path, format) for path in files_of(paths)]
+    named = set(paths)
+    files = [_read(path, format, path in named) for path in files_of(paths)]
     _require_results(files)
     if topology is not None:
         known = machine_from(load_capture(topology))
@@ -125,13 +131,19 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _read(path: Path, format: str | None) -> ReadFile:
+def _read(path: Path, format: str | None, named: bool) -> ReadFile:
+    """A file that is ``named`` has to be of a known format; others of its folder need not."""
+    found, left_out = None, ""
     try:
         found = detect.read(path, format)
     except EmptyFile:
-        found = None
+        left_out = EMPTY
+    except UnknownFormat:
+        if named:
+            raise
+        left_out = "a file of the folder is of no format that can be imported"
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    return ReadFile(clipped(path.name), found, modified)
+    return ReadFile(clipped(path.name), found, modified, left_out)
 
 
 def _near(file: ReadFile, machine: Machine) -> ReadFile:
@@ -142,7 +154,7 @@ def _near(file: ReadFile, machine: Machine) -> ReadFile:
 
 def _require_results(files: Sequence[ReadFile]) -> None:
     if not any(each.found for each in files):
-        raise ImportRefused("the file is empty", where=files[0].name, remedy="run it again")
+        raise ImportRefused(files[0].left_out, where=files[0].name, remedy="name result files")
     if any(each.found and each.found.measured for each in files):
         return
     reasons = {refusal.reason: each.name for each in files if each.found
@@ -155,7 +167,7 @@ def _refusals(files: Sequence[ReadFile]) -> Iterator[Refusal]:
     seen: dict[str, Refusal] = {}
     for each in files:
         if each.found is None:
-            yield Refusal(each.name, "the file is empty: nothing was imported from it")
+            yield Refusal(each.name, each.left_out)
         else:
             for refusal in each.found.refusals:
                 seen.setdefault(refusal.path, refusal)
@@ -197,7 +209,7 @@ def _visit(file: ReadFile, measured: Measured, block: int) -> Visit:
 def _provenance(file: ReadFile) -> dict[str, Any]:
     known: dict[str, Any] = {"file": file.name, "modified": file.modified}
     if file.found is None:
-        return known | {"empty": True}
+        return known | {"left_out": file.left_out}
     found = file.found
     told = {
         "format": found.format,
