@@ -80,3 +80,22 @@ def test_single_blocks_are_judged_by_what_is_within(ratio: float, verdict: str) 
 def test_only_sizes_that_both_have_are_compared() -> None:
     found = subject(curve(QUIET, postal(0, 1e9), (8, 64)), curve(BACK, postal(0, 1e9), (64, 512)))
     assert [each.bytes for each in relate(*found.curves).sizes] == [64]
+
+
+@pytest.mark.parametrize(
+    ("path", "ratio", "verdict"),
+    [
+        ("pinned@numa:0 -> device@gpu:0 by sm", 1.06, "different"),
+        ("pageable@numa:0 -> device@gpu:0 by copy-engine", 1.06, "unclear"),
+        ("pageable@numa:0 -> device@gpu:0 by copy-engine", 1.4, "different"),
+    ],
+)
+def test_one_block_of_a_noisy_path_tells_only_what_is_far_off(
+    path: str, ratio: float, verdict: str
+) -> None:
+    twin = path.replace("gpu:0", "gpu:1")
+    found = subject(
+        curve(path, postal(0, 50e9 / ratio), (2**26,), blocks=1),
+        curve(twin, postal(0, 50e9), (2**26,), blocks=1),
+    )
+    assert relate(*found.curves).verdict == verdict

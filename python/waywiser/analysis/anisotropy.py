@@ -137,7 +137,10 @@ def _summary(rates: list[Grouped]) -> str:
 
 
 def _of_moving(subject: Subject, kind: Kind, whole: Grouped) -> list[Finding]:
-    """At large sizes, else at medium ones alone."""
+    """At large sizes, else at medium ones alone. Between two kinds of host memory ways differ by
+    nature, and the table is enough."""
+    if kind.group == "host-host" and kind.source != kind.destination:
+        return []
     rates = whole.rates
     alone = not rates.differing and whole.small.verdict != "different"
     group = whole.medium if alone else rates

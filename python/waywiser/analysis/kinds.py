@@ -17,7 +17,7 @@ from waywiser.words import Memory, Path, Transfer, Value
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
 
-QUIET = ("pinned", "write-combined", "GPU", "same GPU")
+PAGE_LOCKED = ("pinned", "write-combined", "device")
 
 Nearness = Literal["local", "remote", ""]
 
@@ -32,6 +32,8 @@ class Kind(Value, frozen=True):
     nearness: Nearness = ""
     """Of host memory and GPU, where the system tells it; of two nodes; of GPUs ``local`` where both
     hang on one node."""
+    is_quiet: bool = False
+    """See `is_quiet`."""
     link: str = ""
     """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off`` ..."""
 
@@ -47,13 +49,6 @@ class Kind(Value, frozen=True):
         """Without whether the places are near."""
         link = f" ({self.link})" if self.link else ""
         return f"{self.source} → {self.destination} by {self.executor}{link}"
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether a GPU moves it between memories that its engines reach by themselves: no thread
-        and no memory bus of the host has a part in it."""
-        ends = {self.source, self.destination}
-        return self.executor in ("copy-engine", "sm") and ends <= set(QUIET)
 
     @property
     def states(self) -> str:
@@ -72,6 +67,7 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
         path.executor,
         group,
         nearness_of(path, machine),
+        is_quiet(path),
         _link(transfer, machine) if group == "GPU-GPU" else "",
     )
 
@@ -87,6 +83,13 @@ def class_of(path: Path) -> Class:
     if sorts == {"numa", "gpu"}:
         return "host-GPU"
     return "within a GPU" if source == destination else "GPU-GPU"
+
+
+def is_quiet(path: Path) -> bool:
+    """Whether a GPU moves it between memories that its engines reach by themselves: no thread and
+    no memory bus of the host has a part in it, so that blocks scatter little."""
+    ends = {path.source.kind, path.destination.kind}
+    return path.executor in ("copy-engine", "sm") and ends <= set(PAGE_LOCKED)
 
 
 def nearness_of(path: Path, machine: Machine) -> Nearness:

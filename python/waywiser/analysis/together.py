@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.related import ALPHA, LEAST_SCATTER, RATE_BYTES, logs
+from waywiser.analysis.related import ALPHA, BY_FAR, LEAST_SCATTER, RATE_BYTES, logs
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.analysis.twins import BY_FAR
 from waywiser.stats.between import Between
 from waywiser.stats.equivalence import MARGIN, Comparison, compare, scatter_of
 from waywiser.stats.estimate import Estimate
@@ -214,7 +213,7 @@ def _compared(candidates: Sequence[_Candidate]) -> Iterator[Together]:
 
 def _by_far(comparison: Comparison) -> Comparison:
     """Of medians alone."""
-    if comparison.how != "medians alone" or comparison.effect <= BY_FAR[False]:
+    if comparison.how != "medians alone" or comparison.effect <= BY_FAR["noisy"]:
         return comparison
     return msgspec.structs.replace(comparison, verdict="more")
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.analysis.kinds import Kind
-from waywiser.analysis.related import ALPHA, LEAST_SCATTER
+from waywiser.analysis.related import ALPHA, BY_FAR, LEAST_SCATTER
 from waywiser.analysis.subject import Curve, Point
 from waywiser.stats.between import Between, middling, variance_of_median
 from waywiser.stats.equivalence import MANY, Verdict, judged
@@ -38,11 +38,6 @@ from waywiser.words import Value
 
 FAR = 3.0
 """With seven others, whose range is 2.7 deviations of a normal scatter, about eight of them."""
-
-BY_FAR = {True: 0.05, False: 0.25}
-"""Of two or three single blocks, whose scatter nobody knows: what copy engines and kernels move
-between page-locked memories was seen to scatter by under 1 % from block to block on an H200, what
-goes through the host's own memory by tens of percent."""
 
 CERTAIN = 3.0
 """Deviations of a twin's median within which it may lie at the centre."""
@@ -266,12 +261,14 @@ def _alone(each: _Measured, text: str, margin: float) -> Verdict:
     difference = median(list(each.deviations[text].values()))
     others = [median(list(each.deviations[good].values())) for good in each.good - {text}]
     spread = max(others) - min(others) if others else 0.0
-    least = (
-        max(limit, FAR * spread) if len(others) >= 3 else math.log1p(BY_FAR[each.of.kind.is_quiet])
-    )
+    least = max(limit, FAR * spread) if len(others) >= 3 else math.log1p(_by_far(each.of.kind))
     if abs(difference) > least:
         return "more" if difference > 0 else "less"
     return "equal" if others and max(spread, abs(difference)) <= limit else "unclear"
+
+
+def _by_far(kind: Kind) -> float:
+    return BY_FAR["medium"] if kind.is_quiet else BY_FAR["noisy"]
 
 
 def _middle_of_others(each: Class, text: str, size: int) -> Point:
