@@ -150,3 +150,11 @@ def test_a_single_way_has_no_rival() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9))))
     assert said.findings == () and said.tables == ()
     assert said.unanswered == ("which way is best: there are no two to compare",)
+
+
+def test_what_else_beats_the_same_loser_is_no_news() -> None:
+    combined = PINNED.replace("pinned", "write-combined")
+    fast, slow = postal(5e-6, 50e9), postal(20e-6, 10e9)
+    said = answer(subject(curve(PINNED, fast), curve(combined, fast), curve(PAGEABLE, slow)))
+    (finding,) = said.findings
+    assert finding.statement.startswith("pinned is faster than pageable")

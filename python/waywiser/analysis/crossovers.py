@@ -9,7 +9,8 @@ thing, pageable or pinned memory say, with the sizes at which each wins and by h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
@@ -34,6 +35,8 @@ MOST_FINDINGS = 8
 MOST_OF_LAYOUTS = 2
 MOST_PLACES = 3
 """Named in one finding."""
+
+_NUMBER = re.compile(r"\d+")
 
 QUESTIONS: tuple[frozenset[str], ...] = (
     frozenset({"pageable", "pinned"}),
@@ -92,7 +95,24 @@ def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
             former = places.get(each.pair.text)
             if former is None or each.first.text < former.first.text:
                 places[each.pair.text] = each
-    return [list(places.values()) for places in found.values()]
+    return list(_news(list(by_place.values()) for by_place in found.values()))
+
+
+def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:
+    """Without what says nothing new: who else beats the same one at the same places, and other
+    numbers of the same setting."""
+    told: set[tuple[str, ...]] = set()
+    for alike in found:
+        first = alike[0]
+        if _crosses(first):
+            names = sorted(_NUMBER.sub("#", name) for name in first.names)
+            keys = {(*names, each.pair.text) for each in alike}
+        else:
+            loser = _loser(first, first.decided[0])
+            keys = {(loser, each.pair.text) for each in alike}
+        if not keys <= told:
+            yield alike
+        told |= keys
 
 
 def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
