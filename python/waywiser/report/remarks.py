@@ -12,6 +12,10 @@ MOST_EVIDENCE = 6
 """Of a finding, in the page; the analysis has all."""
 
 
+MOST_DEVICES = 2
+"""With their addresses, where a finding is told in brief."""
+
+
 def question_anchor(entry: Entry, answer: Answer) -> str:
     return f"{entry.key}question-{answer.question}"
 
@@ -22,12 +26,19 @@ def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") ->
         severity=finding.severity,
         statement=_begun(with_sizes(finding.statement)),
         machine=machine,
-        devices=tuple(map(str, finding.devices)),
+        devices=_devices(finding, brief=bool(link)),
         effect="" if link else _effect(finding),
         remedy=finding.remedy,
         evidence=() if link else _evidence(entry, finding),
         link=link,
     )
+
+
+def _devices(finding: Finding, *, brief: bool) -> tuple[str, ...]:
+    """With addresses; in brief many by their places alone."""
+    if brief and len(finding.devices) > MOST_DEVICES:
+        return (", ".join(device.place for device in finding.devices),)
+    return tuple(map(str, finding.devices))
 
 
 def _begun(statement: str) -> str:

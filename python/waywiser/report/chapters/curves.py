@@ -89,10 +89,16 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
     counted = Counter(line.bytes for curve in found for line in curve.measured)
     usual = sorted(size for size, _ in counted.most_common(MOST_COLUMNS))
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
+    others = len(counted) > len(usual)
     return Sheet(
         title=family[0].upper() + family[1:],
-        columns=("path", *map(format_bytes, usual), "at other sizes", "of the bound"),
-        rows=tuple(_row(entry, curve, usual) for curve in ordered),
+        columns=(
+            "path",
+            *map(format_bytes, usual),
+            *(["at other sizes"] if others else []),
+            "of the bound",
+        ),
+        rows=tuple(_row(entry, curve, usual, others) for curve in ordered),
         caption=(
             "GB/s from 64 KiB on, times below, each with ±. "
             f"{_DOUBTED} there is reason to doubt it, told under How far to trust it."
@@ -100,12 +106,13 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
     )
 
 
-def _row(entry: Entry, curve: Shown, usual: Sequence[int]) -> Row:
+def _row(entry: Entry, curve: Shown, usual: Sequence[int], others: bool) -> Row:
     at = {line.bytes: line for line in curve.measured}
     cells = [Cell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
-    others = [line for line in curve.measured if line.bytes not in usual]
-    cells.append(Cell("; ".join(map(_other, others))))
+    if others:
+        rest = [line for line in curve.measured if line.bytes not in usual]
+        cells.append(Cell("; ".join(map(_other, rest))))
     shares = [line.of_bound for line in curve.measured if line.of_bound]
     cells.append(Cell(f"{max(shares):.0%}" if shares else "", number=True))
     return Row(tuple(cells), entry.links.anchor(curve.text))

@@ -12,6 +12,9 @@ from waywiser.words import format_bytes
 MOST_SIZES = 7
 """Labels below an axis of some 350 points."""
 
+LEAST_SPAN = math.log10(4)
+"""Of an axis: small differences stay small to the eye."""
+
 _SECONDS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 
@@ -61,6 +64,8 @@ def _decades(axes: Any, low: float, high: float, label: Any) -> None:
 
     axes.set_yscale("log")
     bottom, top = math.log10(low), math.log10(high)
+    if (lacking := LEAST_SPAN - (top - bottom)) > 0:
+        bottom, top = bottom - lacking / 2, top + lacking / 2
     room = max((top - bottom) * 0.06, 0.05)
     axes.set_ylim(10 ** (bottom - room), 10 ** (top + room))
     shown = _ticks(bottom - room, top + room)
