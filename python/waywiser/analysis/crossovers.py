@@ -33,6 +33,8 @@ from waywiser.words import Place
 QUESTION = "crossovers"
 MOST_FINDINGS = 8
 MOST_OF_LAYOUTS = 2
+LEAST_DECIDED = 2
+"""Sizes at which somebody wins: one alone is in the table, and no finding."""
 MOST_PLACES = 3
 """Named in one finding."""
 
@@ -71,7 +73,7 @@ def answer(subject: Subject) -> Answer:
 
 def _asked(found: Duel) -> int:
     names = frozenset(found.names)
-    return QUESTIONS.index(names) if names in QUESTIONS else len(QUESTIONS)
+    return QUESTIONS.index(names) if names in QUESTIONS and _places(found) else len(QUESTIONS)
 
 
 def _crosses(found: Duel) -> bool:
@@ -89,13 +91,18 @@ def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
     comes first."""
     found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, Duel]] = {}
     for each in fought:
-        if each.most >= MATTERS:
+        if each.most >= MATTERS and _sizes_decided(each) >= LEAST_DECIDED:
             key = (frozenset(each.names), _winners(each))
             places = found.setdefault(key, {})
             former = places.get(each.pair.text)
             if former is None or each.first.text < former.first.text:
                 places[each.pair.text] = each
     return list(_news(list(by_place.values()) for by_place in found.values()))
+
+
+def _sizes_decided(found: Duel) -> int:
+    sizes = [point.bytes for point in found.first.points if found.second.at(point.bytes)]
+    return sum(s.low <= size <= s.high for s in found.decided for size in sizes)
 
 
 def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:

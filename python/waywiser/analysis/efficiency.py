@@ -138,14 +138,17 @@ def _remedy(low: bool, saturates: int) -> str:
 
 
 def _range(group: Group, curve: Curve) -> str:
-    """What the alike pairs reach, where there are several."""
+    """What the alike pairs reach at the largest size that all have, where there are several."""
     wanted = representative(curve)
     mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
-    if len(mates) < 2:
+    sizes = set.intersection(*({point.bytes for point in mate.points} for mate in mates))
+    if len(mates) < 2 or not sizes:
         return ""
-    slow, *_, fast = sorted(map(sustained, mates), key=lambda point: point.rate)
+    points = [point for mate in mates if (point := mate.at(max(sizes))) is not None]
+    slow, *_, fast = map(_rate, sorted(points, key=lambda point: point.rate))
     return (
-        f". Of {len(mates)} such paths the slowest reaches {_rate(slow)}, the fastest {_rate(fast)}"
+        f". Of {len(mates)} such paths the slowest reaches {slow} and the fastest {fast} at "
+        f"{format_bytes(max(sizes))}"
     )
 
 

@@ -18,6 +18,7 @@ from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Point, Subject
 from waywiser.analysis.trust_tables import of_doubts, of_families
 from waywiser.analysis.uncertainty import STEPS, uncertainty
+from waywiser.plan.name import label_of
 from waywiser.stats.figures import count
 from waywiser.words import Place
 
@@ -48,7 +49,7 @@ def _finding(subject: Subject, found: Doubted, of: int) -> Finding:
     text = f"{len(found.points)} of {count(of, 'series')} ({share:.0%}) {kind.says}"
     if len(found.points) > found.most_often:
         text += f", {found.most_often} of them {found.family}"
-    worst = found.worst.line.workload
+    worst = label_of(found.worst.workload)
     if found.typical is not None and found.most is not None:
         text += (
             f"; {kind.measure} is typically {found.typical:.0%}, at most {found.most:.0%} ({worst})"

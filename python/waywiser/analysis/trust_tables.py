@@ -8,7 +8,7 @@ from waywiser.analysis.answer import Cell, Table
 from waywiser.analysis.doubted import KINDS, Doubted
 from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Point
-from waywiser.analysis.uncertainty import STEPS, blocks_differ_by, uncertainty
+from waywiser.analysis.uncertainty import STEPS, amount, blocks_differ_by, uncertainty
 from waywiser.stats.order import median
 from waywiser.stats.shown import FAMILIES, Shown
 
@@ -49,7 +49,7 @@ def _row_of_family(family: str, points: Sequence[Point]) -> tuple[Cell, ...]:
         *(Cell(f"{sum(v <= step for v in values) / len(points):.0%}") for step in STEPS),
         Cell(f"{median(values):.1%}" if values else "—"),
         Cell(f"{median(differences):.1%}" if differences else "—"),
-        Cell(f"{worst:.0%}" if worst is not None else "—", series=at.line.workload),
+        Cell(amount(worst) if worst is not None else "—", series=at.line.workload),
     )
 
 
@@ -67,7 +67,7 @@ def of_doubts(doubts: Sequence[Doubted], of: int) -> Table | None:
 
 def _row_of_doubt(found: Doubted, of: int) -> tuple[Cell, ...]:
     def share(value: float | None) -> str:
-        return f"{value:.1%}" if value is not None else "—"
+        return amount(value, 1) if value is not None else "—"
 
     wrong = KINDS[found.kind].wrong
     return (
