@@ -1,0 +1,104 @@
+"""A recorded survey replayed, with one GPU's copies slower: they are worse, and nothing else is.
+
+The samples go the whole way of a survey: a worker process answers from the recording, the
+supervisor hands visits over, profiles are written and read, and digests are compared.
+"""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from planted.noise import RESULTS
+from probe.scripted_orders import an_order
+from waywiser.analysis.comparison import compare
+from waywiser.analysis.node import Node, read_node
+from waywiser.probe.options import ProbeOptions
+from waywiser.probe.replay import Scale, command
+from waywiser.probe.supervisor import run_orders
+from waywiser.profile import Profile
+from waywiser.words import Memory, Place, Transfer, Workload
+
+RECORDED = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
+SLOWED = Place("gpu", 1)
+PAGE_LOCKED = {"pinned", "write-combined", "device"}
+USUAL = (
+    "pinned@numa:0 -> device@gpu:1 by copy-engine",
+    "device@gpu:1 -> pinned@numa:0 by copy-engine",
+    "write-combined@numa:0 -> device@gpu:1 by copy-engine",
+    "device@gpu:1 -> write-combined@numa:0 by copy-engine",
+    "device@gpu:0 -> device@gpu:1 by copy-engine",
+    "device@gpu:1 -> device@gpu:0 by copy-engine",
+    "device@gpu:1 -> device@gpu:1 by copy-engine",
+)
+"""What is asked of a GPU first; two blocks of rarer settings may be too few to tell."""
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("recording") / "two-gpus.wwp"
+    file.write_bytes(lzma.decompress(RECORDED.read_bytes()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def before(recording: Path) -> Node:
+    return replayed(recording, "before", (), 1)
+
+
+def replayed(recording: Path, name: str, scales: tuple[Scale, ...], resample: int) -> Node:
+    """A profile of every copy that was recorded, measured again by a worker that replays it."""
+    file = recording.with_name(f"{name}.wwp")
+    with Profile.open(recording) as profile:
+        machine = profile.machine
+        orders = [
+            replace(an_order(block=visit.block), workload=visit.workload)
+            for visit in profile.visits()
+            if is_copy(visit.workload) and visit.failure is None
+        ]
+    with Profile.create(file, machine, {}) as profile:
+        options = ProbeOptions(command=command(recording, scales, resample))
+        run_orders(orders, machine, options=options, on_visit=profile.commit_visit)
+    return read_node(file)
+
+
+def is_copy(workload: Workload) -> bool:
+    """By copy engines, between memories that these reach by themselves."""
+    return bool(workload.transfers) and all(
+        transfer.path.executor == "copy-engine"
+        and transfer.layout is None
+        and {end.kind for end in ends(transfer)} <= PAGE_LOCKED
+        for transfer in workload.transfers
+    )
+
+
+def ends(transfer: Transfer) -> tuple[Memory, Memory]:
+    return transfer.path.source, transfer.path.destination
+
+
+def touches(curve: str) -> bool:
+    transfers = Workload.parse(curve).transfers
+    return any(end.place == SLOWED for transfer in transfers for end in ends(transfer))
+
+
+def test_one_gpus_copies_that_are_5_percent_slower_are_worse_and_no_others(
+    recording: Path, before: Node
+) -> None:
+    after = replayed(recording, "slower", (Scale(str(SLOWED), 1.05),), 2)
+    found = compare([before], [after])
+    worse = {path.curve for path in found.of("worse")}
+    same = {path.curve for path in found.of("same")}
+    assert worse >= set(USUAL)
+    assert all(map(touches, worse))
+    assert not any(map(touches, same))
+    assert len(same) >= 10
+    assert not found.of("better", "missing", "new")
+
+
+def test_a_replay_with_nothing_slower_is_the_same_or_unclear(recording: Path, before: Node) -> None:
+    found = compare([before], [replayed(recording, "again", (), 2)])
+    assert not found.of("worse", "better", "missing", "new")
+    assert {path.curve for path in found.of("same")} >= set(USUAL)
