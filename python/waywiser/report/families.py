@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from waywiser.report.entry import Entry
-from waywiser.stats.shown import FAMILIES, Shown
+from waywiser.stats.shown import FAMILIES, Shown, with_units
+from waywiser.words import format_settings
 
 MOST_LINES = 8
 """In one figure: more are not told apart."""
@@ -29,27 +30,40 @@ def of_family(entry: Entry, family: str) -> list[Shown]:
     return [curve for curve in entry.curves if curve.family == family]
 
 
+def is_plain(curve: Shown) -> bool:
+    """First of its class, of contiguous bytes, with the caches as they are."""
+    transfers = curve.workload.transfers
+    return (
+        not curve.like and curve.workload.cache == "warm" and not any(t.layout for t in transfers)
+    )
+
+
 def is_principal(curve: Shown) -> bool:
-    """First of its class, with every setting as it is by default."""
-    if curve.like or curve.workload.cache != "warm":
+    """Plain, with every setting as it is by default."""
+    if not is_plain(curve):
         return False
     if curve.transfer is not None:
         return curve.is_default
-    return not any(t.parameters or t.layout for t in curve.workload.transfers)
+    return not any(t.parameters for t in curve.workload.transfers)
 
 
 def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
-    """By the places that they are between, the fastest first; in each the fastest curves first."""
+    """By the places that they are between; in each the fastest curves first. Between places where
+    nothing has its default settings, as in other tools' results, all that is plain."""
     groups: dict[str, list[Shown]] = {}
-    for curve in curves:
-        if is_principal(curve) and len(curve.measured) > 1:
-            groups.setdefault(between(curve), []).append(curve)
-    ordered = {
-        ends: sorted(group, key=sustained, reverse=True)[:MOST_LINES]
+    plain = [curve for curve in curves if is_plain(curve) and len(curve.measured) > 1]
+    for curve in plain:
+        groups.setdefault(between(curve), []).append(curve)
+    groups = {
+        ends: [curve for curve in group if is_principal(curve)] or group
         for ends, group in groups.items()
     }
-    first = sorted(ordered, key=lambda ends: len(groups[ends]), reverse=True)[:MOST_GROUPS]
-    return {ends: ordered[ends] for ends in ordered if ends in first}
+    first = sorted(groups, key=lambda ends: len(groups[ends]), reverse=True)[:MOST_GROUPS]
+    return {
+        ends: sorted(group, key=sustained, reverse=True)[:MOST_LINES]
+        for ends, group in groups.items()
+        if ends in first
+    }
 
 
 def between(curve: Shown) -> str:
@@ -65,9 +79,10 @@ def between(curve: Shown) -> str:
 def label(curve: Shown) -> str:
     """What tells it from others between the same places: ``pinned → device, copy-engine``."""
     if curve.transfer is None:
-        return curve.name
-    path = curve.transfer.path
-    return f"{path.source.kind} → {path.destination.kind}, {path.executor}"
+        return with_units(curve.name)
+    path, settings = curve.transfer.path, format_settings(curve.transfer.parameters)
+    ends = (f"{end.kind}{format_settings(end.variant)}" for end in (path.source, path.destination))
+    return with_units(f"{' → '.join(ends)}, {path.executor}{settings}")
 
 
 def sustained(curve: Shown) -> float:

@@ -35,7 +35,7 @@ class Between(Value, frozen=True):
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
-    """By (source, destination), of single copies with default settings."""
+    """By (source, destination), of single copies: plain memory and default settings where there are."""
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(entry):
         key = (each.source, each.destination)
@@ -46,23 +46,21 @@ def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
 
 def _candidates(entry: Entry) -> Iterator[Between]:
     for curve in entry.curves:
-        if curve.transfer is None or not curve.is_default:
+        transfer = curve.transfer
+        if transfer is None or transfer.layout or curve.workload.cache != "warm":
             continue
-        path = curve.transfer.path
+        ends = transfer.path.source.place, transfer.path.destination.place
         measured = [line for line in curve.measured if line.estimate and line.estimate.rate]
-        if "file" in (path.source.place.kind, path.destination.place.kind) or not measured:
-            continue
-        if not {path.source.kind, path.destination.kind} <= {*PLAIN, "pageable"}:
-            continue
-        ends = str(path.source.place), str(path.destination.place)
-        yield Between(*ends, curve, measured[-1], measured[0])
+        if "file" not in (ends[0].kind, ends[1].kind) and measured:
+            yield Between(str(ends[0]), str(ends[1]), curve, measured[-1], measured[0])
 
 
-def _worth(each: Between) -> tuple[bool, bool, float]:
+def _worth(each: Between) -> tuple[bool, bool, bool, float]:
+    """Plain memory before other, default settings before others, then the preferred executor."""
     assert each.curve.transfer is not None
     path = each.curve.transfer.path
     plain = path.source.kind in PLAIN and path.destination.kind in PLAIN
-    return plain, path.executor == PREFERRED, each.rate
+    return plain, each.curve.is_default, path.executor == PREFERRED, each.rate
 
 
 def places(entry: Entry) -> list[Place]:

@@ -9,7 +9,7 @@ from waywiser.report.families import (
     UNDRAWN,
     between,
     families,
-    is_principal,
+    is_plain,
     label,
     of_family,
     sustained,
@@ -51,7 +51,7 @@ def _alone(entry: Entry) -> Sheet:
             )
         )
     return Sheet(
-        "The fastest way of each kind with default settings, and the quickest for few bytes",
+        "The fastest way of each kind, and the quickest for few bytes",
         ("", "GB/s", "of the bound", "fastest way", "quickest", "way"),
         tuple(rows),
         "Rates at the largest size; of paths that symmetry makes alike the first is told.",
@@ -74,7 +74,7 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
             cells.append(Cell(text, "", note, entry.links.anchor(each[0].text), number=True))
         rows.append(Row(tuple(cells)))
     return Sheet(
-        "The fastest way of each kind with default settings, at its largest size",
+        "The fastest way of each kind at its largest size",
         ("", *(entry.name for entry in entries)),
         tuple(rows),
         "In brackets the difference from the first machine that has it.",
@@ -93,13 +93,13 @@ def _moving(entries: Sequence[Entry]) -> list[str]:
     return [family for family in families(entries) if family != UNDRAWN]
 
 
-def _principal(entry: Entry, family: str) -> list[Shown]:
+def _plain(entry: Entry, family: str) -> list[Shown]:
     found = of_family(entry, family)
-    return [curve for curve in found if is_principal(curve)] or found
+    return [curve for curve in found if is_plain(curve)] or found
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    curves = [curve for curve in _principal(entry, family) if sustained(curve)]
+    curves = [curve for curve in _plain(entry, family) if sustained(curve)]
     found = max(curves, key=sustained, default=None)
     return None if found is None else (found, found.measured[-1])
 
@@ -109,7 +109,7 @@ def _quickest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
         assert each[1].estimate is not None
         return each[1].bytes, each[1].estimate.median
 
-    first = [(curve, curve.measured[0]) for curve in _principal(entry, family)]
+    first = [(curve, curve.measured[0]) for curve in _plain(entry, family)]
     small = [each for each in first if 0 < each[1].bytes <= SMALL_BYTES]
     return min(small, key=seconds, default=None)
 

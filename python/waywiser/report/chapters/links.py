@@ -88,11 +88,12 @@ def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
         nodes = [n for n in machine.numa if unplaced or n.index == index]
         title = ", ".join(f"numa:{n.index}" for n in nodes) or "host memory"
         boxes = tuple(_box(gpu, machine, measured) for gpu in near)
-        yield Group(title, lines_of([_node(n) for n in nodes]), boxes, False)
+        yield Group(title, lines_of([text for n in nodes if (text := _node(n))]), boxes, False)
 
 
 def _node(node: NumaNode) -> str:
-    return f"{node.memory_bytes / 2**30:.0f} GiB, {count(len(node.cpus), 'CPU')}"
+    memory = f"{node.memory_bytes / 2**30:.0f} GiB" if node.memory_bytes else ""
+    return ", ".join(filter(None, (memory, count(len(node.cpus), "CPU") if node.cpus else "")))
 
 
 def _box(gpu: Gpu, machine: Machine, measured: Measured) -> GpuBox:
@@ -155,7 +156,10 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         )
     columns = ("from → to", "GB/s", "of the bound", "bound")
     return Sheet(
-        "Rates on links", columns, tuple(rows), "At the largest size, with default settings."
+        "Rates on links",
+        columns,
+        tuple(rows),
+        "At the largest size, with default settings where they were measured.",
     )
 
 

@@ -77,7 +77,7 @@ def _decades(axes: Any, low: float, high: float, label: Any) -> None:
 def _ticks(bottom: float, top: float) -> list[float]:
     """Decades; in a short range also 2 and 5, or 1 to 9."""
     span = top - bottom
-    steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if span < 0.9 else (1, 2, 5) if span < 2 else (1,)
+    steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if span < 0.9 else (1, 2, 5) if span < 2.6 else (1,)
     stride = max(1, math.ceil(span / 7))
     decades = range(math.floor(bottom), math.ceil(top) + 1)
     values = [s * 10.0**n for n in decades if n % stride == 0 for s in steps]

@@ -10,7 +10,7 @@ from waywiser.report.figures import axes as scale
 from waywiser.report.figures.render import canvas
 from waywiser.report.figures.theme import INK, SOFT, series
 from waywiser.report.parts import Cell, Picture, Row, Sheet
-from waywiser.report.writing import figure
+from waywiser.stats.figures import format_number, format_relative, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
@@ -46,7 +46,7 @@ def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity
         title=f"{title}: {noun.lower()} over size",
         description=_description(noun, drawn, what),
         draw=_drawing(tuple(drawn), what),
-        data=_data(f"{title}: {noun.lower()}s", drawn),
+        data=_data(f"{title}: {noun.lower()}s", drawn, what),
     )
 
 
@@ -149,27 +149,31 @@ def _bounds(drawn: Sequence[Drawn]) -> list[float]:
 def _description(noun: str, drawn: Sequence[Drawn], what: Quantity) -> str:
     parts = []
     for each in drawn:
-        known = [line for line in each.lines if _value(line, what)]
-        best = max(known, key=lambda line: _value(line, what)) if what == "rate" else known[0]
-        unit = " GB/s" if " " not in figure(best)[0] else ""
-        parts.append(f"{each.label}: {figure(best)[0]}{unit} at {format_bytes(best.bytes)}")
+        values = [(_value(line, what), line) for line in each.lines]
+        value, line = max(values, key=lambda pair: pair[0]) if what == "rate" else values[0]
+        told = format_time(value, 0.01) if what == "time" else f"{format_number(value, 0.01)} GB/s"
+        parts.append(f"{each.label}: {told} at {format_bytes(line.bytes)}")
     extreme = "The highest" if what == "rate" else "At the smallest size"
     return f"{noun} over size on logarithmic axes. {extreme}: {'; '.join(parts)}."
 
 
-def _data(title: str, drawn: Sequence[Drawn]) -> Sheet:
-    sizes = sorted({line.bytes for each in drawn for line in each.lines if line.estimate})
-    rows = []
-    for size in sizes:
-        cells = [Cell(format_bytes(size))]
-        for each in drawn:
-            line = next((one for one in each.lines if one.bytes == size and one.estimate), None)
-            text, note = figure(line) if line else ("", "")
-            cells.append(Cell(text, note=note, number=True))
-        rows.append(Row(tuple(cells)))
-    return Sheet(
-        title,
-        ("size", *(each.label for each in drawn)),
-        tuple(rows),
-        "GB/s from 64 KiB on, times below; ± as in the method.",
+def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
+    """The same figures as are drawn: a row for each size, a column for each curve."""
+    at = [{line.bytes: line for line in each.lines} for each in drawn]
+    sizes = sorted({size for lines in at for size in lines})
+    rows = (
+        Row((Cell(format_bytes(size)), *(_cell(lines.get(size), what) for lines in at)))
+        for size in sizes
     )
+    columns = ("size", *(each.label for each in drawn))
+    caption = "GB/s; ± as in the method." if what == "rate" else "± as in the method."
+    return Sheet(title, columns, tuple(rows), caption)
+
+
+def _cell(line: Line | None, what: Quantity) -> Cell:
+    if line is None or line.estimate is None:
+        return Cell("", number=True)
+    relative = line.estimate.relative
+    value = _value(line, what)
+    text = format_time(value, relative) if what == "time" else format_number(value, relative)
+    return Cell(text, note=format_relative(relative), number=True)
