@@ -35,7 +35,7 @@ class Between(Value, frozen=True):
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
-    """By (source, destination), of single copies: plain memory and default settings where there are."""
+    """By (source, destination), of single copies, with default settings where there are."""
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(entry):
         key = (each.source, each.destination)
