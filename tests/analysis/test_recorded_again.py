@@ -1,0 +1,94 @@
+"""Two surveys of one real GPU in a row, as they are, and with copies that are 5 % slower."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from waywiser.analysis.comparison import compare
+from waywiser.analysis.node import Node, read_node
+from waywiser.profile.digest import BlockDigest, Digest
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "2026-11-20-h200" / "one-gpu"
+
+CLEAN = [
+    f"{source} -> {destination} by copy-engine"
+    for host in ("pinned@numa:0", "write-combined@numa:0")
+    for source, destination in ((host, "device@gpu:0"), ("device@gpu:0", host))
+]
+"""What repeats within a tenth of a per cent, at nine sizes from 1 MiB on."""
+
+
+@pytest.fixture(scope="module")
+def surveys(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
+    folder = tmp_path_factory.mktemp("recorded")
+    found = []
+    for name in ("standard", "standard-again"):
+        file = folder / f"{name}.wwp"
+        file.write_bytes(lzma.decompress((RESULTS / f"{name}.wwp.xz").read_bytes()))
+        found.append(read_node(file))
+    return found
+
+
+def slower(node: Node, which: Callable[[Digest], bool], factor: float) -> Node:
+    def block(each: BlockDigest) -> BlockDigest:
+        low = None if each.low is None else each.low * factor
+        high = None if each.high is None else each.high * factor
+        return msgspec.structs.replace(each, median=each.median * factor, low=low, high=high)
+
+    digests = tuple(
+        msgspec.structs.replace(digest, blocks=tuple(map(block, digest.blocks)))
+        if which(digest)
+        else digest
+        for digest in node.digests
+    )
+    return msgspec.structs.replace(node, digests=digests)
+
+
+def mixed(one: Node, blocks_of_one: set[int], other: Node, blocks_of_other: set[int]) -> Node:
+    """Some blocks of each: a survey that might as well have been."""
+    others = {digest.identity: digest for digest in other.digests}
+
+    def both(digest: Digest) -> Digest:
+        theirs = others[digest.identity].blocks if digest.identity in others else ()
+        kept = [each for each in digest.blocks if each.block in blocks_of_one]
+        kept += [each for each in theirs if each.block in blocks_of_other]
+        return msgspec.structs.replace(digest, blocks=tuple(kept))
+
+    return msgspec.structs.replace(one, digests=tuple(map(both, one.digests)))
+
+
+def test_the_same_gpu_again_is_the_same_or_unclear_on_every_path(surveys: list[Node]) -> None:
+    first, again = surveys
+    sides = [
+        (first, again),
+        (mixed(first, {0}, again, {0}), mixed(first, {1}, again, {1})),
+        (mixed(first, {0}, again, {1}), mixed(first, {1}, again, {0})),
+        (mixed(first, {0}, again, set()), mixed(first, {1}, again, set())),
+        (mixed(again, {0}, first, set()), mixed(again, {1}, first, set())),
+        (mixed(first, {0}, again, set()), mixed(again, {1}, first, set())),
+    ]
+    for before, after in sides:
+        found = compare([before], [after])
+        assert not found.of("worse", "better")
+        assert found.counts["same"] >= 5
+
+
+def test_clean_paths_that_became_5_percent_slower_are_found(surveys: list[Node]) -> None:
+    first, again = surveys
+    found = compare([first], [slower(again, lambda digest: digest.curve in CLEAN, 1.05)])
+    assert {path.curve for path in found.of("worse")} == set(CLEAN)
+    assert not found.of("better")
+    quick = compare([first], [slower(again, lambda digest: digest.curve in CLEAN, 1 / 1.06)])
+    assert {path.curve for path in quick.of("better")} == set(CLEAN)
+
+
+def test_one_path_alone_is_found_among_all(surveys: list[Node]) -> None:
+    first, again = surveys
+    for curve in CLEAN:
+        found = compare([first], [slower(again, lambda d, c=curve: d.curve == c, 1.05)])
+        assert [path.curve for path in found.of("worse")] == [curve]
