@@ -158,3 +158,15 @@ def test_what_else_beats_the_same_loser_is_no_news() -> None:
     said = answer(subject(curve(PINNED, fast), curve(combined, fast), curve(PAGEABLE, slow)))
     (finding,) = said.findings
     assert finding.statement.startswith("pinned is faster than pageable")
+
+
+def test_settings_that_another_tool_had_throughout_are_its_defaults() -> None:
+    sync = "by copy-engine[api=sync]"
+    said = answer(
+        subject(
+            curve(PINNED.replace("by copy-engine", sync), postal(5e-6, 50e9)),
+            curve(PAGEABLE.replace("by copy-engine", sync), postal(20e-6, 10e9)),
+        )
+    )
+    (finding,) = said.findings
+    assert finding.statement.startswith("pinned is faster than pageable")

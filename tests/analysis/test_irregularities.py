@@ -98,3 +98,17 @@ def test_without_sizes_there_is_no_answer() -> None:
     assert said.findings == () and said.tables == ()
     assert said.summary == "No curve has enough sizes to look for dips."
     assert said.unanswered == ("1 curve of fewer than 6 sizes: nothing local is known",)
+
+
+def test_what_several_equal_paths_show_needs_no_second_block() -> None:
+    machine = profiles.machine()
+    gpus = tuple(
+        msgspec.structs.replace(machine.gpus[0], index=n, uuid=f"GPU-{n}", peers=())
+        for n in range(4)
+    )
+    machine = msgspec.structs.replace(machine, gpus=gpus)
+    dipped = slower(postal(5e-6, 55e9), 1.5, 2**22)
+    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
+    said = answer(subject(*(curve(path, dipped, blocks=1) for path in paths), machine=machine))
+    (dip,) = said.findings
+    assert dip.severity == "warning" and "(4 of 4 equal paths do)" in dip.statement

@@ -37,7 +37,7 @@ def test_an_even_size_between_two_that_one_wins_belongs_to_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [timed(1.015, 0.0), timed(1.5, 0.5), Timed(2.0, None)], ids=["near", "wide", "none"]
+    "other", [timed(1.015, 0.0), timed(1.5, 0.5), Timed(1.2, None)], ids=["near", "wide", "none"]
 )
 def test_what_is_near_or_uncertain_is_even(other: Timed) -> None:
     assert winner(timed(1.0, 0.0), other) == "neither"
@@ -52,3 +52,7 @@ def test_exchanging_the_two_exchanges_the_winners(times: list[tuple[float, float
     assert [swapped[each.winner] for each in there] == [each.winner for each in back]
     assert [each.most for each in there] == pytest.approx([each.most for each in back])
     assert sum(sizes.index(e.high) - sizes.index(e.low) + 1 for e in there) == len(sizes)
+
+
+def test_without_an_interval_a_difference_must_be_large() -> None:
+    assert winner(timed(1.0), Timed(1.3, None)) == "first"

@@ -10,8 +10,8 @@ from waywiser.analysis.answer import Cell, Mark, Table
 from waywiser.analysis.duels import Duel
 from waywiser.analysis.fitted import estimate_of, seconds_at
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.analysis.ways import Group, is_principal, sizes_of, way
-from waywiser.stats.duel import EVEN, Stretch, Timed
+from waywiser.analysis.ways import Group, sizes_of, way
+from waywiser.stats.duel import EVEN, UNKNOWN, Stretch, Timed
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.overtaking import Overtaking, overtaking
@@ -50,7 +50,7 @@ def of_ways(found: Sequence[Group]) -> Table | None:
 
 
 def _rows_of_group(group: Group) -> Iterator[tuple[Cell, ...]]:
-    curves = sorted(filter(is_principal, group.first.curves), key=lambda curve: curve.text)
+    curves = sorted(group.first.principal, key=lambda curve: curve.text)
     if len(curves) < 2:
         return
     sizes = sizes_of(curves)
@@ -136,7 +136,8 @@ def of_duels(fought: Sequence[Duel]) -> Table | None:
         columns=("places", "in common", "one", "other", "one is faster", "other is faster"),
         rows=tuple(_row_of_duel(each) for each in told[:MOST_ROWS]),
         caption="Sizes at which one is faster, with how much longer the other takes; where "
-        f"intervals separate and by more than {EVEN:.0%}. ✓ at all sizes."
+        f"intervals separate and by more than {EVEN:.0%}, without intervals by {UNKNOWN:.0%}. ✓ at "
+        "all sizes."
         + (f" {even} further pairs never differ by {MATTERS:.0%}." if even else "")
         + _left(len(told)),
     )

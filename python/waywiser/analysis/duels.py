@@ -11,7 +11,7 @@ from itertools import combinations
 
 from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Curve, Point
-from waywiser.analysis.ways import Group, Pair, is_principal, memory_text, way
+from waywiser.analysis.ways import Group, Pair, memory_text, way
 from waywiser.stats.duel import Stretch, Timed, duel
 from waywiser.words import Transfer, Value, format_settings
 
@@ -62,8 +62,9 @@ def duels(group: Group) -> Iterator[Duel]:
 
 
 def _duels_of(pair: Pair) -> Iterator[Duel]:
+    principal = {curve.text for curve in pair.principal}
     for first, second in combinations(pair.curves, 2):
-        told = _difference(first, second)
+        told = _difference(first, second, principal)
         if told is None:
             continue
         names, common = told
@@ -89,11 +90,14 @@ def _winners(found: Duel) -> Sequence[str]:
     return [stretch.winner for stretch in found.decided]
 
 
-def _difference(first: Curve, second: Curve) -> tuple[tuple[str, str], str] | None:
+def _difference(
+    first: Curve, second: Curve, principal: set[str]
+) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), where that is one thing, of which one of the two
     is as by default."""
     one, other = first.transfer, second.transfer
-    if one is None or other is None or not (is_principal(first) or is_principal(second)):
+    both = {first.text, second.text} <= principal
+    if one is None or other is None or not {first.text, second.text} & principal:
         return None
     apart = [
         name
@@ -105,7 +109,6 @@ def _difference(first: Curve, second: Curve) -> tuple[tuple[str, str], str] | No
         )
         if a != b
     ]
-    both = is_principal(first) and is_principal(second)
     if len(apart) == 1 and (both or _same_kinds(one, other)):
         return _names(one, other, apart[0])
     return ((way(one), way(other)), "") if both and _is_explicit(one, other) else None

@@ -20,7 +20,7 @@ from waywiser.analysis.ways import (
     Pair,
     groups,
     is_plain,
-    is_principal,
+    principal,
     representative,
     twins,
     way,
@@ -52,7 +52,8 @@ def answer(subject: Subject) -> Answer:
     ordered = sorted(found, key=lambda group: _importance(group.first))
     best = [finding for group in ordered if (finding := _best(subject, group)) is not None]
     below = list(chain.from_iterable(_below_twins(subject, each) for each in twins(alone)))
-    tables = (of_fits([fit for fit in fits if is_principal(fit.curve)]), of_the_best(found))
+    first = {curve.text for curve in principal(alone)}
+    tables = (of_fits([fit for fit in fits if fit.curve.text in first]), of_the_best(found))
     return Answer(
         question=QUESTION,
         title="How good is each path, and what is the best way between two places?",
@@ -102,7 +103,8 @@ def best_curve(pair: Pair) -> Curve:
     """Of the highest sustained rate; of several as high, the one with least that is special."""
     most = max(sustained(curve).rate for curve in pair.curves)
     even = [curve for curve in pair.curves if sustained(curve).rate >= (1 - EVEN) * most]
-    return min(even, key=lambda curve: (not is_principal(curve), curve.text))
+    first = pair.principal
+    return min(even, key=lambda curve: (curve not in first, curve.text))
 
 
 def _even(pair: Pair, best: Curve) -> list[str]:
@@ -110,11 +112,8 @@ def _even(pair: Pair, best: Curve) -> list[str]:
     least = (1 - EVEN) * sustained(best).rate
     return [
         way(curve.transfer)
-        for curve in pair.curves
-        if curve is not best
-        and curve.transfer is not None
-        and is_principal(curve)
-        and sustained(curve).rate >= least
+        for curve in pair.principal
+        if curve is not best and curve.transfer is not None and sustained(curve).rate >= least
     ]
 
 
@@ -160,7 +159,7 @@ def exhibit(point: Point) -> Exhibit:
 
 def _second(pair: Pair, best: Curve) -> Iterator[Exhibit]:
     """The next best way that is another memory or executor, and no setting of the same."""
-    others = [curve for curve in pair.curves if curve.path != best.path and is_principal(curve)]
+    others = [curve for curve in pair.principal if curve.path != best.path]
     if others:
         yield exhibit(max(map(sustained, others), key=lambda point: point.rate))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.analysis.answer import Cell, Table
 from waywiser.analysis.fitted import SATURATED, Fitted, estimate_of, peak, rate_at, sustained
 from waywiser.analysis.subject import Curve, Point
-from waywiser.analysis.ways import Group, is_principal, representative, way
+from waywiser.analysis.ways import Group, representative, way
 from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.order import Interval
 from waywiser.stats.postal import Postal
@@ -147,9 +147,8 @@ def _rows_of_group(group: Group) -> Iterator[tuple[Cell, ...]]:
     pair = group.first
     if len(pair.curves) < 2:
         return
-    shown = [curve for curve in pair.curves if is_principal(curve)]
     best = {size: max(rate_at(curve, size) or 0.0 for curve in pair.curves) for size in SIZES}
-    for curve in sorted(shown, key=lambda each: -sustained(each).rate):
+    for curve in sorted(pair.principal, key=lambda each: -sustained(each).rate):
         if curve.transfer is not None:
             yield (
                 Cell(group.text),

@@ -27,6 +27,8 @@ QUESTION = "irregularities"
 MOST_FINDINGS = 8
 MOST_ROWS = 40
 MOST_EXHIBITS = 4
+OTHERS = 2
+"""Equal paths that show the same as one of a single block, so that it is believed."""
 NORMAL = 1.96
 """Standard errors on either side of a median that its 95 % interval has."""
 GPU_CACHE = (2**20, 2**28)
@@ -45,6 +47,11 @@ class Found(Value, frozen=True):
     """Curves of the class that were measured at these sizes."""
     cache: str
     """What explains it; empty where no cache does."""
+
+    @property
+    def corroborated(self) -> bool:
+        """Whether several blocks show it, or several equal paths."""
+        return self.what.of > 1 or self.others >= OTHERS
 
 
 def answer(subject: Subject) -> Answer:
@@ -128,7 +135,7 @@ def _finding(subject: Subject, found: Found) -> Finding:
     exhibits = _exhibits(curve, what)
     return Finding(
         id=f"{what.kind}-by-cache" if found.cache else what.kind,
-        severity="info" if found.cache or what.of < 2 else "warning",
+        severity="warning" if found.corroborated and not found.cache else "info",
         statement=_statement(found),
         effect=what.depth,
         interval=what.interval,
@@ -154,7 +161,7 @@ def _statement(found: Found) -> str:
         text += f" ({found.others + 1} of {found.of} equal paths do)"
     if found.cache:
         text += f": above these sizes it is memory that is measured, and no longer {found.cache}"
-    if what.of < 2:
+    if not found.corroborated:
         text += "; a single block says so"
     return text
 
@@ -165,7 +172,7 @@ def _remedy(found: Found) -> str:
         return "expect the lower rate of data that does not fit; larger sizes tell the link's own"
     way = found.curve.text
     around = f"--sizes {_compact(what.low // 2)}:{_compact(min(what.high * 2, 2**30))}:4"
-    if what.of < 2:
+    if not found.corroborated:
         return f"survey again in several blocks: --preset standard --only '{way}'"
     if what.kind == "drop":
         return (
@@ -236,7 +243,7 @@ def _devices(subject: Subject, curve: Curve) -> Iterator[Device]:
 def _summary(found: Sequence[Found], tested: int) -> str:
     if not tested:
         return "No curve has enough sizes to look for dips."
-    unexplained = sum(not each.cache and each.what.of > 1 for each in found)
+    unexplained = sum(each.corroborated and not each.cache for each in found)
     by_cache = sum(bool(each.cache) for each in found)
     text = f"{unexplained or 'No'} dip or drop without an explanation in {count(tested, 'curve')}"
     if by_cache:

@@ -20,6 +20,10 @@ class Pair(Value, frozen=True):
     curves: tuple[Curve, ...]
 
     @property
+    def principal(self) -> tuple[Curve, ...]:
+        return principal(self.curves)
+
+    @property
     def text(self) -> str:
         if self.source == self.destination:
             return f"within {self.source}"
@@ -48,12 +52,20 @@ def is_plain(curve: Curve) -> bool:
     return transfer is not None and transfer.layout is None and curve.workload.cache == "warm"
 
 
-def is_principal(curve: Curve) -> bool:
-    """Plain, with the executor and both memories as they are by default."""
-    transfer = curve.transfer
-    if transfer is None or not is_plain(curve) or transfer.parameters:
-        return False
-    return not (transfer.path.source.variant or transfer.path.destination.variant)
+def principal(curves: Iterable[Curve]) -> tuple[Curve, ...]:
+    """Plain, of memories without variants, and set as by default; where another tool had settings
+    of its own throughout, with the fewest of them. In the order given."""
+    by_path: dict[str, list[Curve]] = {}
+    for curve in curves:
+        path = curve.path
+        if path is None or path.source.variant or path.destination.variant or not is_plain(curve):
+            continue
+        by_path.setdefault(str(path), []).append(curve)
+    return tuple(min(found, key=_settings) for found in by_path.values())
+
+
+def _settings(curve: Curve) -> tuple[int, str]:
+    return len(curve.transfer.parameters) if curve.transfer is not None else 0, curve.text
 
 
 def way(transfer: Transfer) -> str:

@@ -1,8 +1,9 @@
 """Two ways of doing the same, over size: which is faster where, and by how much.
 
 At a size one is faster where its interval lies below the other's and it is so by more than `EVEN`;
-else the two are even there. Sizes with the same winner are one stretch; an even size between two
-that the same one wins belongs to them, since noise hides what both its neighbours show.
+where one has no interval, by more than `UNKNOWN`; else the two are even there. Sizes with the same
+winner are one stretch; an even size between two that the same one wins belongs to them, since noise
+hides what both its neighbours show.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from waywiser.words import Value
 
 EVEN = 0.02
 """Times that differ by less are not told apart: the target of a survey's intervals."""
+UNKNOWN = 0.25
+"""Times without an interval that differ by less are not told apart: means of other tools, and paths
+of the host, were seen to vary by so much."""
 
 Winner = Literal["first", "second", "neither"]
 
@@ -41,13 +45,10 @@ class Stretch(Value, frozen=True):
 
 def winner(first: Timed, second: Timed) -> Winner:
     ratio = second.seconds / first.seconds
-    if abs(ratio - 1) <= EVEN or abs(1 / ratio - 1) <= EVEN:
+    known = first.interval is not None and second.interval is not None
+    if max(ratio, 1 / ratio) - 1 <= (EVEN if known else UNKNOWN):
         return "neither"
-    if (
-        first.interval is None
-        or second.interval is None
-        or first.interval.overlaps(second.interval)
-    ):
+    if first.interval and second.interval and first.interval.overlaps(second.interval):
         return "neither"
     return "first" if ratio > 1 else "second"
 
