@@ -73,12 +73,13 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
 def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
     """By the sides that were found, else by the NUMA nodes that the system tells."""
     machine, sides = entry.subject.machine, entry.subject.overview.sides
-    if sides is not None and len(sides.groups) > 1:
+    shown = {gpu.numa for gpu in machine.gpus}
+    if sides is not None and len(sides.groups) > 1 and len(shown) == 1:
         for number, group in enumerate(sides.groups):
             gpus = [gpu for gpu in machine.gpus if gpu.index in group]
             title = f"side {'AB'[number]} of host memory"
             boxes = tuple(_box(gpu, machine, measured) for gpu in gpus)
-            yield Group(title, ("found by measurement, not shown", "by the system"), boxes, True)
+            yield Group(title, ("found by measurement,", "the system shows none"), boxes, True)
         return
     by_node: dict[int, list[Gpu]] = {}
     for gpu in machine.gpus:
