@@ -48,14 +48,12 @@ class Duel(Value, frozen=True):
 def duels(group: Group) -> Iterator[Duel]:
     """Of the pair of places that was measured most; how many alike pairs agree is counted."""
     first = group.first
+    elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
+    for pair in group.pairs:
+        for other in _duels_of(pair) if pair is not first else ():
+            elsewhere.setdefault((other.names, other.common), []).append(other)
     for found in _duels_of(first):
-        others = [
-            other
-            for pair in group.pairs
-            if pair is not first
-            for other in _duels_of(pair)
-            if (other.names, other.common) == (found.names, found.common)
-        ]
+        others = elsewhere.get((found.names, found.common), [])
         agree = sum(_winners(other) == _winners(found) for other in others)
         yield Duel(found.pair, found.first, found.second, found.names, found.common,
                    found.stretches, agree, len(others))  # fmt: skip
