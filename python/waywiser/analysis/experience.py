@@ -1,17 +1,18 @@
 """What other machines' blocks did: for comparisons in which there are too few blocks to tell.
 
 From H200 surveys (``docs/results`` and their like): how far the medians of two fresh processes lay
-apart. Plain paths (`waywiser.analysis.unit.Kin`) from 16 MiB up differed by 0.1 % in the middle and
-by 0.5 % at most, 2 % where the machine was busy; below 16 MiB by up to 6 %, below 64 KiB by up to
-13 %. What depends on where pages are (managed and pageable memory, files, threads) has a process of
-its own kind now and then, and was seen to differ threefold: one block of it says next to nothing.
+apart. Steady paths (`waywiser.analysis.unit.Habit`) from 16 MiB up differed by 0.1 % in the middle
+and by 0.5 % at most, 2 % where the machine was busy; below 16 MiB by up to 6 %, below 64 KiB by up
+to 13 %. Ordinary ones, whose memory may be on either side of a machine, differed up to fourfold,
+and fickle ones four hundredfold: one block of them says next to nothing, or nothing.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-from waywiser.analysis.unit import Kin, Regime
+from waywiser.analysis.unit import Habit, Kin, Regime
 
 
 class Usual(NamedTuple):
@@ -23,12 +24,15 @@ class Usual(NamedTuple):
     """The same of one size alone."""
 
 
-_PLAIN: dict[Regime, Usual] = {
+_STEADY: dict[Regime, Usual] = {
     "rate": Usual(0.003, 0.025, 0.04),
     "between": Usual(0.02, 0.07, 0.1),
     "latency": Usual(0.05, 0.17, 0.25),
 }
-_OTHER = Usual(0.2, 2.0, 2.0)
+_OTHER: dict[Habit, Usual] = {
+    "ordinary": Usual(0.2, 2.0, 2.0),
+    "fickle": Usual(0.2, math.inf, math.inf),
+}
 
 FREEDOM = 4
 """Degrees of freedom that experience counts for: another machine may well be noisier."""
@@ -41,4 +45,4 @@ SPREAD = 2.0
 
 
 def usual(kin: Kin) -> Usual:
-    return _PLAIN.get(kin.regime, _OTHER) if kin.plain else _OTHER
+    return _STEADY[kin.regime] if kin.habit == "steady" else _OTHER[kin.habit]

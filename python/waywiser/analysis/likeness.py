@@ -66,19 +66,22 @@ class Likeness(NamedTuple):
 def likenesses(units: Sequence[Unit]) -> dict[Kin, Likeness]:
     """Of all kins."""
     alike: dict[Kin, list[Unit]] = {}
-    unsteady = []
     for unit in units:
         alike.setdefault(unit.kin, []).append(unit)
-        unsteady += [] if unit.kin.plain else [unit]
     return {
-        kin: _likeness(kin, members, members if kin.plain else unsteady)
+        kin: _likeness(kin, members, [unit for unit in units if _jump_alike(unit.kin, kin)])
         for kin, members in alike.items()
     }
 
 
+def _jump_alike(one: Kin, other: Kin) -> bool:
+    """What is not steady has many reasons to jump, and the largest jump of one kin may be next that
+    of another; steady paths of one regime are alike as it is."""
+    return one.habit == other.habit and (one.habit != "steady" or one.regime == other.regime)
+
+
 def _likeness(kin: Kin, units: Sequence[Unit], jumpy: Sequence[Unit]) -> Likeness:
-    """``jumpy`` are those whose jumps it may have to expect: what is not plain has many reasons to
-    jump, and the largest of one kin may be that of another."""
+    """``jumpy`` are those whose jumps it may have to expect."""
     correlation = correlation_of(units)
     replicated = [unit for unit in units if unit.replicated]
     scatter = fit_prior(

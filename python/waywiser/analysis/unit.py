@@ -19,8 +19,9 @@ from waywiser.words import TimingMode, Workload
 
 Regime = Literal["operation", "latency", "between", "rate"]
 
-PLAIN_EXECUTOR = "copy-engine"
-PLAIN_KINDS = {"pinned", "device", "write-combined"}
+STEADY_EXECUTOR = "copy-engine"
+FICKLE_KINDS = {"managed", "file", "mapped"}
+STEADY_KINDS = {"pinned", "device", "write-combined"}
 
 LEAST_CORRELATION = 0.25
 """Between the deviations of two sizes of a curve in one block, however little was seen: they share
@@ -35,6 +36,12 @@ LEAST_VARIANCE = 1e-8
 _Z = 1.96
 
 
+Habit = Literal["steady", "ordinary", "fickle"]
+"""``steady``: page-locked and device memory, contiguous, by copy engines that devices time, caches
+as they are. ``fickle``: operations, managed memory and files, which one process may find a hundred
+times slower than another. ``ordinary``: the rest."""
+
+
 class Kin(NamedTuple):
     """Units that scatter alike, as far as one can say beforehand."""
 
@@ -42,9 +49,7 @@ class Kin(NamedTuple):
     regime: Regime
     executor: str
     """Who moves the bytes; empty for an operation."""
-    plain: bool
-    """Page-locked and device memory, contiguous, by copy engines that devices time, caches as they
-    are: what repeats best."""
+    habit: Habit
 
 
 class Pair(NamedTuple):
@@ -175,21 +180,25 @@ def units_of(
 
 
 def kin_of(workload: Workload, mode: TimingMode) -> Kin:
-    regime = regime_of(workload)
-    if workload.operation is not None:
-        return Kin(mode, regime, "", False)
     executors = sorted({transfer.path.executor for transfer in workload.transfers})
-    plain = (
-        mode == "device"
-        and workload.cache == "warm"
-        and all(
-            transfer.layout is None
-            and transfer.path.executor == PLAIN_EXECUTOR
-            and {transfer.path.source.kind, transfer.path.destination.kind} <= PLAIN_KINDS
-            for transfer in workload.transfers
-        )
+    return Kin(mode, regime_of(workload), " ".join(executors), habit_of(workload, mode))
+
+
+def habit_of(workload: Workload, mode: TimingMode) -> Habit:
+    """From what it moves, and who moves and times it."""
+    kinds = {
+        memory.kind
+        for transfer in workload.transfers
+        for memory in (transfer.path.source, transfer.path.destination)
+    }
+    if workload.operation is not None or kinds & FICKLE_KINDS:
+        return "fickle"
+    by_engines = all(
+        transfer.layout is None and transfer.path.executor == STEADY_EXECUTOR
+        for transfer in workload.transfers
     )
-    return Kin(mode, regime, " ".join(executors), plain)
+    steady = by_engines and kinds <= STEADY_KINDS and workload.cache == "warm"
+    return "steady" if steady and mode == "device" else "ordinary"
 
 
 def regime_of(workload: Workload) -> Regime:

@@ -27,7 +27,10 @@ THRESHOLD = 0.03
 """Effects below matter to nobody, and are not reported, however sure they are."""
 
 SIGNIFICANT = 0.05
-"""Chance of any false difference in a whole comparison: half of it for paths, half for sizes."""
+"""Chance of any false difference in a whole comparison."""
+
+FAMILIES = 4
+"""That share the chance: steady paths and others, whole and single sizes."""
 
 BLOCKS_FOR_RANKS = 4
 """A side, from which on a rank test can find a difference at all at 5 % (p = 0.029)."""
@@ -75,12 +78,28 @@ def judge_units(units: Sequence[Unit], threshold: float) -> list[tuple[Judged, t
         else []
         for unit, whole in zip(units, measured, strict=True)
     ]
-    wholes = _judge(measured, threshold)
-    flat = iter(_judge([each for sizes in single for each in sizes], threshold))
+    steady = [unit.kin.habit == "steady" for unit in units]
+    wholes = iter(_judge_apart(measured, steady, threshold))
+    sizes_steady = [each for each, sizes in zip(steady, single, strict=True) for _ in sizes]
+    flat = iter(_judge_apart([s for sizes in single for s in sizes], sizes_steady, threshold))
     return [
         (whole, tuple(next(flat) for _ in sizes) or (whole,))
         for whole, sizes in zip(wholes, single, strict=True)
     ]
+
+
+def _judge_apart(
+    measured: Sequence[_Measured], steady: Sequence[bool], threshold: float
+) -> list[Judged]:
+    """Steady paths are a family of their own, so that hundreds of others, of which little can be
+    told in any case, do not take their chances."""
+    found = {
+        each: iter(
+            _judge([m for m, s in zip(measured, steady, strict=True) if s is each], threshold)
+        )
+        for each in (True, False)
+    }
+    return [next(found[each]) for each in steady]
 
 
 def _of_unit(unit: Unit, alike: Likeness) -> _Measured:
@@ -112,10 +131,11 @@ def _judge(measured: Sequence[_Measured], threshold: float) -> list[Judged]:
     raw = [each.noise.p_value(each.difference, each.variance) for each in measured]
     limit = math.log1p(threshold)
     found = []
-    for each, p in zip(measured, holm(raw), strict=True):
+    for each, adjusted in zip(measured, holm(raw), strict=True):
+        p = min(1.0, FAMILIES * adjusted)
         around = each.noise.around(each.difference, each.variance)
         verdict: Verdict = "unclear"
-        sure = p <= SIGNIFICANT / 2 and each.p_of_ranks <= SIGNIFICANT and each.exceeds_jumps
+        sure = p <= SIGNIFICANT and each.p_of_ranks <= SIGNIFICANT and each.exceeds_jumps
         if around.low > limit and sure:
             verdict = "worse"
         elif around.high < -limit and sure:
