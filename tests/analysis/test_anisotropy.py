@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests import profiles
+from tests.analysis.machines import machine
 from tests.analysis.subjects import SIZES, Seconds, curve, postal, subject
 
 from waywiser.analysis.anisotropy import answer
@@ -62,12 +63,12 @@ def test_a_link_that_is_much_slower_one_way_is_odd_and_a_driver_that_is_is_not()
 
 
 def test_one_of_several_that_differs_is_named() -> None:
-    uneven = [both_ways(EVEN, SLOW if gpu == 1 else EVEN, gpu) for gpu in (0, 1)]
-    found = answer(subject(*uneven))
+    uneven = [both_ways(EVEN, SLOW if gpu == 1 else EVEN, gpu) for gpu in range(3)]
+    found = answer(subject(*uneven, machine=machine(3)))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-path", "warning")
     assert [device.place for device in finding.devices] == ["gpu:1"]
-    assert "1 of 2 pairs" in finding.statement
+    assert "of 3 pairs that ought to be alike 1 differ, 2 do not" in finding.statement
     assert "--only" in finding.remedy
 
 
@@ -106,3 +107,29 @@ def test_a_difference_at_medium_sizes_alone_is_told() -> None:
     (finding,) = found.findings
     assert "at 512 KiB" in finding.statement or "at 128 KiB" in finding.statement
     assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "no", "", ""]
+
+
+def test_what_the_first_of_several_shows_alone_is_said_of_the_kind() -> None:
+    """Of equal paths the first is measured at all sizes, the others at few."""
+
+    def late(size: int) -> float:
+        return EVEN(size) * (1.5 if size >= 2**27 else 1.0)
+
+    few = (8, 2**21, 2**26)
+    others = [
+        series
+        for gpu in (1, 2)
+        for path in (
+            f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine",
+            f"device@gpu:{gpu} -> pinned@numa:0 by copy-engine",
+        )
+        for series in curve(path, EVEN, few)
+    ]
+    first = [*curve(profiles.H2D, EVEN), *curve(profiles.D2H, late)]
+    (finding,) = answer(subject(first, others, machine=machine(3))).findings
+    assert finding.id == "anisotropic-kind"
+    assert "the only pair" in finding.statement
+    slow = [*curve(profiles.H2D, EVEN), *curve(profiles.D2H, SLOW)]
+    (finding,) = answer(subject(slow, others, machine=machine(3))).findings
+    assert finding.id == "anisotropic-path"
+    assert [device.place for device in finding.devices] == ["gpu:0"]

@@ -105,6 +105,16 @@ def test_five_percent_are_enough() -> None:
     assert finding.effect == pytest.approx(0.05, abs=0.01)
 
 
+def test_kernels_that_slow_one_another_where_engines_do_not_share_no_link() -> None:
+    by_sm = [h2d(gpu).replace("copy-engine", "sm") for gpu in range(4)]
+    alone = [curve(path, postal(5e-6, 50e9), LARGE) for path in by_sm]
+    kernels = together(by_sm, [40e9] * 4)
+    (finding,) = asked(*alone, kernels).findings
+    assert "by sm" in finding.statement
+    engines = together([h2d(gpu) for gpu in range(4)], [50e9] * 4)
+    assert asked(*alone, kernels, engines).findings == ()
+
+
 def test_being_slower_together_than_one_alone_is_odd() -> None:
     (finding,) = asked(together([h2d(gpu) for gpu in range(4)], [5e9] * 4)).findings
     assert finding.severity == "warning"

@@ -18,7 +18,6 @@ from waywiser.analysis.grouped import (
     at_most,
     devices,
     exhibits,
-    of_pairs,
     percent,
     unclear,
 )
@@ -114,10 +113,10 @@ def _finding(subject: Subject, groups: list[Grouped], id: str, what: str) -> Fin
         statement=f"{what} of {len(groups)} kinds take longer with memory of another node, most "
         f"of all {group.label}: {percent(at.effect, comparison.effect_interval)} at "
         f"{format_bytes(at.bytes)}{at_most(group)} "
-        f"({of_pairs(len(group.differing), len(group.pairs), 'pair')})",
+        f"({group.of_all})",
         effect=at.effect,
         interval=comparison.effect_interval,
-        devices=devices(subject, group.differing),
+        devices=devices(subject, group.leading.differing),
         exhibits=exhibits(at, "time remote over time local"),
         remedy="allocate a GPU's buffers on its own node: numactl --cpunodebind and --membind, "
         "or first touch by a thread there",
@@ -143,11 +142,11 @@ def _faster(subject: Subject, groups: Sequence[Grouped]) -> list[Finding]:
             statement=f"{group.label} is faster with memory of another node: "
             f"{pair.b.text} takes {percent(1 / ratio - 1)} longer than {pair.a.text} at "
             f"{format_bytes(at.bytes)} "
-            f"({of_pairs(len(group.differing), len(group.pairs), 'pair')}"
+            f"({group.of_all}"
             f"{f'; so it is with {len(odd) - 1} more kinds' if len(odd) > 1 else ''})",
             effect=1 / ratio - 1,
             interval=Interval(1 / span.high - 1, 1 / span.low - 1) if span else None,
-            devices=devices(subject, group.differing),
+            devices=devices(subject, group.leading.differing),
             exhibits=exhibits(at, "time remote over time local"),
             remedy="check that the system tells the right node (numa_node of the PCI device), and "
             "whether something else loads the local one",

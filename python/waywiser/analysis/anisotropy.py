@@ -16,7 +16,6 @@ from waywiser.analysis.grouped import (
     at_most,
     devices,
     exhibits,
-    of_pairs,
     percent,
     unclear,
 )
@@ -168,10 +167,10 @@ def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
         id="anisotropic-kind",
         severity="warning" if odd else "info",
         statement=f"{statement} at {format_bytes(at.bytes)}{at_most(group)} "
-        f"({of_pairs(len(group.differing), len(group.pairs), 'pair')}; differs at {pair.ranges})",
+        f"({group.of_all}; differs at {pair.ranges})",
         effect=much,
         interval=interval,
-        devices=devices(subject, group.differing),
+        devices=devices(subject, group.leading.differing),
         exhibits=exhibits(at, "time there over time back"),
         remedy="a link is as wide there as back: compare slots, widths and firmware settings"
         if odd
@@ -184,12 +183,13 @@ def _of_few(subject: Subject, group: Grouped) -> Finding:
     pair, at = group.typical
     much, interval = slower_by(at)
     slow = at.a if at.effect > 0 else at.b
+    same = sum(each.verdict == "same" for each in group.pairs)
     return Finding(
         id="anisotropic-path",
-        severity="warning",
+        severity="warning" if group.verdict == "same" else "info",
         statement=f"{slow.line.curve} takes {percent(much, interval)} longer than its way back at "
-        f"{format_bytes(at.bytes)}, and so do {len(group.differing)} of {len(group.pairs)} pairs "
-        "that ought to be alike",
+        f"{format_bytes(at.bytes)}; of {count(len(group.pairs), 'pair')} that ought to be alike "
+        f"{len(group.differing)} differ, {same} do not",
         effect=much,
         interval=interval,
         devices=devices(subject, group.differing),

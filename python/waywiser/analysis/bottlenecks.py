@@ -6,6 +6,7 @@ something. Where only all were started at once, those that are slowed alike are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Finding
@@ -30,17 +31,15 @@ def findings(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
     ]
     joined = _joined([each for each in pairs if each.is_slowed])
     told = {transfer.way for each in pairs for transfer in each.transfers} if joined else set()
-    chosen: dict[str, Together] = {}
+    shapes: dict[str, Together] = {}
     for each in sets:
         known_by_pairs = {transfer.way for transfer in each.transfers} <= told
-        if not each.is_slowed or _is_star(each):
+        if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
             continue
-        if known_by_pairs and not each.point.workload.shared:
-            continue
-        known = chosen.setdefault(_shape(each), each)
-        if _rank(each) < _rank(known):
-            chosen[_shape(each)] = each
-    found = [_shared(subject, each) for each in chosen.values()]
+        best = shapes.setdefault(_shape(each), each)
+        if _rank(each) < _rank(best):
+            shapes[_shape(each)] = each
+    found = [_shared(subject, each) for each in shapes.values() if each.is_slowed]
     return [*(_hanging_together(subject, group) for group in joined), *found]
 
 
@@ -90,11 +89,13 @@ def _shape(each: Together) -> str:
     return f"{shape}{buffer}" if "-" in shape and "@" not in shape else each.curve.text
 
 
-def _rank(each: Together) -> tuple[bool, float]:
-    """Copy engines first: kernels may be slowed by more than links; then what is told best."""
+def _rank(each: Together) -> tuple[bool, bool, float]:
+    """Of sets of one shape what can be told first; then by copy engines, for kernels may be slowed
+    where links are not; then what is told best."""
     span = each.comparison.interval
     engine = each.transfers[0].path.executor == "copy-engine"
-    return (not engine, span.width if span else float("inf"))
+    unclear = each.comparison.verdict == "unclear"
+    return unclear, not engine, span.width if span else math.inf
 
 
 def _is_star(each: Together) -> bool:

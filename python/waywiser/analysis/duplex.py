@@ -25,6 +25,8 @@ class _Lost(NamedTuple):
     slowed: list[Together]
     of: int
     """Paths of the kind that were measured both ways."""
+    equal: int
+    """Of them, those that are as fast."""
 
     @property
     def middle(self) -> Together:
@@ -34,7 +36,7 @@ class _Lost(NamedTuple):
     def is_odd(self) -> bool:
         """Some lose what most do not, or an engine has a link to itself and gets half of it."""
         engine = self.kind.is_quiet and self.kind.executor == "copy-engine"
-        return 2 * len(self.slowed) <= self.of or (engine and self.middle.share < HALF)
+        return self.equal > len(self.slowed) or (engine and self.middle.share < HALF)
 
 
 def findings(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
@@ -44,7 +46,12 @@ def findings(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
         kind = kind_of(each.transfers[0], subject.machine)
         kinds.setdefault(kind.both_ways, (kind, []))[1].append(each)
     lost = [
-        _Lost(kind, slowed, len(members))
+        _Lost(
+            kind,
+            slowed,
+            len(members),
+            sum(each.comparison.verdict in ("equal", "less") for each in members),
+        )
         for kind, members in kinds.values()
         if (slowed := [each for each in members if each.is_slowed])
     ]

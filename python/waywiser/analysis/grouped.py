@@ -7,7 +7,10 @@ those few, and is told of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import msgspec
 
 from waywiser.analysis.answer import Device, Exhibit, Mark
 from waywiser.analysis.related import RATE_BYTES, AtSize, Related, Verdict
@@ -59,12 +62,37 @@ class Grouped(Value, frozen=True):
         return tuple(pair for pair in self.pairs if pair.verdict == "different")
 
     @property
+    def leading(self) -> Grouped:
+        """The same with those sizes alone as different at which most pairs differ that have them.
+
+        Of equal paths the first is measured at more sizes than the others: what it shows there is
+        a property of the kind, unless it differs from the others at sizes that they have too.
+        """
+        have: Counter[int] = Counter(at.bytes for pair in self.pairs for at in pair.sizes)
+        count: Counter[int] = Counter(at.bytes for pair in self.pairs for at in pair.different)
+        most = {size for size in have if 2 * count[size] > have[size]}
+        odd = {size for size in count if size not in most}
+        return Grouped(self.label, tuple(_kept(pair, most, odd, have) for pair in self.pairs))
+
+    @property
     def verdict(self) -> Verdict:
         """Of the kind: what more than half of its pairs show."""
-        for verdict in ("different", "same"):
-            if 2 * sum(pair.verdict == verdict for pair in self.pairs) > len(self.pairs):
-                return verdict
-        return "unclear"
+        if self.leading.differing:
+            return "different"
+        same = sum(pair.verdict == "same" for pair in self.pairs)
+        return "same" if 2 * same > len(self.pairs) else "unclear"
+
+    @property
+    def of_all(self) -> str:
+        """``all 8 pairs``, ``3 of 8 pairs``: those that differ, of those with the size told."""
+        _, at = self.typical
+        having = sum(any(each.bytes == at.bytes for each in pair.sizes) for pair in self.pairs)
+        return of_pairs(min(len(self._speaking), having), having, "pair")
+
+    @property
+    def _speaking(self) -> tuple[Related, ...]:
+        """The pairs that say what is said of the kind; where nothing is, those that differ."""
+        return self.leading.differing or self.differing
 
     @property
     def mark(self) -> Mark:
@@ -79,7 +107,7 @@ class Grouped(Value, frozen=True):
 
         Raises ValueError where none differs.
         """
-        told = [(pair, at) for pair in self.differing if (at := telling(pair)) is not None]
+        told = [(pair, at) for pair in self._speaking if (at := telling(pair)) is not None]
         if not told:
             raise ValueError(f"no pair of {self.label} differs")
         told.sort(key=lambda each: each[1].effect)
@@ -93,6 +121,21 @@ class Grouped(Value, frozen=True):
             return None
         size = sorted(each.bytes for each in found)[len(found) // 2]
         return _middle([each for each in found if each.bytes == size])
+
+
+def _kept(
+    pair: Related, most: Collection[int], odd: Collection[int], have: Mapping[int, int]
+) -> Related:
+    """The pair with those sizes alone as different at which ``most`` differ; not those that it
+    alone has, where it is ``odd`` at others."""
+    is_odd = any(at.bytes in odd for at in pair.different)
+    sizes = (
+        at
+        if not at.counts or (at.bytes in most and not (is_odd and have[at.bytes] == 1))
+        else msgspec.structs.replace(at, counts=False)
+        for at in pair.sizes
+    )
+    return Related(pair.a, pair.b, tuple(sizes))
 
 
 def telling(pair: Related) -> AtSize | None:

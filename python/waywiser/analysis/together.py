@@ -1,8 +1,8 @@
 """Transfers that start together, against the same transfers alone.
 
 A workload is not slowed where its span is that of its slowest transfer alone; whether it is longer
-is tested as everywhere (`waywiser.stats.equivalence`), with the scatter of blocks pooled over all
-workloads of the executor and Holm's correction over all of them. Of other tools' summaries, which
+is tested as everywhere (`waywiser.stats.equivalence`), with the scatter of blocks pooled over
+workloads of one sort and Holm's correction over all of them. Of other tools' summaries, which
 have no interval, only what no scatter explains is told (`BY_FAR`). By how much each of the
 transfers is slowed tells which of them share something: they are grouped where their slowdowns lie
 together and apart from others'.
@@ -11,7 +11,7 @@ together and apart from others'.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -194,12 +194,12 @@ def _scaled(estimate: Estimate, times: float) -> Estimate:
 
 
 def _compared(candidates: Sequence[_Candidate]) -> Iterator[Together]:
-    scatter = {
-        executor: _scatter(each for each in candidates if _executor(each) == executor)
-        for executor in {_executor(each) for each in candidates}
-    }
+    families: dict[Hashable, list[_Candidate]] = {}
+    for each in candidates:
+        families.setdefault(_family(each), []).append(each)
+    scatter = {family: _scatter(members) for family, members in families.items()}
     found = [
-        compare(each.point.estimate, each.slowest, MARGIN, scatter[_executor(each)])
+        compare(each.point.estimate, each.slowest, MARGIN, scatter[_family(each)])
         for each in candidates
     ]
     tested = [n for n, each in enumerate(found) if each.p_differ is not None]
@@ -218,8 +218,13 @@ def _by_far(comparison: Comparison) -> Comparison:
     return msgspec.structs.replace(comparison, verdict="more")
 
 
-def _executor(each: _Candidate) -> str:
-    return each.point.workload.transfers[0].way.partition(" by ")[2].partition("[")[0]
+def _family(each: _Candidate) -> Hashable:
+    """Workloads whose blocks ought to scatter alike: by one executor between the same sorts of
+    memory, one path both ways or a set, from buffers of their own or a shared one."""
+    paths = [transfer.path for transfer in each.point.workload.transfers]
+    kinds = frozenset(memory.kind for path in paths for memory in (path.source, path.destination))
+    both_ways = len(paths) == 2 and paths[1] == paths[0].opposite
+    return paths[0].executor, kinds, both_ways, each.point.workload.shared
 
 
 def _scatter(candidates: Iterable[_Candidate]) -> Between | None:
