@@ -1,0 +1,43 @@
+"""What real H200s, measured once, are told to be: nothing is wrong with them."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+
+from waywiser.analysis import affinity, anisotropy, contention, identical
+from waywiser.analysis.answer import Finding
+from waywiser.analysis.subject import Subject
+from waywiser.profile import Profile
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+FOUR, TWO = "2026-11-20-h200-catalogue/four-gpus/check", "2026-11-20-h200/two-gpus/standard"
+
+
+def recorded(name: str, folder: Path) -> Subject:
+    plain = folder / "recorded.wwp"
+    plain.write_bytes(lzma.decompress((RESULTS / f"{name}.wwp.xz").read_bytes()))
+    with Profile.open(plain) as profile:
+        return Subject.of(profile)
+
+
+@pytest.mark.parametrize("name", [FOUR, TWO])
+def test_links_are_even_and_equal(name: str, tmp_path: Path) -> None:
+    subject = recorded(name, tmp_path)
+    assert identical.answer(subject).findings == ()
+    assert affinity.answer(subject).findings == ()
+    assert all(each.severity == "info" for each in anisotropy.answer(subject).findings)
+
+
+def test_four_gpus_share_the_way_to_the_host_and_not_from_it(tmp_path: Path) -> None:
+    found = contention.answer(recorded(FOUR, tmp_path)).findings
+    sets: dict[str, Finding] = {
+        each.statement.partition(" ")[0]: each for each in found if each.id == "shared-bottleneck"
+    }
+    assert set(sets) == {"all-to-host", "host-and-all"}
+    carried = sets["all-to-host"].exhibits[0]
+    assert carried.value == pytest.approx(155e9, rel=0.03)
+    (duplex,) = [each for each in found if each.id == "duplex-loss"]
+    assert "92% of the sum (all 4 paths)" in duplex.statement
