@@ -48,16 +48,12 @@ def is_principal(curve: Shown) -> bool:
 
 
 def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
-    """By the places that they are between; in each the fastest curves first. Between places where
-    nothing has its default settings, as in other tools' results, all that is plain."""
+    """By the places that they are between; in each the fastest curves first. Where nothing has its
+    default settings, as in other tools' results, of all that is plain."""
     groups: dict[str, list[Shown]] = {}
     plain = [curve for curve in curves if is_plain(curve) and len(curve.measured) > 1]
-    for curve in plain:
+    for curve in [curve for curve in plain if is_principal(curve)] or plain:
         groups.setdefault(between(curve), []).append(curve)
-    groups = {
-        ends: [curve for curve in group if is_principal(curve)] or group
-        for ends, group in groups.items()
-    }
     first = sorted(groups, key=lambda ends: len(groups[ends]), reverse=True)[:MOST_GROUPS]
     return {
         ends: sorted(group, key=sustained, reverse=True)[:MOST_LINES]

@@ -71,7 +71,7 @@ def prepared(curves: Sequence[Measured]) -> Iterator[Prepared]:
             pool[size] = (before + float(square), freedom + int(count) - 1)
     for curve, table, key in zip(curves, tables, keys, strict=True):
         noise, of_noise = _noise(curve, table, pools[key])
-        y = np.nanmedian(table, axis=1)
+        y = _medians(table, axis=1).ravel()
         yield Prepared(np.asarray(curve.bytes, float), y, table, noise, of_noise)
 
 
@@ -84,8 +84,17 @@ def _table(curve: Measured) -> Array:
     )
     if len(numbers) > 1:
         off = table - np.nanmean(table, axis=1, keepdims=True)
-        table -= np.nanmedian(off, axis=0, keepdims=True)
+        table -= _medians(off, axis=0)
     return table
+
+
+def _medians(table: Array, axis: int) -> Array:
+    """Of what is there; the long way, a hundred times as slow, only where something is missing."""
+    import numpy as np
+
+    whole = bool(np.isfinite(table).all())
+    found: Array = (np.median if whole else np.nanmedian)(table, axis=axis, keepdims=True)
+    return found
 
 
 def _noise(
