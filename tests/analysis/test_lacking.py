@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from tests.analysis.machines import altered, host_links, machine
 from tests.analysis.subjects import subject
+from tests.profiles import visit
 
 from waywiser.analysis.identical import answer
 from waywiser.analysis.lacking import findings
-from waywiser.records import Refusal
+from waywiser.records import Failure, Refusal, Series
 from waywiser.topology.machine import NvLink, PcieLink
+
+SICK = Failure("sticky", "the GPU does not answer")
 
 
 def test_what_the_topology_shows_to_be_less_is_told_without_a_measurement() -> None:
@@ -47,3 +50,23 @@ def test_of_two_gpus_nobody_knows_which_is_right() -> None:
 def test_what_nobody_could_read_is_not_lacking() -> None:
     made = altered(machine(), 2, pcie=PcieLink())
     assert findings(subject(machine=made)) == []
+
+
+def test_what_a_plan_left_out_is_not_lacking() -> None:
+    series = [
+        each
+        for each in [*host_links(8), *host_links(8, kind="pageable")]
+        if not ("pageable" in str(each.workload) and "gpu:7" in str(each.workload))
+    ]
+    assert findings(subject(series, machine=machine())) == []
+
+
+def test_a_path_that_failed_is_lacking() -> None:
+    failed = [
+        Series(each.workload, (visit(each.workload, stop="failed", failure=SICK),))
+        if "-> device@gpu:7" in str(each.workload)
+        else each
+        for each in host_links(8)
+    ]
+    (finding,) = findings(subject(failed, machine=machine()))
+    assert finding.statement.startswith("gpu:7 lacks pinned → GPU by copy-engine")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from waywiser.analysis.answer import Device, Finding
+from waywiser.analysis.answer import Finding
+from waywiser.analysis.grouped import named
 from waywiser.analysis.kinds import is_plain, kind_of
 from waywiser.analysis.subject import Subject
 from waywiser.severity import Severity
 from waywiser.topology.machine import Gpu
-from waywiser.words import Place, Workload
+from waywiser.words import Place, Transfer, WordError, Workload
 
 MOST = 2 / 3
 """Of the twins must have something before one is said to lack it."""
@@ -97,58 +98,73 @@ def _below(
 
 
 def _of_paths(subject: Subject) -> Iterator[Finding]:
-    """One finding for each GPU that lacks kinds of path which most of its twins have."""
-    has, tried = _kinds_by_gpu(subject)
-    refused = {path: group.reason for group in subject.overview.refusals for path in group.members}
-    for gpus in _models([gpu for gpu in subject.machine.gpus if gpu.index in tried]):
+    """One finding for each GPU that was refused kinds of path, or failed at them, which most of its
+    twins have. What a plan left out for want of time is not lacking."""
+    has = _measured(subject)
+    lost = _lost(subject)
+    for gpus in _models(subject.machine.gpus):
         for gpu in gpus:
-            lacking = [
-                label
-                for label, owners in has.items()
-                if gpu.index not in owners
-                and sum(other.index in owners for other in gpus) >= MOST * len(gpus)
-            ]
+            lacking = {
+                kind: reason
+                for kind, reason in lost.get(gpu.index, {}).items()
+                if gpu.index not in has.get(kind, ())
+                and sum(other.index in has.get(kind, ()) for other in gpus) >= MOST * len(gpus)
+            }
             if lacking:
-                yield _missing(subject, gpu, lacking, refused)
+                yield _missing(subject, gpu, lacking)
 
 
-def _kinds_by_gpu(subject: Subject) -> tuple[dict[str, set[int]], set[int]]:
-    """(GPUs that have a kind of path, measured or planned and left out; GPUs with any path)."""
-    failed = {name for group in subject.overview.failures for name in group.members}
+def _measured(subject: Subject) -> dict[str, set[int]]:
+    """The GPUs that have a kind of path."""
     has: dict[str, set[int]] = {}
-    tried: set[int] = set()
-    for line in subject.overview.series:
-        workload = _parsed(line.curve)
-        if workload is None or len(workload.transfers) != 1 or not is_plain(workload.transfers[0]):
-            continue
-        transfer = workload.transfers[0]
-        places = {transfer.path.source.place, transfer.path.destination.place}
-        gpus = {place.index for place in places if place.kind == "gpu"}
-        tried |= gpus
-        gone = line.estimate is None and not line.left_out and bool(failed)
-        if workload.cache == "warm" and not gone:
-            has.setdefault(str(kind_of(transfer, subject.machine)), set()).update(gpus)
-    return has, tried
+    for curve in subject.curves:
+        if curve.transfer is not None and is_plain(curve.transfer):
+            kind = str(kind_of(curve.transfer, subject.machine))
+            has.setdefault(kind, set()).update(_gpus(curve.transfer))
+    return has
 
 
-def _parsed(curve: str) -> Workload | None:
-    """None for an operation."""
-    return Workload.parse(curve) if " -> " in curve else None
+def _lost(subject: Subject) -> dict[int, dict[str, str]]:
+    """By GPU: kinds of path that were refused, or failed, with the reason."""
+    reasons = [
+        (path, group.reason) for group in subject.overview.refusals for path in group.members
+    ]
+    reasons += [
+        (line.curve, "it failed")
+        for line in subject.overview.series
+        if line.estimate is None and not line.left_out
+    ]
+    lost: dict[int, dict[str, str]] = {}
+    for path, reason in reasons:
+        transfer = _parsed(path)
+        if transfer is not None and is_plain(transfer):
+            kind = str(kind_of(transfer, subject.machine))
+            for gpu in _gpus(transfer):
+                lost.setdefault(gpu, {}).setdefault(kind, reason)
+    return lost
 
 
-def _missing(
-    subject: Subject, gpu: Gpu, lacking: Sequence[str], refused: dict[str, str]
-) -> Finding:
+def _gpus(transfer: Transfer) -> set[int]:
+    places = (transfer.path.source.place, transfer.path.destination.place)
+    return {place.index for place in places if place.kind == "gpu"}
+
+
+def _parsed(path: str) -> Transfer | None:
+    """None for what is no single transfer: an operation, several transfers, a file's name."""
+    try:
+        transfers = Workload.parse(path).transfers
+    except WordError:
+        return None
+    return transfers[0] if len(transfers) == 1 else None
+
+
+def _missing(subject: Subject, gpu: Gpu, lacking: dict[str, str]) -> Finding:
     place = Place("gpu", gpu.index)
-    device: Device = subject.device(place)
-    why = {reason for path, reason in refused.items() if f"@{place} " in f"{path} "}
-    told = f": {'; '.join(sorted(why)[:2])}" if why else ""
+    why = "; ".join(sorted(set(lacking.values()))[:2])
     return Finding(
         id="missing-path",
         severity="warning",
-        statement=f"{place} lacks {', '.join(lacking[:3])}"
-        f"{f' and {len(lacking) - 3} more kinds of path' if len(lacking) > 3 else ''}, "
-        f"which its twins have{told}",
-        devices=(device,),
+        statement=f"{place} lacks {named(list(lacking))}, which its twins have: {why}",
+        devices=(subject.device(place),),
         remedy="see what failed or was refused in waywiser show, and survey it again with --only",
     )
