@@ -11,6 +11,7 @@ import pytest
 
 from analysis import nodes
 from report import answered, browser, machines
+from topology.captured import machine as captured
 from waywiser.analysis.fleet import judge_fleet
 from waywiser.analysis.node import Link
 from waywiser.report.document import document
@@ -51,11 +52,23 @@ def fleet() -> Document:
 
 
 @pytest.fixture(scope="session")
+def direct() -> Document:
+    """Four GPUs with links from each to each, on two NUMA nodes that the system shows."""
+    machine = captured("two-socket-4gpu")
+    return document([entry(machines.subject(machine, blocks=1, count=6))])
+
+
+@pytest.fixture(scope="session")
 def pages(
-    alone: Document, beside: Document, fleet: Document, tmp_path_factory: pytest.TempPathFactory
+    alone: Document,
+    beside: Document,
+    direct: Document,
+    fleet: Document,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    for name, made in (("alone", alone), ("beside", beside), ("fleet", fleet)):
+    made_of = {"alone": alone, "beside": beside, "direct": direct, "fleet": fleet}
+    for name, made in made_of.items():
         (folder / f"{name}.html").write_text(page(made))
     return {path.stem: path for path in folder.iterdir()}
 

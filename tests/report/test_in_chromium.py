@@ -72,7 +72,7 @@ def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
     assert len(fetched) == len(opened), fetched
 
 
-@pytest.mark.parametrize("name", ["alone", "beside"])
+@pytest.mark.parametrize("name", ["alone", "beside", "direct"])
 def test_every_figure_is_drawn_within_its_frame(look: Look, name: str) -> None:
     found = look(name).evaluate(
         """() => [...document.querySelectorAll('svg.figure')].map(svg => {
