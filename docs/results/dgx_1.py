@@ -166,7 +166,7 @@ def no_pinning_effect(asked: Asked) -> tuple[bool, str]:
 def slow_pair(asked: Asked) -> tuple[bool, str]:
     slow = [f for f in identical.answer(asked.subject).findings if f.id == "slow-link"]
     named = [[device.place for device in finding.devices] for finding in slow]
-    text = slow[0].statement.partition(" (gpu")[0] if slow else "no slow link"
+    text = slow[0].statement.partition(" (gpu")[0] if slow else "no slow way"
     return named == [["gpu:0", "gpu:1"]], text
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.analysis.machines import host_links, machine, peer_links
-from tests.analysis.subjects import subject
+from tests.analysis.machines import LARGE, host_links, machine, peer_links
+from tests.analysis.subjects import curve, postal, subject
 from tests.stats import sides as synthetic
 
 from waywiser.analysis.answer import Answer
@@ -140,3 +140,19 @@ def test_what_was_seen_of_a_slow_link_is_told_with_it() -> None:
     ]
     (finding,) = asked(series).findings
     assert finding.statement.endswith("; gpu:3 ran at PCIe 5 x8 of 5 x16")
+
+
+def test_a_way_by_the_host_is_no_link_of_two_gpus() -> None:
+    series = [
+        found
+        for a in range(4)
+        for b in range(4)
+        if a != b
+        for found in curve(
+            f"device@gpu:{a} -> device@gpu:{b} by copy-engine[peer=off]",
+            postal(5e-6, 20e9 if (a, b) == (0, 1) else 25e9),
+            LARGE,
+        )
+    ]
+    (finding,) = asked(series, made=machine(4)).findings
+    assert finding.statement.startswith("the way from gpu:0 to gpu:1 by the host is slow")

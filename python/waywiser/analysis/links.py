@@ -18,6 +18,9 @@ BROKEN = 0.20
 EXPLAINING = ("slow link", "throttled")
 """Kinds of doubt that are a reason for a link to be slow."""
 
+STAGED = ("peer off", "no peer access")
+"""Kinds of link between two GPUs that are none: bytes go by the host's memory."""
+
 SPEAK = 4
 """Exhibits of one finding, at most of so many kinds of transfer."""
 
@@ -78,6 +81,8 @@ def _link(twin: Twin, slow: Sequence[Twin], twins: Sequence[Twin]) -> Link:
     if twin.kind.group == "host-GPU":
         gpu = _gpus(twin)[0]
         return Link(f"{gpu}'s link to the host", (gpu,))
+    if twin.kind.link in STAGED:
+        return Link(f"the way from {source} to {destination} by the host", (source, destination))
     if twin.kind.group == "GPU-GPU":
         for place in (source, destination):
             if _mostly(place, slow, twins):
@@ -91,7 +96,9 @@ def _mostly(place: Place, slow: Sequence[Twin], twins: Sequence[Twin]) -> bool:
     """Whether most of the ways out of a GPU, or most into it, are slow: at least two."""
 
     def ways(found: Sequence[Twin], end: int) -> int:
-        between = [twin for twin in found if twin.kind.group == "GPU-GPU"]
+        between = [
+            twin for twin in found if twin.kind.group == "GPU-GPU" and twin.kind.link not in STAGED
+        ]
         paths = [path_of(twin) for twin in between]
         return sum((path.source, path.destination)[end].place == place for path in paths)
 
