@@ -36,6 +36,9 @@ from waywiser.stats.order import median_interval
 from waywiser.words import Stop, Workload
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
+LENDING = ("2026-11-20-h200", "2026-11-20-h200-catalogue")
+"""The folders of results that lend: named, so that trials stay the same when others are added."""
+
 EXECUTOR = "copy-engine"
 """That of the synthetic paths."""
 MODE = "device"
@@ -132,11 +135,12 @@ class Pool:
 
 
 @cache
-def recorded(results: Path = RESULTS) -> Pool:
-    """The pool of all profiles in ``results``; read once."""
+def recorded() -> Pool:
+    """The pool of all profiles that lend; read once."""
     pool = Pool()
     machines: dict[Path, list[list[Series]]] = defaultdict(list)
-    for file in sorted(results.rglob("*.wwp.xz")):
+    files = [file for name in LENDING for file in sorted((RESULTS / name).rglob("*.wwp.xz"))]
+    for file in files:
         known = list(_series(file))
         if any(len(series.visits) > 1 for series in known):
             machines[file.parent].append(known)
