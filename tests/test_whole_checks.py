@@ -84,6 +84,8 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     with Profile.open(tmp_path / "a.wwp") as profile:
         visits = list(profile.visits())
         (health,) = profile.health()
+        assert profile.select("SELECT count(*) FROM visit WHERE counted < 6", tuple[int]) == [(0,)]
+        assert not profile.select("SELECT 1 FROM visit WHERE counted IS NULL", tuple[int])
     assert len(visits) == 29 and all(len(visit.samples) >= 6 for visit in visits)
     assert {visit.worker for visit in visits} == {1}
     together = max(visits, key=lambda visit: len(visit.workload.transfers))
@@ -92,6 +94,9 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     assert health.start is not None and health.end is not None
     assert "health: counted while it ran: gpu:1 PCIe replays +1" in out
     assert "not told: rows remapped after corrected errors" in out
+    code, out, _ = run("check", "a.wwp", "--baseline", "a.wwp", "--prometheus", "a.prom")
+    assert code in (0, 3) and out.splitlines()[0].split()[0] in ("OK", "INCONCLUSIVE")
+    assert 'counter="PCIe replays"' in (tmp_path / "a.prom").read_text()
 
 
 def test_a_resumed_check_tells_of_each_run(run: Run, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from waywiser.beside import replaced
 from waywiser.profile import ExistingFile, NotWritable, beside
 
 
@@ -62,3 +63,18 @@ def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
         beside.beside(tmp_path / "file" / "a"),
     ):
         pass
+
+
+def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.prom"
+    path.write_text("former")
+    with pytest.raises(RuntimeError), replaced(path) as part:
+        part.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "former"
+    with replaced(path) as part:
+        part.write_text("new")
+        assert path.read_text() == "former"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_mode & 0o444 == 0o444
