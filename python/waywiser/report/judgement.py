@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from waywiser.analysis.answer import Answer, Finding, ranked
 from waywiser.report.entry import Entry
@@ -53,19 +53,21 @@ def judge(entry: Entry) -> Verdict:
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     """The first to know over all machines: what is broken, then one thing of each question before
-    a second of any, the gravest first, then the largest effects."""
+    a second of any, the gravest first, then in the order of the questions. Effects of different
+    questions are not compared: one is a loss, another a choice."""
     several = len(entries) > 1
     found = [
         (entry, link, finding) for entry in entries for link, finding in _by_rank(findings(entry))
     ]
+    turns = {link: n for n, (link, _) in enumerate(f for e in entries for f in findings(e))}
     seen: dict[str, int] = {}
-    order: list[tuple[bool, int, int, float, int]] = []
+    order: list[tuple[bool, int, int, int, int]] = []
     for n, (entry, link, finding) in enumerate(found):
         question = link.removeprefix(entry.key)
         before = seen.get(question, 0)
         seen[question] = before + 1
-        grave, effect = ORDER.index(finding.severity), abs(finding.effect or 0.0)
-        order.append((finding.severity != "error", min(before, 1), -grave, -effect, n))
+        grave = ORDER.index(finding.severity)
+        order.append((finding.severity != "error", min(before, 1), -grave, turns[link], n))
     chosen = [found[n] for *_, n in sorted(order)[:MOST_THINGS]]
     return tuple(
         remark(entry, finding, link, entry.name if several else "")
@@ -77,10 +79,19 @@ def worst_of(answer: Answer) -> Severity:
     return max((f.severity for f in answer.findings), key=ORDER.index, default="info")
 
 
-def _by_rank(found: Sequence[Found]) -> Iterator[Found]:
+def _by_rank(found: Sequence[Found]) -> list[Found]:
+    """The gravest first, what concerns a GPU before what is the host's alone, the larger effects
+    before the smaller."""
     links = {id(finding): link for link, finding in found}
-    for finding in ranked([finding for _, finding in found]):
-        yield links[id(finding)], finding
+    in_rank = ranked([finding for _, finding in found])
+    by_gravity = sorted(
+        in_rank, key=lambda each: (-ORDER.index(each.severity), not _concerns_gpu(each))
+    )
+    return [(links[id(finding)], finding) for finding in by_gravity]
+
+
+def _concerns_gpu(finding: Finding) -> bool:
+    return any(device.place.startswith("gpu:") for device in finding.devices)
 
 
 def _failures(entry: Entry) -> Finding | None:
