@@ -59,13 +59,23 @@ class _Measured(NamedTuple):
     """Of the difference, over that of one block."""
     how: How
     blocks: tuple[int, int]
-    p_of_ranks: float
     jump: float
     """What a difference must exceed where blocks are few."""
+    pairs: Sequence[Pair]
 
     @property
-    def exceeds_jumps(self) -> bool:
-        return min(self.blocks) >= BLOCKS_FOR_RANKS or abs(self.difference) > self.jump
+    def stands(self) -> bool:
+        """Whether ranks speak for the difference, in the middle one of the sizes that have blocks
+        enough for ranks to speak; where none has, whether no jump explains it."""
+        enough = [
+            pair
+            for pair in self.pairs
+            if min(len(pair.before), len(pair.after)) >= BLOCKS_FOR_RANKS
+        ]
+        if not enough:
+            return abs(self.difference) > self.jump
+        chances = [ranks.p_apart(pair.before, pair.after) for pair in enough]
+        return median(chances) <= SIGNIFICANT
 
 
 def judge_units(units: Sequence[Unit], threshold: float) -> list[tuple[Judged, tuple[Judged, ...]]]:
@@ -105,8 +115,7 @@ def _judge_apart(
 def _of_unit(unit: Unit, alike: Likeness) -> _Measured:
     noise, how = alike.noise(unit)
     variance = alike.share(unit) * sum(map(variance_of_median, unit.blocks))
-    ranked = _p_of_ranks(unit.pairs)
-    return _Measured(unit.difference, noise, variance, how, unit.blocks, ranked, alike.jump)
+    return _Measured(unit.difference, noise, variance, how, unit.blocks, alike.jump, unit.pairs)
 
 
 def _of_size(pair: Pair, whole: _Measured, jump: float) -> _Measured:
@@ -115,16 +124,7 @@ def _of_size(pair: Pair, whole: _Measured, jump: float) -> _Measured:
     noise = Between(max(own, whole.noise.deviation), whole.noise.freedom)
     blocks = (len(pair.before), len(pair.after))
     variance = sum(map(variance_of_median, blocks))
-    ranked = _p_of_ranks([pair])
-    return _Measured(pair.difference, noise, variance, whole.how, blocks, ranked, jump)
-
-
-def _p_of_ranks(pairs: Sequence[Pair]) -> float:
-    """The middle one over sizes; 0 where there are too few blocks for ranks to speak."""
-    enough = [pair for pair in pairs if min(len(pair.before), len(pair.after)) >= BLOCKS_FOR_RANKS]
-    if len(enough) < len(pairs):
-        return 0.0
-    return median([ranks.p_apart(pair.before, pair.after) for pair in enough])
+    return _Measured(pair.difference, noise, variance, whole.how, blocks, jump, [pair])
 
 
 def _judge(measured: Sequence[_Measured], threshold: float) -> list[Judged]:
@@ -135,11 +135,9 @@ def _judge(measured: Sequence[_Measured], threshold: float) -> list[Judged]:
         p = min(1.0, FAMILIES * adjusted)
         around = each.noise.around(each.difference, each.variance)
         verdict: Verdict = "unclear"
-        sure = p <= SIGNIFICANT and each.p_of_ranks <= SIGNIFICANT and each.exceeds_jumps
-        if around.low > limit and sure:
-            verdict = "worse"
-        elif around.high < -limit and sure:
-            verdict = "better"
+        if around.low > limit or around.high < -limit:
+            if p <= SIGNIFICANT and each.stands:
+                verdict = "worse" if each.difference > 0 else "better"
         elif -limit <= around.low and around.high <= limit:
             verdict = "same"
         interval = Interval(math.exp(-around.high), math.exp(-around.low))
