@@ -20,7 +20,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from waywiser.analysis.comparison import Comparison, compare
+from waywiser.analysis.compared import Comparison
+from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import read_node
 
 CPU_COPIES = ("--gpus", "none", "--no-scratch", "--only", "pageable -> pageable by cpu",

@@ -9,7 +9,8 @@ import msgspec
 import nodes
 import pytest
 
-from waywiser.analysis.comparison import Comparison, compare
+from waywiser.analysis.compared import Comparison
+from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import Node
 from waywiser.analysis.same_gpus import match
 from waywiser.plan.select import NothingMatches
@@ -161,6 +162,23 @@ def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:
     assert path.why == "used by others"
     (path,) = compare([refused], [base]).of("new")
     assert path.curve == nodes.h2d(2)
+
+
+def test_a_path_that_was_left_out_for_time_is_unclear() -> None:
+    base = nodes.node(1)
+    over = Failure("skipped", "the time was over")
+
+    def skipped(digest: Digest) -> Digest:
+        if digest.curve != nodes.h2d(2):
+            return digest
+        return msgspec.structs.replace(digest, blocks=(), failures=(over,))
+
+    again = nodes.node(2)
+    new = msgspec.structs.replace(again, digests=tuple(map(skipped, again.digests)))
+    for found in (compare([base], [new]), compare([new], [base])):
+        (path,) = [each for each in found.paths if each.curve == nodes.h2d(2)]
+        assert (path.verdict, found.counts["missing"], found.counts["new"]) == ("unclear", 0, 0)
+        assert "the time was over" in path.why
 
 
 def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:

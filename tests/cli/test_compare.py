@@ -12,7 +12,8 @@ import pytest
 
 import profiles
 from analysis import nodes
-from waywiser.analysis.comparison import Comparison, compare
+from waywiser.analysis.compared import Comparison
+from waywiser.analysis.comparison import compare
 from waywiser.cli import run
 from waywiser.cli.compare import SEPARATOR, CompareError, run_compare, sides_of
 from waywiser.cli.junit import junit

@@ -14,7 +14,8 @@ from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
 from planted.twin import Wanted, checked, surveyed, without
-from waywiser.analysis.comparison import Comparison, compare
+from waywiser.analysis.compared import Comparison
+from waywiser.analysis.comparison import compare
 from waywiser.analysis.fleet import Fleet, HostVerdict, judge_fleet
 from waywiser.analysis.node import Link, Node
 from waywiser.analysis.subject import Subject

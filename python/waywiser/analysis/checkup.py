@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.comparison import NOT_ASKED, Comparison, PathVerdict, compare
+from waywiser.analysis.compared import Comparison, PathVerdict
+from waywiser.analysis.comparison import compare
 from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
+from waywiser.analysis.one_sided import NOT_ASKED
 from waywiser.analysis.same_gpus import match
 from waywiser.analysis.verdict import THRESHOLD
 from waywiser.words import Value

@@ -8,114 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
-
-import msgspec
 
 from waywiser.analysis.answer import Device
+from waywiser.analysis.compared import (
+    WORST_FIRST,
+    Comparison,
+    Part,
+    PathVerdict,
+    Size,
+    worst_first,
+)
 from waywiser.analysis.node import Node, gpus_of
+from waywiser.analysis.one_sided import added, missing, with_failures
 from waywiser.analysis.same_gpus import Matched, in_numbers_of, match
-from waywiser.analysis.unit import Regime, Unit, units_of
+from waywiser.analysis.unit import Unit, units_of
 from waywiser.analysis.verdict import THRESHOLD, Judged, Verdict, judge_units
 from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.select import matches_any, require_match
 from waywiser.profile.digest import Digest
 from waywiser.stats.order import median
-from waywiser.words import Place, Value, Workload
+from waywiser.topology.machine import Gpu
+from waywiser.words import Place, Workload
 
 SCHEMA = 1
 """Of the JSON form."""
-
-WORST_FIRST: tuple[Verdict, ...] = ("worse", "missing", "better", "unclear", "new", "same")
-
-_PART_ORDER: tuple[Verdict, ...] = ("worse", "better", "unclear", "same")
-"""Which of its parts a path is told by."""
-
-
-class Size(Value, frozen=True):
-    """One series of a path."""
-
-    series: str
-    bytes: int
-    rated_bytes: int
-    """That a rate counts; 0 where it has none."""
-    seconds_before: float
-    seconds_now: float
-    judged: Judged
-
-
-class Part(Value, frozen=True):
-    """The sizes of a path in which the same thing sets the time."""
-
-    regime: Regime
-    judged: Judged
-    sizes: tuple[Size, ...]
-
-
-class PathVerdict(Value, frozen=True):
-    """One path, by the worst of its parts and sizes."""
-
-    curve: str
-    name: str
-    """The curve as people call it."""
-    verdict: Verdict
-    why: str
-    """In a clause: which part, or which sizes; of a missing one, the reason."""
-    devices: tuple[Device, ...] = ()
-    """GPUs on it, as the new file has them where it has them."""
-    parts: tuple[Part, ...] = ()
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """What the verdict is about, or, where nothing is found, what is most off: a part of the
-        path with the size that is most like it, or one size alone. None of a path that was
-        measured on one side only."""
-        told = [part for part in self.parts if part.judged.verdict == self.verdict]
-        single = [size for part in self.parts for size in part.sizes
-                  if size.judged.verdict == self.verdict]  # fmt: skip
-        if not told and single:
-            size = min(single, key=lambda size: size.judged.ratio)
-            return Evidence(f"{size.bytes} B", size.judged, size)
-        if not self.parts:
-            return None
-        part = min(told or self.parts, key=_gravity)
-        ratio = part.judged.ratio
-        size = min(part.sizes, key=lambda size: (abs(size.judged.ratio - ratio), -size.bytes))
-        return Evidence(part.regime, part.judged, size)
-
-
-class Evidence(NamedTuple):
-    what: str
-    """The regime, or the size."""
-    judged: Judged
-    size: Size
-    """That the times before and now are of."""
-
-
-class Comparison(Value, frozen=True):
-    """New files against base files."""
-
-    schema: int
-    base: tuple[str, ...]
-    new: tuple[str, ...]
-    threshold: float
-    paths: tuple[PathVerdict, ...]
-    """The worst first."""
-    counts: dict[str, int]
-    """Paths by verdict."""
-    notes: tuple[str, ...] = ()
-    """What else differs, or weakens the verdicts, one line each."""
-    missing_gpus: tuple[Device, ...] = ()
-    exchanged_gpus: tuple[tuple[Device, Device], ...] = ()
-    """(before, now): another device in the same place."""
-
-    def of(self, *verdicts: Verdict) -> tuple[PathVerdict, ...]:
-        return tuple(path for path in self.paths if path.verdict in verdicts)
-
-    @property
-    def told(self) -> int:
-        """Paths of which anything is known."""
-        return sum(self.counts[each] for each in ("worse", "better", "same"))
 
 
 def compare(
@@ -143,11 +59,11 @@ def compare(
     gone = matched[len(base)].missing
     paths = [
         *_compared(units_of(before, after), threshold, reference, new[0], matched[len(base)]),
-        *_missing(before, after, reference, new, {gpu.index for gpu in gone}),
-        *_added(before, after, new[0]),
+        *missing(before, after, reference, new, {gpu.index for gpu in gone}),
+        *added(before, after, new[0]),
     ]
-    paths = _with_failures(paths, before, after)
-    paths.sort(key=_worst_first)
+    paths = with_failures(paths, before, after)
+    paths.sort(key=worst_first)
     return Comparison(
         schema=SCHEMA,
         base=tuple(node.file or node.name for node in base),
@@ -156,12 +72,15 @@ def compare(
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
         notes=tuple(_notes(base, new, matched[len(base)], paths)),
-        missing_gpus=tuple(Device(f"gpu:{g.index}", g.uuid, g.pci) for g in gone),
+        missing_gpus=tuple(map(_device, gone)),
         exchanged_gpus=tuple(
-            (Device(f"gpu:{o.index}", o.uuid, o.pci), Device(f"gpu:{n.index}", n.uuid, n.pci))
-            for o, n in matched[len(base)].exchanged
+            (_device(old), _device(now)) for old, now in matched[len(base)].exchanged
         ),
     )
+
+
+def _device(gpu: Gpu) -> Device:
+    return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
 
 
 def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> dict[str, list[Digest]]:
@@ -238,67 +157,6 @@ def _regimes(parts: Iterable[Part]) -> str:
     return ", ".join(part.regime for part in parts)
 
 
-def _missing(
-    before: dict[str, list[Digest]],
-    after: dict[str, list[Digest]],
-    reference: Node,
-    new: Sequence[Node],
-    gone: set[int],
-) -> Iterator[PathVerdict]:
-    measured = {ds[0].curve for ds in after.values() if any(d.blocks for d in ds)}
-    reasons = {r.path: r.reason for node in new for r in node.refusals}
-    failed = {
-        d.curve: f"{d.failures[0].kind}: {d.failures[0].reason}"
-        for ds in after.values() for d in ds if d.failures
-    }  # fmt: skip
-    seen: set[str] = set()
-    for digests in before.values():
-        first = digests[0]
-        if first.curve in measured | seen or not any(d.blocks for d in digests):
-            continue
-        seen.add(first.curve)
-        gpus = sorted(gpus_of(first.workload))
-        lost = [f"gpu:{gpu} is gone" for gpu in gpus if gpu in gone]
-        why = ", ".join(lost) or failed.get(first.curve) or reasons.get(first.curve) or NOT_ASKED
-        devices = tuple(reference.device(Place("gpu", gpu)) for gpu in gpus)
-        yield PathVerdict(first.curve, name_of(first.workload), "missing", why, devices)
-
-
-NOT_ASKED = "the new survey has not measured it"
-
-
-def _added(
-    before: dict[str, list[Digest]], after: dict[str, list[Digest]], new: Node
-) -> Iterator[PathVerdict]:
-    known = {ds[0].curve for ds in before.values() if any(d.blocks for d in ds)}
-    for digests in after.values():
-        first = digests[0]
-        if first.curve not in known and any(d.blocks for d in digests):
-            known.add(first.curve)
-            devices = tuple(new.device(Place("gpu", g)) for g in sorted(gpus_of(first.workload)))
-            why = "the base has not measured it"
-            yield PathVerdict(first.curve, name_of(first.workload), "new", why, devices)
-
-
-def _with_failures(
-    paths: Sequence[PathVerdict], before: dict[str, list[Digest]], after: dict[str, list[Digest]]
-) -> list[PathVerdict]:
-    """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
-    lost: dict[str, str] = {}
-    for identity, digests in after.items():
-        old = before.get(identity, ())
-        failures = [f for d in digests for f in d.failures if f.kind != "skipped"]
-        if failures and not any(d.blocks for d in digests) and any(d.blocks for d in old):
-            why = f"fails at {digests[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
-            lost.setdefault(digests[0].curve, why)
-    return [
-        msgspec.structs.replace(path, verdict="missing", why=lost[path.curve])
-        if path.curve in lost and path.verdict not in ("worse", "missing")
-        else path
-        for path in paths
-    ]
-
-
 def _notes(
     base: Sequence[Node], new: Sequence[Node], matched: Matched, paths: Sequence[PathVerdict]
 ) -> Iterator[str]:
@@ -333,13 +191,3 @@ def _models(node: Node) -> str:
     models = [gpu.name for gpu in node.machine.gpus]
     counted = [f"{models.count(model)} × {model}" for model in dict.fromkeys(models)]
     return ", ".join(counted) or "no GPU"
-
-
-def _gravity(part: Part) -> tuple[int, float]:
-    return _PART_ORDER.index(part.judged.verdict), part.judged.ratio
-
-
-def _worst_first(path: PathVerdict) -> tuple[int, float, str]:
-    evidence = path.evidence
-    ratio = evidence.judged.ratio if evidence else 1.0
-    return WORST_FIRST.index(path.verdict), ratio, path.name

@@ -12,7 +12,7 @@ from waywiser.words import WaywiserError, format_bytes
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.comparison import Comparison, PathVerdict
+    from waywiser.analysis.compared import Comparison, PathVerdict
     from waywiser.analysis.verdict import Verdict
 
 SEPARATOR = "\0"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container
 from xml.etree import ElementTree
 
-from waywiser.analysis.comparison import Comparison, PathVerdict
+from waywiser.analysis.compared import Comparison, PathVerdict
 from waywiser.analysis.verdict import Verdict
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

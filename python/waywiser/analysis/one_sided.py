@@ -1,0 +1,105 @@
+"""Paths that a comparison finds on one side only, and sizes that fail now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from waywiser.analysis.compared import PathVerdict
+from waywiser.analysis.node import Node, gpus_of
+from waywiser.analysis.verdict import Verdict
+from waywiser.plan.name import name_of
+from waywiser.profile.digest import Digest
+from waywiser.records import Failure
+from waywiser.words import Place
+
+Digests = Mapping[str, Sequence[Digest]]
+"""By identity, one of each file."""
+
+NOT_ASKED = "the new survey has not measured it"
+"""Why a path is missing of which the new file says nothing."""
+
+
+def missing(
+    before: Digests, after: Digests, reference: Node, new: Sequence[Node], gone: set[int]
+) -> Iterator[PathVerdict]:
+    """Paths that the base has measured and the new files have not. One that the new survey left out
+    by itself, as when its time was over, is no loss: it is unclear."""
+    measured = _measured(after)
+    reasons = {r.path: r.reason for node in new for r in node.refusals}
+    failures = _failures(after)
+    for curve, first in _measured(before).items():
+        if curve in measured:
+            continue
+        gpus = sorted(gpus_of(first.workload))
+        devices = tuple(reference.device(Place("gpu", gpu)) for gpu in gpus)
+        lost = ", ".join(f"gpu:{gpu} is gone" for gpu in gpus if gpu in gone)
+        failure = failures.get(curve)
+        verdict: Verdict = "missing"
+        if lost:
+            why = lost
+        elif failure is not None and failure.kind == "skipped":
+            verdict, why = "unclear", f"left out: {failure.reason}"
+        elif failure is not None:
+            why = f"{failure.kind}: {failure.reason}"
+        else:
+            why = reasons.get(curve, NOT_ASKED)
+        yield PathVerdict(curve, name_of(first.workload), verdict, why, devices)
+
+
+def added(before: Digests, after: Digests, new: Node) -> Iterator[PathVerdict]:
+    """Paths that the new files have measured and the base has not."""
+    known, failures = _measured(before), _failures(before)
+    for curve, first in _measured(after).items():
+        if curve in known:
+            continue
+        devices = tuple(new.device(Place("gpu", g)) for g in sorted(gpus_of(first.workload)))
+        failure = failures.get(curve)
+        if failure is not None and failure.kind == "skipped":
+            why = f"left out before: {failure.reason}"
+            yield PathVerdict(curve, name_of(first.workload), "unclear", why, devices)
+        else:
+            why = "the base has not measured it"
+            yield PathVerdict(curve, name_of(first.workload), "new", why, devices)
+
+
+def _measured(found: Digests) -> dict[str, Digest]:
+    """The first series of each curve that has any blocks."""
+    curves: dict[str, Digest] = {}
+    for digests in found.values():
+        if any(digest.blocks for digest in digests):
+            curves.setdefault(digests[0].curve, digests[0])
+    return curves
+
+
+def _failures(found: Digests) -> dict[str, Failure]:
+    """Of each curve one, and one that was only skipped where there is no other."""
+    curves: dict[str, Failure] = {}
+    for digests in found.values():
+        for digest in digests:
+            for failure in digest.failures:
+                if curves.setdefault(digest.curve, failure).kind == "skipped":
+                    curves[digest.curve] = failure
+    return curves
+
+
+def with_failures(
+    paths: Sequence[PathVerdict],
+    before: Mapping[str, Sequence[Digest]],
+    after: Mapping[str, Sequence[Digest]],
+) -> list[PathVerdict]:
+    """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
+    lost: dict[str, str] = {}
+    for identity, digests in after.items():
+        old = before.get(identity, ())
+        failures = [f for d in digests for f in d.failures if f.kind != "skipped"]
+        if failures and not any(d.blocks for d in digests) and any(d.blocks for d in old):
+            why = f"fails at {digests[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
+            lost.setdefault(digests[0].curve, why)
+    return [
+        msgspec.structs.replace(path, verdict="missing", why=lost[path.curve])
+        if path.curve in lost and path.verdict not in ("worse", "missing")
+        else path
+        for path in paths
+    ]
