@@ -169,3 +169,22 @@ def test_a_path_that_fails_on_one_node_alone_is_a_fault() -> None:
 
 def test_an_empty_fleet_is_empty() -> None:
     assert judge_fleet([]).hosts == ()
+
+
+def test_virtual_machines_with_one_name_are_told_by_their_gpus() -> None:
+    made = twins(8)
+    same_name = [msgspec.structs.replace(one, name="vm", file=f"{one.name}.wwp") for one in made]
+    same_name.append(msgspec.structs.replace(made[2], name="vm", file="n002-again.wwp"))
+    hosts = {host.host: host.files for host in judge_fleet(same_name).hosts}
+    assert len(hosts) == 8
+    assert hosts["vm (n002.wwp)"] == ("n002.wwp", "n002-again.wwp")
+
+
+def test_hosts_that_are_built_with_fewer_gpus_are_a_class_of_their_own() -> None:
+    whole = twins(12)
+    halves = [nodes.node(1, f"h{n}", gpus=4) for n in range(6)]
+    fleet = judge_fleet([*whole, *halves])
+    assert [(each.hosts, each.gpus) for each in fleet.classes] == [(12, 8), (6, 4)]
+    assert not fleet.of("bad", "suspect")
+    one = nodes.node(1, "h0", gpus=4)
+    assert judge_fleet([*whole, one]).of("bad")[0].host == "h0"
