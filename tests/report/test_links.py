@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from analysis.subjects import curve, postal, subject
 from report import machines
 from topology.captured import ALL
 from topology.captured import machine as captured
@@ -83,3 +84,13 @@ def test_noise_makes_no_pattern_in_a_matrix() -> None:
 
     assert set(step([100.0, 100.5, 101.0])) == {0}
     assert step([1.0, 1000.0]) == [0, len(HEAT) - 1]
+
+
+def test_links_of_a_kind_are_compared_at_a_size_that_all_have() -> None:
+    """The first of equal paths is measured further than the rest, and rates grow with the size."""
+    peers = [
+        curve(f"device@gpu:{one} -> device@gpu:{other} by copy-engine", postal(2e-6, 4e11), sizes)
+        for one, other, sizes in ((0, 1, (8, 2**20, 2**26, 2**30)), (1, 0, (8, 2**20, 2**26)))
+    ]
+    found = between_places(entry(subject(*peers)))
+    assert {found[pair].most.bytes for pair in (("gpu:0", "gpu:1"), ("gpu:1", "gpu:0"))} == {2**26}

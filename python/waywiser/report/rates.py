@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from waywiser.report.entry import Entry
 from waywiser.stats.line import Line
@@ -23,7 +25,8 @@ class Between(Value, frozen=True):
     destination: str
     curve: Shown
     most: Line
-    """At the largest size: smaller ones may come out of a cache."""
+    """At the largest size, since smaller ones may come out of a cache: of those that all links of
+    the kind were measured at, so that they can be compared."""
     least: Line
     """At the smallest size."""
 
@@ -41,7 +44,28 @@ def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
         key = (each.source, each.destination)
         if key not in found or _worth(each) > _worth(found[key]):
             found[key] = each
+    kinds: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
+    for source, destination in found:
+        kind = (source.split(":")[0], destination.split(":")[0], source == destination)
+        kinds.setdefault(kind, []).append((source, destination))
+    for keys in kinds.values():
+        for key, line in zip(keys, _at_a_common_size([found[key] for key in keys]), strict=True):
+            found[key] = msgspec.structs.replace(found[key], most=line)
     return found
+
+
+def _at_a_common_size(links: Sequence[Between]) -> list[Line]:
+    """Of each link, at the largest size that all of them have; their own largest where all have
+    none."""
+    known = [{line.bytes: line for line in _rated(each.curve)} for each in links]
+    common = set.intersection(*map(set, known))
+    if not common:
+        return [each.most for each in links]
+    return [lines[max(common)] for lines in known]
+
+
+def _rated(curve: Shown) -> list[Line]:
+    return [line for line in curve.measured if line.estimate and line.estimate.rate]
 
 
 def _candidates(entry: Entry) -> Iterator[Between]:
@@ -50,7 +74,7 @@ def _candidates(entry: Entry) -> Iterator[Between]:
         if transfer is None or transfer.layout or curve.workload.cache != "warm":
             continue
         ends = transfer.path.source.place, transfer.path.destination.place
-        measured = [line for line in curve.measured if line.estimate and line.estimate.rate]
+        measured = _rated(curve)
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
             yield Between(str(ends[0]), str(ends[1]), curve, measured[-1], measured[0])
 

@@ -160,7 +160,7 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         "Rates on links",
         columns,
         tuple(rows),
-        "At the largest size, with default settings where they were measured.",
+        "At the largest size that all links of a kind have, with default settings where measured.",
     )
 
 
@@ -186,7 +186,7 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
             note = format_relative(least.relative)
             times[key] = Entered(least.median, text, note, link)
     yield matrix_picture(
-        f"{entry.key}matrix-rate", "Rate at the largest size", "GB/s", names, rates
+        f"{entry.key}matrix-rate", "Rate at the largest common size", "GB/s", names, rates
     )
     if times:
         title = "Shortest time of few bytes"
