@@ -29,7 +29,7 @@ def test_where_the_node_does_not_matter_nothing_is_found() -> None:
     found = asked()
     assert found.findings == ()
     assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", "", ""]
-    assert "none depends on the node" in found.summary
+    assert "the node matters to none" in found.summary
 
 
 def test_a_remote_node_that_is_slower_is_told_with_how_much() -> None:

@@ -42,7 +42,7 @@ def test_what_all_twins_show_is_told_once_of_their_kind() -> None:
     assert finding.statement.startswith("GPU → pinned by copy-engine takes ")
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.devices[0].uuid == "GPU-00000000"
-    assert "all 2 pairs" in finding.statement
+    assert "both pairs" in finding.statement
     assert [exhibit.unit for exhibit in finding.exhibits] == ["B/s", "B/s", "ratio"]
     assert found.tables[0].rows[0][1].mark == "yes"
     assert "→ " in found.tables[0].rows[0][1].text
@@ -128,7 +128,7 @@ def test_what_the_first_of_several_shows_alone_is_said_of_the_kind() -> None:
     first = [*curve(profiles.H2D, EVEN), *curve(profiles.D2H, late)]
     (finding,) = answer(subject(first, others, machine=machine(3))).findings
     assert finding.id == "anisotropic-kind"
-    assert "the only pair" in finding.statement
+    assert "the only pair of this size" in finding.statement
     slow = [*curve(profiles.H2D, EVEN), *curve(profiles.D2H, SLOW)]
     (finding,) = answer(subject(slow, others, machine=machine(3))).findings
     assert finding.id == "anisotropic-path"

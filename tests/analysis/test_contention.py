@@ -74,7 +74,7 @@ def test_a_shared_bottleneck_is_told_with_what_it_carries() -> None:
 def test_only_those_that_are_slowed_share_it() -> None:
     rates = [25e9, 25e9, 50e9, 50e9]
     (finding,) = asked(together([h2d(gpu) for gpu in range(4)], rates)).findings
-    assert "2 of 4 share" in finding.statement
+    assert "2 of 4 transfers share" in finding.statement
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert finding.exhibits[0].value == pytest.approx(50e9, rel=0.02)
 
@@ -198,7 +198,7 @@ def test_pairs_tell_which_transfers_share_something_where_all_at_once_does_not()
 def test_pairs_that_hang_together_are_one_group() -> None:
     pairs = [together([h2d(a), h2d(a + 1)], [30e9] * 2) for a in range(3)]
     (finding,) = asked(*pairs).findings
-    assert finding.statement.startswith("4 transfers share something, for 3 pairs")
+    assert finding.statement.startswith("4 transfers share something: 3 pairs")
     assert finding.exhibits[0].value == pytest.approx(60e9, rel=0.02)
 
 

@@ -34,9 +34,9 @@ def test_one_winner_is_told_with_its_margins() -> None:
     (finding,) = said.findings
     assert finding.id == "faster" and finding.severity == "info"
     assert finding.statement.startswith(
-        "pinned is faster than pageable: numa:0 -> gpu:0 (to device by copy-engine) by "
+        "pinned is faster than pageable: numa:0 -> gpu:0 (to device by copy-engine) 3.1"
     )
-    assert "5 × from 8 B to 1 GiB" in finding.statement
+    assert "5 times as fast from 8 B to 1 GiB" in finding.statement
     assert finding.effect == pytest.approx(4.0, rel=0.05)
     assert finding.remedy == "use pinned where the program can choose"
     assert [device.place for device in finding.devices] == ["gpu:0"]
@@ -89,7 +89,7 @@ def test_a_setting_is_compared_with_the_default() -> None:
     threads = f"{HOST}[threads=8]"
     said = answer(subject(curve(HOST, postal(1e-7, 12e9)), curve(threads, postal(5e-6, 80e9))))
     (finding,) = said.findings
-    head = "cpu and cpu[threads=8] overtake one another: within numa:0"
+    head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
     assert finding.statement.startswith(head)
     assert [table.title for table in said.tables] == ["Duels"]  # by default there is one way
 
@@ -120,7 +120,7 @@ def test_alike_places_are_counted_and_not_repeated() -> None:
         curves.append(curve(PAGEABLE.replace("gpu:0", f"gpu:{gpu}"), postal(20e-6, 10e9)))
     said = answer(subject(*curves))
     (finding,) = said.findings
-    assert "(the same of 2 of 2 such pairs)" in finding.statement
+    assert "so on both such pairs of places" in finding.statement
     assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 alike"
 
 
@@ -139,7 +139,7 @@ def test_lists_are_compared_over_the_size_of_their_pieces() -> None:
     )
     (finding,) = said.findings
     assert finding.id == "layout-overtakes"
-    assert "4 KiB sm; 1 MiB batch; up to 5 × as fast as the second" in finding.statement
+    assert "4 KiB sm, 1 MiB batch; up to 5 times as fast as the second" in finding.statement
     (table,) = said.tables
     assert table.columns[-2:] == ("4 KiB", "1 MiB")
     assert table.rows[0][-2].text.startswith("sm (4") and table.rows[0][-1].text.startswith("batch")

@@ -29,26 +29,26 @@ def test_a_dip_is_named_with_its_sizes_and_what_to_do() -> None:
     )
     (dip,) = said.findings
     assert (dip.id, dip.severity) == ("dip", "warning")
-    assert "by copy-engine takes 10% longer at 4 MiB than the sizes around it" in dip.statement
+    assert "by copy-engine takes 10% longer at 4 MiB than the sizes around suggest" in dip.statement
     assert dip.effect == pytest.approx(0.1, abs=0.01)
     assert dip.interval is not None and dip.interval.low < 0.1 < dip.interval.high + 0.01
     assert "move pieces of 2 MiB" in dip.remedy and "--sizes 2MiB:8MiB:4" in dip.remedy
     assert [str(each) for each in dip.devices] == ["gpu:0 (0000:01:00.0, GPU-00000000)"]
     assert [each.series for each in dip.exhibits] == [f"{H2D} of {2**n}" for n in (21, 22, 23)]
-    assert said.summary == "1 dip or drop without an explanation in 2 curves."
+    assert said.summary == "1 unexplained dip or drop in 2 curves."
     assert said.tables[0].rows[0][0].series == H2D
 
 
 def test_where_more_at_once_is_faster_that_is_the_advice() -> None:
     said = answer(subject(curve(H2D, slower(postal(5e-6, 55e9), 1.3, 2**12))))
-    assert "put transfers together to 8 KiB and more" in said.findings[0].remedy
+    assert "combine transfers into 8 KiB or more" in said.findings[0].remedy
 
 
 def test_equal_paths_with_the_same_dip_are_one_finding() -> None:
     paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(2)]
     said = answer(subject(*(curve(path, slower(postal(5e-6, 55e9), 1.1, 2**22)) for path in paths)))
     (dip,) = said.findings
-    assert "(2 of 2 equal paths do)" in dip.statement
+    assert "(on 2 of 2 equal paths)" in dip.statement
 
 
 def test_a_dip_that_an_equal_path_has_not_is_told_as_such() -> None:
@@ -56,15 +56,15 @@ def test_a_dip_that_an_equal_path_has_not_is_told_as_such() -> None:
     line = postal(5e-6, 55e9)
     said = answer(subject(curve(paths[0], line), curve(paths[1], slower(line, 1.1, 2**22))))
     (dip,) = said.findings
-    assert "device@gpu:1" in dip.statement and "(1 of 2 equal paths do)" in dip.statement
+    assert "device@gpu:1" in dip.statement and "(on 1 of 2 equal paths)" in dip.statement
 
 
 def test_the_cache_of_a_gpu_explains_its_peak() -> None:
     said = answer(subject(curve(LOCAL, falling(3e12, 2e12, 2**24), SIZES[:24])))
     (drop,) = said.findings
     assert (drop.id, drop.severity) == ("drop-by-cache", "info")
-    assert "no longer the last cache of the GPU" in drop.statement
-    assert said.summary.startswith("No dip or drop without an explanation")
+    assert "no longer fits into the last cache of the GPU" in drop.statement
+    assert said.summary.startswith("No unexplained dip or drop")
 
 
 def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
@@ -72,10 +72,17 @@ def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
         profiles.machine(), caches=(Cache(1, 2**15, (0,)), Cache(3, 2**25, (0, 1, 2, 3)))
     )
     near = answer(subject(curve(HOST, falling(40e9, 15e9, 2**24)), machine=machine))
-    assert "no longer the L3 cache of 32 MiB" in near.findings[0].statement
+    assert "no longer fits into the L3 cache of 32 MiB" in near.findings[0].statement
     far = answer(subject(curve(HOST, falling(40e9, 15e9, 2**28)), machine=machine))
     assert far.findings[0].id == "drop" and "falls from" in far.findings[0].statement
     assert "in pieces of" in far.findings[0].remedy
+    assert "--sizes 256MiB:1GiB:4" in far.findings[0].remedy
+
+
+def test_a_drop_above_all_usual_sizes_is_looked_at_where_it_is() -> None:
+    sizes = [2**power for power in range(3, 34)]
+    said = answer(subject(curve(HOST, falling(40e9, 15e9, 2**31), sizes=sizes)))
+    assert "--sizes 2GiB:8GiB:4" in said.findings[0].remedy
 
 
 def test_no_cache_explains_a_dip_that_recovers() -> None:
@@ -88,7 +95,7 @@ def test_no_cache_explains_a_dip_that_recovers() -> None:
 def test_what_a_single_block_says_is_no_warning() -> None:
     said = answer(subject(curve(H2D, slower(postal(5e-6, 55e9), 1.5, 2**22), blocks=1)))
     (dip,) = said.findings
-    assert dip.severity == "info" and "a single block says so" in dip.statement
+    assert dip.severity == "info" and "seen in a single block only" in dip.statement
     assert "several blocks" in dip.remedy
     assert any("of a single block" in each for each in said.unanswered)
 
@@ -111,4 +118,4 @@ def test_what_several_equal_paths_show_needs_no_second_block() -> None:
     paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
     said = answer(subject(*(curve(path, dipped, blocks=1) for path in paths), machine=machine))
     (dip,) = said.findings
-    assert dip.severity == "warning" and "(4 of 4 equal paths do)" in dip.statement
+    assert dip.severity == "warning" and "(on 4 of 4 equal paths)" in dip.statement

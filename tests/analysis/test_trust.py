@@ -31,7 +31,9 @@ def test_every_kind_of_doubt_is_spoken_of() -> None:
 def test_a_quiet_profile_has_nothing_against_it() -> None:
     said = answer(subject(curve(H2D, LINE, noise=0.001, between=0.001)))
     assert said.findings == ()
-    assert said.summary.startswith("Of 28 series, 100% within 2%, 100% within 5%, 100% within 10%")
+    assert said.summary.startswith(
+        "100% of 28 series are known to within 2%, 100% to within 5%, 100% to within 10%"
+    )
     (family,) = said.tables[0].rows
     assert [cell.text for cell in family[:4]] == ["host to GPU", "28", "100%", "100%"]
     assert any("fewer than six blocks" in each for each in said.unanswered)

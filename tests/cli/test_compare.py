@@ -48,7 +48,7 @@ def test_the_same_is_clean_and_a_slower_link_is_a_finding(
     assert capsys.readouterr().out.splitlines()[0].startswith("10 same of 10 paths")
     assert run(["compare", files["base"], files["slow"]]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("5 worse, 5 same of 10 paths, at a threshold of 0.03")
+    assert lines[0].startswith("5 worse, 5 same of 10 paths, at a threshold of 3 %")
     first = next(line for line in lines if line.startswith("worse"))
     assert "0.92" in first and " MiB " in first and "GB/s" in first
 

@@ -41,7 +41,7 @@ def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["missing.json"], "missing.json: cannot be read: No such file or directory"),
+        (["missing.json"], "missing.json: there is no such file"),
         (["--format", "xml"], "'xml' is no format"),
         (["--topology", "missing.xml"], "missing.xml: cannot be read"),
     ],

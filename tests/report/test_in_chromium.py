@@ -139,6 +139,22 @@ def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> No
     assert beyond == []
 
 
+@pytest.mark.parametrize("name", ["alone", "beside", "fleet"])
+def test_the_verdict_is_on_the_first_screen_of_a_phone(look: Look, name: str) -> None:
+    page = look(name, viewport=PHONE)
+    box = page.locator(".verdict").first.bounding_box()
+    assert box is not None and box["y"] + box["height"] < PHONE["height"] * 0.6
+
+
+def test_contents_are_folded_on_a_phone_and_beside_the_text_on_a_desk(look: Look) -> None:
+    link = "nav a[href='#verdict']:visible"
+    phone = look(viewport=PHONE)
+    assert phone.locator(link).count() == 0
+    phone.locator("nav summary").click()
+    assert phone.locator(link).count() == 1
+    assert look(viewport=DESKTOP).locator(link).count() == 1
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out(look: Look, scheme: str) -> None:
     page = look(color_scheme=scheme)

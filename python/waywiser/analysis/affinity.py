@@ -25,6 +25,7 @@ from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.stats.equivalence import MARGIN
+from waywiser.stats.figures import count
 from waywiser.stats.order import Interval
 from waywiser.words import Path, format_bytes
 
@@ -79,9 +80,12 @@ def _summary(groups: Sequence[Grouped]) -> str:
         )
     differ = [group.label for group in rates if group.verdict == "different"]
     if not differ:
-        return f"Of {len(rates)} kinds of transfer none depends on the node at large sizes."
+        return (
+            f"At large sizes the node matters to none of {count(len(rates), 'kind')} of transfer."
+        )
     return (
-        f"At large sizes {len(differ)} of {len(rates)} kinds of transfer depend on the node: "
+        f"At large sizes the node matters to {len(differ)} of {count(len(rates), 'kind')} of "
+        "transfer: "
         f"{', '.join(differ)}."
     )
 
@@ -110,8 +114,8 @@ def _finding(subject: Subject, groups: list[Grouped], id: str, what: str) -> Fin
     return Finding(
         id=id,
         severity="info",
-        statement=f"{what} of {len(groups)} kinds take longer with memory of another node, most "
-        f"of all {group.label}: {percent(at.effect, comparison.effect_interval)} at "
+        statement=f"{what} of {count(len(groups), 'kind')} take longer with memory of another "
+        f"node, most of all {group.label}: {percent(at.effect, comparison.effect_interval)} at "
         f"{format_bytes(at.bytes)}{at_most(group)} "
         f"({group.of_all})",
         effect=at.effect,

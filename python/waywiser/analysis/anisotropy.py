@@ -16,6 +16,7 @@ from waywiser.analysis.grouped import (
     at_most,
     devices,
     exhibits,
+    of_pairs,
     percent,
     unclear,
 )
@@ -127,11 +128,12 @@ def _summary(rates: list[Grouped]) -> str:
     differ = [group.label for group in rates if group.verdict == "different"]
     if not differ:
         return (
-            f"Of {len(rates)} kinds of transfer none is told to be faster one way at large sizes."
+            f"None of {count(len(rates), 'kind')} of transfer is known to be faster one way at "
+            "large sizes."
         )
     return (
-        f"{len(differ)} of {len(rates)} kinds of transfer are faster one way by more than "
-        f"{MARGIN:.1%} at large sizes: {', '.join(differ)}."
+        f"One way is faster by more than {MARGIN:.1%} at large sizes for {len(differ)} of "
+        f"{count(len(rates), 'kind')} of transfer: {', '.join(differ)}."
     )
 
 
@@ -167,15 +169,23 @@ def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
         id="anisotropic-kind",
         severity="warning" if odd else "info",
         statement=f"{statement} at {format_bytes(at.bytes)}{at_most(group)} "
-        f"({group.of_all}; differs at {pair.ranges})",
+        f"({_of_pairs(group)}differs at {pair.ranges})",
         effect=much,
         interval=interval,
         devices=devices(subject, group.leading.differing),
         exhibits=exhibits(at, "time there over time back"),
-        remedy="a link is as wide there as back: compare slots, widths and firmware settings"
+        remedy="links are as wide back as there: compare slots, widths and firmware settings"
         if odd
-        else "reckon with the slower way by its own rate",
+        else "plan each way with its own rate",
     )
+
+
+def _of_pairs(group: Grouped) -> str:
+    """Nothing where there is no other of its kind."""
+    if len(group.pairs) == 1:
+        return ""
+    text = group.of_all
+    return f"{text}{' of this size' if text == of_pairs(1, 1, 'pair') else ''}; "
 
 
 def _of_few(subject: Subject, group: Grouped) -> Finding:
@@ -219,7 +229,7 @@ def _of_small(subject: Subject, groups: list[Grouped]) -> list[Finding]:
             interval=interval,
             devices=devices(subject, [pair]),
             exhibits=exhibits(at, "time there over time back"),
-            remedy="reckon small copies by their own latency each way",
+            remedy="plan small copies with the latency of each way",
         )
     ]
 

@@ -70,8 +70,8 @@ def _hanging_together(subject: Subject, pairs: Sequence[Together]) -> Finding:
     return Finding(
         id="shared-bottleneck",
         severity="info",
-        statement=f"{len(ways)} transfers share something, for {len(pairs)} pairs of them are "
-        f"slower together: {rate_text(rate, span)} of {format_rate(alone)} GB/s "
+        statement=f"{len(ways)} transfers share something: {len(pairs)} pairs of them are "
+        f"slower together: {rate_text(rate, span)} instead of {format_rate(alone)} GB/s "
         f"({_members(list(ways.values()))}){_who(subject, list(ways.values()))}",
         effect=1 - rate / alone,
         interval=Interval(1 - span.high / alone, 1 - span.low / alone) if span else None,
@@ -120,14 +120,22 @@ def _shared(subject: Subject, each: Together) -> Finding:
     severity: Severity = "warning" if rate < best or each.point.workload.shared else "info"
     effect_span = Interval(1 - span.high / alone, 1 - span.low / alone) if span else None
     rest = len(each.transfers) - len(group)
-    who = f"all {len(group)} transfers" if not rest else f"{len(group)} of {len(each.transfers)}"
-    more = f"; {count(len(groups) - 1, 'further group')} slowed otherwise" if groups[1:] else ""
+    who = (
+        f"all {len(group)} transfers"
+        if not rest
+        else f"{len(group)} of {len(each.transfers)} transfers"
+    )
+    more = (
+        f"; {count(len(groups) - 1, 'further group')} slowed by another factor"
+        if groups[1:]
+        else ""
+    )
     what = "one buffer" if each.point.workload.shared else "something"
     return Finding(
         id="shared-bottleneck",
         severity=severity,
         statement=f"{each.curve.name}: {who} share {what} that carries "
-        f"{rate_text(rate, span)} of the {format_rate(alone)} GB/s that they reach alone "
+        f"{rate_text(rate, span)}, where alone they add up to {format_rate(alone)} GB/s "
         f"({_members(members)}, {format_bytes(members[0].bytes)} each{more})"
         f"{_who(subject, members)}",
         effect=loss,
@@ -141,12 +149,12 @@ def _shared(subject: Subject, each: Together) -> Finding:
 
 
 def _pairs_tell(members: Sequence[Transfer]) -> str:
-    remedy = "reckon with this rate for all of them"
+    remedy = "plan with this rate for all of them together"
     if len(members) < 3:
         return remedy
     first, second = members[0].way, members[1].way
     return (
-        f"{remedy}; whether they share one thing or several, pairs tell: "
+        f"{remedy}; measure pairs to tell whether they share one thing or several: "
         f"waywiser survey --workload '{first}; {second}'"
     )
 

@@ -166,11 +166,11 @@ def _notes(
     if old.cpu_model != now.cpu_model:
         yield f"another CPU: {old.cpu_model} before, {now.cpu_model} now"
     if old.driver != now.driver:
-        yield f"another driver: {old.driver or 'none'} before, {now.driver or 'none'} now"
+        yield f"another driver: {old.driver or 'unknown'} before, {now.driver or 'unknown'} now"
     for gpu in matched.missing:
-        yield f"gpu:{gpu.index} ({gpu.pci}, {gpu.uuid}) is gone"
+        yield f"{Device(f'gpu:{gpu.index}', gpu.uuid, gpu.pci)} is gone"
     for gpu in matched.added:
-        yield f"gpu:{gpu.index} ({gpu.pci}, {gpu.uuid}) was not there before"
+        yield f"{Device(f'gpu:{gpu.index}', gpu.uuid, gpu.pci)} was not there before"
     if base[0].name == new[0].name:
         for before, after in matched.exchanged:
             yield f"gpu:{after.index} is another device: {before.uuid} before, {after.uuid} now"

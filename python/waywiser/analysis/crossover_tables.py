@@ -10,6 +10,7 @@ from waywiser.analysis.answer import Cell, Mark, Table
 from waywiser.analysis.duels import Duel
 from waywiser.analysis.fitted import estimate_of, seconds_at
 from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.uncertainty import amount
 from waywiser.analysis.ways import Group, sizes_of, way
 from waywiser.stats.duel import EVEN, UNKNOWN, Stretch, Timed
 from waywiser.stats.estimate import Estimate
@@ -89,7 +90,7 @@ def _span(low: str, high: str) -> str:
 
 
 def _share(value: float) -> str:
-    return f"{max(value, 0):.0%}"
+    return amount(max(value, 0))
 
 
 def _name_cell(curves: Sequence[Curve], n: int | None) -> Cell:
@@ -225,7 +226,7 @@ def _row_of_layout(found: Overtaking, runs: Sequence[int]) -> tuple[Cell, ...]:
             cells.append(Cell("—"))
         else:
             mark: Mark = "" if best.clear else "unclear"
-            cells.append(Cell(f"{best.way} ({best.margin:.0%})", mark))
+            cells.append(Cell(f"{best.way} ({_share(best.margin)})", mark))
     return (Cell(found.ends), Cell(found.kind), Cell(format_bytes(found.bytes)), *cells)
 
 

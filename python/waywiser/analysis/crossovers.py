@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, groupby
 
 from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
 from waywiser.analysis.crossover_tables import (
@@ -28,7 +28,7 @@ from waywiser.analysis.ways import groups
 from waywiser.stats.duel import Stretch
 from waywiser.stats.figures import count
 from waywiser.stats.overtaking import Overtaking
-from waywiser.words import Place
+from waywiser.words import Place, format_bytes
 
 QUESTION = "crossovers"
 MOST_FINDINGS = 8
@@ -147,21 +147,27 @@ def _places(found: Duel) -> list[Place]:
 def _head(found: Duel) -> str:
     winners = _winners(found)
     if _crosses(found):
-        return f"{found.names[0]} and {found.names[1]} overtake one another"
+        return f"which of {found.names[0]} and {found.names[1]} is faster depends on the size"
     return f"{winners[0]} is faster than {_loser(found, found.decided[0])}"
 
 
 def _where(found: Duel) -> str:
     place = f"{found.pair.text} ({found.common})" if found.common else found.pair.text
     if _crosses(found):
-        won = [f"{_name(found, s)} {sizes_text(s)} by {_times(s)}" for s in found.decided]
-        text = f"{place}: {', '.join(won)}"
+        won = [f"{_name(found, s)} {sizes_text(s)} ({_times(s)})" for s in found.decided]
+        text = f"{place} {', '.join(won)}"
     else:
         won = [f"{_times(s)} {sizes_text(s)}" for s in found.decided]
-        text = f"{place} by {', '.join(won)}"
+        text = f"{place} {', '.join(won)}"
     if found.of:
-        text += f" (the same of {found.like + 1} of {found.of + 1} such pairs)"
+        text += f"; so on {_of_all(found.like + 1, found.of + 1)} such pairs of places"
     return text
+
+
+def _of_all(some: int, total: int) -> str:
+    if some == total:
+        return "both" if total == 2 else f"all {total}"
+    return f"{some} of {total}"
 
 
 def _name(found: Duel, stretch: Stretch) -> str:
@@ -173,20 +179,27 @@ def _loser(found: Duel, stretch: Stretch) -> str:
 
 
 def _times(stretch: Stretch) -> str:
-    """``1.1 to 5.4 ×``: how many times as fast."""
-    low, high = f"{1 + max(stretch.least, 0):.2g}", f"{1 + stretch.most:.2g}"
-    return f"{high} ×" if low == high else f"{low} to {high} ×"
+    """``1.1 to 5.4 times as fast``."""
+    low, high = _ratio(1 + max(stretch.least, 0)), _ratio(1 + stretch.most)
+    if low == high:
+        return f"{high} times as fast"
+    return f"{f'up to {high}' if low == '1.00' else f'{low} to {high}'} times as fast"
+
+
+def _ratio(value: float) -> str:
+    """``1.04``, ``1.3``, ``38``: never one that says nothing."""
+    return f"{value:.2f}" if value < 1.1 else f"{value:.2g}" if value < 100 else f"{value:.0f}"
 
 
 def _remedy(found: Duel) -> str:
-    decided = found.decided
-    if _crosses(found):
-        first, last = decided[0], decided[-1]
-        return (
-            f"choose by size: {_name(found, first)} {sizes_text(first)}, "
-            f"{_name(found, last)} {sizes_text(last)}"
-        )
-    return f"use {_name(found, decided[0])} where the program can choose"
+    if not _crosses(found):
+        return f"use {_name(found, found.decided[0])} where the program can choose"
+    told = []
+    for winner, won in groupby(found.decided, key=lambda stretch: stretch.winner):
+        first, *rest = won
+        whole = Stretch(winner, first.low, (rest or [first])[-1].high, first.least, first.most)
+        told.append(f"{_name(found, whole)} {sizes_text(whole)}")
+    return f"choose by size: {', '.join(told)}"
 
 
 def _exhibits(found: Duel) -> Iterator[Exhibit]:
@@ -231,13 +244,14 @@ def _of_layout(subject: Subject, found: Overtaking) -> Finding:
     return Finding(
         id="layout-overtakes" if changes else "layout-faster",
         severity="info",
-        statement=f"{what} {found.ends}: {found}; up to {1 + _margin(found):.2g} × as fast as the "
-        "second",
+        statement=f"the fastest way for {what} {found.ends} of {format_bytes(found.bytes)}"
+        f"{' depends on their pieces' if changes else ''}: "
+        f"{', '.join(found.told)}; up to {_ratio(1 + _margin(found))} times as fast as the second",
         effect=_margin(found),
         devices=tuple(
             subject.device(place) for place in dict.fromkeys(places) if place.kind == "gpu"
         ),
-        remedy="choose by the size of pieces" if changes else f"move {what} so by {ways[0]}",
+        remedy="choose by the size of pieces" if changes else f"move such {what} by {ways[0]}",
     )
 
 
@@ -248,6 +262,9 @@ def _summary(fought: Sequence[Duel], lists: Sequence[Overtaking]) -> str:
     even = sum(not each.decided for each in fought)
     text = (
         f"Of {count(len(fought), 'pair')} of ways that differ in one thing, {crossing} overtake one"
-        f" another over size, {len(fought) - crossing - even} have one winner and {even} are even"
+        f" another as sizes grow, {len(fought) - crossing - even} have one winner and {even} are "
+        "even"
     )
-    return f"{text}; {count(len(lists), 'comparison')} over the size of pieces."
+    if lists:
+        text += f"; {count(len(lists), 'comparison')} over the size of pieces"
+    return f"{text}."

@@ -26,6 +26,7 @@ class Kind(Value, frozen=True):
     says: str
     """After the number of series."""
     measure: str = ""
+    """What is measured of it, up to "typically"."""
     size: Measure = _no_measure
     """How large it is, of one series, relative."""
     wrong: bool = False
@@ -45,29 +46,30 @@ def _most_of_blocks(name: str) -> Measure:
 
 
 KINDS: dict[str, Kind] = {
-    "failed block": Kind("have a block that failed, and fewer than planned"),
+    "failed block": Kind("have a block that failed, and so fewer than planned"),
     "summary only": Kind("are another tool's mean or median, without samples", weighs=False),
     "few samples": Kind("have too few samples for an interval"),
     "not converged": Kind(
-        "did not converge", "half the interval", lambda point: estimate_of(point).relative
+        "did not converge", "half the interval is", lambda point: estimate_of(point).relative
     ),
     "blocks disagree": Kind(
-        "differ from block to block by more than their intervals", "the difference",
+        "differ from block to block by more than their intervals", "the difference is",
         blocks_differ_by,
     ),
-    "drift": Kind("drifted while they were sampled", "the drift", _most_of_blocks("drift")),
+    "drift": Kind("drifted while they were sampled", "the drift is", _most_of_blocks("drift")),
     "spread": Kind(
-        "scatter widely", "what the middle half of samples spans", _most_of_blocks("spread")
+        "scatter widely", "the middle half of their samples spans", _most_of_blocks("spread")
     ),
     "outliers": Kind(
-        "have samples far out", "the farthest", _most_of_blocks("farthest"), weighs=False
+        "have samples far out", "the farthest is off by", _most_of_blocks("farthest"), weighs=False
     ),
     "throttled": Kind("were measured on a GPU that was throttled", wrong=True, of_devices=True),
     "slow link": Kind(
         "were measured over a link that ran below its best", wrong=True, of_devices=True
     ),
     "above bound": Kind(
-        "are faster than the bound: a cache served them", "the excess", _above_bound, weighs=False
+        "are faster than the bound: a cache served them", "the excess is", _above_bound,
+        weighs=False,
     ),
     "below resolution": Kind("are partly below the timer's resolution", weighs=False),
     "misplaced": Kind("had memory elsewhere than they say", wrong=True),

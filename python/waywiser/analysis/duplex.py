@@ -67,14 +67,14 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
     span = each.share_interval
     told = "; ".join(
         f"{one.kind.both_ways} {rate_text(one.middle.rate, _interval(one.middle))}, "
-        f"{one.middle.share:.0%} of the sum ({of_pairs(len(one.slowed), one.of, 'path')})"
+        f"{one.middle.share:.0%} of the sum{_of_paths(one)}"
         for one in lost[:NAMED]
     )
     paths = [transfer for one in lost for each in one.slowed for transfer in each.transfers]
     return Finding(
         id="duplex-loss",
         severity="warning" if odd else "info",
-        statement=f"both ways at once carry less than each way alone: {told}",
+        statement=f"both ways at once carry less than the sum of each way alone: {told}",
         effect=1 - each.share,
         interval=Interval(1 - span.high, 1 - span.low) if span else None,
         devices=devices_of(subject, paths),
@@ -83,6 +83,10 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
         if odd
         else "plan with these rates where both ways are busy at once",
     )
+
+
+def _of_paths(lost: _Lost) -> str:
+    return f" ({of_pairs(len(lost.slowed), lost.of, 'path')})" if lost.of > 1 else ""
 
 
 def _interval(each: Together) -> Interval | None:

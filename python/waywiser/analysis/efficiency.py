@@ -84,7 +84,7 @@ def _best(subject: Subject, group: Group) -> Finding | None:
     said = f"the fastest way {_where(pair)} is {way(transfer)}: {_rate(top)} GB/s"
     if share is not None and bound is not None:
         said += f", {share:.0%} of what {bound.narrowest} could carry at best"
-    said += f", and within {SATURATED:.0%} of that from {format_bytes(saturates)} on"
+    said += f"; {_saturates(curve, saturates)}"
     even = _even(pair, curve)
     said += f"; as fast is {' and '.join(even[:2])}" if even else ""
     low = share is not None and share < USUAL_SHARE
@@ -97,6 +97,12 @@ def _best(subject: Subject, group: Group) -> Finding | None:
         exhibits=(exhibit(top), *_second(pair, curve)),
         remedy=_remedy(low, saturates),
     )
+
+
+def _saturates(curve: Curve, size: int) -> str:
+    if size == curve.points[-1].bytes:
+        return f"only its largest size, {format_bytes(size)}, comes within {SATURATED:.0%} of it"
+    return f"from {format_bytes(size)} on it is within {SATURATED:.0%} of this rate"
 
 
 def best_curve(pair: Pair) -> Curve:
@@ -133,7 +139,7 @@ def _remedy(low: bool, saturates: int) -> str:
             "look for what holds it back: link width and generation under load, IOMMU, firmware "
             "settings, few threads where CPUs copy; ask waywiser doctor"
         )
-    return f"move at least {format_bytes(saturates)} at once, or put small transfers together"
+    return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 
 def _range(group: Group, curve: Curve) -> str:
@@ -145,9 +151,12 @@ def _range(group: Group, curve: Curve) -> str:
         return ""
     points = [point for mate in mates if (point := mate.at(max(sizes))) is not None]
     slow, *_, fast = map(_rate, sorted(points, key=lambda point: point.rate))
+    at = format_bytes(max(sizes))
+    if slow == fast:
+        return f". All {len(mates)} such paths reach {fast} GB/s at {at}"
     return (
-        f". Of {len(mates)} such paths the slowest reaches {slow} and the fastest {fast} at "
-        f"{format_bytes(max(sizes))}"
+        f". Of {len(mates)} such paths the slowest reaches {slow} and the fastest {fast} GB/s at "
+        f"{at}"
     )
 
 
@@ -200,11 +209,11 @@ def _summary(found: Sequence[Group], below: int) -> str:
     known = [point.line.of_bound for point in best if point.line.of_bound is not None]
     if not found:
         return "No path of this profile was measured alone."
-    text = f"Between {count(len(found), 'kind')} of places the best way was found"
+    text = f"The best way was found between {count(len(found), 'kind')} of places"
     if known:
         least, most = f"{min(known):.0%}", f"{max(known):.0%}"
         share = least if least == most else f"{least} to {most}"
-        text += f"; where a bound is known, it carries {share} of it"
+        text += f"; where a bound is known, it reaches {share} of it"
     if below:
         text += f"; {count(below, 'path')} reach far less than those that ought to equal them"
     return f"{text}."

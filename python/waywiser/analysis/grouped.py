@@ -198,14 +198,15 @@ def _log(at: AtSize) -> float:
 
 
 def percent(effect: float, interval: Interval | None = None) -> str:
-    """``5.1 % (4.8–5.3)`` of an effect without its sign."""
+    """``5.1 % (4.8–5.3)`` of an effect without its sign; no interval that no digit shows."""
     text = f"{_digits(abs(effect))} %"
     if interval is None:
         return text
     low, high = sorted((abs(interval.low), abs(interval.high)))
     if interval.low * interval.high < 0:
         low = 0.0
-    return f"{text} ({_digits(low)}–{_digits(high)})"
+    span = (_digits(low), _digits(high))
+    return f"{text} ({'–'.join(span)})" if len(set(span)) > 1 else text
 
 
 def _digits(share: float) -> str:
@@ -230,7 +231,9 @@ def named(labels: Sequence[str]) -> str:
 
 
 def of_pairs(some: int, total: int, what: str) -> str:
-    """``all 8 GPUs``, ``3 of 8 GPUs``, ``the only one``."""
+    """``all 8 GPUs``, ``both GPUs``, ``3 of 8 GPUs``, ``the only GPU``."""
     if total == 1:
         return f"the only {what}"
+    if some == total == 2:
+        return f"both {what}s"
     return f"all {total} {what}s" if some == total else f"{some} of {total} {what}s"

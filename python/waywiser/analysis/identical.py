@@ -80,9 +80,9 @@ def _summary(classes: Sequence[Sequence[Twin]]) -> str:
     told = f"Of {len(twins)} paths in {len(classes)} classes, {equal} equal their twins within "
     told += f"{MARGIN:.1%}"
     if slow or fast:
-        told += f", {slow} are slower and {fast} faster"
+        told += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
     rest = len(twins) - equal - slow - fast
-    return f"{told}; of {rest} it cannot be told." if rest else f"{told}."
+    return f"{told}; not to be told: {rest}." if rest else f"{told}."
 
 
 def _unanswered(classes: Iterable[Sequence[Twin]]) -> Iterator[str]:

@@ -149,7 +149,9 @@ def _statement(found: Found) -> str:
     what, curve = found.what, found.curve
     sizes = _sizes(what)
     if what.kind == "dip":
-        text = f"{curve.name} takes {what.depth:.0%} longer at {sizes} than the sizes around it"
+        text = (
+            f"{curve.name} takes {what.depth:.0%} longer at {sizes} than the sizes around suggest"
+        )
     else:
         best, after = curve.at(what.reference), _fastest(curve, what)
         assert best is not None
@@ -158,26 +160,28 @@ def _statement(found: Found) -> str:
             f"most {_rate(after)} from {format_bytes(what.low)} on"
         )
     if found.of > 1:
-        text += f" ({found.others + 1} of {found.of} equal paths do)"
+        text += f" (on {found.others + 1} of {found.of} equal paths)"
     if found.cache:
-        text += f": above these sizes it is memory that is measured, and no longer {found.cache}"
+        text += f": so much no longer fits into {found.cache}, and memory is measured"
     if not found.corroborated:
-        text += "; a single block says so"
+        text += "; seen in a single block only"
     return text
 
 
 def _remedy(found: Found) -> str:
     what = found.what
     if found.cache:
-        return "expect the lower rate of data that does not fit; larger sizes tell the link's own"
+        return "expect the lower rate for data that does not fit"
     way = found.curve.text
-    around = f"--sizes {_compact(what.low // 2)}:{_compact(min(what.high * 2, 2**30))}:4"
+    # a drop lasts to the end of the curve, and its edge is what is looked at
+    high = what.low if what.kind == "drop" else what.high
+    around = f"--sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
     if not found.corroborated:
         return f"survey again in several blocks: --preset standard --only '{way}'"
     if what.kind == "drop":
         return (
-            f"move such amounts in pieces of {format_bytes(what.reference)}, or another way (see "
-            f"the crossovers); look closer with {around} --only '{way}'"
+            f"move such amounts in pieces of {format_bytes(what.reference)}, or by another way "
+            f"(see the crossovers); look closer with {around} --only '{way}'"
         )
     return (
         f"avoid {_sizes(what)} on this path: {_instead(found)}; look closer with {around} "
@@ -193,7 +197,7 @@ def _instead(found: Found) -> str:
     if before is not None and before.rate > max(slow):
         return f"move pieces of {format_bytes(what.reference)}"
     after = next(point.bytes for point in curve.points if point.bytes > what.high)
-    return f"put transfers together to {format_bytes(after)} and more"
+    return f"combine transfers into {format_bytes(after)} or more"
 
 
 def _compact(size: int) -> str:
@@ -245,9 +249,10 @@ def _summary(found: Sequence[Found], tested: int) -> str:
         return "No curve has enough sizes to look for dips."
     unexplained = sum(each.corroborated and not each.cache for each in found)
     by_cache = sum(bool(each.cache) for each in found)
-    text = f"{unexplained or 'No'} dip or drop without an explanation in {count(tested, 'curve')}"
+    dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
+    text = f"{unexplained or 'No'} {dips} in {count(tested, 'curve')}"
     if by_cache:
-        text += f", and {by_cache} that a cache explains"
+        text += f"; a cache explains {by_cache}"
     return f"{text}."
 
 

@@ -17,7 +17,7 @@ from waywiser.analysis.doubted import KINDS, Doubted, by_kind
 from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Point, Subject
 from waywiser.analysis.trust_tables import of_doubts, of_families
-from waywiser.analysis.uncertainty import STEPS, uncertainty
+from waywiser.analysis.uncertainty import STEPS, amount, uncertainty
 from waywiser.plan.name import label_of
 from waywiser.stats.figures import count
 from waywiser.words import Place
@@ -46,16 +46,17 @@ def answer(subject: Subject) -> Answer:
 
 def _finding(subject: Subject, found: Doubted, of: int) -> Finding:
     kind, share = KINDS[found.kind], len(found.points) / of
-    text = f"{len(found.points)} of {count(of, 'series')} ({share:.0%}) {kind.says}"
+    text = f"{_some(len(found.points), of)} {kind.says}"
     if len(found.points) > found.most_often:
         text += f", {found.most_often} of them {found.family}"
     worst = label_of(found.worst.workload)
     if found.typical is not None and found.most is not None:
         text += (
-            f"; {kind.measure} is typically {found.typical:.0%}, at most {found.most:.0%} ({worst})"
+            f"; {kind.measure} typically {_share(found.typical)} of the value, at most "
+            f"{_share(found.most)} ({worst})"
         )
     else:
-        text += f", for one {worst}"
+        text += f", for example {worst}"
     return Finding(
         id=found.kind.replace(" ", "-"),
         severity="warning" if kind.wrong or (kind.weighs and share > MANY) else "info",
@@ -65,6 +66,19 @@ def _finding(subject: Subject, found: Doubted, of: int) -> Finding:
         exhibits=_exhibit(found.worst),
         remedy=found.remedy,
     )
+
+
+def _some(number: int, of: int) -> str:
+    """``213 of 2121 series (10%)``, ``all 5080 series``."""
+    if number == of:
+        return f"all {count(of, 'series')}"
+    part = number / of
+    return f"{number} of {count(of, 'series')} ({'<1%' if part < 0.01 else f'{part:.0%}'})"
+
+
+def _share(value: float) -> str:
+    """With a decimal where it is less than a few percent."""
+    return amount(value, 1 if value < 0.0995 else 0)
 
 
 def _gpus(found: Doubted) -> list[Place]:
@@ -95,7 +109,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             id="wrong-bytes",
             severity="error",
-            statement=f"{count(len(group.members), 'visit')} moved wrong bytes, for one "
+            statement=f"{count(len(group.members), 'visit')} moved wrong bytes, for example "
             f"{group.members[0]}: {group.reason.removeprefix('wrong-bytes: ')}",
             remedy="do not use this path; look at the health of the GPUs, and report it",
         )
@@ -106,7 +120,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             id="failed",
             severity="info" if all(g.reason.startswith("refused") for g in others) else "warning",
-            statement=f"{count(visits, 'visit')} failed for {count(len(others), 'reason')}, most "
+            statement=f"{count(visits, 'visit')} failed, for {count(len(others), 'reason')}; most "
             f"often: {first.reason} ({first.members[0]})",
             remedy="each is listed by waywiser show; --resume measures interrupted ones again",
         )
@@ -127,15 +141,17 @@ def _summary(subject: Subject, points: Sequence[Point]) -> str:
     known = sorted(value for point in points if (value := uncertainty(point)) is not None)
     if not known:
         return f"None of {count(len(points), 'series')} has an interval."
-    shares = ", ".join(
-        f"{sum(value <= step for value in known) / len(points):.0%} within {step:.0%}"
+    first, *others = (
+        (f"{sum(value <= step for value in known) / len(points):.0%}", f"to within {step:.0%}")
         for step in STEPS
     )
+    shares = ", ".join(" ".join(each) for each in others)
     blocks = subject.overview.summary.blocks
     kind = "between processes" if blocks >= 6 else "within processes"
     return (
-        f"Of {count(len(points), 'series')}, {shares} of the value, by intervals {kind} and by "
-        f"what their {blocks:g} blocks differ by."
+        f"{first[0]} of {count(len(points), 'series')} are known {first[1]}, {shares}, judged by "
+        f"intervals {kind}"
+        + (f" and by how far their {blocks:g} blocks differ." if blocks > 1 else ".")
     )
 
 

@@ -93,7 +93,9 @@ def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
         before, after = list(words[:1]), list(words[1:])
         if len(words) != 2:
             raise CompareError(
-                f"{len(words)} files, and it is not said which are the base",
+                "one file has nothing to be compared with"
+                if len(words) == 1
+                else f"{len(words)} files, and it is not said which are the base",
                 remedy="write BASE NEW, or BASE... -- NEW...",
             )
     if not before or not after or SEPARATOR in after:
@@ -159,7 +161,7 @@ def headline(found: Comparison) -> str:
     """``3 worse, 61 same, 26 unclear of 90 paths, at a threshold of 3 %``."""
     counts = ", ".join(f"{n} {verdict}" for verdict, n in found.counts.items() if n)
     head = f"{counts} of {len(found.paths)} paths" if counts else "no path in common"
-    return f"{head}, at a threshold of {found.threshold:.3g}"
+    return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
 
 
 def _cells(path: PathVerdict) -> Iterator[str]:

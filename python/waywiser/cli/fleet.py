@@ -84,11 +84,15 @@ def print_fleet(found: Fleet, console: Console | None = None) -> None:
 
 
 def _headline(found: Fleet) -> str:
+    from waywiser.stats.figures import count
+
     statuses = ("bad", "suspect", "unjudged", "fine")
     counts = [(sum(h.status == status for h in found.hosts), status) for status in statuses]
     told = ", ".join(f"{number} {status}" for number, status in counts if number)
-    unread = f"; {len(found.unreadable)} files not read" if found.unreadable else ""
-    return f"{told or 'nothing'} of {_hosts(len(found.hosts))}{unread}"
+    unread = f"; {count(len(found.unreadable), 'file')} not read" if found.unreadable else ""
+    if not found.hosts:
+        return f"no host{unread}"
+    return f"{told} of {_hosts(len(found.hosts))}{unread}"
 
 
 def _print_host(console: Console, host: HostVerdict) -> None:

@@ -96,7 +96,7 @@ def _enter(
         cases[name] = Case(name, [_row(row, f"{where}.bandwidth_matrix[{n}]")
                                   for n, row in enumerate(rows)])  # fmt: skip
     elif status == "Waived":
-        reason = "nvbandwidth waived it: the machine has not what it needs"
+        reason = "nvbandwidth waived it: the machine lacks what it needs"
         refusals[name] = Refusal(name, reason)
     elif status in ("Error", "ERROR"):
         failures[name] = text_of(entry.get("error", ""), f"{where}.error") or "it says not why"

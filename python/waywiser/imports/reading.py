@@ -32,7 +32,9 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
     be read, is not text in UTF-8, or is larger than ``limit``."""
     where = str(path)
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if not path.exists():
+            raise ImportRefused("there is no such file", where=where, remedy="name result files")
+        if not path.is_file():  # a pipe would be waited for
             raise ImportRefused("is no ordinary file", where=where, remedy="name result files")
         size = path.stat().st_size
         if size > limit:

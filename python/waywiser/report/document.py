@@ -53,6 +53,7 @@ def _about(entry: Entry, named: bool) -> str:
         describe(entry.subject.machine),
         f"measured {date(entry)}" if date(entry) else "",
         f"{entry.preset} survey" if entry.preset else "",
-        f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}",
+        f"{count(summary.converged + summary.not_converged, 'series')} of "
+        f"{count(summary.curves, 'curve')}",
     ]
     return " · ".join(filter(None, parts))

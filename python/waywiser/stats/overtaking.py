@@ -38,8 +38,9 @@ class Overtaking(Value, frozen=True):
     """The power of two nearest to the bytes moved: layouts take whole numbers of their units."""
     fastest: tuple[Fastest, ...]
 
-    def __str__(self) -> str:
-        pieces = "rows" if self.kind == "box" else "pieces"
+    @property
+    def told(self) -> list[str]:
+        """``4 KiB to 128 KiB sm``: of each stretch of pieces that have the same fastest way."""
         parts = []
         for (way, clear), group in groupby(self.fastest, key=lambda f: (_told(f), f.clear)):
             runs = [each.run for each in group]
@@ -47,7 +48,11 @@ class Overtaking(Value, frozen=True):
             if len(runs) > 1:
                 at += f" to {format_bytes(runs[-1])}"
             parts.append(f"{at} {way}" if clear else f"{at} {way} (about even)")
-        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(parts)}"
+        return parts
+
+    def __str__(self) -> str:
+        pieces = "rows" if self.kind == "box" else "pieces"
+        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.told)}"
 
 
 def _told(fastest: Fastest) -> str:
