@@ -22,7 +22,7 @@ from waywiser.analysis.grouped import (
     unclear,
 )
 from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
+from waywiser.analysis.related import RATE_BYTES, START_BYTES, Alike, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.stats.equivalence import MARGIN
 from waywiser.stats.figures import count
@@ -56,12 +56,13 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
         alike.setdefault(kind.bare, []).append(curve)
         if kind.nearness == "local" and curve.path is not None:
             local[kind.bare, _anchor(curve.path)] = curve
+    scatter = {bare: Alike(curves) for bare, curves in alike.items()}
     found: dict[str, tuple[Kind, list[Related]]] = {}
     for curve, kind in kinds:
         if kind.nearness != "remote" or curve.path is None:
             continue
         near = local.get((kind.bare, _anchor(curve.path)))
-        if near is not None and (pair := relate(curve, near, alike=alike[kind.bare])).sizes:
+        if near is not None and (pair := relate(curve, near, alike=scatter[kind.bare])).sizes:
             found.setdefault(kind.bare, (kind, []))[1].append(pair)
     return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
 

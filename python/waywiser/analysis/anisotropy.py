@@ -21,7 +21,7 @@ from waywiser.analysis.grouped import (
     unclear,
 )
 from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.related import RATE_BYTES, START_BYTES, AtSize, Related, relate
+from waywiser.analysis.related import RATE_BYTES, START_BYTES, Alike, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.stats.equivalence import MARGIN
 from waywiser.stats.figures import count
@@ -64,6 +64,7 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
     alike: dict[str, list[Curve]] = {}
     for curve, kind in curves.values():
         alike.setdefault(_between_which(kind), []).append(curve)
+    scatter = {which: Alike(members) for which, members in alike.items()}
     found: dict[str, tuple[Kind, list[Related]]] = {}
     for curve, kind in curves.values():
         transfer = curve.transfer
@@ -72,7 +73,7 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
         back = curves.get(_way_of(opposite(transfer)))
         if back is None:
             continue
-        pair = relate(curve, back[0], alike=alike[_between_which(kind)])
+        pair = relate(curve, back[0], alike=scatter[_between_which(kind)])
         if pair.sizes:
             found.setdefault(kind.both_ways, (kind, []))[1].append(pair)
     return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Literal
 
 from waywiser.analysis.kinds import is_quiet
@@ -133,17 +134,37 @@ class Related(Value, frozen=True):
         )
 
 
-def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Sequence[Curve] = ()) -> Related:
+class Alike:
+    """Curves whose blocks ought to scatter alike. How much they do is worked out once a size, since
+    each pair of them asks for it again."""
+
+    def __init__(self, curves: Iterable[Curve]) -> None:
+        self._logs: dict[int, list[list[float]]] = {}
+        for curve in {curve.text: curve for curve in curves}.values():
+            for point in curve.points:
+                self._logs.setdefault(point.bytes, []).append(logs(point))
+        self._scatter: dict[int, Between | None] = {}
+
+    def scatter(self, size: int) -> Between | None:
+        """Of blocks, at this size in bytes and near ones."""
+        if size not in self._scatter:
+            near = (each for other, each in self._logs.items() if is_near(other, size))
+            self._scatter[size] = scatter_of(chain.from_iterable(near), LEAST_SCATTER)
+        return self._scatter[size]
+
+
+def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Alike | None = None) -> Related:
     """The times of ``a`` in relation to those of ``b`` at the sizes that both have.
 
-    ``alike`` are further curves whose blocks ought to scatter as those of these two.
+    ``alike`` are the curves whose blocks ought to scatter alike, these two among them; without it
+    these two alone.
     """
+    alike = alike or Alike((a, b))
     pairs = [(one, other) for one in a.points if (other := b.at(one.bytes)) is not None]
     pairs = [(one, other) for one, other in pairs if one.seconds > 0 and other.seconds > 0]
     bytes = [one.bytes for one, _ in pairs]
-    known = {curve.text: curve for curve in (a, b, *alike)}
     found = [
-        compare(one.estimate, other.estimate, margin, _scatter(known.values(), one.bytes))
+        compare(one.estimate, other.estimate, margin, alike.scatter(one.bytes))
         for one, other in pairs
     ]
     significant = _significant(bytes, found)
@@ -157,11 +178,6 @@ def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Sequence[Curve] = 
         for n, ((one, other), comparison) in enumerate(zip(pairs, found, strict=True))
     )
     return Related(a, b, sizes)
-
-
-def _scatter(curves: Iterable[Curve], size: int) -> Between | None:
-    near = (p for curve in curves for p in curve.points if is_near(p.bytes, size))
-    return scatter_of((logs(point) for point in near), LEAST_SCATTER)
 
 
 def is_near(one: int, other: int) -> bool:
