@@ -117,9 +117,9 @@ def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
 
 
 def is_plain(transfer: Transfer) -> bool:
-    """Whether its memories have no variant and its bytes lie together."""
+    """Whether its memories have no variant, its bytes lie together and all of them move."""
     variants = transfer.path.source.variant or transfer.path.destination.variant
-    return not variants and transfer.layout is None
+    return not variants and transfer.layout is None and not transfer.is_sparse
 
 
 def _settings(curve: Curve) -> int:

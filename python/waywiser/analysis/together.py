@@ -126,6 +126,8 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
         transfers = curve.workload.transfers
         if len(transfers) < 2 or any(_is_file(each) for each in transfers):
             continue
+        if not curve.workload.rated_bytes:
+            continue  # no rate to share: not every byte of a range is touched
         found = _candidate(subject, curve)
         if found is not None:
             candidates.append(found)

@@ -47,9 +47,12 @@ class Group(Value, frozen=True):
 
 
 def is_plain(curve: Curve) -> bool:
-    """One transfer of contiguous bytes, with the caches as the last execution left them."""
+    """One transfer of contiguous bytes, all of which it moves, with the caches as the last
+    execution left them."""
     transfer = curve.transfer
-    return transfer is not None and transfer.layout is None and curve.workload.cache == "warm"
+    if transfer is None or transfer.layout is not None or transfer.is_sparse:
+        return False
+    return curve.workload.cache == "warm"
 
 
 def principal(curves: Iterable[Curve]) -> tuple[Curve, ...]:

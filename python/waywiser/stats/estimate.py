@@ -78,11 +78,13 @@ def estimate(
 ) -> Estimate | None:
     """None where no visit has a sample that counts: see `Series.failure` for the reason.
 
-    Void samples are left out and counted. ``machine`` is used for doubts about links; ``target``
-    is what the interval between processes has to meet where single blocks did not converge.
+    Void samples are left out and counted; a block that took no time at all, which no clock here
+    tells and a damaged file may, says nothing. ``machine`` is used for doubts about links;
+    ``target`` is what the interval between processes has to meet where single blocks did not
+    converge.
     """
     found = (estimate_block(visit) for visit in series.visits)
-    blocks = tuple(block for block in found if block is not None)
+    blocks = tuple(block for block in found if block is not None and block.median > 0)
     if not blocks:
         return None
     visits = _not_skipped(series.visits)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.stats.between import quantile_of_t
@@ -86,13 +87,18 @@ class _Candidate(NamedTuple):
 
 
 def irregularities(curves: Sequence[Measured]) -> list[tuple[Irregularity, ...]]:
-    """Of each curve in the order given, by size; nothing of curves of few sizes."""
-    usable = [n for n, curve in enumerate(curves) if len(curve.bytes) >= LEAST_SIZES]
+    """Of each curve in the order given, by size; nothing of curves of few sizes, nor of those that
+    have several workloads of as many bytes: a size of these has no neighbours."""
+    usable = [n for n, curve in enumerate(curves) if _is_usable(curve.bytes)]
     tests = sum(len(curves[n].bytes) for n in usable)
     found: list[tuple[Irregularity, ...]] = [()] * len(curves)
     for n, curve in zip(usable, prepared([curves[n] for n in usable]), strict=True):
         found[n] = tuple(_of_curve(curve, tests))
     return found
+
+
+def _is_usable(sizes: Sequence[int]) -> bool:
+    return len(sizes) >= LEAST_SIZES and all(a < b for a, b in pairwise(sizes))
 
 
 def _of_curve(curve: Prepared, tests: int) -> Iterator[Irregularity]:
