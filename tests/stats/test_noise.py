@@ -23,6 +23,13 @@ def test_series_that_scatter_alike_lend_all_that_they_know() -> None:
     assert prior.freedom > 20
 
 
+def test_few_series_that_agree_lend_their_mean_and_no_less() -> None:
+    assert fit_prior([1e-4] * 5, [8.0] * 5).variance == pytest.approx(1e-4, rel=0.14)
+    many = [fit_prior(variances(random.Random(n), [0.01] * 6, 4), [4.0] * 6) for n in range(400)]
+    mean = sum(math.log(prior.variance) for prior in many) / len(many)
+    assert mean == pytest.approx(math.log(1e-4), abs=0.1)
+
+
 def test_series_that_differ_lend_little() -> None:
     rng = random.Random(2)
     deviations = [0.001 * 10 ** rng.uniform(0, 2) for _ in range(200)]

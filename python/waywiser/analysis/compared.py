@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from waywiser.analysis.answer import Device
@@ -57,7 +58,7 @@ class PathVerdict(Value, frozen=True):
         single = [size for part in self.parts for size in part.sizes
                   if size.judged.verdict == self.verdict]  # fmt: skip
         if not told and single:
-            size = min(single, key=lambda size: size.judged.ratio)
+            size = max(single, key=lambda size: _off(size.judged))
             return Evidence(f"{size.bytes} B", size.judged, size)
         if not self.parts:
             return None
@@ -109,4 +110,9 @@ def worst_first(path: PathVerdict) -> tuple[int, float, str]:
 
 
 def _gravity(part: Part) -> tuple[int, float]:
-    return _PART_ORDER.index(part.judged.verdict), part.judged.ratio
+    return _PART_ORDER.index(part.judged.verdict), -_off(part.judged)
+
+
+def _off(judged: Judged) -> float:
+    """How far it is from what it was, to either side."""
+    return abs(math.log(judged.ratio))

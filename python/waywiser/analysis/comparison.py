@@ -48,7 +48,7 @@ def compare(
     """
     if not base or not new:
         raise ValueError("a comparison needs a node on each side")
-    reference = base[0]
+    reference = max(base, key=lambda node: len(node.machine.gpus))
     matched = [match(reference.machine.gpus, node.machine.gpus) for node in (*base, *new)]
     before = _by_identity(base, matched[: len(base)])
     after = _by_identity(new, matched[len(base) :])
@@ -56,10 +56,10 @@ def compare(
         texts = [t for ds in (*before.values(), *after.values()) for t in _texts(ds[0].workload)]
         require_match(only, texts)
         before, after = _chosen(before, only), _chosen(after, only)
-    gone = matched[len(base)].missing
+    gone = {gpu.index: gpu for same in matched[len(base) :] for gpu in same.missing}
     paths = [
         *_compared(units_of(before, after), threshold, reference, new[0], matched[len(base)]),
-        *missing(before, after, reference, new, {gpu.index for gpu in gone}),
+        *missing(before, after, reference, new, set(gone)),
         *added(before, after, new[0]),
     ]
     paths = with_failures(paths, before, after)
@@ -71,8 +71,8 @@ def compare(
         threshold=threshold,
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
-        notes=tuple(_notes(base, new, matched[len(base)], paths)),
-        missing_gpus=tuple(map(_device, gone)),
+        notes=tuple(_notes(base, new, matched[len(base)], gone.values(), paths)),
+        missing_gpus=tuple(map(_device, gone.values())),
         exchanged_gpus=tuple(
             (_device(old), _device(now)) for old, now in matched[len(base)].exchanged
         ),
@@ -143,7 +143,7 @@ def _told(parts: Sequence[Part]) -> tuple[Verdict, str]:
         if bad in wholes:
             return bad, _regimes(part for part in parts if part.judged.verdict == bad)
         single = [s for part in parts for s in part.sizes if s.judged.verdict == bad]
-        if single and bad == "worse":
+        if single:
             return bad, f"at {', '.join(str(size.bytes) for size in single)} B alone"
     unclear = [part for part in parts if part.judged.verdict == "unclear"]
     if not unclear:
@@ -158,7 +158,11 @@ def _regimes(parts: Iterable[Part]) -> str:
 
 
 def _notes(
-    base: Sequence[Node], new: Sequence[Node], matched: Matched, paths: Sequence[PathVerdict]
+    base: Sequence[Node],
+    new: Sequence[Node],
+    matched: Matched,
+    gone: Iterable[Gpu],
+    paths: Sequence[PathVerdict],
 ) -> Iterator[str]:
     old, now = base[0].machine, new[0].machine
     if _models(base[0]) != _models(new[0]):
@@ -167,10 +171,10 @@ def _notes(
         yield f"another CPU: {old.cpu_model} before, {now.cpu_model} now"
     if old.driver != now.driver:
         yield f"another driver: {old.driver or 'unknown'} before, {now.driver or 'unknown'} now"
-    for gpu in matched.missing:
-        yield f"{Device(f'gpu:{gpu.index}', gpu.uuid, gpu.pci)} is gone"
+    for gpu in gone:
+        yield f"{_device(gpu)} is gone"
     for gpu in matched.added:
-        yield f"{Device(f'gpu:{gpu.index}', gpu.uuid, gpu.pci)} was not there before"
+        yield f"{_device(gpu)} was not there before"
     if base[0].name == new[0].name:
         for before, after in matched.exchanged:
             yield f"gpu:{after.index} is another device: {before.uuid} before, {after.uuid} now"

@@ -63,8 +63,10 @@ def fit_prior(variances: Sequence[float], freedoms: Sequence[float]) -> Prior:
     scatter = sum((value - mean) ** 2 for value in shifted) / (len(shifted) - 1)
     scatter -= sum(float(polygamma(1, half)) for half in halves) / len(halves)
     most = float(len(variances))
-    worth = most if scatter <= 0 else min(most, 2 * _inverse_trigamma(scatter))
-    return Prior(math.exp(mean + float(digamma(worth / 2)) - math.log(worth / 2)), worth)
+    if scatter <= 0:  # no more than chance alone: all have one variance
+        return Prior(math.exp(mean), most)
+    half = _inverse_trigamma(scatter)
+    return Prior(math.exp(mean + float(digamma(half)) - math.log(half)), min(most, 2 * half))
 
 
 def _inverse_trigamma(value: float) -> float:
