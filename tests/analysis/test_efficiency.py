@@ -130,3 +130,13 @@ def test_a_profile_without_a_path_alone_has_no_answer() -> None:
     said = answer(subject(curve(f"{H2D}; {D2H}", postal(2e-6, 55e9))))
     assert said.findings == () and said.tables == ()
     assert said.summary == "No path of this profile was measured alone."
+
+
+def test_of_one_size_no_advice_is_given_on_sizes() -> None:
+    (best,) = answer(subject(curve(H2D, postal(2e-6, 55e9), sizes=[2**26]))).findings
+    assert "64 MiB is the only size" in best.statement and best.remedy == ""
+
+
+def test_what_only_the_largest_size_reaches_is_said_so() -> None:
+    said = answer(subject(curve(H2D, lambda size: 1e-6 + size**0.8 / 1e9)))
+    assert "only its largest size, 1 GiB, comes within 5% of it" in said.findings[0].statement

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from pathlib import Path
@@ -9,13 +10,15 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from rich.console import Console
 
 import profiles
 from analysis import nodes
 from waywiser.analysis.compared import Comparison
 from waywiser.analysis.comparison import compare
+from waywiser.analysis.node import read_node
 from waywiser.cli import run
-from waywiser.cli.compare import SEPARATOR, CompareError, run_compare, sides_of
+from waywiser.cli.compare import SEPARATOR, CompareError, print_comparison, run_compare, sides_of
 from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
@@ -51,6 +54,21 @@ def test_the_same_is_clean_and_a_slower_link_is_a_finding(
     assert lines[0].startswith("5 worse, 5 same of 10 paths, at a threshold of 3 %")
     first = next(line for line in lines if line.startswith("worse"))
     assert "0.92" in first and " MiB " in first and "GB/s" in first
+
+
+def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:
+    found = compare(*([read_node(files[name])] for name in ("base", "slow")))
+    paper = io.StringIO()
+    print_comparison(found, Console(file=paper, width=80))
+    lines = paper.getvalue().splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("worse"))
+    assert lines[first].endswith("device@gpu:0,1 by copy-engine")
+    assert " GB/s before, " in lines[first + 1] and "ratio 0.92" in lines[first + 1]
+
+
+def test_one_file_alone_is_said_to_have_no_other() -> None:
+    with pytest.raises(CompareError, match="one file has nothing to be compared with"):
+        sides_of(["a.wwp"])
 
 
 def test_sides_may_have_several_files_and_options_may_follow(files: dict[str, str]) -> None:

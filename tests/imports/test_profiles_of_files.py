@@ -107,6 +107,17 @@ def test_a_topology_may_be_given(tmp_path: Path) -> None:
     assert not (tmp_path / "b.wwp").exists()
 
 
+def test_the_topology_of_other_gpus_is_refused(tmp_path: Path) -> None:
+    cells = {"status": "Passed", "bandwidth_matrix": [["50", "51", "52", "53"]]}
+    value = {"nvbandwidth": {
+        "GPU Device list": ["0: NVIDIA GeForce RTX 5090 (0000:0c:00.0)"],
+        "testcases": [{"name": "host_to_device_memcpy_ce", **cells}]}}  # fmt: skip
+    (tmp_path / "1.json").write_text(json.dumps(value))
+    capture = CAPTURES / "two-socket-4gpu.json"
+    with pytest.raises(ImportRefused, match="the results are of NVIDIA GeForce RTX 5090 at gpu:0"):
+        import_files([tmp_path / "1.json"], tmp_path / "a.wwp", topology=capture)
+
+
 def test_with_a_topology_nvbandwidths_host_memory_is_near_its_gpu(tmp_path: Path) -> None:
     capture = CAPTURES / "two-socket-4gpu.json"
     value = {"nvbandwidth": {"testcases": [

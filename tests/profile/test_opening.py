@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import lzma
 import os
 import random
 import shutil
@@ -60,6 +61,7 @@ def one_byte_short_of_a_header(path: Path) -> None:
         (lambda path: path.write_bytes(b""), "empty"),
         (lambda path: path.write_bytes(b"series,n,span\r\n" * 50), "not a profile"),
         (one_byte_short_of_a_header, "not a profile"),
+        (lambda path: path.write_bytes(lzma.compress(bytes(1000))), "compressed"),
         (other_database, "another program's"),
         (lambda path: path.mkdir(), "directory"),
         (os.mkfifo, "no file on a disk"),

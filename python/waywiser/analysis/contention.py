@@ -63,8 +63,8 @@ def _summary(sets: Sequence[Together], both_ways: Sequence[Together]) -> str:
     for found, what in ((sets, "sets of transfers"), (both_ways, "paths both ways")):
         if found:
             slowed = sum(each.is_slowed for each in found)
-            told.append(f"{slowed} of {len(found)} {what} are slower together than alone")
-    return f"{'; '.join(told)}."
+            told.append(f"{slowed} of {len(found)} {what}")
+    return f"Slower together than alone: {', '.join(told)}."
 
 
 def _table(title: str, found: Sequence[Together]) -> Table:

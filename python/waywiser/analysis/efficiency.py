@@ -95,11 +95,13 @@ def _best(subject: Subject, group: Group) -> Finding | None:
         effect=1 - share if low and share is not None else None,
         devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
         exhibits=(exhibit(top), *_second(pair, curve)),
-        remedy=_remedy(low, saturates),
+        remedy=_remedy(low, saturates if len(curve.points) > 1 else None),
     )
 
 
 def _saturates(curve: Curve, size: int) -> str:
+    if len(curve.points) == 1:
+        return f"{format_bytes(size)} is the only size"
     if size == curve.points[-1].bytes:
         return f"only its largest size, {format_bytes(size)}, comes within {SATURATED:.0%} of it"
     return f"from {format_bytes(size)} on it is within {SATURATED:.0%} of this rate"
@@ -133,12 +135,14 @@ def _where(pair: Pair) -> str:
     return f"from {pair.source} to {pair.destination}"
 
 
-def _remedy(low: bool, saturates: int) -> str:
+def _remedy(low: bool, saturates: int | None) -> str:
     if low:
         return (
             "look for what holds it back: link width and generation under load, IOMMU, firmware "
             "settings, few threads where CPUs copy; ask waywiser doctor"
         )
+    if saturates is None:
+        return ""
     return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 

@@ -24,6 +24,9 @@ MOST = 8
 """Paths that are named of those that are unclear, or missing for one reason; ``--json`` names all.
 """
 
+TABLE_COLUMNS = 132
+"""Of a terminal in which a table of paths is not folded to pieces."""
+
 _FAILING: dict[str, tuple[Verdict, ...]] = {
     "worse": ("worse",),
     "missing": ("worse", "missing"),
@@ -132,7 +135,10 @@ def print_paths(console: Console, found: Comparison) -> None:
     from waywiser.cli.lines import say
 
     shown = [*found.of("worse", "better"), *found.of("unclear")[:MOST]]
-    if shown:
+    if shown and console.width < TABLE_COLUMNS:
+        for path in shown:
+            _print_narrow(console, path)
+    elif shown:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for column in ("verdict", "path", "size", "before", "now", "ratio", "95 %", "about"):
             right = column in ("size", "before", "now", "ratio", "95 %")
@@ -148,6 +154,19 @@ def print_paths(console: Console, found: Comparison) -> None:
             say(console, f"missing  {name}: {why}")
         if len(names) > MOST:
             say(console, f"and {len(names) - MOST} more missing: {why} (--json names all)")
+
+
+def _print_narrow(console: Console, path: PathVerdict) -> None:
+    """A line for the path, and one for its figures."""
+    from rich.text import Text
+
+    from waywiser.cli.lines import say
+
+    name, size, before, now, ratio, interval, about = _cells(path)
+    verdict = (f"{path.verdict:<9}", STYLES.get(path.verdict, ""))
+    console.print(Text.assemble(verdict, name))
+    figures = f"{before} before, {now} now, ratio {ratio} ({interval})" if before else ""
+    say(console, "; ".join(filter(None, (size, figures, about))), indent=9)
 
 
 def _missing(found: Comparison) -> dict[str, list[str]]:

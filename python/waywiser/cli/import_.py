@@ -78,6 +78,7 @@ def _write_json(found: Imported, target: Path) -> None:
 
 
 def _print(found: Imported, target: Path) -> None:
+    from waywiser.imports.machine import UNNAMED
     from waywiser.stats.figures import count
 
     groups: dict[str, list[str]] = {}
@@ -101,3 +102,5 @@ def _print(found: Imported, target: Path) -> None:
     host = found.machine.hostname
     blocks = f" in {count(found.visits, 'block')}" if found.visits != found.series else ""
     print(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
+    if host == UNNAMED:
+        print("the files do not name the machine: --machine NAME would")

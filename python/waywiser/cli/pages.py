@@ -31,7 +31,11 @@ def write_page(output: str, content: bytes) -> None:
             where=output,
             remedy="name a file in a folder that exists, is yours and has space",
         ) from error
-    streams.say(f"waywiser: wrote {output} ({len(content) / 1e6:.1f} MB)\n")
+    streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 50_000 else f"{size / 1e3:.0f} kB"
 
 
 def _require_report(path: Path) -> None:

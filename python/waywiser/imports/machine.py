@@ -20,6 +20,9 @@ from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
 from waywiser.words import Place, WordError, Workload
 
+UNNAMED = "unknown"
+"""A machine of whose files none says what it is called."""
+
 UNKNOWN = "unknown processor"
 
 LITTLE = (
@@ -59,7 +62,7 @@ def hostname_of(found: Sequence[Found], name: str | None) -> str:
             remedy="import each machine's into a profile of its own, or say that they are one with "
             "--machine NAME",
         )
-    return hosts[0] if hosts else "unknown"
+    return hosts[0] if hosts else UNNAMED
 
 
 def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) -> Machine:
@@ -71,7 +74,8 @@ def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) 
     if topology is not None:
         machine = machine_from(load_capture(topology))
         _require_known(workloads, machine, topology)
-        hostname = machine.hostname if hostname == "unknown" else hostname
+        _require_same_models(found, machine, topology)
+        hostname = machine.hostname if hostname == UNNAMED else hostname
         return replace(machine, hostname=hostname, notes=(*machine.notes, *notes))
     places = {place for workload in workloads for place in places_of(workload)}
     nodes = sorted(place.index for place in places if place.kind == "numa")
@@ -135,6 +139,20 @@ def _peers(found: Sequence[Found]) -> Iterator[tuple[int, int]]:
             one, other = (end.place.index for end in ends)
             if both and direct and one != other:
                 yield from ((one, other), (other, one))
+
+
+def _require_same_models(found: Sequence[Found], machine: Machine, topology: Path) -> None:
+    """Bounds of other GPUs would be worse than none. Tools write a model in more or fewer words."""
+    theirs = {gpu.index: gpu.name.lower() for gpu in machine.gpus}
+    for gpu in (gpu for each in found for gpu in each.gpus if gpu.name):
+        name, other = gpu.name.lower(), theirs.get(gpu.index, "")
+        if other and name not in other and other not in name:
+            raise ImportRefused(
+                f"the results are of {gpu.name} at gpu:{gpu.index}, where this machine has "
+                f"{next(each.name for each in machine.gpus if each.index == gpu.index)}",
+                where=str(topology),
+                remedy="name the topology of the machine that was measured",
+            )
 
 
 def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:

@@ -33,6 +33,7 @@ CHECKED_BYTES = 32 * 2**20
 """Files up to this size are checked page by page when opened: it takes under a second."""
 
 _MAGIC = b"SQLite format 3\0"
+_XZ = b"\xfd7zXZ\0"
 _HEADER_BYTES = 100
 
 
@@ -66,6 +67,8 @@ def read_header(path: Path) -> Header:
     if not data:
         raise NotAProfile("the file is empty", where=where, remedy=remedy)
     if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
+        if data.startswith(_XZ):
+            raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
         raise NotAProfile("is not a profile", where=where, remedy=remedy)
     page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
     header = Header(application_id, version, (65536 if page_size == 1 else page_size) * pages)
