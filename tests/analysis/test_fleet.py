@@ -85,7 +85,7 @@ def test_a_suspicion_comes_with_the_command_that_tests_it() -> None:
     words = shlex.split(fault.again)
     assert words[:2] == ["waywiser", "survey"]
     assert nodes.h2d(2) in words
-    assert str(nodes.SIZE) in words[words.index("--sizes") + 1].split(",")
+    assert words[words.index("--sizes") + 1].split(",") == ["64MiB"] and nodes.SIZE == 2**26
     assert not fault.verdict
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from xml.etree import ElementTree
@@ -69,6 +72,18 @@ def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str
 def test_one_file_alone_is_said_to_have_no_other() -> None:
     with pytest.raises(CompareError, match="one file has nothing to be compared with"):
         sides_of(["a.wwp"])
+
+
+def test_a_reader_who_leaves_changes_no_exit_code(files: dict[str, str]) -> None:
+    for new, code in (("same", 0), ("slow", 1)):
+        reading, writing_end = os.pipe()
+        os.close(reading)
+        words = [sys.executable, "-m", "waywiser", "compare", files["base"], files[new]]
+        try:
+            done = subprocess.run(words, stdout=writing_end, stderr=subprocess.PIPE, check=False)
+        finally:
+            os.close(writing_end)
+        assert (done.returncode, done.stderr) == (code, b"")
 
 
 def test_sides_may_have_several_files_and_options_may_follow(files: dict[str, str]) -> None:

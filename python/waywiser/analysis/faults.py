@@ -13,7 +13,7 @@ from waywiser.analysis.hardware import Twins
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.plan.name import name_of
 from waywiser.topology.machine import Gpu
-from waywiser.words import Operation, Place, Value, Workload
+from waywiser.words import Operation, Place, Value, Workload, format_bytes
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""
@@ -98,8 +98,9 @@ def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault
     worst = paths[0]
     device = node.device(Place("gpu", gpu)) if gpu is not None else None
     about = f"{device.place}: " if device else ""
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    statement = f"{about}{worst.name} {1 - worst.ratio:.1%} slower than its twins{more}"
+    others = len(paths) - 1
+    more = f", and so {'is' if others == 1 else 'are'} {others} more" if others else ""
+    statement = f"{about}{worst.name} is {1 - worst.ratio:.1%} slower than its twins{more}"
     return Fault(
         "slow",
         statement,
@@ -115,7 +116,7 @@ def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault
 def survey_again(host: str, names: Sequence[str], sizes: Iterable[int]) -> str:
     """The command that measures some paths again, in two fresh processes."""
     only = " ".join(f"--only {shlex.quote(name)}" for name in names[:MOST_PATTERNS])
-    chosen = ",".join(str(size) for size in sorted(set(sizes)) if size)
+    chosen = ",".join(format_bytes(size).replace(" ", "") for size in sorted(set(sizes)) if size)
     named = f" --sizes {chosen}" if chosen else ""
     return f"waywiser survey {only}{named} -o {shlex.quote(f'{host}-again.wwp')}"
 

@@ -225,7 +225,7 @@ def survey(
     run_survey(options)
 
 
-@app.command("list")
+@app.command("list", short_help="List executors and memories, their parameters and sources.")
 def list_(json: Json = False) -> None:
     """List the executors and kinds of memory, their parameters and their sources."""
     from waywiser.cli.list import run_list
@@ -261,7 +261,7 @@ def topology(
     return run_topology(xml, capture, json, anonymous)
 
 
-@app.command()
+@app.command(short_help="Show a profile as a table.")
 def show(
     file: ProfileFile,
     only: Annotated[
@@ -276,7 +276,7 @@ def show(
     return run_show(file, json, only or ())
 
 
-@app.command("import")
+@app.command("import", short_help="Make one profile of other tools' results.")
 def import_(
     files: Annotated[
         list[str],
@@ -341,7 +341,7 @@ def export(
     return run_export(file, format, output)
 
 
-@app.command()
+@app.command(short_help="Make a page of profiles: verdict, figures, answers.")
 def report(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
@@ -374,7 +374,7 @@ def report(
     return run_report(files, output, format, figure)
 
 
-@app.command()
+@app.command(short_help="Say whether this machine is fit to be measured.")
 def doctor(
     severity: Annotated[
         str,
@@ -401,7 +401,7 @@ class _Sides(TyperCommand):
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
-@app.command(cls=_Sides)
+@app.command(cls=_Sides, short_help="Compare profiles path by path, the worst first.")
 def compare(
     files: Annotated[
         list[str],
@@ -439,7 +439,7 @@ def compare(
     return run_compare(files, threshold, fail_on, only or (), json, junit)
 
 
-@app.command()
+@app.command(short_help="Say in one line whether a node is as it was.")
 def check(
     file: ProfileFile,
     baseline: Annotated[
@@ -470,7 +470,7 @@ def check(
     return run_check(file, baseline, threshold, prometheus, json)
 
 
-@app.command()
+@app.command(short_help="Find the nodes that are not like their twins.")
 def fleet(
     files: Annotated[
         list[str],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from waywiser.cli import streams
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
 from waywiser.topology.peaks import peaks
 from waywiser.topology.system_files import format_list
@@ -20,8 +22,17 @@ PIPE_COLUMNS = 160
 
 def plain_console() -> Console:
     """Colours and folding in a terminal (unless ``NO_COLOR``), plain lines in a pipe."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_COLUMNS)
+    console = _Patient(highlight=False)
+    return console if console.is_terminal else _Patient(highlight=False, width=PIPE_COLUMNS)
+
+
+class _Patient(Console):
+    """When its reader leaves, it goes on in silence: what the command found stays its exit code,
+    where rich would end with 1, which says that something was found."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        streams.give_up(sys.stdout)
 
 
 def print_machine(machine: Machine, console: Console | None = None) -> None:
