@@ -20,6 +20,9 @@ from waywiser.stats.figures import count, format_rate
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer, format_bytes
 
+OF_SUM = 0.01
+"""How sharply a sum of rates alone is told: three digits, beside what is reached of it."""
+
 
 def findings(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
     """One for each group of pairs that hang together, and one for each shape of larger set, where
@@ -71,7 +74,7 @@ def _hanging_together(subject: Subject, pairs: Sequence[Together]) -> Finding:
         id="shared-bottleneck",
         severity="info",
         statement=f"{len(ways)} transfers share something: {len(pairs)} pairs of them are "
-        f"slower together: {rate_text(rate, span)} instead of {format_rate(alone)} GB/s "
+        f"slower together: {rate_text(rate, span)} instead of {format_rate(alone, OF_SUM)} GB/s "
         f"({_members(list(ways.values()))}){_who(subject, list(ways.values()))}",
         effect=1 - rate / alone,
         interval=Interval(1 - span.high / alone, 1 - span.low / alone) if span else None,
@@ -135,7 +138,7 @@ def _shared(subject: Subject, each: Together) -> Finding:
         id="shared-bottleneck",
         severity=severity,
         statement=f"{each.curve.name}: {who} share {what} that carries "
-        f"{rate_text(rate, span)}, where alone they add up to {format_rate(alone)} GB/s "
+        f"{rate_text(rate, span)}, where alone they add up to {format_rate(alone, OF_SUM)} GB/s "
         f"({_members(members)}, {format_bytes(members[0].bytes)} each{more})"
         f"{_who(subject, members)}",
         effect=loss,

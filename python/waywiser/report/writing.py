@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from waywiser.analysis.answer import Unit
+from waywiser.analysis.uncertainty import MANY_TIMES
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import (
     RATE_BYTES,
@@ -63,13 +64,14 @@ def _size(number: float) -> str:
 
 
 def percent(part: float, interval: Interval | None = None) -> str:
-    """``+5.2 %``, ``−31 %``, with the interval where there is one."""
+    """``+5.2 %``, ``−31 %``, ``×38``, with the interval where there is one that digits show."""
     told = _signed(part)
-    if interval is None:
-        return told
-    return f"{told} ({_signed(interval.low)} to {_signed(interval.high)})"
+    span = (_signed(interval.low), _signed(interval.high)) if interval is not None else ()
+    return f"{told} ({' to '.join(span)})" if len(set(span)) > 1 else told
 
 
 def _signed(part: float) -> str:
+    if part >= MANY_TIMES:
+        return f"×{1 + part:.0f}"
     digits = 1 if abs(part) < 0.0995 else 0
     return f"{part * 100:+.{digits}f} %".replace("-", "−")
