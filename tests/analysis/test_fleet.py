@@ -174,7 +174,8 @@ def test_an_empty_fleet_is_empty() -> None:
 def test_virtual_machines_with_one_name_are_told_by_their_gpus() -> None:
     made = twins(8)
     same_name = [msgspec.structs.replace(one, name="vm", file=f"{one.name}.wwp") for one in made]
-    same_name.append(msgspec.structs.replace(made[2], name="vm", file="n002-again.wwp"))
+    again = nodes.node(99, "n002")
+    same_name.append(msgspec.structs.replace(again, name="vm", file="n002-again.wwp"))
     hosts = {host.host: host.files for host in judge_fleet(same_name).hosts}
     assert len(hosts) == 8
     assert hosts["vm (n002.wwp)"] == ("n002.wwp", "n002-again.wwp")

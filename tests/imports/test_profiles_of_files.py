@@ -43,6 +43,33 @@ def test_the_same_series_of_several_files_are_its_blocks(tmp_path: Path) -> None
     assert line.estimate.kind == "between processes"
 
 
+def test_a_file_that_is_named_twice_or_was_copied_is_one_block(tmp_path: Path) -> None:
+    first, other = result(tmp_path / "1.json", 10.0), result(tmp_path / "2.json", 10.5)
+    copy = tmp_path / "copy" / "1.json"
+    copy.parent.mkdir()
+    copy.write_bytes(first.read_bytes())
+    found = import_files([first, copy, first, other], tmp_path / "a.wwp")
+    assert (found.series, found.visits) == (1, 2)
+    assert [file.left_out for file in found.files] == [
+        "", "it says the same as 1.json", "it says the same as 1.json", "",
+    ]  # fmt: skip
+    with written(tmp_path / "a.wwp") as profile:
+        assert [refusal.path for refusal in profile.refusals] == ["1.json"]
+
+
+def test_importing_twice_gives_the_same_series(tmp_path: Path) -> None:
+    files = [result(tmp_path / f"{n}.json", 10.0 + n) for n in range(3)]
+    identities = []
+    for target, order in (("a.wwp", files), ("b.wwp", files), ("c.wwp", files[::-1])):
+        import_files(order, tmp_path / target)
+        with written(tmp_path / target) as profile:
+            identities.append([workload.identity for workload in profile.workloads()])
+            (line,) = overview(profile).series
+            assert line.estimate is not None
+            assert line.estimate.median == pytest.approx(11e-6)
+    assert identities[0] == identities[1] == identities[2]
+
+
 def test_where_every_number_came_from_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "of somebody"
     folder.mkdir()

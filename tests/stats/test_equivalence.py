@@ -82,6 +82,11 @@ def test_other_tools_summaries_tell_nothing() -> None:
     found = compare(summary, summary)
     assert (found.how, found.verdict, found.interval) == ("medians alone", "unclear", None)
     assert reach(summary) is None
+    visits = [profiles.visit(what, n, Samples(span=(1.0 + n / 1e6,), flags=(4,))) for n in range(8)]
+    many = estimate(Series(what, tuple(visits)))  # nor do several files of them
+    assert many is not None
+    assert compare(many, many).interval is None
+    assert compare(estimated(2.0, 8), many).verdict == "unclear"
 
 
 def test_five_samples_reach_as_far_as_their_extremes() -> None:

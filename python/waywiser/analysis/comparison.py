@@ -18,6 +18,7 @@ from waywiser.analysis.compared import (
     Size,
     worst_first,
 )
+from waywiser.analysis.copies import without_copies
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.one_sided import added, missing, with_failures
 from waywiser.analysis.same_gpus import Matched, in_numbers_of, match
@@ -48,6 +49,7 @@ def compare(
     """
     if not base or not new:
         raise ValueError("a comparison needs a node on each side")
+    (base, copies), (new, more) = without_copies(base), without_copies(new)
     reference = max(base, key=lambda node: len(node.machine.gpus))
     matched = [match(reference.machine.gpus, node.machine.gpus) for node in (*base, *new)]
     before = _by_identity(base, matched[: len(base)])
@@ -71,7 +73,13 @@ def compare(
         threshold=threshold,
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
-        notes=tuple(_notes(base, new, matched[len(base)], gone.values(), paths)),
+        notes=(
+            *_notes(base, new, matched[len(base)], gone.values(), paths),
+            *(
+                f"{copy} is a copy of {original}, and counts once"
+                for copy, original in (*copies, *more)
+            ),
+        ),
         missing_gpus=tuple(map(_device, gone.values())),
         exchanged_gpus=tuple(
             (_device(old), _device(now)) for old, now in matched[len(base)].exchanged

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from waywiser.analysis.copies import without_copies
 from waywiser.analysis.errors_counted import counted
 from waywiser.analysis.faults import (
     Fault,
@@ -64,7 +65,7 @@ class Fleet(Value, frozen=True):
     hosts: tuple[HostVerdict, ...]
     classes: tuple[HardwareClass, ...]
     unreadable: dict[str, str] = msgspec.field(default_factory=dict)
-    """File -> why it could not be read."""
+    """File -> why it could not be read, or was left out."""
 
     def of(self, *statuses: Status) -> tuple[HostVerdict, ...]:
         return tuple(host for host in self.hosts if host.status in statuses)
@@ -76,10 +77,12 @@ def judge_fleet(
     unreadable: dict[str, str] | None = None,
 ) -> Fleet:
     """Of any number of nodes and classes. Profiles of one host are surveys of it, in the order in
-    which they were made."""
+    which they were made; a copy of a file is none."""
+    own, copies = without_copies(nodes)
+    left_out = {copy: f"a copy of {original}" for copy, original in copies}
     hosts: list[HostVerdict] = []
     classes: list[HardwareClass] = []
-    for twins in twins_of(nodes):
+    for twins in twins_of(own):
         table = Table(twins)
         hosts_of_class = len(twins.hosts)
         classes.append(
@@ -91,7 +94,9 @@ def judge_fleet(
         for name, surveys in twins.hosts.items():
             hosts.append(_judged(twins, name, surveys, found.get(name, []), common, usual))
     hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
-    return Fleet(SCHEMA, threshold, tuple(hosts), tuple(classes), dict(unreadable or {}))
+    return Fleet(
+        SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **left_out}
+    )
 
 
 def _judged(

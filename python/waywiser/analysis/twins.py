@@ -223,7 +223,9 @@ def _of_most(blocks: Sequence[Sequence[float]]) -> Between | None:
 def _twin(each: _Measured, text: str, scatter: Between | None, margin: float) -> Twin:
     own = tuple(each.deviations[text].values())
     interval, p_value = None, None
-    if scatter is not None and len(own) > 1:
+    points = each.of.members[text]
+    summaries = any(point.estimate.summary for point in points)
+    if scatter is not None and len(own) > 1 and not summaries:
         variance = variance_of_median(len(own))
         logs = scatter.around(median(own), variance)
         interval = Interval(math.exp(logs.low), math.exp(logs.high))
@@ -233,7 +235,6 @@ def _twin(each: _Measured, text: str, scatter: Between | None, margin: float) ->
             verdict = "unclear"
     else:
         verdict = _alone(each, text, margin)
-    points = each.of.members[text]
     return Twin(
         curve=text,
         kind=each.of.kind,

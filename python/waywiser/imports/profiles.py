@@ -7,6 +7,7 @@ of the run, and of each visit its file and the benchmark's own name in the plan.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,15 +74,16 @@ def import_files(
 ) -> Imported:
     """Reads every file, a folder's with it, and writes the profile ``output`` whole.
 
-    An empty file among others is left out and listed, and so is one of a folder that is of no known
-    format. Raises `ImportRefused` for anything that is
-    wrong with a file, for files without one result that has a counterpart here, and for files of
-    several machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
+    An empty file among others is left out and listed; so are one of a folder that is of no known
+    format, and one that says the same as another to the last digit. Raises `ImportRefused` for
+    anything that is wrong with a file, for files without one result that has a counterpart here,
+    and for files of several machines; `ExistingFile`, `NotWritable` of the output. Then no profile
+    is left.
     """
     if format is not None:
         detect.require_format(format)
     named = set(paths)
-    files = [_read(path, format, path in named) for path in files_of(paths)]
+    files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
     _require_results(files)
     if topology is not None:
         known = machine_from(load_capture(topology))
@@ -144,6 +146,22 @@ def _read(path: Path, format: str | None, named: bool) -> ReadFile:
         left_out = "a file of the folder is of no format that can be imported"
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
     return ReadFile(clipped(path.name), found, modified, left_out)
+
+
+def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
+    """A file that was copied, or named twice, is no second run: its blocks would agree with
+    themselves."""
+    seen: dict[bytes, str] = {}
+    kept = []
+    for file in files:
+        if file.found is not None:
+            digest = hashlib.sha256(msgspec.json.encode(file.found)).digest()
+            if digest in seen:
+                file = replace(file, found=None, left_out=f"it says the same as {seen[digest]}")
+            else:
+                seen[digest] = file.name
+        kept.append(file)
+    return kept
 
 
 def _near(file: ReadFile, machine: Machine) -> ReadFile:

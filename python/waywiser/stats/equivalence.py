@@ -92,6 +92,9 @@ def compare(
 
     ``between`` is the scatter of blocks, by `scatter_of`, where more than these two series tell it.
     """
+    ratio = a.median / b.median
+    if a.summary or b.summary:
+        return Comparison(ratio, None, "medians alone", "unclear", None, None)
     logs_a, logs_b = _logs(a.blocks), _logs(b.blocks)
     fewest = min(len(logs_a), len(logs_b))
     if fewest >= MANY:
@@ -101,7 +104,6 @@ def compare(
     between = between or pooled([logs_a, logs_b])
     if fewest >= 2 and between is not None:
         return _pooled(logs_a, logs_b, margin, between, _hull(reach(a), reach(b)))
-    ratio = a.median / b.median
     hull = _hull(_far_reach(a), _far_reach(b))
     how: How = "within blocks" if hull else "medians alone"
     return Comparison(ratio, hull, how, judged(hull, margin), None, None)
