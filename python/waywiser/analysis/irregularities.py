@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table, ranked
 from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.uncertainty import amount
 from waywiser.analysis.ways import representative
 from waywiser.stats.figures import count, format_rate
 from waywiser.stats.irregular import (
@@ -175,16 +176,16 @@ def _remedy(found: Found) -> str:
     way = found.curve.text
     # a drop lasts to the end of the curve, and its edge is what is looked at
     high = what.low if what.kind == "drop" else what.high
-    around = f"--sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
+    around = f"waywiser survey --sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
     if not found.corroborated:
-        return f"survey again in several blocks: --preset standard --only '{way}'"
+        return f"survey again in several blocks: waywiser survey --preset standard --only '{way}'"
     if what.kind == "drop":
         return (
             f"move such amounts in pieces of {format_bytes(what.reference)}, or by another way "
-            f"(see the crossovers); look closer with {around} --only '{way}'"
+            f"(see the crossovers); look closer: {around} --only '{way}'"
         )
     return (
-        f"avoid {_sizes(what)} on this path: {_instead(found)}; look closer with {around} "
+        f"avoid {_sizes(what)} on this path: {_instead(found)}; look closer: {around} "
         f"--only '{way}'"
     )
 
@@ -277,8 +278,8 @@ def _row(found: Found) -> tuple[Cell, ...]:
         Cell(name, series=found.curve.text),
         Cell(what.kind),
         Cell(_sizes(what)),
-        Cell(f"{what.depth:.0%}"),
-        Cell(f"{what.interval.low:.0%} to {what.interval.high:.0%}"),
+        Cell(amount(what.depth)),
+        Cell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
         Cell(f"{what.p_value:.1g}"),
         Cell(f"{what.blocks} of {what.of}"),
         Cell(found.cache or "—"),
