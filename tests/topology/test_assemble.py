@@ -159,3 +159,14 @@ def test_cpus_come_with_the_first_of_each_core_before_the_second_of_any() -> Non
     system = msgspec.structs.replace(capture.system, affinity=(0, 1, 2, 3))
     found = machine_from(msgspec.structs.replace(capture, hwloc=SIBLINGS_ADJACENT, system=system))
     assert [node.cpus for node in found.numa] == [(0, 2, 1, 3)]
+
+
+def test_the_only_node_has_all_memory_of_the_system() -> None:
+    """Virtual machines were seen whose node tells 18 GiB of the system's 504."""
+    told = machine_from(h200()).numa[0].memory_bytes
+    assert machine_from(h200(memory_bytes=told + 2**30)).numa[0].memory_bytes == told + 2**30
+    assert machine_from(h200(memory_bytes=told - 2**30)).numa[0].memory_bytes == told
+    two = load_capture(CAPTURES / "two-socket-4gpu.json")
+    more = msgspec.structs.replace(two.system, memory_bytes=2**50)
+    kept = machine_from(msgspec.structs.replace(two, system=more))
+    assert kept.numa == machine_from(two).numa

@@ -43,10 +43,12 @@ def test_facts_of_the_system(tmp_path: Path) -> None:
         {
             "proc/cpuinfo": "processor : 0\nmodel name : Some Processor",
             "proc/self/status": "Mems_allowed_list:\t0-1",
+            "proc/meminfo": "MemTotal:       1024 kB\nMemFree:         512 kB",
             "sys/devices/system/node/has_cpu": "0",
         },
     )
     facts = read_system(files)
     assert facts.cpu_model == "Some Processor"
     assert (facts.memory_nodes, facts.cpu_nodes, facts.pci) == ((0, 1), (0,), ())
+    assert facts.memory_bytes == 2**20
     assert facts.affinity and facts.hostname

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from waywiser.topology.capture import Capture, SystemFacts
 from waywiser.topology.gpus import gpus_of_nvml, gpus_of_tree
 from waywiser.topology.hwloc import HwlocObject, HwlocTree, read_xml
@@ -17,6 +19,7 @@ def machine_from(capture: Capture) -> Machine:
     packages, package_objects = _packages(tree, system)
     gpu_nodes = {gpu.memory_node for gpu in capture.nvml.gpus} if capture.nvml else set()
     nodes = _numa_nodes(tree, system, package_objects, gpu_nodes - {-1}, notes)
+    nodes = _with_all_memory(nodes, tree, system)
     hosts = frozenset(node.index for node in nodes)
     if capture.nvml is None:
         gpus, reason = gpus_of_tree(tree, hosts, notes)
@@ -88,6 +91,17 @@ def _numa_nodes(
             )
         )
     return tuple(found)
+
+
+def _with_all_memory(
+    nodes: tuple[NumaNode, ...], tree: HwlocTree, system: SystemFacts
+) -> tuple[NumaNode, ...]:
+    """A machine's only node has all its memory, also where it tells less: what a hypervisor adds
+    to a running guest may be counted by the system alone."""
+    if len(nodes) != 1 or len(tree.machine.below("NUMANode")) > 1:
+        return nodes
+    most = max(nodes[0].memory_bytes, system.memory_bytes)
+    return (msgspec.structs.replace(nodes[0], memory_bytes=most),)
 
 
 def _turn_in_core(tree: HwlocTree) -> dict[int, int]:

@@ -48,6 +48,8 @@ class SystemFacts(Value, frozen=True):
     """NUMA nodes with CPUs; empty where unknown."""
     memory_nodes: tuple[int, ...] = ()
     """NUMA nodes that the process may allocate from; empty for all."""
+    memory_bytes: int = 0
+    """Of the whole system; 0 where unknown."""
     visible_devices: str | None = None
     """``CUDA_VISIBLE_DEVICES``, None where unset."""
     pci: tuple[PciFacts, ...] = ()

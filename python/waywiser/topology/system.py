@@ -27,9 +27,16 @@ def read_system(files: SystemFiles | None = None) -> SystemFacts:
         affinity=tuple(sorted(os.sched_getaffinity(0))),
         cpu_nodes=parse_list(files.text("/sys/devices/system/node/has_cpu") or ""),
         memory_nodes=parse_list(status.get("Mems_allowed_list", "")),
+        memory_bytes=memory_bytes(files),
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
         pci=read_pci(files),
     )
+
+
+def memory_bytes(files: SystemFiles) -> int:
+    """Of the whole system; 0 where it does not say."""
+    total = files.fields("/proc/meminfo").get("MemTotal", "")
+    return int(total.split()[0]) * 1024 if total[:1].isdigit() else 0
 
 
 def cpu_model(files: SystemFiles) -> str:
