@@ -110,3 +110,15 @@ def test_a_baseline_of_another_host_is_said() -> None:
     found = checked(nodes.node(2, "node9"))
     assert "the baseline is of another host, node0" in found.notes
     assert not any("another device" in note for note in found.notes)
+
+
+def test_errors_are_counted_since_the_latest_baseline_in_whatever_order() -> None:
+    name = "PCIe replays"
+    dates = ("2026-11-01T03:00:00.000+00:00", "2026-11-02T03:00:00.000+00:00")
+    base = [
+        with_health(nodes.node(n, created=date), {name: 5 * n}, {name: 5 * n})
+        for n, date in enumerate(dates, 1)
+    ]
+    node = with_health(nodes.node(3), {name: 11}, {name: 11})
+    for both in (base, base[::-1]):
+        assert f"gpu:0 {name} +1 since the baseline" in check_up(node, both).notes

@@ -51,6 +51,7 @@ def check_up(node: Node, baseline: Sequence[Node], threshold: float = THRESHOLD)
     was counted that healthy machines do not have. It is inconclusive where nothing of that is so
     and no path could be told either. Raises ValueError without a baseline.
     """
+    baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold)
     findings = [
         *_gpus(comparison),

@@ -34,6 +34,9 @@ from waywiser.words import Place, Workload
 SCHEMA = 1
 """Of the JSON form."""
 
+_Digests = dict[str, list[Digest]]
+"""By identity, one of each file that has the series."""
+
 
 def compare(
     base: Sequence[Node],
@@ -55,9 +58,7 @@ def compare(
     before = _by_identity(base, matched[: len(base)])
     after = _by_identity(new, matched[len(base) :])
     if only:
-        texts = [t for ds in (*before.values(), *after.values()) for t in _texts(ds[0].workload)]
-        require_match(only, texts)
-        before, after = _chosen(before, only), _chosen(after, only)
+        before, after = _chosen(before, after, only)
     gone = {gpu.index: gpu for same in matched[len(base) :] for gpu in same.missing}
     paths = [
         *_compared(units_of(before, after), threshold, reference, new[0], matched[len(base)]),
@@ -75,10 +76,7 @@ def compare(
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
         notes=(
             *_notes(base, new, matched[len(base)], gone.values(), paths),
-            *(
-                f"{copy} is a copy of {original}, and counts once"
-                for copy, original in (*copies, *more)
-            ),
+            *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
         ),
         missing_gpus=tuple(map(_device, gone.values())),
         exchanged_gpus=tuple(
@@ -91,8 +89,8 @@ def _device(gpu: Gpu) -> Device:
     return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
 
 
-def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> dict[str, list[Digest]]:
-    found: dict[str, list[Digest]] = {}
+def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Digests:
+    found: _Digests = {}
     for node, same in zip(nodes, matched, strict=True):
         for digest in in_numbers_of(node, same):
             found.setdefault(digest.identity, []).append(digest)
@@ -103,8 +101,15 @@ def _texts(workload: Workload) -> tuple[str, ...]:
     return str(workload), *texts_of(workload)
 
 
-def _chosen(found: dict[str, list[Digest]], only: Sequence[str]) -> dict[str, list[Digest]]:
-    return {i: ds for i, ds in found.items() if matches_any(_texts(ds[0].workload), only)}
+def _chosen(before: _Digests, after: _Digests, only: Sequence[str]) -> tuple[_Digests, _Digests]:
+    """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
+    texts = {i: _texts(found[0].workload) for side in (before, after) for i, found in side.items()}
+    require_match(only, [text for each in texts.values() for text in each])
+    kept = {identity for identity, each in texts.items() if matches_any(each, only)}
+    first, second = (
+        {i: found for i, found in side.items() if i in kept} for side in (before, after)
+    )
+    return first, second
 
 
 def _compared(

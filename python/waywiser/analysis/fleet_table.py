@@ -81,7 +81,7 @@ class Table:
             values.append(row)
         for identity, workload in self.workloads.items():
             self.groups.setdefault((workload.curve, regime_of(workload)), []).append(identity)
-        order = {identity: n for n, identity in enumerate(self.workloads)}
+        self.order = order = {identity: n for n, identity in enumerate(self.workloads)}
         raw = np.full((len(values), len(order)), np.nan)
         for at, row in enumerate(values):
             for identity, value in row.items():
@@ -173,7 +173,7 @@ class Table:
     def _usual(
         self, curve: str, regime: Regime, identities: Sequence[str], column: Column
     ) -> UsualPath:
-        order = {identity: n for n, identity in enumerate(self.workloads)}
+        order = self.order
         most = max(self.single[order[i]].hosts for i in identities)
         usual = [i for i in identities if self.single[order[i]].hosts * 2 >= most]
         largest = max(usual, key=lambda i: self.workloads[i].bytes)
