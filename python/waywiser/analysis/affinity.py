@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis import hidden
-from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
+from waywiser.analysis.answer import Answer, Finding, Table, ranked
 from waywiser.analysis.grouped import (
     Grouped,
     at_most,
@@ -21,8 +21,9 @@ from waywiser.analysis.grouped import (
     percent,
     unclear,
 )
+from waywiser.analysis.grouped_table import table_of
 from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.related import RATE_BYTES, START_BYTES, Alike, AtSize, Related, relate
+from waywiser.analysis.related import Alike, Related, relate
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.stats.equivalence import MARGIN
 from waywiser.stats.figures import count
@@ -160,41 +161,13 @@ def _faster(subject: Subject, groups: Sequence[Grouped]) -> list[Finding]:
 
 
 def _table(groups: Sequence[Grouped]) -> Table:
-    return Table(
-        title="Remote against local memory",
-        columns=("transfer", "large", "medium", "small", "at the largest size", "pairs"),
-        rows=tuple(_row(group) for group in groups),
-        caption=f"Large from {format_bytes(RATE_BYTES)} on, small below "
-        f"{format_bytes(START_BYTES)}. ✓ the node matters by more than {MARGIN:.1%}, × equal "
-        "within it, ? not to be told; +n %: remote takes so much longer, −n % so much less.",
+    return table_of(
+        "Remote against local memory",
+        groups,
+        lambda at: _signed(at.effect),
+        f"✓ the node matters by more than {MARGIN:.1%}, × equal within it, ? not to be told; "
+        "+n %: remote takes so much longer, −n % so much less.",
     )
-
-
-def _row(group: Grouped) -> tuple[Cell, ...]:
-    return (
-        Cell(group.label),
-        _verdict(group.rates),
-        _verdict(group.medium),
-        _verdict(group.small),
-        _at(group.at_large),
-        Cell(str(len(group.pairs))),
-    )
-
-
-def _verdict(group: Grouped) -> Cell:
-    if not group.pairs:
-        return Cell("—")
-    if not group.differing:
-        return Cell("", group.mark, group.pairs[0].a.text)
-    pair, at = group.typical
-    few = "" if group.verdict == "different" else f" ({len(group.differing)})"
-    return Cell(f"{_signed(at.effect)} at {format_bytes(at.bytes)}{few}", group.mark, pair.a.text)
-
-
-def _at(at: AtSize | None) -> Cell:
-    if at is None:
-        return Cell("—")
-    return Cell(f"{_signed(at.effect)} at {format_bytes(at.bytes)}", "", at.a.line.workload)
 
 
 def _signed(effect: float) -> str:

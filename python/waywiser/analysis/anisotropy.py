@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked
+from waywiser.analysis.answer import Answer, Finding, Table, ranked
 from waywiser.analysis.grouped import (
     Grouped,
     at_most,
@@ -20,8 +20,9 @@ from waywiser.analysis.grouped import (
     percent,
     unclear,
 )
+from waywiser.analysis.grouped_table import table_of
 from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.related import RATE_BYTES, START_BYTES, Alike, AtSize, Related, relate
+from waywiser.analysis.related import Alike, AtSize, Related, relate
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.stats.equivalence import MARGIN
 from waywiser.stats.figures import count
@@ -236,43 +237,13 @@ def _of_small(subject: Subject, groups: list[Grouped]) -> list[Finding]:
 
 
 def _table(groups: list[tuple[Kind, Grouped]]) -> Table:
-    return Table(
-        title="There against back",
-        columns=("transfer", "large", "medium", "small", "at the largest size", "pairs"),
-        rows=tuple(_row(group) for _, group in groups),
-        caption=f"Large from {format_bytes(RATE_BYTES)} on, small below "
-        f"{format_bytes(START_BYTES)}. ✓ differs by more than {MARGIN:.1%}, × equal within it, "
-        "? not to be told; "
-        "→ n %: the way as written is so much faster, ← the way back is.",
+    return table_of(
+        "There against back",
+        [group for _, group in groups],
+        _way,
+        f"✓ differs by more than {MARGIN:.1%}, × equal within it, ? not to be told; → n %: the way "
+        "as written is so much faster, ← the way back is.",
     )
-
-
-def _row(group: Grouped) -> tuple[Cell, ...]:
-    return (
-        Cell(group.label),
-        _verdict(group.rates),
-        _verdict(group.medium),
-        _verdict(group.small),
-        _arrow(group.at_large),
-        Cell(str(len(group.pairs))),
-    )
-
-
-def _verdict(group: Grouped) -> Cell:
-    """The mark, and of those that differ the middle one."""
-    if not group.pairs:
-        return Cell("—")
-    if not group.differing:
-        return Cell("", group.mark, group.pairs[0].a.text)
-    pair, at = group.typical
-    few = "" if group.verdict == "different" else f" ({len(group.differing)})"
-    return Cell(f"{_way(at)} at {format_bytes(at.bytes)}{few}", group.mark, pair.a.text)
-
-
-def _arrow(at: AtSize | None) -> Cell:
-    if at is None:
-        return Cell("—")
-    return Cell(f"{_way(at)} at {format_bytes(at.bytes)}", "", at.a.line.workload)
 
 
 def _way(at: AtSize) -> str:
