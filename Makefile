@@ -18,9 +18,9 @@ set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
 survey: build
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
-# A native test that fails does not hide what pytest finds.
+# A native test that fails does not hide what pytest finds, which runs files of tests side by side.
 test: build .venv/ready-browser
-	@scripts/test-native; native=$$?; .venv/bin/python -m pytest; exit $$((native || $$?))
+	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile; exit $$((native || $$?))
 
 build: $(ready)
 	scripts/build dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,10 @@ FAKE_FOLDER = ROOT / "build" / "dev"
 for name in [name for name in os.environ if name.startswith("WAYWISER_")]:
     # What somebody set in a shell to try something is no business of the tests.
     del os.environ[name]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start what runs in the background so, and every program that a test starts would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @cache
