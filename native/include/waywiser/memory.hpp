@@ -57,6 +57,10 @@ public:
     // A buffer has at most so many bytes, as of a file that exists; 0 where nothing but the memory
     // of the machine bounds it.
     [[nodiscard]] virtual std::size_t most_bytes(const Memory&, const Machine&) const { return 0; }
+    // Why kernels of other GPUs do not reach it, though the GPUs access each other's memory.
+    [[nodiscard]] virtual std::optional<std::string> peer_refusal(const Memory&) const {
+        return std::nullopt;
+    }
     // Allocating pins pages or otherwise needs a GPU runtime that works.
     [[nodiscard]] virtual bool needs_gpu() const { return false; }
     // Nothing when a buffer can be had on this machine, else the reason why not.

@@ -32,15 +32,14 @@ bool direct_access(const Path& path, const Machine& machine) {
 }
 
 std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Machine& machine) {
+    const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (memory.on_gpu()) {
-        const auto from = memory.variant.find("from");
-        const bool foreign = from != memory.variant.end() && from->second == "ipc";
-        if (!foreign || memory.place.index == gpu) return std::nullopt;
-        return "memory of another process is mapped for kernels of its own GPU alone, not of gpu:" +
-               std::to_string(gpu);
+        if (memory.place.index == gpu || kind == nullptr) return std::nullopt;
+        const auto reason = kind->peer_refusal(memory);
+        if (!reason) return std::nullopt;
+        return *reason + ", not of gpu:" + std::to_string(gpu);
     }
     if (known_to_gpus(memory)) return std::nullopt;
-    const MemoryKind* kind = Memories::instance().find(memory.kind);
     if (kind == nullptr || !kind->cpu_accessible()) {
         return "kernels of a GPU cannot address " + memory.kind + " memory";
     }

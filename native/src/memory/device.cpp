@@ -79,6 +79,11 @@ public:
     }
     [[nodiscard]] bool cpu_accessible() const override { return false; }
     [[nodiscard]] bool needs_gpu() const override { return true; }
+    [[nodiscard]] std::optional<std::string> peer_refusal(const Memory& memory) const override {
+        const auto from = memory.variant.find(kFrom);
+        if (from == memory.variant.end() || from->second != "ipc") return std::nullopt;
+        return "memory of another process is mapped for kernels of its own GPU alone";
+    }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine&) const override {
         const int gpu = memory.place.index;
