@@ -149,6 +149,11 @@ class Path(Value, frozen=True, omit_defaults=True):
         return f"{self.source} -> {self.destination} by {self.executor}"
 
     @property
+    def places(self) -> tuple[Place, Place]:
+        """Where the source is, and where the destination is."""
+        return self.source.place, self.destination.place
+
+    @property
     def opposite(self) -> Path:
         """The path with source and destination exchanged, by the same executor."""
         return Path(self.destination, self.source, self.executor)
@@ -313,6 +318,25 @@ class Workload(Value, frozen=True, omit_defaults=True):
         empty for the usual."""
         cache = "" if self.cache == "warm" else f" ({self.cache})"
         return f"{cache} (shared)" if self.shared else cache
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Of the memories that its transfers name, as often as they do; of an operation its own."""
+        ends = tuple(place for transfer in self.transfers for place in transfer.path.places)
+        return ends if self.operation is None else (*ends, self.operation.place)
+
+    @property
+    def named_places(self) -> tuple[Place, ...]:
+        """The same, and those in the parameters of an operation, as whose memory it reads."""
+        if self.operation is None:
+            return self.places
+        found = list(self.places)
+        for value in self.operation.parameters.values():
+            try:
+                found.append(Place.parse(value))
+            except WordError:
+                continue
+        return tuple(found)
 
     @property
     def bytes(self) -> int:

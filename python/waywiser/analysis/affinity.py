@@ -70,7 +70,7 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
 
 def _anchor(path: Path) -> str:
     """What stays where it is: the GPU, or the source."""
-    ends = (path.source.place, path.destination.place)
+    ends = path.places
     return str(next((place for place in ends if place.kind == "gpu"), ends[0]))
 
 

@@ -98,5 +98,5 @@ def _within(path: Path) -> bool:
 
 
 def _direction(path: Path) -> str:
-    ends = (path.source.place, path.destination.place)
+    ends = path.places
     return " → ".join("GPU" if place.kind == "gpu" else "host" for place in ends)

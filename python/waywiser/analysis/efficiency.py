@@ -193,7 +193,7 @@ def _below_twins(subject: Subject, mates: Sequence[Curve]) -> Iterator[Finding]:
         if rate.interval is not None and rate.interval.high >= (1 - FAR_BELOW_TWINS / 2) * middle:
             continue
         path = curve.path
-        ends = dict.fromkeys((path.source.place, path.destination.place)) if path else ()
+        ends = dict.fromkeys(path.places) if path else ()
         yield Finding(
             id="below-twins",
             severity="warning",

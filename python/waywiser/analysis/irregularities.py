@@ -118,7 +118,7 @@ def _cache(subject: Subject, curve: Curve, what: Irregularity) -> str:
     transfer = curve.transfer
     if transfer is None:
         return ""
-    places = {transfer.path.source.place, transfer.path.destination.place}
+    places = set(transfer.path.places)
     if len(places) == 1 and next(iter(places)).kind == "gpu":
         low, high = GPU_CACHE
         return "the last cache of the GPU" if low <= what.low <= high else ""
@@ -235,12 +235,7 @@ def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
 
 
 def _devices(subject: Subject, curve: Curve) -> Iterator[Device]:
-    places = [
-        place
-        for transfer in curve.workload.transfers
-        for place in (transfer.path.source.place, transfer.path.destination.place)
-    ]
-    for place in dict.fromkeys(places):
+    for place in dict.fromkeys(curve.workload.places):
         if place.kind == "gpu":
             yield subject.device(place)
 

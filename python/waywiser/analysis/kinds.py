@@ -74,7 +74,7 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
 
 def class_of(path: Path) -> Class:
     """Between which sorts of places a path leads."""
-    source, destination = path.source.place, path.destination.place
+    source, destination = path.places
     sorts = {source.kind, destination.kind}
     if "file" in sorts:
         return "file"

@@ -145,8 +145,7 @@ def _lost(subject: Subject) -> dict[int, dict[str, str]]:
 
 
 def _gpus(transfer: Transfer) -> set[int]:
-    places = (transfer.path.source.place, transfer.path.destination.place)
-    return {place.index for place in places if place.kind == "gpu"}
+    return {place.index for place in transfer.path.places if place.kind == "gpu"}
 
 
 def _parsed(path: str) -> Transfer | None:

@@ -40,7 +40,7 @@ def path_of(twin: Twin) -> Path:
 
 def ends(twin: Twin) -> str:
     """``gpu:0``, ``gpu:0 → gpu:1``: the places that tell it from its twins."""
-    source, destination = path_of(twin).source.place, path_of(twin).destination.place
+    source, destination = path_of(twin).places
     if source == destination:
         return str(source)
     return f"{source} → {destination}"
@@ -69,13 +69,12 @@ def common_gpu(twins: Sequence[Twin]) -> int | None:
 
 
 def _gpus(twin: Twin) -> list[Place]:
-    places = (path_of(twin).source.place, path_of(twin).destination.place)
-    return [place for place in places if place.kind == "gpu"]
+    return [place for place in path_of(twin).places if place.kind == "gpu"]
 
 
 def _link(twin: Twin, slow: Sequence[Twin], twins: Sequence[Twin]) -> Link:
     path = path_of(twin)
-    source, destination = path.source.place, path.destination.place
+    source, destination = path.places
     if twin.kind.group == "within a GPU":
         return Link(f"{source}'s memory", (source,))
     if twin.kind.group == "host-GPU":

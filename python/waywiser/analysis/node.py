@@ -131,15 +131,7 @@ def links_of(
 
 def gpus_of(workload: Workload) -> set[int]:
     """All GPUs that a workload names, in the parameters of an operation too."""
-    places = [
-        memory.place
-        for transfer in workload.transfers
-        for memory in (transfer.path.source, transfer.path.destination)
-    ]
-    if workload.operation is not None:
-        named = (_gpu_in(value) for value in workload.operation.parameters.values())
-        places += [workload.operation.place, *(place for place in named if place is not None)]
-    return {place.index for place in places if place.kind == "gpu"}
+    return {place.index for place in workload.named_places if place.kind == "gpu"}
 
 
 def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:

@@ -137,7 +137,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
 
 
 def _is_file(transfer: Transfer) -> bool:
-    ends = (transfer.path.source.place, transfer.path.destination.place)
+    ends = transfer.path.places
     return any(place.kind == "file" for place in ends)
 
 

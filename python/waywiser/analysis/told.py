@@ -27,7 +27,7 @@ def devices_of(subject: Subject, transfers: Sequence[Transfer]) -> tuple[Device,
     places = {
         str(place): place
         for transfer in transfers
-        for place in (transfer.path.source.place, transfer.path.destination.place)
+        for place in transfer.path.places
         if place.kind == "gpu"
     }
     return tuple(

@@ -89,7 +89,7 @@ def _gpus(found: Doubted) -> list[Place]:
         place
         for point in found.points
         for transfer in point.workload.transfers
-        for place in (transfer.path.source.place, transfer.path.destination.place)
+        for place in transfer.path.places
     )
     return sorted({place for place in places if place.kind == "gpu"}, key=lambda place: place.index)
 

@@ -85,7 +85,7 @@ def groups(subject: Subject) -> list[Group]:
     for curve in subject.curves:
         if curve.transfer is not None and is_plain(curve):
             path = curve.transfer.path
-            pairs.setdefault((path.source.place, path.destination.place), []).append(curve)
+            pairs.setdefault(path.places, []).append(curve)
     alike: dict[str, list[Pair]] = {}
     for (source, destination), curves in pairs.items():
         pair = Pair(source, destination, tuple(curves))

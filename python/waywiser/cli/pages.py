@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from waywiser.beside import replaced
 from waywiser.cli import streams
+from waywiser.cli.replacing import explained, write_over
 from waywiser.profile.beside import beside
-from waywiser.profile.errors import ExistingFile, NotWritable
+from waywiser.profile.errors import ExistingFile
 from waywiser.report.figures.render import MADE
 
 
 def write_page(output: str, content: bytes) -> None:
-    """Raises `ExistingFile` for a file that no report wrote, `NotWritable`."""
+    """Raises `ExistingFile` for a file that no report wrote, `NotWritable`, `NotWritten`."""
     path = Path(output)
-    try:
+    with explained(output):
         if path.is_char_device() or path.is_fifo():  # /dev/stdout: nothing to overwrite
             path.write_bytes(content)
             return
         if path.exists():
             _require_report(path)
-            with replaced(path) as part:
-                part.write_bytes(content)
+            write_over(output, content)
         else:
             with beside(path) as part:
                 part.write_bytes(content)
-    except OSError as error:
-        raise NotWritable(
-            f"cannot be written: {error.strerror or error}",
-            where=output,
-            remedy="name a file in a folder that exists, is yours and has space",
-        ) from error
     streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from waywiser.beside import replaced
@@ -14,9 +16,15 @@ class NotWritten(WaywiserError):
 
 def write_over(path: str, content: bytes) -> None:
     """Raises `NotWritten`."""
+    with explained(path), replaced(Path(path)) as part:
+        part.write_bytes(content)
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """The system's reasons for not writing there as `NotWritten`."""
     try:
-        with replaced(Path(path)) as part:
-            part.write_bytes(content)
+        yield
     except OSError as error:
         raise NotWritten(
             f"cannot be written: {error.strerror or error}",

@@ -53,13 +53,8 @@ def huge_pages(situation: Situation) -> Iterator[Finding]:
 
 def swap(situation: Situation) -> Iterator[Finding]:
     """Memory that is written to disk because there is too little of it."""
-    fields = situation.files.fields("/proc/meminfo")
-    kib = {
-        name: int(fields[name].split()[0])
-        for name in ("MemTotal", "SwapTotal", "SwapFree")
-        if fields.get(name, "")[:1].isdigit()
-    }
-    if len(kib) < 3:
+    kib = situation.files.kibibytes("/proc/meminfo")
+    if not {"MemTotal", "SwapTotal", "SwapFree"} <= kib.keys():
         return
     used = kib["SwapTotal"] - kib["SwapFree"]
     if used > SWAPPED_FRACTION * kib["MemTotal"]:

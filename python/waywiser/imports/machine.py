@@ -18,7 +18,7 @@ from waywiser.topology.assemble import machine_from
 from waywiser.topology.bounds import BETWEEN_RANKS
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
-from waywiser.words import Place, WordError, Workload
+from waywiser.words import Place, Workload
 
 UNNAMED = "unknown"
 """A machine of whose files none says what it is called."""
@@ -34,20 +34,6 @@ RANKS = (
     "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
     "which may be in another node"
 )
-
-
-def places_of(workload: Workload) -> Iterator[Place]:
-    """Every place that a workload names, in its paths, operation or parameters."""
-    for transfer in workload.transfers:
-        yield transfer.path.source.place
-        yield transfer.path.destination.place
-    if workload.operation is not None:
-        yield workload.operation.place
-        for value in workload.operation.parameters.values():
-            try:
-                yield Place.parse(value)
-            except WordError:
-                continue
 
 
 def hostname_of(found: Sequence[Found], name: str | None) -> str:
@@ -77,7 +63,7 @@ def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) 
         _require_same_models(found, machine, topology)
         hostname = machine.hostname if hostname == UNNAMED else hostname
         return replace(machine, hostname=hostname, notes=(*machine.notes, *notes))
-    places = {place for workload in workloads for place in places_of(workload)}
+    places = {place for workload in workloads for place in workload.named_places}
     nodes = sorted(place.index for place in places if place.kind == "numa")
     cpus = max((_cpus(each) for each in found), default=0)
     gpus = tuple(_gpus(found, (place.index for place in places if place.kind == "gpu")))
@@ -162,7 +148,7 @@ def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Pa
     for workload in workloads:
         if _of_ranks(workload):
             continue
-        for place in places_of(workload):
+        for place in workload.named_places:
             if place not in known:
                 raise ImportRefused(
                     f"the results are about {place}, which this machine has not",

@@ -26,7 +26,7 @@ class Classes:
 
     def key(self, workload: Workload) -> Key:
         """Equal for workloads that ought to behave alike at equal sizes, sizes left out."""
-        places = list(dict.fromkeys(_places(workload)))
+        places = list(dict.fromkeys(workload.places))
         letters = {place: f"{place.kind}:{n}" for n, place in enumerate(places)}
         return (
             tuple(_doing(workload, letters)),
@@ -73,14 +73,6 @@ class Classes:
     def _same_package(self, a: int, b: int) -> bool | None:
         one, other = self._nodes.get(a), self._nodes.get(b)
         return one.package == other.package if one and other else None
-
-
-def _places(workload: Workload) -> Iterator[Place]:
-    for transfer in workload.transfers:
-        yield transfer.path.source.place
-        yield transfer.path.destination.place
-    if workload.operation is not None:
-        yield workload.operation.place
 
 
 def _doing(workload: Workload, letters: dict[Place, str]) -> Iterator[Hashable]:

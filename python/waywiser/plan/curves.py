@@ -178,7 +178,7 @@ def is_principal(path: Path, catalogue: Catalogue) -> bool:
         return False
     if _moves_by_itself(path, catalogue):
         return catalogue.in_place(Transfer(path))
-    places = (path.source.place, path.destination.place)
+    places = path.places
     kinds = {place.kind for place in places}
     if "gpu" not in kinds:
         at_home = catalogue.possible_without_gpu(Transfer(path))

@@ -133,7 +133,7 @@ def _forward(transfers: Sequence[Transfer]) -> list[Transfer] | None:
 
 
 def _edge(transfer: Transfer) -> _Edge:
-    return transfer.path.source.place, transfer.path.destination.place
+    return transfer.path.places
 
 
 def _shape(edges: Sequence[_Edge]) -> str:

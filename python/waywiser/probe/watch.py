@@ -72,7 +72,4 @@ class Watch:
 
 def gpus_of(workload: Workload) -> tuple[int, ...]:
     """The GPUs whose memory or engines the workload uses, by index."""
-    places = [m.place for t in workload.transfers for m in (t.path.source, t.path.destination)]
-    if workload.operation:
-        places.append(workload.operation.place)
-    return tuple(sorted({place.index for place in places if place.kind == "gpu"}))
+    return tuple(sorted({place.index for place in workload.places if place.kind == "gpu"}))

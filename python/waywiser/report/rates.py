@@ -73,7 +73,7 @@ def _candidates(entry: Entry) -> Iterator[Between]:
         transfer = curve.transfer
         if transfer is None or transfer.layout or curve.workload.cache != "warm":
             continue
-        ends = transfer.path.source.place, transfer.path.destination.place
+        ends = transfer.path.places
         measured = _rated(curve)
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
             yield Between(str(ends[0]), str(ends[1]), curve, measured[-1], measured[0])

@@ -167,7 +167,7 @@ def gpus_fed_by_host(workload: Workload) -> set[int]:
     """GPUs at one end of a transfer whose other end is host memory: their PCIe link is loaded."""
     found: set[int] = set()
     for transfer in workload.transfers:
-        places = (transfer.path.source.place, transfer.path.destination.place)
+        places = transfer.path.places
         if any(place.kind == "numa" for place in places):
             found.update(place.index for place in places if place.kind == "gpu")
     return found

@@ -109,7 +109,7 @@ class Shown:
         if self.transfer is None:
             two = len(self.workload.transfers) == _OPPOSITE and " <-> " in self.name
             return "both ways at once" if two else "several at once"
-        source, destination = self.transfer.path.source.place, self.transfer.path.destination.place
+        source, destination = self.transfer.path.places
         kinds = (source.kind, destination.kind)
         if "file" in kinds:
             return "files"

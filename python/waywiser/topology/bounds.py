@@ -85,7 +85,7 @@ def _bound(machine: Machine, workload: Workload) -> Bound | str:
 
 def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     """What a transfer passes through, or why that is unknown."""
-    source, destination = transfer.path.source.place, transfer.path.destination.place
+    source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     if transfer.path.executor in BETWEEN_RANKS:
         return "what lies between the ranks of other tools' programs is not told by the topology"

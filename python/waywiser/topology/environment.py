@@ -128,8 +128,7 @@ def turbo(files: SystemFiles) -> str:
 
 
 def _memory(files: SystemFiles) -> dict[str, Any]:
-    meminfo = files.fields("/proc/meminfo")
-    kib = {name: int(value.split()[0]) for name, value in meminfo.items() if value[:1].isdigit()}
+    kib = files.kibibytes("/proc/meminfo")
     return {
         "numa_balancing": files.integer("/proc/sys/kernel/numa_balancing"),
         "transparent_huge_pages": files.chosen("/sys/kernel/mm/transparent_hugepage/enabled"),

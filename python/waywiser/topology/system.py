@@ -35,8 +35,7 @@ def read_system(files: SystemFiles | None = None) -> SystemFacts:
 
 def memory_bytes(files: SystemFiles) -> int:
     """Of the whole system; 0 where it does not say."""
-    total = files.fields("/proc/meminfo").get("MemTotal", "")
-    return int(total.split()[0]) * 1024 if total[:1].isdigit() else 0
+    return files.kibibytes("/proc/meminfo").get("MemTotal", 0) * 1024
 
 
 def cpu_model(files: SystemFiles) -> str:

@@ -41,6 +41,11 @@ class SystemFiles:
                 found.setdefault(key.strip(), value.strip().strip('"'))
         return found
 
+    def kibibytes(self, path: str) -> dict[str, int]:
+        """Those of `fields` that are numbers, as /proc/meminfo has them: of KiB."""
+        fields = self.fields(path).items()
+        return {name: int(value.split()[0]) for name, value in fields if value[:1].isdigit()}
+
     def find(self, pattern: str) -> list[str]:
         """Paths below the root that match the glob pattern, sorted, written from ``/``."""
         try:
