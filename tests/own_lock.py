@@ -3,6 +3,14 @@ may go on beside it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
 SCRIPT = """
 import os, sys
 from waywiser import cli, survey
@@ -11,3 +19,32 @@ survey.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
 sys.exit(cli.run(sys.argv[1:]))
 """
 """For ``python -c``: the lock is of whoever started it."""
+
+
+@contextmanager
+def commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Start]:
+    """Starts ``waywiser`` in the folder, any number of times, with further variables by name.
+
+    Those still there at the end are killed: one that a failed test left behind would hold the lock
+    and fail all tests after it.
+    """
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str, **more: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, *arguments],
+            cwd=folder,
+            env={**environment, "NO_COLOR": "1", **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        begun.append(process)
+        return process
+
+    try:
+        yield start
+    finally:
+        for process in begun:
+            process.kill()
+            process.communicate()

@@ -6,14 +6,13 @@ import hashlib
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from own_lock import SCRIPT
+from own_lock import commands
 from waywiser.profile import Profile
 
 Run = Callable[..., "subprocess.Popen[str]"]
@@ -21,18 +20,10 @@ DIRECT = "by direct-io"
 
 
 @pytest.fixture
-def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, "survey", *arguments],
-            cwd=tmp_path,
-            env={**fake_native_environment, "WAYWISER_FAKE": "devices=0", "NO_COLOR": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    return start
+def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run]:
+    """Starts ``waywiser survey`` without a GPU in ``tmp_path``."""
+    with commands(tmp_path, fake_native_environment) as start:
+        yield lambda *arguments: start("survey", *arguments, WAYWISER_FAKE="devices=0")
 
 
 @pytest.fixture

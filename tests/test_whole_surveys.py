@@ -6,14 +6,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from own_lock import SCRIPT
+from own_lock import commands
 from waywiser.plan.sizes import parse_sizes
 from waywiser.profile import Profile
 from waywiser.records import Visit
@@ -28,20 +27,14 @@ BOTH_WAYS = ("--only", "pinned@numa:0 <-> device@gpu:? by copy-engine")
 
 
 @pytest.fixture
-def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
+def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run]:
     """Starts ``waywiser`` over the fake GPU in ``tmp_path``."""
+    with commands(tmp_path, fake_native_environment) as start:
 
-    def start(*arguments: str, fake: str = "latency=1;event=1") -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, *arguments],
-            cwd=tmp_path,
-            env={**fake_native_environment, "WAYWISER_FAKE": fake, "NO_COLOR": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        def over(*arguments: str, fake: str = "latency=1;event=1") -> subprocess.Popen[str]:
+            return start(*arguments, WAYWISER_FAKE=fake)
 
-    return start
+        yield over
 
 
 def survey(*more: str) -> tuple[str, ...]:

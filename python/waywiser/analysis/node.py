@@ -10,6 +10,7 @@ import msgspec
 from waywiser.analysis.answer import Device
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.digest import Digest
+from waywiser.profile.opening import damaged
 from waywiser.records import GpuState, Refusal
 from waywiser.stats.doubts import gpus_fed_by_host
 from waywiser.stats.summary import digests
@@ -98,19 +99,26 @@ def _asked(profile: Profile) -> str:
 
 
 def _links(profile: Profile) -> dict[int, Link]:
-    workloads = dict(profile.select("SELECT identity, workload FROM series", tuple[str, str]))
     found = profile.select(
-        "SELECT series, gpu_states FROM visit WHERE gpu_states != '[]'", tuple[str, str]
+        "SELECT series.workload, visit.gpu_states FROM visit JOIN series"
+        " ON series.identity = visit.series WHERE visit.gpu_states != '[]'",
+        tuple[str, str],
     )
     fed: dict[str, frozenset[int]] = {}
     states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
-    for identity, text in found:
-        if identity not in fed:
-            workload = msgspec.json.decode(workloads[identity], type=Workload)
-            fed[identity] = frozenset(gpus_fed_by_host(workload))
-        if fed[identity]:
-            states.append((fed[identity], msgspec.json.decode(text, type=tuple[GpuState, ...])))
+    try:
+        for workload, text in found:
+            if workload not in fed:
+                decoded = msgspec.json.decode(workload, type=Workload)
+                fed[workload] = frozenset(gpus_fed_by_host(decoded))
+            if fed[workload]:
+                states.append((fed[workload], _STATES.decode(text)))
+    except msgspec.MsgspecError as error:
+        raise damaged(profile.path, str(error)) from error
     return links_of(states)
+
+
+_STATES = msgspec.json.Decoder(tuple[GpuState, ...])
 
 
 def links_of(

@@ -115,7 +115,10 @@ def _write_series(profile: Profile, workload: Workload, stream: TextIO) -> None:
     }
     stream.write(_json(head).removesuffix("}") + ',"samples":[')
     first = True
+    told = {visit.block for visit in visits}
     for visit in profile.visits_of(workload):
+        if visit.block not in told:
+            continue  # a survey has just finished it
         for sample in records(visit.samples):
             stream.write("\n" if first else ",\n")
             stream.write(_json({"block": visit.block, **sample}))

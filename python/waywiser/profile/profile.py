@@ -245,8 +245,9 @@ class Profile(Closing):
 
     def visits(self) -> Iterator[Visit]:
         """All visits in the order they were finished, one at a time in memory."""
-        workloads = {workload.identity: workload for workload in self.workloads()}
         found = self.select("SELECT visit, series FROM visit ORDER BY visit", tuple[int, str])
+        # read after the visits: a survey that is writing may begin a series in between
+        workloads = {workload.identity: workload for workload in self.workloads()}
         for number, identity in found:
             if identity not in workloads:
                 raise damaged(self.path, f"visit {number} is of no series")
