@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from waywiser.profile import Profile
+from waywiser.profile import WritableProfile
 from waywiser.records import (
     BufferRecord,
     Failure,
@@ -202,7 +202,7 @@ def write(path: Path, seed: int = 1, blocks: int = 2) -> Path:
 def _finished(seed: int, blocks: int) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.wwp"
-        with Profile.create(
+        with WritableProfile.create(
             path,
             machine(),
             ENVIRONMENT,

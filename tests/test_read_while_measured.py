@@ -18,7 +18,7 @@ from waywiser.analysis.node import read_node
 from waywiser.analysis.subject import Subject
 from waywiser.cli.export import write_csv, write_json
 from waywiser.cli.export_benchmark import write_benchmark
-from waywiser.profile import Profile, opening
+from waywiser.profile import Profile, WritableProfile, opening
 from waywiser.profile import profile as profiles_of
 from waywiser.stats.overview import overview
 from waywiser.stats.summary import digests
@@ -43,7 +43,7 @@ class Interleaved:
 def growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A profile that grows whenever it is looked at."""
     file = profiles.write(tmp_path / "a.wwp")
-    with Profile.resume(file, {}) as writer:
+    with WritableProfile.resume(file, {}) as writer:
 
         def grow() -> Iterator[None]:
             rng = random.Random(5)

@@ -22,7 +22,7 @@ from waywiser.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import Progress, run_orders
-from waywiser.profile import Profile
+from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.profile import UNFINISHED
 from waywiser.records import Visit
 from waywiser.scope import Scope, Wishes, live_machine, read_scope
@@ -122,7 +122,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
     commission = Commission(survey.plan.request, survey.wishes, survey.estimate)
     with (
         SurveyLock(),
-        Profile.create(
+        WritableProfile.create(
             file,
             survey.machine,
             _environment(survey.scope),
@@ -147,13 +147,13 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         scope = read_scope(commission.wishes)
         _require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
-        with Profile.resume(file, _environment(scope), command=command) as profile:
+        with WritableProfile.resume(file, _environment(scope), command=command) as profile:
             finished = [v for v in profile.visits() if not _unfinished(v)]
             _measure(profile, machine, plan, finished, watcher)
 
 
 def _measure(
-    profile: Profile,
+    profile: WritableProfile,
     machine: Machine,
     plan: Plan,
     finished: Sequence[Visit],
@@ -196,7 +196,7 @@ def _measure(
 
 
 @contextmanager
-def _health_read(profile: Profile, machine: Machine) -> Iterator[None]:
+def _health_read(profile: WritableProfile, machine: Machine) -> Iterator[None]:
     """Stores what the error counters of the GPUs show before and after."""
     if not machine.gpus:
         yield

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser.analysis.node import Link, Node
-from waywiser.profile import Profile
+from waywiser.profile import WritableProfile
 from waywiser.profile.digest import BlockDigest, Digest
 from waywiser.records import GpuState, Health, Summary, Visit
 from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
@@ -156,7 +156,9 @@ def without(one: Node, pci: str) -> Node:
 def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
     """The node as a profile: medians without the samples that they would be of."""
     plan = json.dumps({"request": {"preset": one.asked}})
-    with Profile.create(path, one.machine, {}, plan_json=plan, refusals=one.refusals) as profile:
+    with WritableProfile.create(
+        path, one.machine, {}, plan_json=plan, refusals=one.refusals
+    ) as profile:
         for moment, reading in zip(("start", "end"), health, strict=False):
             profile.commit_health(reading, moment)  # type: ignore[arg-type]
         for each in one.digests:

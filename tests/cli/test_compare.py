@@ -25,7 +25,7 @@ from waywiser.cli.compare import SEPARATOR, CompareError, print_comparison, run_
 from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
-from waywiser.profile import Profile, writing
+from waywiser.profile import WritableProfile, writing
 from waywiser.profile.digest import Digest
 from waywiser.records import Failure, Summary, Visit
 from waywiser.words import WordError
@@ -239,7 +239,7 @@ def full(path: Path, seed: int) -> Path:
         nodes.workload(f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine[chunks={n}]", size=2**s)
         for gpu in range(8) for n in chunks for s in range(3, 30)
     ]  # fmt: skip
-    with Profile.create(path, nodes.machine(), {}):
+    with WritableProfile.create(path, nodes.machine(), {}):
         pass
     import sqlite3
 

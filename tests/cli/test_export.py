@@ -18,7 +18,7 @@ import profiles
 from stats import sides
 from waywiser.cli.export import ExportError, run_export, write_csv, write_json
 from waywiser.cli.sample_rows import COLUMNS
-from waywiser.profile import ExistingFile, MissingProfile, Profile
+from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_memory_does_not_grow_with_the_profile(tmp_path: Path, write: Any) -> No
     peaks = []
     for visits in (4, 24):
         path = tmp_path / f"{visits}.wwp"
-        with Profile.create(path, profiles.machine(), {}) as new:
+        with WritableProfile.create(path, profiles.machine(), {}) as new:
             for block in range(visits):
                 what = profiles.workload(profiles.H2D, 8 * (block // 2 + 1))
                 taken = profiles.samples(rng, 1e-3, count=1000)
@@ -192,7 +192,7 @@ def test_a_visit_says_on_which_side_its_memory_was(tmp_path: Path) -> None:
     path = tmp_path / "sides.wwp"
     near, far = (5.8e-6,) * 4 + (6.4e-6,) * 4, (6.4e-6,) * 4 + (5.8e-6,) * 4
     what = profiles.workload(profiles.H2D, 4096)
-    with Profile.create(path, profiles.machine(), {}) as profile:
+    with WritableProfile.create(path, profiles.machine(), {}) as profile:
         for found in sides.records(5):
             profile.commit_locality(found)
         for block, latencies in enumerate((near, far)):

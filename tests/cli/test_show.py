@@ -13,7 +13,7 @@ from rich.console import Console
 import profiles
 from waywiser.cli.show import print_overview, run_show
 from waywiser.plan.select import NothingMatches
-from waywiser.profile import MissingProfile, Profile
+from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.records import Failure, Refusal, Samples
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.overview import overview
@@ -173,7 +173,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
 
 def write(path: Path, *visits: Any, refusals: Any = ()) -> Path:
-    with Profile.create(path, profiles.machine(), {}, refusals=refusals) as new:
+    with WritableProfile.create(path, profiles.machine(), {}, refusals=refusals) as new:
         for visit in visits:
             new.commit_visit(visit)
     return path
@@ -203,7 +203,7 @@ def test_a_survey_that_was_stopped_is_told_as_such(
     path = tmp_path / "a.wwp"
     what = profiles.workload(profiles.H2D, 2**20)
     plan = b'{"estimate": {"visits": 2}}'
-    with Profile.create(path, profiles.machine(), {}, plan_json=plan) as new:
+    with WritableProfile.create(path, profiles.machine(), {}, plan_json=plan) as new:
         for block in range(2):
             new.commit_visit(profiles.visit(what, block, profiles.samples(random.Random(1), 1e-3)))
             run_show(str(path), False)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import profiles
 from waywiser.cli.show import print_overview
-from waywiser.profile import Profile
+from waywiser.profile import WritableProfile
 from waywiser.records import Failure, Visit
 from waywiser.stats.overview import Overview, overview
 from waywiser.words import Operation, Place, Workload
@@ -67,7 +67,7 @@ def visits() -> list[Visit]:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Overview:
     path = tmp_path_factory.mktemp("many") / "a.wwp"
-    with Profile.create(path, profiles.machine(), {}) as new:
+    with WritableProfile.create(path, profiles.machine(), {}) as new:
         for each in visits():
             new.commit_visit(each)
         return overview(new)
@@ -155,7 +155,7 @@ def test_a_large_class_is_told_by_its_extremes(tmp_path: Path) -> None:
     )
     machine = msgspec.structs.replace(profiles.machine(), gpus=gpus)
     pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
-    with Profile.create(tmp_path / "a.wwp", machine, {}) as new:
+    with WritableProfile.create(tmp_path / "a.wwp", machine, {}) as new:
         for n, (a, b) in enumerate(pairs):
             path = f"device@gpu:{a} -> device@gpu:{b} by copy-engine"
             for size in (8, MIB) if n else (8, KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB):

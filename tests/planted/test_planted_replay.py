@@ -19,7 +19,7 @@ from waywiser.analysis.node import Node, read_node
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.replay import Scale, command
 from waywiser.probe.supervisor import run_orders
-from waywiser.profile import Profile
+from waywiser.profile import Profile, WritableProfile
 from waywiser.words import Memory, Place, Transfer, Workload
 
 RECORDED = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
@@ -59,7 +59,7 @@ def replayed(recording: Path, name: str, scales: tuple[Scale, ...], resample: in
             for visit in profile.visits()
             if is_copy(visit.workload) and visit.failure is None
         ]
-    with Profile.create(file, machine, {}) as profile:
+    with WritableProfile.create(file, machine, {}) as profile:
         options = ProbeOptions(command=command(recording, scales, resample))
         run_orders(orders, machine, options=options, on_visit=profile.commit_visit)
     return read_node(file)

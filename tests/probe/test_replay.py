@@ -13,7 +13,7 @@ from waywiser.probe.member import ProbeError
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.replay import Scale, command
 from waywiser.probe.supervisor import run_orders
-from waywiser.profile import Profile
+from waywiser.profile import WritableProfile
 from waywiser.records import Failure, Order, Samples, Visit
 from waywiser.words import Transfer, WaywiserError, Workload
 
@@ -52,7 +52,7 @@ def recording(tmp_path: Path) -> Path:
     file = tmp_path / "recorded.wwp"
     visits = [a_visit(8), a_visit(8, 1), a_visit(16)]
     visits.append(a_visit(32, failure=Failure("out-of-memory", "there was none")))
-    with Profile.create(file, a_machine(), {}) as profile:
+    with WritableProfile.create(file, a_machine(), {}) as profile:
         for visit in visits:
             profile.commit_visit(visit)
     return file

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profiles
-from waywiser.profile import DamagedProfile, Profile
+from waywiser.profile import DamagedProfile, Profile, WritableProfile
 from waywiser.profile.digest import RawBlocks
 from waywiser.records import Samples
 from waywiser.stats.block import SUMMARY, VOID, estimate_block
@@ -20,7 +20,7 @@ WHAT = profiles.workload(profiles.H2D, 2**20)
 
 
 def stored(path: Path, *, summarised: bool) -> Path:
-    with Profile.create(path, profiles.machine(), {}) as profile:
+    with WritableProfile.create(path, profiles.machine(), {}) as profile:
         for visit in profiles.visits():
             profile.commit_visit(visit, summary_of(visit) if summarised else None)
     return path
@@ -61,7 +61,7 @@ def test_a_file_of_an_earlier_program_has_no_columns_and_is_not_touched(tmp_path
     assert digests(path) == expected
     assert path.read_bytes() == before
     path.chmod(0o644)
-    with Profile.resume(path, {}) as profile:  # brings it up to date
+    with WritableProfile.resume(path, {}) as profile:  # brings it up to date
         assert {"counted", "median", "low", "high"} <= profile.columns("visit")
     assert digests(path) == expected
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import profiles
-from waywiser.profile import Profile
+from waywiser.profile import Profile, WritableProfile
 from waywiser.words import Workload
 
 KILLS = 24
@@ -22,14 +22,14 @@ KILLS = 24
 WRITER = """
 import itertools, random, sys
 import profiles
-from waywiser.profile import Profile
+from waywiser.profile import WritableProfile
 
 what = profiles.workload(profiles.H2D, 2**20)
 taken = profiles.samples(random.Random(1), 1e-3, count=400, transfers=2)
 for command in sys.stdin:  # one line: the path; then visits until killed
     import os
     if os.fork() == 0:
-        profile = Profile.resume(command.strip(), {})
+        profile = WritableProfile.resume(command.strip(), {})
         first = len(profile.finished())
         for block in itertools.count(first):
             profile.commit_visit(profiles.visit(what, block, taken))
@@ -41,7 +41,7 @@ for command in sys.stdin:  # one line: the path; then visits until killed
 
 def test_what_was_acknowledged_survives_any_kill(tmp_path: Path) -> None:
     path = tmp_path / "a.wwp"
-    Profile.create(path, profiles.machine(), {}).close()
+    WritableProfile.create(path, profiles.machine(), {}).close()
     rng = random.Random(20261120)
     found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     writer = subprocess.Popen(
@@ -85,7 +85,7 @@ def test_a_kill_while_it_is_made_leaves_no_profile(tmp_path: Path, moment: str) 
 import os, signal, sys
 import profiles
 import waywiser.beside
-from waywiser.profile import Profile, profile
+from waywiser.profile import WritableProfile, writing
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -93,11 +93,11 @@ def die(*_):
 if {moment!r} == "link":
     waywiser.beside.os.link = die
 else:
-    profile.writing.fill = die
-Profile.create({str(path)!r}, profiles.machine(), {{}})
+    writing.fill = die
+WritableProfile.create({str(path)!r}, profiles.machine(), {{}})
 """
     found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     ended = subprocess.run([sys.executable, "-c", script], env=found, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert not path.exists()
-    Profile.create(path, profiles.machine(), {}).close()
+    WritableProfile.create(path, profiles.machine(), {}).close()

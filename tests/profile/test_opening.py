@@ -22,6 +22,7 @@ from waywiser.profile import (
     NotWritable,
     Profile,
     ProfileError,
+    WritableProfile,
 )
 from waywiser.profile import opening as opening_module
 from waywiser.profile.schema import SCHEMA_VERSION
@@ -72,7 +73,7 @@ def test_what_is_no_profile_is_said(
 ) -> None:
     path = tmp_path / "a.wwp"
     make(path)
-    for opening in (Profile.open, lambda path: Profile.resume(path, {})):
+    for opening in (Profile.open, lambda path: WritableProfile.resume(path, {})):
         with pytest.raises(NotAProfile, match=says) as caught:
             opening(path)
         assert_clear(caught.value, path)
@@ -84,7 +85,7 @@ def test_a_missing_file_is_said_and_not_made(tmp_path: Path) -> None:
         Profile.open(path)
     assert_clear(caught.value, path)
     with pytest.raises(MissingProfile):
-        Profile.resume(path, {})
+        WritableProfile.resume(path, {})
     assert not path.exists()
 
 
@@ -192,10 +193,10 @@ def test_other_peoples_profiles_open_and_do_not_resume(
     def body() -> None:
         assert read_all(path) > 4
         with pytest.raises(NotWritable) as caught:
-            Profile.resume(path, {})
+            WritableProfile.resume(path, {})
         assert_clear(caught.value, path)
         with pytest.raises(NotWritable):
-            Profile.create(folder / "b.wwp", profiles.machine(), {})
+            WritableProfile.create(folder / "b.wwp", profiles.machine(), {})
 
     other_user(body)
     assert list(folder.iterdir()) == [path]
@@ -227,7 +228,7 @@ def test_a_commit_cut_short_is_taken_back_when_read(tmp_path: Path) -> None:
 def test_a_commit_cut_short_is_taken_back_when_resumed(tmp_path: Path) -> None:
     path = profiles.write(tmp_path / "a.wwp")
     leave_hot_journal(path, tmp_path / "b.wwp")
-    with Profile.resume(tmp_path / "b.wwp", {}) as profile:
+    with WritableProfile.resume(tmp_path / "b.wwp", {}) as profile:
         assert list(profile.visits()) == list(profiles.visits())
         profile.commit_visit(
             profiles.visit(

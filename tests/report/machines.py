@@ -12,7 +12,7 @@ import profiles
 from stats.sides import records
 from topology.captured import machine as captured
 from waywiser.analysis.subject import Subject
-from waywiser.profile import Profile
+from waywiser.profile import WritableProfile
 from waywiser.profile.whole import write_profile
 from waywiser.records import Series, Visit
 from waywiser.topology.machine import Machine
@@ -114,7 +114,7 @@ def write(path: Path, machine: Machine, seed: int = 1, **survey: int) -> Path:
         command=("waywiser", "survey"),
     )  # fmt: skip
     if len(machine.gpus) > 1:
-        with Profile.resume(path, profiles.ENVIRONMENT) as profile:
+        with WritableProfile.resume(path, profiles.ENVIRONMENT) as profile:
             for found in records(seed, gpus=len(machine.gpus)):
                 profile.commit_locality(found)
     return path

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.profile import Profile
+from waywiser.profile import Profile, WritableProfile
 from waywiser.records import Failure, Visit
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.overview import Overview, overview
@@ -21,7 +21,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Overview:
 
 
 def of(folder: Path, *visits: Visit) -> Overview:
-    with Profile.create(folder / "a.wwp", profiles.machine(), {}) as profile:
+    with WritableProfile.create(folder / "a.wwp", profiles.machine(), {}) as profile:
         for visit in visits:
             profile.commit_visit(visit)
         return overview(profile)
@@ -69,7 +69,7 @@ def test_what_the_measuring_remarked_is_grouped(tmp_path: Path) -> None:
 def test_what_is_still_to_be_measured_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.wwp"
     plan = b'{"estimate": {"visits": 3, "seconds": 1.5}, "request": {}}'
-    with Profile.create(path, profiles.machine(), {}, plan_json=plan) as profile:
+    with WritableProfile.create(path, profiles.machine(), {}, plan_json=plan) as profile:
         for size in (2**20, 2**21):
             what = profiles.workload(profiles.H2D, size)
             profile.commit_visit(profiles.visit(what, 0, profiles.samples(random.Random(1), 1e-3)))

@@ -13,6 +13,7 @@ from waywiser.profile.errors import (
 from waywiser.profile.name import default_name
 from waywiser.profile.profile import Profile, Run, RunHealth
 from waywiser.profile.schema import SCHEMA_VERSION
+from waywiser.profile.writable import WritableProfile
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -27,5 +28,6 @@ __all__ = [
     "ProfileError",
     "Run",
     "RunHealth",
+    "WritableProfile",
     "default_name",
 ]

@@ -1,30 +1,20 @@
-"""A profile: all that is known of one machine at one time, in one file."""
+"""A profile: all that is known of one machine at one time, in one file; how it is read."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from waywiser.closing import Closing
-from waywiser.profile import rows, writing
-from waywiser.profile.beside import beside
-from waywiser.profile.errors import NotWritable, ProfileError
-from waywiser.profile.lock import lock
-from waywiser.profile.opening import (
-    Opened,
-    damaged,
-    explained,
-    open_read_only,
-    open_writable,
-)
-from waywiser.profile.schema import create_sql
-from waywiser.records import Health, Locality, Refusal, Series, Summary, Visit
+from waywiser.profile import rows
+from waywiser.profile.errors import ProfileError
+from waywiser.profile.opening import Opened, damaged, explained, open_read_only
+from waywiser.profile.schema import columns_of
+from waywiser.records import Health, Locality, Refusal, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
 
@@ -55,98 +45,32 @@ class RunHealth(Value, frozen=True):
 
 
 class Profile(Closing):
-    """An open profile. Make one with `create`, `open` or `resume`; close it, or use ``with``.
+    """An open profile, read-only. Make one with `open`; close it, or use ``with``.
 
     Every method raises `waywiser.profile.errors.ProfileError` where the file is damaged.
     """
 
-    def __init__(self, path: Path, opened: Opened, lock_handle: int = -1, run: int = 0) -> None:
+    def __init__(self, path: Path, opened: Opened) -> None:
         self.path = path
         self._opened = opened
         self._connection = opened.connection
-        self._lock = lock_handle
-        self._run = run
         self._present: dict[str, set[str]] = {}
         self._queries: tuple[str, str] | None = None
 
-    @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike[str],
-        machine: Machine,
-        environment: Mapping[str, Any],
-        *,
-        plan_json: str | bytes = "{}",
-        refusals: Sequence[Refusal] = (),
-        command: Sequence[str] = (),
-    ) -> Profile:
-        """A new profile, ready for visits, with its first run begun.
-
-        The file gets its name only when its tables are complete. Raises `ExistingFile`,
-        `NotWritable`.
-        """
-        file = Path(path)
-        plan = plan_json if isinstance(plan_json, str) else plan_json.decode()
-        with beside(file) as part:
-            try:
-                with explained(part):
-                    _write_new(part, machine, plan, refusals)
-            except NotWritable as error:  # nothing is left that could be named or resumed
-                raise NotWritable(
-                    error.what, where=str(file), remedy="make space, or name a file elsewhere"
-                ) from error
-        return cls.resume(file, environment, command=command)
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Profile:
-        """Read-only; works on other people's files and while a survey is writing.
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Profile:
+        """Works on other people's files and while a survey is writing.
 
         Raises `MissingProfile`, `NotAProfile`, `NewerProfile`, `DamagedProfile`.
         """
         file = Path(path)
-        return cls(file, open_read_only(file))
-
-    @classmethod
-    def resume(
-        cls,
-        path: str | os.PathLike[str],
-        environment: Mapping[str, Any],
-        *,
-        command: Sequence[str] = (),
-    ) -> Profile:
-        """For more visits, as a further run. Raises what `open` does, `LockedProfile` where another
-        survey writes to it, and `NotWritable`."""
-        file = Path(path)
-        open_read_only(file).connection.close()  # a bad file is told as such, not as unwritable
-        handle = lock(file)
-        try:
-            profile = cls(file, Opened(open_writable(file)), handle)
-        except BaseException:
-            os.close(handle)
-            raise
-        try:
-            profile._begin_run(environment, command)
-        except BaseException:
-            profile.close()
-            raise
-        return profile
+        return Profile(file, open_read_only(file))
 
     def close(self) -> None:
-        """Ends the run, where one was begun, and lets go of the file. May be called twice."""
-        connection, self._run, run = self._connection, 0, self._run
-        try:
-            if run:
-                with explained(self.path):
-                    connection.execute(
-                        "UPDATE run SET ended = ? WHERE run = ?", (writing.now(), run)
-                    )
-        finally:
-            connection.close()
-            if self._lock >= 0:
-                os.close(self._lock)
-                self._lock = -1
-            if self._opened.copy is not None:
-                self._opened.copy.cleanup()
+        """Lets go of the file. May be called twice."""
+        self._connection.close()
+        if self._opened.copy is not None:
+            self._opened.copy.cleanup()
 
     # What is known of the machine and of how it was measured.
 
@@ -257,46 +181,12 @@ class Profile(Closing):
         """Those of one series in block order, one at a time in memory."""
         yield from self._visits("series = ? ORDER BY block", workload.identity, workload)
 
-    def commit_visit(self, visit: Visit, summary: Summary | None = None) -> None:
-        """Stores a finished visit with all its samples, durably, in one transaction.
-
-        ``summary`` is what `waywiser.stats.summary` makes of the samples; without it readers of
-        `waywiser.profile.digest` make it again each time.
-
-        Replaces an interrupted visit of the same series and block; raises `ProfileError` where
-        that was finished, since nothing finished is measured twice, `NotWritable` on a full disk.
-        """
-        if not self._run:
-            raise ProfileError("is open for reading only", where=str(self.path))
-        identity = visit.workload.identity
-        with self._transaction():
-            former = self._connection.execute(
-                "SELECT visit, failure_kind FROM visit WHERE series = ? AND block = ?",
-                (identity, visit.block),
-            ).fetchone()
-            if former is not None and former[1] not in UNFINISHED:
-                raise ProfileError(
-                    f"block {visit.block} of {visit.workload} is finished already",
-                    where=str(self.path),
-                )
-            if former is not None:
-                writing.delete_visit(self._connection, former[0])
-            writing.insert_visit(self._connection, visit, self._run, summary)
-
     def localities(self) -> list[Locality]:
         """What workers found about where memory is, in the order found."""
         if not self.columns("locality"):
             return []  # a file of an earlier program
         found = self.select("SELECT json FROM locality ORDER BY locality", tuple[str])
         return [self._decode(text, Locality) for (text,) in found]
-
-    def commit_locality(self, found: Locality) -> None:
-        """Stores what a worker found about where memory is. Raises `ProfileError` where the
-        profile was opened for reading, `NotWritable` on a full disk."""
-        if not self._run:
-            raise ProfileError("is open for reading only", where=str(self.path))
-        with self._transaction():
-            writing.insert_locality(self._connection, found, self._run)
 
     def health(self) -> list[RunHealth]:
         """What the GPUs' error counters showed around each run that read them, by run."""
@@ -310,25 +200,7 @@ class Profile(Closing):
             moments.setdefault(run, {})[moment] = self._decode(text, Health)
         return [RunHealth(run, at.get("start"), at.get("end")) for run, at in moments.items()]
 
-    def commit_health(self, health: Health, moment: Literal["start", "end"]) -> None:
-        """Stores a reading of the counters for this run. Raises as `commit_locality` does."""
-        if not self._run:
-            raise ProfileError("is open for reading only", where=str(self.path))
-        with self._transaction():
-            writing.insert_health(self._connection, health, moment, self._run)
-
-    def add_refusals(self, refusals: Sequence[Refusal]) -> None:
-        """Notes further paths that cannot be measured; a later reason replaces an earlier one."""
-        with self._transaction():
-            writing.insert_refusals(self._connection, refusals)
-
     # How it is read.
-
-    def _begin_run(self, environment: Mapping[str, Any], command: Sequence[str]) -> None:
-        with self._transaction():
-            writing.bring_up_to_date(self._connection)
-            run = writing.begin_run(self._connection, environment, command)
-        self._run = run
 
     def _visits(self, which: str, value: object, workload: Workload) -> Iterator[Visit]:
         of_visit, of_samples = self._visit_sql()
@@ -359,20 +231,8 @@ class Profile(Closing):
         there."""
         if table not in self._present:
             with explained(self.path):
-                self._present[table] = writing.columns_of(self._connection, table)
+                self._present[table] = columns_of(self._connection, table)
         return self._present[table]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with explained(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
 
     def select(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> list[T]:
         """All rows of a query of this database, each checked to be a ``row``: a table of SQLite
@@ -395,13 +255,3 @@ class Profile(Closing):
             return msgspec.json.decode(text, type=type)
         except (msgspec.MsgspecError, TypeError) as error:
             raise damaged(self.path, str(error)) from error
-
-
-def _write_new(part: Path, machine: Machine, plan: str, refusals: Sequence[Refusal]) -> None:
-    connection = sqlite3.connect(part, isolation_level=None)
-    try:
-        connection.executescript("BEGIN;" + create_sql())
-        writing.fill(connection, machine, plan, refusals)
-        connection.execute("COMMIT")
-    finally:
-        connection.close()

@@ -7,6 +7,7 @@ it follows. Columns are documented in the stored SQL too: ``sqlite3 host.wwp .sc
 
 from __future__ import annotations
 
+import sqlite3
 from typing import NamedTuple
 
 APPLICATION_ID = 0x57415957
@@ -186,6 +187,12 @@ TABLES = (
         later=True,
     ),
 )
+
+
+def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    """Names, in a file that an earlier program may have made; none where there is no such table."""
+    found = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return {name for (name,) in found}
 
 
 def create_sql() -> str:

@@ -1,19 +1,41 @@
-"""What a survey writes into the tables, statement by statement; transactions are the caller's."""
+"""What a survey writes into the tables, statement by statement.
+
+Transactions are the caller's, but the first one's: a database is made with what is known before
+anything is measured.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from waywiser import __version__
 from waywiser.profile import rows
-from waywiser.profile.schema import TABLES
+from waywiser.profile.schema import TABLES, columns_of, create_sql
 from waywiser.records import Health, Locality, Refusal, Summary, Visit
 from waywiser.topology.machine import Machine
+
+
+@contextmanager
+def new_database(
+    path: Path, machine: Machine, plan_json: str | bytes, refusals: Sequence[Refusal]
+) -> Iterator[sqlite3.Connection]:
+    """A profile without visits, as a connection to write more to before all is committed."""
+    plan = plan_json if isinstance(plan_json, str) else plan_json.decode()
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript("BEGIN;" + create_sql())
+        fill(connection, machine, plan, refusals)
+        yield connection
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
 
 
 def fill(
@@ -78,12 +100,6 @@ def bring_up_to_date(connection: sqlite3.Connection) -> None:
                 )
 
 
-def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Names; none where there is no such table."""
-    found = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-    return {name for (name,) in found}
-
-
 def begin_run(
     connection: sqlite3.Connection, environment: Mapping[str, Any], command: Sequence[str]
 ) -> int:
@@ -96,6 +112,10 @@ def begin_run(
     known = msgspec.json.encode(dict(environment)).decode()
     connection.execute("INSERT INTO environment VALUES (?, ?)", (run, known))
     return run
+
+
+def end_run(connection: sqlite3.Connection, run: int) -> None:
+    connection.execute("UPDATE run SET ended = ? WHERE run = ?", (now(), run))
 
 
 def delete_visit(connection: sqlite3.Connection, number: int) -> None:

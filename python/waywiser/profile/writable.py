@@ -1,0 +1,146 @@
+"""The profile of the one who measures: made new or resumed, and filled visit by visit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from waywiser.profile import writing
+from waywiser.profile.beside import beside
+from waywiser.profile.errors import NotWritable, ProfileError
+from waywiser.profile.lock import lock
+from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
+from waywiser.profile.profile import UNFINISHED, Profile
+from waywiser.records import Health, Locality, Refusal, Summary, Visit
+from waywiser.topology.machine import Machine
+
+
+class WritableProfile(Profile):
+    """A profile during one run. Make one with `create` or `resume`; close it, or use ``with``.
+
+    Only one at a time is open of a file; others may read it meanwhile. What is committed is durable
+    and seen by readers at once. Every method raises `NotWritable` on a full disk.
+    """
+
+    def __init__(
+        self, path: Path, environment: Mapping[str, Any], command: Sequence[str] = ()
+    ) -> None:
+        """Begins a run in a file that is a profile."""
+        self._run = 0
+        self._lock = lock(path)
+        try:
+            super().__init__(path, Opened(open_writable(path)))
+        except BaseException:
+            os.close(self._lock)
+            raise
+        try:
+            with self._transaction():
+                writing.bring_up_to_date(self._connection)
+                run = writing.begin_run(self._connection, environment, command)
+        except BaseException:
+            self.close()
+            raise
+        self._run = run
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        machine: Machine,
+        environment: Mapping[str, Any],
+        *,
+        plan_json: str | bytes = "{}",
+        refusals: Sequence[Refusal] = (),
+        command: Sequence[str] = (),
+    ) -> WritableProfile:
+        """A new profile, ready for visits, with its first run begun.
+
+        The file gets its name only when its tables are complete. Raises `ExistingFile`,
+        `NotWritable`.
+        """
+        file = Path(path)
+        with beside(file) as part:
+            try:
+                with explained(part), writing.new_database(part, machine, plan_json, refusals):
+                    pass  # no visits yet
+            except NotWritable as error:  # nothing is left that could be named or resumed
+                raise NotWritable(
+                    error.what, where=str(file), remedy="make space, or name a file elsewhere"
+                ) from error
+        return cls.resume(file, environment, command=command)
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | os.PathLike[str],
+        environment: Mapping[str, Any],
+        *,
+        command: Sequence[str] = (),
+    ) -> WritableProfile:
+        """For more visits, as a further run. Raises what `Profile.open` does, `LockedProfile` where
+        another survey writes to it, and `NotWritable`."""
+        file = Path(path)
+        open_read_only(file).connection.close()  # a bad file is told as such, not as unwritable
+        return cls(file, environment, command)
+
+    def close(self) -> None:
+        """Ends the run, and lets go of the file. May be called twice."""
+        run, self._run = self._run, 0
+        try:
+            if run:
+                with explained(self.path):
+                    writing.end_run(self._connection, run)
+        finally:
+            super().close()
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
+
+    def commit_visit(self, visit: Visit, summary: Summary | None = None) -> None:
+        """Stores a finished visit with all its samples, durably, in one transaction.
+
+        ``summary`` is what `waywiser.stats.summary` makes of the samples; without it readers of
+        `waywiser.profile.digest` make it again each time.
+
+        Replaces an interrupted visit of the same series and block; raises `ProfileError` where
+        that was finished, since nothing finished is measured twice.
+        """
+        identity = visit.workload.identity
+        with self._transaction():
+            former = self._connection.execute(
+                "SELECT visit, failure_kind FROM visit WHERE series = ? AND block = ?",
+                (identity, visit.block),
+            ).fetchone()
+            if former is not None and former[1] not in UNFINISHED:
+                raise ProfileError(
+                    f"block {visit.block} of {visit.workload} is finished already",
+                    where=str(self.path),
+                )
+            if former is not None:
+                writing.delete_visit(self._connection, former[0])
+            writing.insert_visit(self._connection, visit, self._run, summary)
+
+    def commit_locality(self, found: Locality) -> None:
+        """Stores what a worker found about where memory is."""
+        with self._transaction():
+            writing.insert_locality(self._connection, found, self._run)
+
+    def commit_health(self, health: Health, moment: Literal["start", "end"]) -> None:
+        """Stores a reading of the GPUs' error counters for this run."""
+        with self._transaction():
+            writing.insert_health(self._connection, health, moment, self._run)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
