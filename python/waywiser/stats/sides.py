@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.stats.cores import CoreVerdict
-from waywiser.stats.locality import P_LIMIT, Sides
+from waywiser.stats.division import P_LIMIT
+from waywiser.stats.locality import Sides
 
 
 def sentences(found: Sides) -> Iterator[str]:
