@@ -23,7 +23,7 @@ from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import Progress, run_orders
 from waywiser.profile import Profile, WritableProfile
-from waywiser.profile.profile import UNFINISHED
+from waywiser.profile.profile import is_finished
 from waywiser.records import Visit
 from waywiser.scope import Scope, Wishes, live_machine, read_scope
 from waywiser.stats.summary import summary_of
@@ -148,7 +148,7 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         _require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
         with WritableProfile.resume(file, _environment(scope), command=command) as profile:
-            finished = [v for v in profile.visits() if not _unfinished(v)]
+            finished = [visit for visit in profile.visits() if is_finished(visit)]
             _measure(profile, machine, plan, finished, watcher)
 
 
@@ -234,10 +234,6 @@ def _commission(profile: Profile) -> Commission:
             where=str(profile.path),
             remedy="resume it with the version of Waywiser that made it, or survey anew",
         ) from error
-
-
-def _unfinished(visit: Visit) -> bool:
-    return visit.failure is not None and visit.failure.kind in UNFINISHED
 
 
 def _require_same(measured: Machine, live: Machine, file: Path) -> None:

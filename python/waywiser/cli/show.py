@@ -27,7 +27,8 @@ from waywiser.profile import Profile
 from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.members import merged, told
-from waywiser.stats.overview import Group, Overview, Summary, overview
+from waywiser.stats.overview import Overview, Summary, overview
+from waywiser.stats.reasons import Group
 from waywiser.stats.shown import Shown, curves
 from waywiser.stats.sides import sentences
 from waywiser.words import format_bytes

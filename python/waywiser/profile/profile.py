@@ -25,6 +25,11 @@ UNFINISHED = ("interrupted",)
 would do so again and cost its time-out each time."""
 
 
+def is_finished(visit: Visit) -> bool:
+    """Whether a visit is not to be measured again."""
+    return visit.failure is None or visit.failure.kind not in UNFINISHED
+
+
 class Run(Value, frozen=True):
     """One call of ``survey`` that wrote to a profile. Times are UTC, ISO 8601."""
 

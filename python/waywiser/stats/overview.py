@@ -5,7 +5,7 @@ This is what ``waywiser show`` prints, and what ``show --json`` writes, field by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median as middle_of
 
 import msgspec
@@ -14,29 +14,20 @@ from waywiser.plan.classes import representatives
 from waywiser.plan.name import label_of, texts_of
 from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run, RunHealth
-from waywiser.profile.profile import UNFINISHED
-from waywiser.records import Locality, Refusal, Series, Visit
-from waywiser.stats.doubts import REMEDIES
+from waywiser.profile.profile import is_finished
+from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.health import HealthReport, health_report
 from waywiser.stats.line import Line, beside_contiguous, line_of
 from waywiser.stats.locality import Sides, judge_sides
 from waywiser.stats.nearness import Nearness, near_and_far, nearness
 from waywiser.stats.overtaking import Overtaking, overtaking
-from waywiser.topology.bounds import why_unbounded
+from waywiser.stats.reasons import Group, Reasons, groups
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
 SCHEMA = 1
 """Of the JSON form."""
-
-
-class Group(Value, frozen=True):
-    """Things with the same reason, counted together and each named."""
-
-    reason: str
-    members: tuple[str, ...]
-    remedy: str = ""
 
 
 class Summary(Value, frozen=True):
@@ -135,21 +126,26 @@ def overview_of(
     `waywiser.plan.classes.representatives` finds it.
     """
     sides = judge_sides(localities)
-    gathered = _Gathered()
+    reasons = Reasons()
     for found in localities:
         if found.failure is not None:
             note = f"where {found.memory} is was not found out: {found.failure.reason}"
-            gathered.notes.setdefault(note, []).append(f"worker {found.worker}")
+            reasons.note(note, f"worker {found.worker}")
     lines: list[Line] = []
     chosen: list[Workload] = []
+    near: dict[str, dict[int, Nearness]] = {}
     visits = 0
     for each in series:
-        lines.append(line_of(each, machine, first[each.workload.curve]))
+        line = line_of(each, machine, first[each.workload.curve])
+        lines.append(line)
         chosen.append(each.workload)
-        visits += sum(map(_is_finished, each.visits))
-        gathered.add(each, lines[-1], machine)
-        gathered.look(each, lines[-1], sides)
-    lines = beside_contiguous(lines, chosen)
+        visits += sum(map(is_finished, each.visits))
+        reasons.add(each, line, machine)
+        if known := _nearness(each, line, sides, reasons):
+            near[each.workload.identity] = known
+    refused: dict[str, list[str]] = {}
+    for refusal in refusals:
+        refused.setdefault(refusal.reason, []).append(refusal.path)
     return Overview(
         schema=SCHEMA,
         profile="",
@@ -158,91 +154,44 @@ def overview_of(
         runs=(),
         visits=visits,
         planned_visits=None,
-        series=tuple(lines),
-        refusals=_refused(refusals),
-        failures=_groups(gathered.failures),
-        skipped=_groups(gathered.skipped),
-        warnings=tuple(
-            Group(kind, tuple(gathered.doubts[kind]), remedy)
-            for kind, remedy in REMEDIES.items()
-            if kind in gathered.doubts
-        ),
-        notes=_groups(gathered.notes),
-        unbounded=_groups(gathered.unbounded),
+        series=tuple(beside_contiguous(lines, chosen)),
+        refusals=groups(refused),
+        failures=groups(reasons.failures),
+        skipped=groups(reasons.skipped),
+        warnings=reasons.warnings(),
+        notes=groups(reasons.notes),
+        unbounded=groups(reasons.unbounded),
         health=health_report(health),
-        summary=_summary(lines, gathered, len(refusals)),
+        summary=_summary(lines, reasons.only_skipped, len(refusals)),
         sides=sides,
-        ways=_groups(gathered.untold),
-        overtaking=tuple(overtaking(gathered.laid_out)),
-        nearness=gathered.nearness,
+        ways=groups(reasons.untold),
+        overtaking=tuple(overtaking(_timed(chosen, lines))),
+        nearness=near,
     )
 
 
-def _is_finished(visit: Visit) -> bool:
-    return visit.failure is None or visit.failure.kind not in UNFINISHED
+def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
+    """Those of a single transfer."""
+    return [
+        (workload.transfers[0], line.estimate)
+        for workload, line in zip(workloads, lines, strict=True)
+        if len(workload.transfers) == 1 and line.estimate is not None
+    ]
 
 
-class _Gathered:
-    """Reasons and what they concern, filled series by series."""
-
-    def __init__(self) -> None:
-        self.failures: dict[str, list[str]] = {}
-        self.skipped: dict[str, list[str]] = {}
-        self.doubts: dict[str, list[str]] = {}
-        self.notes: dict[str, list[str]] = {}
-        self.unbounded: dict[str, list[str]] = {}
-        self.untold: dict[str, list[str]] = {}
-        self.laid_out: list[tuple[Transfer, Estimate]] = []
-        self.nearness: dict[str, dict[int, Nearness]] = {}
-        self.only_skipped = 0
-
-    def add(self, series: Series, line: Line, machine: Machine) -> None:
-        if len(series.workload.transfers) == 1 and line.estimate is not None:
-            self.laid_out.append((series.workload.transfers[0], line.estimate))
-        told = line.estimate.doubts if line.estimate else ()
-        quiet = all(
-            not visit.failure and not visit.notes and (line.estimate or not len(visit.samples))
-            for visit in series.visits
-        )
-        label = "" if quiet and not told else label_of(series.workload)
-        for visit in () if quiet else series.visits:
-            name = f"{label}, block {visit.block}"
-            if visit.failure is not None:
-                skipped = visit.stop == "skipped"
-                reason = visit.failure.reason
-                text = reason if skipped else f"{visit.failure.kind}: {reason}"
-                (self.skipped if skipped else self.failures).setdefault(text, []).append(name)
-            elif len(visit.samples) and line.estimate is None:
-                reason = "void: the watchdog opened the gate at every sample"
-                self.failures.setdefault(reason, []).append(name)
-            for note in visit.notes:
-                self.notes.setdefault(note, []).append(name)
-        for doubt in told:
-            self.doubts.setdefault(doubt.kind, []).append(f"{label}: {doubt.what}")
-        if line.bound is None and line.bytes:
-            curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
-            if line.name not in curves:
-                curves.append(line.name)
-        self.only_skipped += bool(line.left_out)
-
-    def look(self, series: Series, line: Line, sides: Sides | None) -> None:
-        """What of its ways is not told, and where it matters on which side its memory was."""
-        if line.ways is not None and not line.ways.told:
-            self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
-        if sides is None:
-            return
-        known: dict[int, Nearness] = {
-            visit.block: nearness(visit, sides) for visit in series.visits
-        }
-        if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
-            self.notes.setdefault(note, []).append(label_of(series.workload))
-        if any(known.values()):
-            self.nearness[series.workload.identity] = {
-                block: where for block, where in known.items() if where
-            }
+def _nearness(
+    series: Series, line: Line, sides: Sides | None, reasons: Reasons
+) -> dict[int, Nearness]:
+    """By block, as far as known; notes where it matters on which side the memory was."""
+    if sides is None:
+        return {}
+    known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
+    if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
+        reasons.note(note, label_of(series.workload))
+    return {block: where for block, where in known.items() if where}
 
 
-def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summary:
+def _summary(lines: Sequence[Line], only_skipped: int, refused: int) -> Summary:
     known = [line.estimate for line in lines if line.estimate is not None]
     converged = sum(each.converged for each in known)
     return Summary(
@@ -250,8 +199,8 @@ def _summary(lines: Sequence[Line], gathered: _Gathered, refused: int) -> Summar
         series=len(lines),
         converged=converged,
         not_converged=len(known) - converged,
-        failed=len(lines) - len(known) - gathered.only_skipped,
-        skipped=gathered.only_skipped,
+        failed=len(lines) - len(known) - only_skipped,
+        skipped=only_skipped,
         refused=refused,
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
@@ -288,17 +237,3 @@ def _require_known(profile: Profile, only: Sequence[str]) -> None:
     if only:
         texts = [text for workload in profile.workloads() for text in _texts(workload)]
         require_match(only, [*texts, *(refusal.path for refusal in profile.refusals)])
-
-
-def _refused(refusals: Sequence[Refusal]) -> tuple[Group, ...]:
-    reasons: dict[str, list[str]] = {}
-    for refusal in refusals:
-        reasons.setdefault(refusal.reason, []).append(refusal.path)
-    return _groups(reasons)
-
-
-def _groups(reasons: dict[str, list[str]]) -> tuple[Group, ...]:
-    def largest_first() -> Iterator[tuple[str, list[str]]]:
-        yield from sorted(reasons.items(), key=lambda item: -len(item[1]))
-
-    return tuple(Group(reason, tuple(members)) for reason, members in largest_first())

@@ -10,7 +10,7 @@ from waywiser.report.parts import Block, Fold, Listing, Section, Words
 from waywiser.report.writing import with_sizes
 from waywiser.stats.figures import count
 from waywiser.stats.members import merged, told
-from waywiser.stats.overview import Group
+from waywiser.stats.reasons import Group
 
 MOST_MEMBERS = 20
 """Of what has the same reason."""

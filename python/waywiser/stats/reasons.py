@@ -1,0 +1,79 @@
+"""Why series are missing or doubted: reasons, each with all that it concerns."""
+
+from __future__ import annotations
+
+from waywiser.plan.name import label_of
+from waywiser.records import Series
+from waywiser.stats.doubts import REMEDIES
+from waywiser.stats.line import Line
+from waywiser.topology.bounds import why_unbounded
+from waywiser.topology.machine import Machine
+from waywiser.words import Value
+
+
+class Group(Value, frozen=True):
+    """Things with the same reason, counted together and each named."""
+
+    reason: str
+    members: tuple[str, ...]
+    remedy: str = ""
+
+
+class Reasons:
+    """Reasons and what they concern, filled series by series."""
+
+    def __init__(self) -> None:
+        self.failures: dict[str, list[str]] = {}
+        self.skipped: dict[str, list[str]] = {}
+        self.doubts: dict[str, list[str]] = {}
+        self.notes: dict[str, list[str]] = {}
+        self.unbounded: dict[str, list[str]] = {}
+        self.untold: dict[str, list[str]] = {}
+        self.only_skipped = 0
+        """Series that nothing but a reason to skip them is known of."""
+
+    def add(self, series: Series, line: Line, machine: Machine) -> None:
+        told = line.estimate.doubts if line.estimate else ()
+        quiet = all(
+            not visit.failure and not visit.notes and (line.estimate or not len(visit.samples))
+            for visit in series.visits
+        )
+        label = "" if quiet and not told else label_of(series.workload)
+        for visit in () if quiet else series.visits:
+            name = f"{label}, block {visit.block}"
+            if visit.failure is not None:
+                skipped = visit.stop == "skipped"
+                reason = visit.failure.reason
+                text = reason if skipped else f"{visit.failure.kind}: {reason}"
+                (self.skipped if skipped else self.failures).setdefault(text, []).append(name)
+            elif len(visit.samples) and line.estimate is None:
+                reason = "void: the watchdog opened the gate at every sample"
+                self.failures.setdefault(reason, []).append(name)
+            for note in visit.notes:
+                self.note(note, name)
+        for doubt in told:
+            self.doubts.setdefault(doubt.kind, []).append(f"{label}: {doubt.what}")
+        if line.bound is None and line.bytes:
+            curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])
+            if line.name not in curves:
+                curves.append(line.name)
+        if line.ways is not None and not line.ways.told:
+            self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
+        self.only_skipped += bool(line.left_out)
+
+    def note(self, note: str, what: str) -> None:
+        self.notes.setdefault(note, []).append(what)
+
+    def warnings(self) -> tuple[Group, ...]:
+        """By kind of doubt, the gravest first, each with its remedy."""
+        return tuple(
+            Group(kind, tuple(self.doubts[kind]), remedy)
+            for kind, remedy in REMEDIES.items()
+            if kind in self.doubts
+        )
+
+
+def groups(reasons: dict[str, list[str]]) -> tuple[Group, ...]:
+    """The largest first."""
+    largest_first = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    return tuple(Group(reason, tuple(members)) for reason, members in largest_first)
