@@ -158,6 +158,11 @@ class Path(Value, frozen=True, omit_defaults=True):
         """The path with source and destination exchanged, by the same executor."""
         return Path(self.destination, self.source, self.executor)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether both memories are what their kinds are by default, without a variant."""
+        return not self.source.variant and not self.destination.variant
+
     @classmethod
     def parse(cls, text: str) -> Path:
         transfer = Transfer.parse(text)
@@ -236,6 +241,11 @@ class Transfer(Value, frozen=True, omit_defaults=True):
         driver's to decide, and no rate tells it."""
         chunk = self.parameters.get("chunk", "0")
         return int(self.parameters.get("stride", "0")) > int(chunk)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether it moves every byte of one range."""
+        return self.layout is None and not self.is_sparse
 
     @property
     def way(self) -> str:
@@ -318,6 +328,11 @@ class Workload(Value, frozen=True, omit_defaults=True):
         empty for the usual."""
         cache = "" if self.cache == "warm" else f" ({self.cache})"
         return f"{cache} (shared)" if self.shared else cache
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """Its only transfer; None for an operation and for several at once."""
+        return self.transfers[0] if len(self.transfers) == 1 else None
 
     @property
     def places(self) -> tuple[Place, ...]:

@@ -186,8 +186,7 @@ def laid_out(subject: Subject) -> list[Overtaking]:
         for curve in subject.curves
         if curve.workload.cache == "warm"
         for point in curve.points
-        for transfer in point.workload.transfers
-        if len(point.workload.transfers) == 1
+        if (transfer := point.workload.transfer) is not None
     ]
     return overtaking(found)
 

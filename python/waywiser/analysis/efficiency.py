@@ -19,7 +19,7 @@ from waywiser.analysis.ways import (
     Group,
     Pair,
     groups,
-    is_plain,
+    is_way,
     principal,
     representative,
     twins,
@@ -47,7 +47,7 @@ MOST_FINDINGS = 8
 
 def answer(subject: Subject) -> Answer:
     alone = [curve for curve in subject.curves if curve.transfer is not None]
-    fits = fitted([curve for curve in alone if is_plain(curve)])
+    fits = fitted([curve for curve in alone if is_way(curve)])
     found = groups(subject)
     ordered = sorted(found, key=lambda group: _importance(group.first))
     best = [finding for group in ordered if (finding := _best(subject, group)) is not None]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.ways import principal
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import Memory, Path, Transfer, Value
 
@@ -102,28 +103,9 @@ def nearness_of(path: Path, machine: Machine) -> Nearness:
 
 
 def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
-    """Of each path one curve of contiguous bytes in plain memory with caches as they are: that with
-    the fewest settings away from their defaults, the first of several."""
-    chosen: dict[tuple[str, str], Curve] = {}
-    for curve in subject.curves:
-        transfer = curve.transfer
-        if transfer is None or not is_plain(transfer) or curve.workload.cache != "warm":
-            continue
-        key = str(transfer.path), transfer.parameters.get("peer", "")
-        if key not in chosen or len(transfer.parameters) < _settings(chosen[key]):
-            chosen[key] = curve
-    for curve in chosen.values():
+    """The principal curve of each path, with peer access and without."""
+    for curve in principal(subject.curves, peer_apart=True):
         yield curve, kind_of(curve.workload.transfers[0], subject.machine)
-
-
-def is_plain(transfer: Transfer) -> bool:
-    """Whether its memories have no variant, its bytes lie together and all of them move."""
-    variants = transfer.path.source.variant or transfer.path.destination.variant
-    return not variants and transfer.layout is None and not transfer.is_sparse
-
-
-def _settings(curve: Curve) -> int:
-    return len(curve.workload.transfers[0].parameters)
 
 
 def _word(memory: Memory, other: Memory) -> str:

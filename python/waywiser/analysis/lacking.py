@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.answer import Finding
 from waywiser.analysis.grouped import named
-from waywiser.analysis.kinds import is_plain, kind_of
+from waywiser.analysis.kinds import kind_of
 from waywiser.analysis.subject import Subject
 from waywiser.severity import Severity
 from waywiser.topology.machine import Gpu
@@ -118,7 +118,7 @@ def _measured(subject: Subject) -> dict[str, set[int]]:
     """The GPUs that have a kind of path."""
     has: dict[str, set[int]] = {}
     for curve in subject.curves:
-        if curve.transfer is not None and is_plain(curve.transfer):
+        if curve.transfer is not None and _compared(curve.transfer):
             kind = str(kind_of(curve.transfer, subject.machine))
             has.setdefault(kind, set()).update(_gpus(curve.transfer))
     return has
@@ -137,11 +137,15 @@ def _lost(subject: Subject) -> dict[int, dict[str, str]]:
     lost: dict[int, dict[str, str]] = {}
     for path, reason in reasons:
         transfer = _parsed(path)
-        if transfer is not None and is_plain(transfer):
+        if transfer is not None and _compared(transfer):
             kind = str(kind_of(transfer, subject.machine))
             for gpu in _gpus(transfer):
                 lost.setdefault(gpu, {}).setdefault(kind, reason)
     return lost
+
+
+def _compared(transfer: Transfer) -> bool:
+    return transfer.is_contiguous and transfer.path.is_plain
 
 
 def _gpus(transfer: Transfer) -> set[int]:
@@ -151,10 +155,9 @@ def _gpus(transfer: Transfer) -> set[int]:
 def _parsed(path: str) -> Transfer | None:
     """None for what is no single transfer: an operation, several transfers, a file's name."""
     try:
-        transfers = Workload.parse(path).transfers
+        return Workload.parse(path).transfer
     except WordError:
         return None
-    return transfers[0] if len(transfers) == 1 else None
 
 
 def _missing(subject: Subject, gpu: Gpu, lacking: dict[str, str]) -> Finding:

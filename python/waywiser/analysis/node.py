@@ -11,6 +11,7 @@ from waywiser.analysis.answer import Device
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.digest import Digest
 from waywiser.profile.opening import damaged
+from waywiser.profile.planned import planned
 from waywiser.records import GpuState, Refusal
 from waywiser.stats.doubts import gpus_fed_by_host
 from waywiser.stats.summary import digests
@@ -66,36 +67,18 @@ def read_node(path: Path | str, *, links: bool = False) -> Node:
     takes longer."""
     with Profile.open(path) as profile:
         machine = profile.machine
+        asked = planned(profile.plan_json).request
         return Node(
             name=machine.hostname or profile.path.stem,
             machine=machine,
             digests=tuple(digests(profile)),
             file=str(path),
             created=profile.created,
-            asked=_asked(profile),
+            asked=msgspec.json.encode(asked).decode() if asked else "",
             refusals=profile.refusals,
             health=tuple(profile.health()),
             links=_links(profile) if links else {},
         )
-
-
-class _Request(msgspec.Struct):
-    preset: str = ""
-    only: tuple[str, ...] = ()
-    sizes: str = ""
-    workloads: tuple[str, ...] = ()
-
-
-class _Commission(msgspec.Struct):
-    request: _Request
-
-
-def _asked(profile: Profile) -> str:
-    try:
-        request = msgspec.json.decode(profile.plan_json, type=_Commission).request
-    except msgspec.MsgspecError:
-        return ""  # made by something else than a survey
-    return msgspec.json.encode(request).decode()
 
 
 def _links(profile: Profile) -> dict[int, Link]:

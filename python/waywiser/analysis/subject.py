@@ -12,7 +12,7 @@ from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
 from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.line import Line
+from waywiser.stats.line import Line, by_curve
 from waywiser.stats.overview import Overview, overview, overview_of
 from waywiser.topology.machine import Machine
 from waywiser.words import Path, Place, Transfer, Value, Workload
@@ -62,8 +62,7 @@ class Curve(Value, frozen=True):
     @property
     def transfer(self) -> Transfer | None:
         """Its only transfer; None for a concurrent workload or an operation."""
-        transfers = self.workload.transfers
-        return transfers[0] if len(transfers) == 1 else None
+        return self.workload.transfer
 
     @property
     def path(self) -> Path | None:
@@ -129,13 +128,8 @@ class Subject(Value, frozen=True):
 
 def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[Curve, ...]:
     """Grouped by curve; ``workloads`` by identity."""
-    points: dict[str, list[Point]] = {}
-    names: dict[str, str] = {}
-    for line in lines:
-        if line.estimate is not None:
-            points.setdefault(line.curve, []).append(Point(workloads[line.identity], line))
-            names[line.curve] = line.name
+    measured = by_curve(line for line in lines if line.estimate is not None)
     return tuple(
-        Curve(text, names[text], tuple(sorted(found, key=lambda point: point.bytes)))
-        for text, found in points.items()
+        Curve(text, found[0].name, tuple(Point(workloads[each.identity], each) for each in found))
+        for text, found in measured.items()
     )

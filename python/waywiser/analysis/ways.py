@@ -13,7 +13,7 @@ from waywiser.words import Memory, Place, Transfer, Value, format_settings
 
 
 class Pair(Value, frozen=True):
-    """Two places and the plain curves from one to the other."""
+    """Two places and the ways from one to the other."""
 
     source: Place
     destination: Place
@@ -46,24 +46,26 @@ class Group(Value, frozen=True):
         return f"{self.first.text} and {others} alike" if others else self.first.text
 
 
-def is_plain(curve: Curve) -> bool:
-    """One transfer of contiguous bytes, all of which it moves, with the caches as the last
-    execution left them."""
+def is_way(curve: Curve) -> bool:
+    """One transfer of contiguous bytes, with the caches as the last execution left them; in
+    whatever variant of memory, with whatever settings."""
     transfer = curve.transfer
-    if transfer is None or transfer.layout is not None or transfer.is_sparse:
-        return False
-    return curve.workload.cache == "warm"
+    return transfer is not None and transfer.is_contiguous and curve.workload.cache == "warm"
 
 
-def principal(curves: Iterable[Curve]) -> tuple[Curve, ...]:
-    """Plain, of memories without variants, and set as by default; where another tool had settings
-    of its own throughout, with the fewest of them. In the order given."""
-    by_path: dict[str, list[Curve]] = {}
+def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Curve, ...]:
+    """Of each path the way through plain memory that is set as by default; where another tool had
+    settings of its own throughout, that with the fewest of them. In the order given.
+
+    ``peer_apart`` tells the ways of a path with peer access from those without.
+    """
+    by_path: dict[tuple[str, str], list[Curve]] = {}
     for curve in curves:
-        path = curve.path
-        if path is None or path.source.variant or path.destination.variant or not is_plain(curve):
+        transfer = curve.transfer
+        if transfer is None or not transfer.path.is_plain or not is_way(curve):
             continue
-        by_path.setdefault(str(path), []).append(curve)
+        peer = transfer.parameters.get("peer", "") if peer_apart else ""
+        by_path.setdefault((str(transfer.path), peer), []).append(curve)
     return tuple(min(found, key=_settings) for found in by_path.values())
 
 
@@ -80,10 +82,10 @@ def way(transfer: Transfer) -> str:
 
 
 def groups(subject: Subject) -> list[Group]:
-    """All pairs of places with a plain curve, in the order of the profile."""
+    """All pairs of places with a way between them, in the order of the profile."""
     pairs: dict[tuple[Place, Place], list[Curve]] = {}
     for curve in subject.curves:
-        if curve.transfer is not None and is_plain(curve):
+        if curve.transfer is not None and is_way(curve):
             path = curve.transfer.path
             pairs.setdefault(path.places, []).append(curve)
     alike: dict[str, list[Pair]] = {}

@@ -22,7 +22,8 @@ from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import RATE_BYTES, count, format_number, format_rate, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.overtaking import overtaking
-from waywiser.stats.shown import Shown, by_text, with_units
+from waywiser.stats.shown import Shown, by_text
+from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import Transfer, Workload, format_bytes
 
 MOST_COLUMNS = 6

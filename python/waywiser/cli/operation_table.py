@@ -11,7 +11,8 @@ from rich.text import Text
 from waywiser.cli.curve_table import Marks, marks_of, samples
 from waywiser.cli.lines import say
 from waywiser.stats.figures import format_relative, format_time
-from waywiser.stats.shown import Shown, with_units
+from waywiser.stats.shown import Shown
+from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import format_settings
 
 COLUMNS = ("place", "operation", "settings", "time", "±", "app sees", "samples", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -31,17 +30,13 @@ from waywiser.stats.overview import Overview, Summary, overview
 from waywiser.stats.reasons import Group
 from waywiser.stats.shown import Shown, curves
 from waywiser.stats.sides import sentences
-from waywiser.words import format_bytes
+from waywiser.stats.sizes_in_text import with_sizes
 
 SHOWN_MEMBERS = 3
 """Of a warning's series in the terminal; ``--json`` names all."""
 
 DETAILED = 12
 """So few curves are shown each with a table of its own."""
-
-_SIZED = re.compile(
-    r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of (\d+)\b(?! [KMGTPE]?i?B)"
-)
 
 
 def run_show(file: str, json: bool, only: Sequence[str] = ()) -> int:
@@ -151,21 +146,16 @@ def _print_group(console: Console, title: str, group: Group) -> None:
     many = f" ({len(group.members)})" if len(group.members) > 1 else ""
     say(console, f"{title}: {group.reason}{many}", "yellow")
     for member in told(group.members):
-        say(console, _with_units(member), indent=2)
+        say(console, with_sizes(member), indent=2)
 
 
 def _print_warning(console: Console, mark: str, group: Group) -> None:
     say(console, f"{mark}  {group.reason}, {count(len(group.members), 'series')}", "yellow")
     for member in group.members[:SHOWN_MEMBERS]:
-        say(console, _with_units(member), indent=5)
+        say(console, with_sizes(member), indent=5)
     if (more := len(group.members) - SHOWN_MEMBERS) > 0:
         say(console, f"and {more} more: see --json", indent=5)
     say(console, f"remedy: {group.remedy}", indent=5)
-
-
-def _with_units(text: str) -> str:
-    """The sizes of transfers: ``by cpu of 1048576`` as ``by cpu of 1 MiB``."""
-    return _SIZED.sub(lambda match: f"{match[1]} of {format_bytes(int(match[2]))}", text)
 
 
 def _legend(lines: Sequence[Line]) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import msgspec
-
 from waywiser.analysis.across import names_of
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.questions import answers
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
+from waywiser.profile.planned import planned
 from waywiser.report.links import Links
 from waywiser.stats.shown import Shown, curves
 from waywiser.words import Value
@@ -52,13 +51,14 @@ def read(files: Sequence[str | os.PathLike[str]]) -> tuple[Entry, ...]:
 
 def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> Entry:
     """``key`` begins its anchors."""
+    asked = planned(plan).request
     shown = tuple(curves(subject.overview.series))
     return Entry(
         name=name or subject.name,
         subject=subject,
         answers=tuple(answers(subject)),
         curves=shown,
-        preset=_preset(plan),
+        preset=asked.preset if asked else "",
         links=Links(key, frozenset(curve.text for curve in shown)),
     )
 
@@ -66,20 +66,3 @@ def entry(subject: Subject, plan: str = "{}", name: str = "", key: str = "") -> 
 def _letter(number: int) -> str:
     """``a`` to ``z``, then ``a1``."""
     return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
-
-
-class _Request(msgspec.Struct, frozen=True):
-    preset: str = ""
-
-
-class _Commission(msgspec.Struct):
-    """As much as matters here of what a survey writes as its plan."""
-
-    request: _Request = _Request()
-
-
-def _preset(plan: str) -> str:
-    try:
-        return msgspec.json.decode(plan, type=_Commission).request.preset
-    except msgspec.MsgspecError:
-        return ""  # made by something else than a survey of this version

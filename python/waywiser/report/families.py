@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from waywiser.report.entry import Entry
-from waywiser.stats.shown import FAMILIES, Shown, with_units
+from waywiser.stats.shown import FAMILIES, Shown
+from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import format_settings
 
 MOST_LINES = 8
@@ -30,7 +31,7 @@ def of_family(entry: Entry, family: str) -> list[Shown]:
     return [curve for curve in entry.curves if curve.family == family]
 
 
-def is_plain(curve: Shown) -> bool:
+def stands_for_many(curve: Shown) -> bool:
     """First of its class, of contiguous bytes, with the caches as they are."""
     transfers = curve.workload.transfers
     return (
@@ -39,8 +40,8 @@ def is_plain(curve: Shown) -> bool:
 
 
 def is_principal(curve: Shown) -> bool:
-    """Plain, with every setting as it is by default."""
-    if not is_plain(curve):
+    """Stands for many, with every setting as it is by default."""
+    if not stands_for_many(curve):
         return False
     if curve.transfer is not None:
         return curve.is_default
@@ -49,10 +50,10 @@ def is_principal(curve: Shown) -> bool:
 
 def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
     """By the places that they are between; in each the fastest curves first. Where nothing has its
-    default settings, as in other tools' results, of all that is plain."""
+    default settings, as in other tools' results, of all that stand for many."""
     groups: dict[str, list[Shown]] = {}
-    plain = [curve for curve in curves if is_plain(curve) and len(curve.measured) > 1]
-    for curve in [curve for curve in plain if is_principal(curve)] or plain:
+    drawn = [curve for curve in curves if stands_for_many(curve) and len(curve.measured) > 1]
+    for curve in [curve for curve in drawn if is_principal(curve)] or drawn:
         groups.setdefault(between(curve), []).append(curve)
     first = sorted(groups, key=lambda ends: len(groups[ends]), reverse=True)[:MOST_GROUPS]
     return {

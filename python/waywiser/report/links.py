@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
+from waywiser.stats.sizes_in_text import without_sizes
 from waywiser.words import Value
-
-_SIZE = re.compile(
-    r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of \d+(?: [KMGT]iB| B)?"
-)
 
 
 class Links(Value, frozen=True):
@@ -22,7 +18,7 @@ class Links(Value, frozen=True):
         """The anchor of the curve that a series (or a curve) is on; empty where it is not shown."""
         if not series:
             return ""
-        curve = series if series in self.texts else _SIZE.sub(r"\1", series)
+        curve = series if series in self.texts else without_sizes(series)
         return self.anchor(curve) if curve in self.texts else ""
 
     def anchor(self, curve: str) -> str:

@@ -11,7 +11,7 @@ from waywiser.stats.line import Line
 from waywiser.stats.shown import Shown
 from waywiser.words import Place, Value
 
-PLAIN = ("pinned", "device")
+OF_LINKS = ("pinned", "device")
 """Kinds of memory that a link is judged by, where both ends have one."""
 
 PREFERRED = "copy-engine"
@@ -80,11 +80,11 @@ def _candidates(entry: Entry) -> Iterator[Between]:
 
 
 def _worth(each: Between) -> tuple[bool, bool, bool, float]:
-    """Plain memory before other, default settings before others, then the preferred executor."""
+    """First by memory, as links are judged by it, then default settings, then the executor."""
     assert each.curve.transfer is not None
     path = each.curve.transfer.path
-    plain = path.source.kind in PLAIN and path.destination.kind in PLAIN
-    return plain, each.curve.is_default, path.executor == PREFERRED, each.rate
+    of_links = path.source.kind in OF_LINKS and path.destination.kind in OF_LINKS
+    return of_links, each.curve.is_default, path.executor == PREFERRED, each.rate
 
 
 def places(entry: Entry) -> list[Place]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from waywiser.analysis.answer import Unit
 from waywiser.analysis.uncertainty import MANY_TIMES
 from waywiser.stats.estimate import Estimate
@@ -16,16 +14,6 @@ from waywiser.stats.figures import (
 )
 from waywiser.stats.line import Line
 from waywiser.stats.order import Interval
-from waywiser.words import format_bytes
-
-_SIZED = re.compile(
-    r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of (\d+)\b(?! [KMGTPE]?i?B)"
-)
-
-
-def with_sizes(text: str) -> str:
-    """The sizes of transfers: ``by cpu of 1048576`` as ``by cpu of 1 MiB``."""
-    return _SIZED.sub(lambda match: f"{match[1]} of {format_bytes(int(match[2]))}", text)
 
 
 def figure(line: Line) -> tuple[str, str]:

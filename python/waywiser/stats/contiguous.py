@@ -35,6 +35,4 @@ class Contiguous:
 
 
 def _only_transfer(workload: Workload) -> Transfer | None:
-    if len(workload.transfers) != 1 or workload.cache != "warm":
-        return None
-    return workload.transfers[0]
+    return workload.transfer if workload.cache == "warm" else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -79,6 +79,14 @@ def line_of(series: Series, machine: Machine, first: str) -> Line:
         ways=ways(series),
         like="" if first == workload.curve else first,
     )
+
+
+def by_curve(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    """In the order given; those of each curve ascending in size."""
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        found.setdefault(line.curve, []).append(line)
+    return {curve: sorted(each, key=lambda line: line.bytes) for curve, each in found.items()}
 
 
 def beside_contiguous(lines: Sequence[Line], workloads: Sequence[Workload]) -> list[Line]:

@@ -14,6 +14,7 @@ from waywiser.plan.classes import representatives
 from waywiser.plan.name import label_of, texts_of
 from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run, RunHealth
+from waywiser.profile.planned import planned
 from waywiser.profile.profile import is_finished
 from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.estimate import Estimate
@@ -101,13 +102,14 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
         refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
         health=profile.health(),
     )
+    foreseen = planned(profile.plan_json).estimate
     return msgspec.structs.replace(
         seen,
         profile=str(profile.path),
         created=profile.created,
         runs=profile.runs,
         visits=len(profile.finished()),
-        planned_visits=_planned_visits(profile),
+        planned_visits=foreseen.visits if foreseen else None,
     )
 
 
@@ -173,9 +175,9 @@ def overview_of(
 def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
     """Those of a single transfer."""
     return [
-        (workload.transfers[0], line.estimate)
+        (workload.transfer, line.estimate)
         for workload, line in zip(workloads, lines, strict=True)
-        if len(workload.transfers) == 1 and line.estimate is not None
+        if workload.transfer is not None and line.estimate is not None
     ]
 
 
@@ -205,23 +207,6 @@ def _summary(lines: Sequence[Line], only_skipped: int, refused: int) -> Summary:
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
     )
-
-
-class _Estimate(msgspec.Struct):
-    visits: int
-
-
-class _Commission(msgspec.Struct):
-    """As much as matters here of what a survey writes as its plan."""
-
-    estimate: _Estimate
-
-
-def _planned_visits(profile: Profile) -> int | None:
-    try:
-        return msgspec.json.decode(profile.plan_json, type=_Commission).estimate.visits
-    except msgspec.MsgspecError:
-        return None  # made by something else than a survey of this version
 
 
 def _texts(workload: Workload) -> tuple[str, ...]:

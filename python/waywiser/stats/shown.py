@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 import msgspec
 
-from waywiser.stats.line import Line
+from waywiser.stats.line import Line, by_curve
+from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import (
     Operation,
     Path,
     Transfer,
     Workload,
-    format_bytes,
     format_settings,
 )
 
@@ -36,8 +34,6 @@ FAMILIES = (
 _BY_KINDS = {("numa", "gpu"): "host to GPU", ("gpu", "numa"): "GPU to host"}
 _OPPOSITE = 2
 """Transfers of a pair."""
-
-_NUMBER = re.compile(r"(?<==)\d+(?=[,\]])")
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,7 @@ class Shown:
     @property
     def transfer(self) -> Transfer | None:
         """Of what moves one way."""
-        transfers = self.workload.transfers
-        return transfers[0] if len(transfers) == 1 else None
+        return self.workload.transfer
 
     @property
     def base(self) -> Path | None:
@@ -122,21 +117,9 @@ class Shown:
 
 def curves(lines: Iterable[Line]) -> list[Shown]:
     """All that were measured at any size, by family, and by text within it."""
-    found = [
-        Shown(text, tuple(group)) for text, group in groupby(lines, key=lambda line: line.curve)
-    ]
+    found = [Shown(text, tuple(group)) for text, group in by_curve(lines).items()]
     measured = [curve for curve in found if curve.measured]
     return sorted(measured, key=lambda curve: (FAMILIES.index(curve.family), curve.text))
-
-
-def with_units(settings: str) -> str:
-    """``piece=28672`` as ``piece=28KiB``; what is no whole number of KiB stays as it is."""
-
-    def unit(match: re.Match[str]) -> str:
-        text = format_bytes(int(match[0]))
-        return text.replace(" ", "") if not text.endswith(" B") else match[0]
-
-    return _NUMBER.sub(unit, settings)
 
 
 def by_text(shown: Sequence[Shown]) -> dict[str, Shown]:

@@ -20,7 +20,8 @@ from waywiser.report.parts import Block, Cell, Fold, Picture, Pictures, Row, Sec
 from waywiser.report.writing import figure
 from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown, with_units
+from waywiser.stats.shown import Shown
+from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import format_bytes
 
 MOST_COLUMNS = 10

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.report.writing import with_sizes
 from waywiser.stats.figures import count
 from waywiser.stats.members import merged, told
 from waywiser.stats.reasons import Group
+from waywiser.stats.sizes_in_text import with_sizes
 
 MOST_MEMBERS = 20
 """Of what has the same reason."""

@@ -9,9 +9,9 @@ from waywiser.report.families import (
     UNDRAWN,
     between,
     families,
-    is_plain,
     label,
     of_family,
+    stands_for_many,
     sustained,
 )
 from waywiser.report.parts import Cell, Row, Section, Sheet
@@ -93,13 +93,13 @@ def _moving(entries: Sequence[Entry]) -> list[str]:
     return [family for family in families(entries) if family != UNDRAWN]
 
 
-def _plain(entry: Entry, family: str) -> list[Shown]:
+def _standing_for_many(entry: Entry, family: str) -> list[Shown]:
     found = of_family(entry, family)
-    return [curve for curve in found if is_plain(curve)] or found
+    return [curve for curve in found if stands_for_many(curve)] or found
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    curves = [curve for curve in _plain(entry, family) if sustained(curve)]
+    curves = [curve for curve in _standing_for_many(entry, family) if sustained(curve)]
     found = max(curves, key=sustained, default=None)
     return None if found is None else (found, found.measured[-1])
 
@@ -109,7 +109,7 @@ def _quickest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
         assert each[1].estimate is not None
         return each[1].bytes, each[1].estimate.median
 
-    first = [(curve, curve.measured[0]) for curve in _plain(entry, family)]
+    first = [(curve, curve.measured[0]) for curve in _standing_for_many(entry, family)]
     small = [each for each in first if 0 < each[1].bytes <= SMALL_BYTES]
     return min(small, key=seconds, default=None)
 
