@@ -62,6 +62,30 @@ def test_a_reason_that_names_its_places_is_one_reason(
     assert len(found.refused) == len(scripted.executors()) * len(scripted.memories()) ** 2
 
 
+def test_what_speaks_against_a_pair_hides_what_speaks_against_one_of_its_places(
+    scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusal(transfer: Any, on: Any) -> str:
+        asleep = "numa:1" in (transfer.source.place, transfer.destination.place)
+        return "it is asleep" if asleep else f"not by {transfer.executor}"
+
+    monkeypatch.setattr(scripted, "refusal", refusal)
+    told = find_paths(machine(nodes=2)).refused
+    pageable = {r.path: r.reason for r in told if r.path.startswith("pageable -> pageable")}
+    assert pageable == {
+        "pageable -> pageable by copy-engine": "not by copy-engine",
+        "pageable -> pageable by cpu": "not by cpu",
+    }
+    assert len(told) == len({r.path for r in told})
+
+
+def test_a_memory_that_no_executor_takes_is_told_where_nothing_else_speaks_against_it(
+    scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripted, "refusal", lambda transfer, on: "it is asleep")
+    assert {r.reason for r in find_paths(machine()).refused} == {"it is asleep"}
+
+
 def test_new_executors_and_kinds_are_found_without_change(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,10 @@ public:
                 return "the CPU cannot address " + memory->kind + " memory";
             }
         }
+        if (path.source.place.kind == Place::Kind::file &&
+            path.destination.place.kind == Place::Kind::file) {
+            return "both ends are files: no node says whose CPUs should copy";
+        }
         if (sides(path, machine).empty()) return "no CPU of either node may be used";
         return std::nullopt;
     }

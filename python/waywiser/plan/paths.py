@@ -34,6 +34,15 @@ class Found:
     refused: tuple[Refusal, ...]
 
 
+@dataclass(frozen=True)
+class _Senseless:
+    """Of one executor and one pair of kinds: the paths that make no sense, each with the reason."""
+
+    paths: list[tuple[Path, str]]
+    alone: bool
+    """Whether no other places of the two kinds are served."""
+
+
 def find_paths(machine: Machine) -> Found:
     """Every valid path, and the refused: those that make no sense anywhere are told once per pair
     of memory kinds, those that only this machine or these places refuse one by one."""
@@ -42,24 +51,28 @@ def find_paths(machine: Machine) -> Found:
     anywhere = here if world is machine else Catalogue(world)
     valid: list[Path] = []
     refused: list[Refusal] = []
+    senseless: list[_Senseless] = []
     for executor, (source, destination) in itertools.product(
         anywhere.executors, itertools.product(anywhere.memories.values(), repeat=2)
     ):
         usable: list[Path] = []
         missing: list[Refusal] = []
-        senseless: list[tuple[Path, str]] = []
+        nonsense: list[tuple[Path, str]] = []
         layout = example(executor)
         for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
             path = Path(a, b, executor.name)
             if reason := anywhere.refusal(Transfer(path, layout=layout)):
-                senseless.append((path, reason))
+                nonsense.append((path, reason))
             elif reason := _missing_here(path, layout, here, machine):
                 missing.append(Refusal(str(path), reason))
             else:
                 usable.append(path)
         valid += usable
         refused += missing
-        refused += _told(senseless, alone=not usable and not missing)
+        senseless.append(_Senseless(nonsense, alone=not usable and not missing))
+    of_memories = _given_by_all(senseless, {executor.name for executor in anywhere.executors})
+    for each in senseless:
+        refused += _told(each, of_memories)
     return Found(tuple(valid), tuple(refused))
 
 
@@ -90,13 +103,24 @@ def _missing_here(
     return reason if here.refusal(Transfer(path, layout=layout)) else None
 
 
-def _told(senseless: list[tuple[Path, str]], *, alone: bool) -> Iterator[Refusal]:
-    """Refusals of one executor and pair of kinds: once per reason where no place is served."""
-    if not alone:
-        yield from (Refusal(str(path), reason) for path, reason in senseless)
+def _given_by_all(senseless: list[_Senseless], executors: set[str]) -> set[str]:
+    """Reasons that every executor gives are of a memory, as that a tmpfs is never cold."""
+    given: dict[str, set[str]] = {}
+    for each in senseless:
+        for path, reason in each.paths:
+            given.setdefault(reason, set()).add(path.executor)
+    return {reason for reason, by in given.items() if by == executors}
+
+
+def _told(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:
+    """Each path; where no place is served, the pair once per reason. There what speaks against the
+    pair itself counts before what speaks against a memory at one of its places."""
+    if not senseless.alone:
+        yield from (Refusal(str(path), reason) for path, reason in senseless.paths)
         return
+    of_pair = [each for each in senseless.paths if each[1] not in of_memories]
     first: dict[str, tuple[Path, str]] = {}
-    for path, reason in senseless:
+    for path, reason in of_pair or senseless.paths:
         first.setdefault(_PLACE.sub("", reason), (path, reason))
     for path, reason in first.values():
         pair = f"{path.source.kind} -> {path.destination.kind}"
