@@ -6,6 +6,7 @@ import pytest
 
 from waywiser.cli.list import WIDTH, run_list
 from waywiser.plan.catalogue import list_executors, list_memories, list_operations
+from waywiser.plan.name import SETS
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,11 @@ def test_everything_registered_is_listed(text: str) -> None:
     for entries in (list_executors(), list_memories(), list_operations()):
         for each in entries:
             assert f"\n  {each.name} " in text
+
+
+def test_it_ends_with_the_sets(text: str) -> None:
+    sets = text.split("\nSets: ")[1].splitlines()
+    assert [line.split()[0] for line in sets if line.startswith("  ")] == list(SETS)
 
 
 def test_an_executor_of_layouts_says_which(text: str) -> None:

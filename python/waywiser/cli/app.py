@@ -14,7 +14,6 @@ from waywiser.words import WaywiserError
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
     name="waywiser",
-    help="Measures every way bytes can move in a machine with CPUs and GPUs.",
     add_completion=False,
     # Plain help: rich would cost a third of a second before the first word.
     rich_markup_mode=None,
@@ -43,6 +42,15 @@ _INTERRUPTED = 130
 
 class UsageError(WaywiserError):
     """A command line that is none."""
+
+
+class _Verb(TyperCommand):
+    """A verb that takes files. Its usage has their names as they are written here: some releases of
+    typer put braces and dots around them."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        files = [p.metavar or "" for p in self.params if p.param_type_name == "argument"]
+        return ["[OPTIONS]", *files]
 
 
 def call(arguments: Sequence[str]) -> int:
@@ -261,7 +269,7 @@ def topology(
     return run_topology(xml, capture, json, anonymous)
 
 
-@app.command(short_help="Show a profile as a table.")
+@app.command(cls=_Verb, short_help="Show a profile as a table.")
 def show(
     file: ProfileFile,
     only: Annotated[
@@ -276,7 +284,7 @@ def show(
     return run_show(file, json, only or ())
 
 
-@app.command("import", short_help="Make one profile of other tools' results.")
+@app.command("import", cls=_Verb, short_help="Make one profile of other tools' results.")
 def import_(
     files: Annotated[
         list[str],
@@ -319,7 +327,7 @@ def import_(
     return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
 
 
-@app.command()
+@app.command(cls=_Verb)
 def export(
     file: ProfileFile,
     format: Annotated[
@@ -341,7 +349,7 @@ def export(
     return run_export(file, format, output)
 
 
-@app.command(short_help="Make a page of profiles: verdict, figures, answers.")
+@app.command(cls=_Verb, short_help="Make a page of profiles: verdict, figures, answers.")
 def report(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
@@ -392,7 +400,7 @@ def doctor(
     return run_doctor(json, severity)
 
 
-class _Sides(TyperCommand):
+class _Sides(_Verb):
     """A verb with two sides: ``--`` divides its words, and options may follow the second."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -439,7 +447,7 @@ def compare(
     return run_compare(files, threshold, fail_on, only or (), json, junit)
 
 
-@app.command(short_help="Say in one line whether a node is as it was.")
+@app.command(cls=_Verb, short_help="Say in one line whether a node is as it was.")
 def check(
     file: ProfileFile,
     baseline: Annotated[
@@ -470,7 +478,7 @@ def check(
     return run_check(file, baseline, threshold, prometheus, json)
 
 
-@app.command(short_help="Find the nodes that are not like their twins.")
+@app.command(cls=_Verb, short_help="Find the nodes that are not like their twins.")
 def fleet(
     files: Annotated[
         list[str],

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from waywiser.cli.lines import say
+from waywiser.cli.narrow import GAP, fitting
 from waywiser.plan.course import EQUAL
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
@@ -32,6 +33,9 @@ COLUMNS = {
 }
 """Names and least widths: with up to seven marks in the last, a row fits into 80 columns."""
 
+SPARED = ("samples", "bound", "app sees", "stopped")
+"""Columns that a narrower terminal goes without, in this order: a letter at the end says as well
+that sampling did not converge."""
 
 EACH = 0.005
 """Precision at which the slowest and the fastest of several transfers are told."""
@@ -47,16 +51,7 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     for line in curve.measured:
         if line.ways is not None and line.ways.told:
             say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name, width in COLUMNS.items():
-        left = name in ("stopped", "")
-        table.add_column(
-            name, justify="left" if left else "right", min_width=width, no_wrap=bool(name)
-        )
-    for line in curve.measured:
-        if line.estimate is not None:
-            table.add_row(*map(Text, _cells(line, line.estimate, marks)))
-    console.print(table)
+    console.print(_table(curve, marks, console.width))
     if rates := sorted(curve.measured[-1].transfer_rates):
         each = f"{format_rate(rates[0], EACH)} to {format_rate(rates[-1], EACH)} GB/s"
         size = format_bytes(curve.measured[-1].bytes)
@@ -64,6 +59,26 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     for why, sizes in _left_out(curve).items():
         say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
+
+
+def _table(curve: Shown, marks: Marks, width: int) -> Table:
+    rows = [
+        tuple(_cells(line, line.estimate, marks))
+        for line in curve.measured
+        if line.estimate is not None
+    ]
+    names = tuple(COLUMNS)
+    bounds = {name: (least, width) for name, least in COLUMNS.items()}
+    kept = fitting(names, rows, width, spared=SPARED, bounds=bounds)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    for name in (names[n] for n in kept):
+        left = name in ("stopped", "")
+        table.add_column(
+            name, justify="left" if left else "right", min_width=COLUMNS[name], no_wrap=bool(name)
+        )
+    for row in rows:
+        table.add_row(*(Text(row[n]) for n in kept))
+    return table
 
 
 def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:

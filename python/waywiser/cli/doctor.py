@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
+_INDENT = 8
+"""Columns of the severity."""
+
 
 def run_doctor(json: bool, severity: str = "warning") -> int:
     """Prints the findings of every check; 0 where none is of ``severity`` or above, else 1.
@@ -40,16 +43,17 @@ def print_findings(findings: tuple[Finding, ...], console: Console | None = None
     """One paragraph per finding, the severest first, and a closing line that counts them."""
     from rich.text import Text
 
+    from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
     from waywiser.severity import ORDER
 
     console = console or plain_console()
     for finding in findings:
-        head = Text(f"{finding.severity:<8}", style=_STYLES[finding.severity])
+        head = Text(f"{finding.severity:<{_INDENT}}", style=_STYLES[finding.severity])
         console.print(head.append(f"{finding.id}: {finding.what}", style="default"))
-        console.print(Text(f"        seen: {finding.evidence}", style="dim"))
+        say(console, f"seen: {finding.evidence}", "dim", indent=_INDENT)
         if finding.remedy:
-            console.print(Text(f"        remedy: {finding.remedy}"))
+            say(console, f"remedy: {finding.remedy}", indent=_INDENT)
     counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     verdict = "" if counts["error"] + counts["warning"] else "nothing stands in the way; "

@@ -64,6 +64,11 @@ def _text(
         here = [operation for operation in operations if operation.places == places]
         for family in _families(here):
             yield from _family(family)
+    yield ""
+    yield "Sets: transfers that start together, by name"
+    yield ""
+    for name, description in SETS.items():
+        yield from _wrapped(description, first=f"  {name:<24} ", rest=INDENT)
 
 
 def _families(operations: Sequence[OperationKind]) -> list[list[OperationKind]]:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
+from waywiser.cli.narrow import GAP
 from waywiser.plan.name import name_of
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import RATE_BYTES, count, format_number, format_rate, format_time
@@ -28,6 +29,10 @@ from waywiser.words import Transfer, Workload, format_bytes
 
 MOST_COLUMNS = 6
 """Sizes beside the names of curves in 100 columns."""
+
+NAME, SIZE, MARKS = 24, 7, 7
+"""Least widths of a curve's name and of a size, and room for the letters of doubts: a narrower
+terminal shows fewer sizes, so that the letters stay."""
 
 MOST_ROWS = 8
 """Of a class of equal curves: beyond it the extremes are told, and ``--json`` tells all."""
@@ -106,11 +111,12 @@ def print_rows(
     """``only`` keeps these columns."""
     if title:
         say(console, title, "dim", indent=2)
-    columns = _columns(rows, only)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  GB/s, or time", justify="left", min_width=24, overflow="fold")
+    room = (console.width - NAME - GAP - MARKS) // (SIZE + GAP)
+    columns = _columns(rows, only, min(MOST_COLUMNS, max(1, room)))
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    table.add_column("  GB/s, or time", justify="left", min_width=NAME, overflow="fold")
     for column in columns:
-        table.add_column(format_bytes(column), justify="right", min_width=7, no_wrap=True)
+        table.add_column(format_bytes(column), justify="right", min_width=SIZE, no_wrap=True)
     table.add_column("", no_wrap=True)
     for name, lines in rows:
         at = {_nominal(line.bytes): line for line in lines}
@@ -122,11 +128,11 @@ def print_rows(
     console.print()
 
 
-def _columns(rows: Sequence[Row], only: set[int] | None) -> list[int]:
-    """The sizes that most rows have, the larger of equals, ascending."""
+def _columns(rows: Sequence[Row], only: set[int] | None, many: int) -> list[int]:
+    """The sizes that most rows have, the larger of equals, ascending; at most ``many``."""
     counted = Counter(_nominal(line.bytes) for _, lines in rows for line in lines)
     wanted = [size for size in counted if only is None or size in only]
-    most = sorted(wanted, key=lambda size: (counted[size], size), reverse=True)[:MOST_COLUMNS]
+    most = sorted(wanted, key=lambda size: (counted[size], size), reverse=True)[:many]
     return sorted(most)
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from waywiser.cli.curve_table import Marks, marks_of, samples
 from waywiser.cli.lines import say
+from waywiser.cli.narrow import GAP, fitting
 from waywiser.stats.figures import format_relative, format_time
 from waywiser.stats.shown import Shown
 from waywiser.stats.sizes_in_text import with_units
@@ -17,19 +18,35 @@ from waywiser.words import format_settings
 
 COLUMNS = ("place", "operation", "settings", "time", "±", "app sees", "samples", "")
 
+SETTINGS = 24
+"""Characters that the settings are left before another column goes; longer ones fold."""
+
+LEAST_FOLDED = 8
+"""Characters that a column which folds keeps."""
+
+SPARED = ("samples", "app sees")
+"""Columns that a narrow terminal goes without, in this order."""
+
 
 def print_operations(console: Console, curves: Sequence[Shown], marks: Marks) -> None:
     """Sorted by place, then name, the defaults of each first."""
     say(console, "operations: time per call", "bold")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name in COLUMNS:
+    cells = [row for _, row in sorted((_row(each, marks) for each in curves), key=lambda r: r[0])]
+    bounds = {"settings": (0, SETTINGS)}
+    kept = fitting(COLUMNS, cells, console.width, spared=SPARED, bounds=bounds)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    for name in (COLUMNS[n] for n in kept):
         left = name in ("place", "operation", "settings", "")
-        folds = name == "settings"
+        folds = name in ("operation", "settings")
         table.add_column(
-            name, justify="left" if left else "right", no_wrap=not folds, overflow="fold"
+            name,
+            justify="left" if left else "right",
+            min_width=LEAST_FOLDED if folds else None,
+            no_wrap=not folds,
+            overflow="fold",
         )
-    for cells in sorted((_row(curve, marks) for curve in curves), key=lambda row: row[0]):
-        table.add_row(*map(Text, cells[1]))
+    for row in cells:
+        table.add_row(*(Text(row[n]) for n in kept))
     console.print(table)
     console.print()
 

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
 from contextlib import suppress
 from typing import TextIO
 
+PLAINER = "waywiser-plainer"
+"""The name of the error handler that `prepare` registers."""
+
+_PLAINER = {
+    "µ": "u",
+    "±": "+-",
+    "×": "x",
+    "·": ".",
+    "°": " deg",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "…": "...",
+    "→": "->",
+    "←": "<-",
+    "↔": "<->",
+    "✓": "v",
+    "█": "#",
+    "░": ".",
+}
+"""What is written where an encoding lacks a character; question marks for any other."""
+
 
 def prepare() -> None:
     """Makes the standard streams fit to be used.
 
     A closed one becomes the null device, or the next file opened would take its number and be
-    written to. Characters that the terminal's encoding lacks (±, µ) become question marks.
+    written to. Characters that the terminal's encoding lacks (±, µ) get plainer (+-, u).
     """
+    codecs.register_error(PLAINER, _plainer)
     for number in range(3):
         try:
             os.fstat(number)
@@ -23,8 +47,17 @@ def prepare() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=PLAINER)
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Of codecs: what is written instead, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_PLAINER.get(each, "?") for each in missing), error.end
 
 
 def say(text: str, stream: TextIO | None = None) -> None:

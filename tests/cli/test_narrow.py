@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import profiles
+from waywiser.cli.narrow import fitting
+from waywiser.cli.show import print_overview
+from waywiser.profile import Profile
+from waywiser.stats.overview import Overview, overview
+
+COLUMNS = ("size", "time", "samples", "")
+ROWS = [("8 B", "1.5 µs", "20×2", "ab"), ("1 GiB", "20 ms", "6×2", "")]
+SPARED = ("samples", "time")
+
+
+def kept(width: int, **bounds: tuple[int, int]) -> list[str]:
+    found = fitting(COLUMNS, ROWS, width, spared=SPARED, bounds=bounds)
+    return [COLUMNS[n] for n in found]
+
+
+def test_what_fits_stays() -> None:
+    assert kept(26) == ["size", "time", "samples", ""]  # 5 + 6 + 7 + 2 and three gaps of 2
+    assert kept(25) == ["size", "time", ""]
+
+
+def test_columns_go_in_the_order_named_and_others_never() -> None:
+    assert kept(17) == ["size", "time", ""]
+    assert kept(16) == ["size", ""]
+    assert kept(1) == ["size", ""]
+
+
+def test_columns_count_for_no_less_and_no_more_than_their_bounds() -> None:
+    assert kept(26, size=(6, 99)) == ["size", "time", ""]
+    assert kept(25, size=(0, 4)) == ["size", "time", "samples", ""]
+
+
+def marks(found: Overview, width: int) -> list[str]:
+    """The letters at the ends of rows, which stand alone behind blanks."""
+    output = StringIO()
+    print_overview(found, Console(width=width, file=output, highlight=False))
+    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    rows = [line for line in lines if re.match(r" +[\d.]+ [KMG]?i?B ", line)]
+    ends = [re.search(r"  ([a-g]{1,7})$", row) for row in rows]
+    return [letters[1] if letters else "" for letters in ends]
+
+
+@pytest.mark.parametrize("width", [50, 60, 72, 80])
+def test_doubts_are_told_in_every_terminal(tmp_path: Path, width: int) -> None:
+    with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
+        found = overview(profile)
+    assert any(marks(found, 160))
+    assert marks(found, width) == marks(found, 160)
