@@ -56,6 +56,25 @@ def test_a_file_system_without_hard_links_serves(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 
 
+def test_it_is_asked_beforehand_whether_there_is_room(tmp_path: Path) -> None:
+    beside.require_room(tmp_path / "new.wwp")
+    (tmp_path / "old.wwp").write_text("kept")
+    with pytest.raises(ExistingFile, match="not overwritten"):
+        beside.require_room(tmp_path / "old.wwp")
+    with pytest.raises(ExistingFile, match="is a directory"):
+        beside.require_room(tmp_path)
+    with pytest.raises(NotWritable, match="No such file"):
+        beside.require_room(tmp_path / "none" / "new.wwp")
+    assert [each.name for each in tmp_path.iterdir()] == ["old.wwp"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_closed_folder_has_no_room(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(NotWritable, match="Permission denied"):
+        beside.require_room(tmp_path / "new.wwp")
+
+
 def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (

@@ -19,6 +19,7 @@ from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan, Request
 from waywiser.plan.preset import FULL
 from waywiser.profile import default_name
+from waywiser.profile.beside import require_room
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
 from waywiser.stats.members import merged, told
@@ -94,6 +95,8 @@ def run_survey(options: Options) -> None:
     if options.resume:
         file = _resume(options)
     else:
+        if options.output and not options.dry_run:
+            require_room(Path(options.output))
         survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
         if options.dry_run:
             _say_plan(survey, json=options.json)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +23,35 @@ def beside(path: Path) -> Iterator[Path]:
         with waywiser.beside.beside(path) as part:
             yield part
     except FileExistsError as error:
-        raise ExistingFile(
-            "the file exists and is not overwritten",
-            where=str(path),
-            remedy="name another file, or move this one away",
-        ) from error
+        raise _existing(path) from error
     except OSError as error:
-        raise NotWritable(
-            f"cannot be written: {error.strerror or error}",
-            where=str(path),
-            remedy="name a file in a folder that exists, is yours and has space",
-        ) from error
+        raise _not_writable(path, error.strerror or str(error)) from error
+
+
+def require_room(path: Path) -> None:
+    """Asks, before long work, whether `beside` could begin: raises `ExistingFile` where ``path``
+    exists, `NotWritable` where its folder is missing or closed."""
+    if os.path.lexists(path):
+        raise _existing(path)
+    if not path.parent.is_dir():
+        raise _not_writable(path, os.strerror(errno.ENOENT))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise _not_writable(path, os.strerror(errno.EACCES))
+
+
+def _existing(path: Path) -> ExistingFile:
+    if path.is_dir():
+        return ExistingFile("is a directory", where=str(path), remedy="name a file in it")
+    return ExistingFile(
+        "the file exists and is not overwritten",
+        where=str(path),
+        remedy="name another file, or move this one away",
+    )
+
+
+def _not_writable(path: Path, why: str) -> NotWritable:
+    return NotWritable(
+        f"cannot be written: {why}",
+        where=str(path),
+        remedy="name a file in a folder that exists, is yours and has space",
+    )
