@@ -1,0 +1,150 @@
+"""How bytes move: a path, how they lie, and how many there are."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from waywiser.words.errors import WordError
+from waywiser.words.memory import Memory, Place
+from waywiser.words.settings import format_settings, parse_word
+from waywiser.words.sizes import parse_bytes
+from waywiser.words.value import Value
+
+
+class Path(Value, frozen=True, omit_defaults=True):
+    """Source memory to destination memory by an executor: one logical communication path."""
+
+    source: Memory
+    destination: Memory
+    executor: str
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} by {self.executor}"
+
+    @property
+    def places(self) -> tuple[Place, Place]:
+        """Where the source is, and where the destination is."""
+        return self.source.place, self.destination.place
+
+    @property
+    def opposite(self) -> Path:
+        """The path with source and destination exchanged, by the same executor."""
+        return Path(self.destination, self.source, self.executor)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether both memories are what their kinds are by default, without a variant."""
+        return not self.source.variant and not self.destination.variant
+
+    @classmethod
+    def parse(cls, text: str) -> Path:
+        transfer = Transfer.parse(text)
+        if transfer.parameters or transfer.bytes or transfer.layout:
+            raise WordError(
+                f"{text!r} says more than a path", remedy="leave out [...], 'as' and 'of'"
+            )
+        return transfer.path
+
+
+class Layout(Value, frozen=True, omit_defaults=True):
+    """How the bytes of a transfer lie where they are not contiguous, on both sides alike.
+
+    ``list``
+        pieces of ``piece`` bytes each, scattered over a pool that is half in use, in an order that
+        is shuffled and the same everywhere; ``scattered`` is ``both`` (the default), ``source`` or
+        ``destination``, and the other side is contiguous.
+    ``box``
+        of a 3-D array: rows of ``width`` bytes, ``height`` rows to a plane, as many planes as the
+        transfer has bytes for; from row to row are ``pitch`` bytes (twice the width), from plane
+        to plane ``rows`` rows (twice the height).
+    """
+
+    kind: Literal["box", "list"]
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.kind}{format_settings(self.settings)}"
+
+    @property
+    def run(self) -> int:
+        """Bytes that lie together; 0 where the settings do not say."""
+        name = {"list": "piece", "box": "width"}.get(self.kind, "")
+        text = self.settings.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    @property
+    def unit(self) -> int:
+        """Bytes that a transfer of this layout is a whole number of."""
+        if self.kind != "box":
+            return self.run or 1
+        height = self.settings.get("height", "")
+        return max(self.run, 1) * (int(height) if height.isascii() and height.isdigit() else 1)
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """Raises `WordError` for a layout that is none; sizes may be written with units."""
+        kind, settings = parse_word(text, "a layout")
+        if kind not in ("box", "list"):
+            raise WordError(
+                f"{kind!r} is not a layout", remedy="write list[piece=28KiB] or box[...]"
+            )
+        sized = {
+            key: str(parse_bytes(value)) if value[0].isdigit() else value
+            for key, value in settings.items()
+        }
+        return cls(kind, sized)  # type: ignore[arg-type]
+
+
+class Transfer(Value, frozen=True, omit_defaults=True):
+    """A path, how many bytes it moves, the executor's parameters, and how the bytes lie."""
+
+    path: Path
+    bytes: int = 0
+    parameters: dict[str, str] = msgspec.field(default_factory=dict)
+    layout: Layout | None = None
+    """None where they are contiguous."""
+
+    def __str__(self) -> str:
+        size = f" of {self.bytes}" if self.bytes else ""
+        return f"{self.way}{size}"
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it touches its range only here and there: how much of it moves then is the
+        driver's to decide, and no rate tells it."""
+        chunk = self.parameters.get("chunk", "0")
+        return int(self.parameters.get("stride", "0")) > int(chunk)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether it moves every byte of one range."""
+        return self.layout is None and not self.is_sparse
+
+    @property
+    def way(self) -> str:
+        """The text without the size: what is one curve."""
+        layout = f" as {self.layout}" if self.layout else ""
+        return f"{self.path}{format_settings(self.parameters)}{layout}"
+
+    @classmethod
+    def parse(cls, text: str) -> Transfer:
+        source, arrow, rest = text.partition("->")
+        destination, by, tail = rest.partition(" by ")
+        if not arrow or not by:
+            raise WordError(
+                f"{text.strip()!r} is not a path",
+                remedy="write MEMORY -> MEMORY by EXECUTOR, "
+                "as in pinned@numa:0 -> device@gpu:0 by copy-engine",
+            )
+        head, _, size = tail.partition(" of ")
+        head, _, layout = head.partition(" as ")
+        executor, parameters = parse_word(head, "an executor")
+        path = Path(Memory.parse(source), Memory.parse(destination), executor)
+        return cls(
+            path,
+            parse_bytes(size) if size else 0,
+            parameters,
+            Layout.parse(layout) if layout else None,
+        )

@@ -1,0 +1,18 @@
+"""Values that cross a room: frozen, strict, and with one canonical JSON form."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all values that cross a room: immutable, and strict when decoded."""
+
+
+def canonical_json(value: object) -> bytes:
+    """JSON with sorted keys: equal values give equal bytes.
+
+    Words leave out what equals its default, so that a field that is added later, with a default
+    that means what was meant before, leaves the identities of recorded workloads as they are.
+    """
+    return msgspec.json.encode(msgspec.to_builtins(value), order="sorted")

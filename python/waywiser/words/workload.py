@@ -1,0 +1,149 @@
+"""What is measured: transfers or an operation, and the words for how that went."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from waywiser.words.errors import WordError
+from waywiser.words.memory import Place
+from waywiser.words.settings import format_settings, parse_word
+from waywiser.words.transfer import Transfer
+from waywiser.words.value import Value, canonical_json
+
+Cache = Literal["warm", "dirtied", "flushed"]
+"""State of the CPU caches before each execution: left as they are, source rewritten by the CPU of
+its own place, or source and destination written back and evicted."""
+
+TimingMode = Literal["device", "host"]
+"""Who times: events of the devices behind a gate, or the host's clock from a common release to
+completion. A path has exactly one, so its curve has no seam."""
+
+Stop = Literal["converged", "budget", "limit", "failed", "skipped"]
+"""Why sampling of a series stopped: the interval is within the target; the time was spent; the
+largest number of samples was reached; an error (see the reason); never started (see the reason)."""
+
+
+class Operation(Value, frozen=True, omit_defaults=True):
+    """Something that costs time but moves no bytes of its own, at a place."""
+
+    name: str
+    place: Place
+    parameters: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name}{format_settings(self.parameters)}@{self.place}"
+
+    @classmethod
+    def parse(cls, text: str) -> Operation:
+        """Raises `WordError` for a text that is none."""
+        head, separator, place = text.strip().partition("@")
+        if not separator:
+            raise WordError(
+                f"{text!r} is not an operation", remedy="write NAME@PLACE, as in malloc@numa:0"
+            )
+        name, parameters = parse_word(head, "an operation")
+        return cls(name, Place.parse(place), parameters)
+
+
+class Quantity(Value, frozen=True):
+    """What one execution of a workload does: bytes moved, items processed, and the unit in which
+    its performance is told (``GB/s`` for transfers, ``s`` for operations)."""
+
+    bytes: int
+    items: int
+    unit: str
+
+
+class Workload(Value, frozen=True, omit_defaults=True):
+    """Transfers (or one operation) that start together, with the cache state before each start.
+
+    One transfer is unidirectional, a path and its opposite is bidirectional, more are concurrent.
+    """
+
+    transfers: tuple[Transfer, ...] = ()
+    operation: Operation | None = None
+    cache: Cache = "warm"
+    shared: bool = False
+    """Transfers that name the same memory on the same side use one buffer, and not one each."""
+
+    def __str__(self) -> str:
+        body = "; ".join(map(str, self.transfers)) if self.transfers else str(self.operation)
+        return f"{body}{self.states}"
+
+    @property
+    def states(self) -> str:
+        """What follows the transfers in the text: the cache's state and whether buffers are shared;
+        empty for the usual."""
+        cache = "" if self.cache == "warm" else f" ({self.cache})"
+        return f"{cache} (shared)" if self.shared else cache
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """Its only transfer; None for an operation and for several at once."""
+        return self.transfers[0] if len(self.transfers) == 1 else None
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Of the memories that its transfers name, as often as they do; of an operation its own."""
+        ends = tuple(place for transfer in self.transfers for place in transfer.path.places)
+        return ends if self.operation is None else (*ends, self.operation.place)
+
+    @property
+    def named_places(self) -> tuple[Place, ...]:
+        """The same, and those in the parameters of an operation, as whose memory it reads."""
+        if self.operation is None:
+            return self.places
+        found = list(self.places)
+        for value in self.operation.parameters.values():
+            try:
+                found.append(Place.parse(value))
+            except WordError:
+                continue
+        return tuple(found)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all transfers together; 0 for an operation."""
+        return sum(transfer.bytes for transfer in self.transfers)
+
+    @property
+    def rated_bytes(self) -> int:
+        """Bytes that its rate counts; 0 where it has none: of an operation, and where not every
+        byte of a range is touched."""
+        return 0 if any(transfer.is_sparse for transfer in self.transfers) else self.bytes
+
+    @property
+    def quantity(self) -> Quantity:
+        if self.operation is not None or any(transfer.is_sparse for transfer in self.transfers):
+            return Quantity(bytes=0, items=max(len(self.transfers), 1), unit="s")
+        return Quantity(bytes=self.bytes, items=len(self.transfers), unit="GB/s")
+
+    @property
+    def identity(self) -> str:
+        """24 hexadecimal digits: the head of SHA-256 over the canonical JSON."""
+        return hashlib.sha256(canonical_json(self)).hexdigest()[:24]
+
+    @property
+    def curve(self) -> str:
+        """The text without sizes: series with equal text lie on one curve."""
+        parts = [transfer.way for transfer in self.transfers]
+        body = "; ".join(parts) if parts else str(self.operation)
+        return f"{body}{self.states}"
+
+    @classmethod
+    def parse(cls, text: str) -> Workload:
+        cache: Cache = "warm"
+        text, shared = _without_suffix(text, "(shared)")
+        for state in ("warm", "dirtied", "flushed"):
+            text, found = _without_suffix(text, f"({state})")
+            cache = state if found else cache
+        transfers = tuple(Transfer.parse(piece) for piece in text.split(";"))
+        return cls(transfers, cache=cache, shared=shared)
+
+
+def _without_suffix(text: str, suffix: str) -> tuple[str, bool]:
+    stripped = text.rstrip()
+    return (stripped.removesuffix(suffix), True) if stripped.endswith(suffix) else (text, False)
