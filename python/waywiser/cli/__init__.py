@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     from waywiser.cli import streams
-    from waywiser.cli.app import call
+    from waywiser.cli.call import call
     from waywiser.words import WaywiserError
 
     try:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from waywiser.cli.app import command
+from waywiser.cli.call import command
 
 
 def document() -> str:

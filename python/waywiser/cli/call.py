@@ -1,0 +1,71 @@
+"""Calls the command with its verbs; what is no command line is said as such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from waywiser.cli.app import app
+from waywiser.words import WaywiserError
+
+# Older releases of typer raise click's errors, newer ones those of a click of their own. What
+# they share is where `BadParameter` comes from: UsageError, and before it ClickException.
+_CommandError: type[Exception] = typer.BadParameter.__mro__[2]
+
+_VERBS = ("measuring", "reading", "judging")
+"""Modules that give the command its verbs, in the order that its help names them."""
+
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C when it is not the one that exits."""
+
+
+class UsageError(WaywiserError):
+    """A command line that is none."""
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Parses, calls, and returns the exit code. Without arguments it helps.
+
+    Raises `UsageError`, and what the verbs raise.
+    """
+    _require_said(arguments)
+    words = list(arguments) or ["--help"]
+    try:
+        result = command().main(words, prog_name="waywiser", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except _CommandError as error:
+        raise _usage_error(error) from None
+    if result == _INTERRUPTED:
+        raise KeyboardInterrupt
+    return result if isinstance(result, int) else 0
+
+
+def command() -> Any:
+    """The whole command as click's object, for running and for documenting it."""
+    for module in _VERBS:
+        import_module(f"waywiser.cli.{module}")
+    return typer.main.get_command(app)
+
+
+def _require_said(arguments: Sequence[str]) -> None:
+    """Raises for an empty word: ``--gpus "$GPUS"`` without the variable must not mean all."""
+    before = "the command line"
+    for word in arguments:
+        option, separator, value = word.partition("=")
+        if not word or (option.startswith("--") and separator and not value):
+            raise UsageError(
+                f"an empty value in {before if not word else option}",
+                remedy="is a variable of the shell not set? Leave it out, or say what is meant",
+            )
+        before = word
+
+
+def _usage_error(error: Any) -> UsageError:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "waywiser"
+    return UsageError(message[:1].lower() + message[1:], remedy=f"see '{path} --help'")

@@ -1,0 +1,131 @@
+"""Verbs whose exit code is a verdict, and their options.
+
+Each body imports what it needs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from waywiser.cli.app import FilesVerb, Json, ProfileFile, Threshold, app
+
+
+@app.command(short_help="Say whether this machine is fit to be measured.")
+def doctor(
+    severity: Annotated[
+        str,
+        typer.Option(
+            "--severity",
+            metavar="WORD",
+            help="From which severity on it counts: info, warning or error.",
+        ),
+    ] = "warning",
+    json: Json = False,
+) -> int:
+    """Say whether this machine is fit to be measured, and what to do where it is not."""
+    from waywiser.cli.doctor import run_doctor
+
+    return run_doctor(json, severity)
+
+
+class _Sides(FilesVerb):
+    """A verb with two sides: ``--`` divides its words, and options may follow the second."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        from waywiser.cli.compare import SEPARATOR
+
+        return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
+
+
+@app.command(cls=_Sides, short_help="Compare profiles path by path, the worst first.")
+def compare(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BASE... -- NEW...", help="Profiles of before, and of now; or BASE NEW."
+        ),
+    ],
+    threshold: Threshold = "3%",
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            metavar="WORD",
+            help="What is a finding: worse; missing (or worse); unclear (or any of these).",
+        ),
+    ] = "worse",
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PATTERN", help="As of survey; may be repeated."),
+    ] = None,
+    json: Json = False,
+    junit: Annotated[
+        str,
+        typer.Option("--junit", metavar="FILE", help="Also write JUnit XML, a test per path."),
+    ] = "",
+) -> int:
+    """Compare profiles path by path: better, worse, same, unclear, missing; the worst first.
+
+    Several files per side are more blocks, which make verdicts surer. Exit codes: 0 clean; 1 a
+    finding of --fail-on; 2 it could not be done; 3 nothing could be told, or unclear paths that
+    --fail-on names.
+    """
+    from waywiser.cli.compare import run_compare
+
+    return run_compare(files, threshold, fail_on, only or (), json, junit)
+
+
+@app.command(cls=FilesVerb, short_help="Say in one line whether a node is as it was.")
+def check(
+    file: ProfileFile,
+    baseline: Annotated[
+        list[str],
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            help="A profile of when all was well; may be repeated for surer verdicts.",
+        ),
+    ],
+    threshold: Threshold = "3%",
+    prometheus: Annotated[
+        str,
+        typer.Option(
+            "--prometheus",
+            metavar="FILE",
+            help="Also write metrics for the textfile collector; - for standard output.",
+        ),
+    ] = "",
+    json: Json = False,
+) -> int:
+    """Say in one line whether a node is as it was, and why not: paths, GPUs, links, errors.
+
+    Exit codes: 0 it is; 1 it is not; 2 it could not be done; 3 nothing could be told.
+    """
+    from waywiser.cli.check import run_check
+
+    return run_check(file, baseline, threshold, prometheus, json)
+
+
+@app.command(cls=FilesVerb, short_help="Find the nodes that are not like their twins.")
+def fleet(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Profiles of many nodes, one or more of each."),
+    ],
+    threshold: Threshold = "3%",
+    json: Json = False,
+    page: Annotated[
+        str,
+        typer.Option("--page", metavar="FILE", help="Also as one page that needs no network."),
+    ] = "",
+) -> int:
+    """Find the nodes that are not like their twins, the bad ones first, by path and device.
+
+    Nodes are judged within their class of hardware; no golden node is needed. Exit codes: 0 all are
+    fine; 1 a node is bad or suspect; 2 no file could be read; 3 there are too few to judge any.
+    """
+    from waywiser.cli.fleet import run_fleet
+
+    return run_fleet(files, threshold, json, page)

@@ -1,0 +1,125 @@
+"""Verbs that turn files into profiles and profiles into what is read, and their options.
+
+Each body imports what it needs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from waywiser.cli.app import FilesVerb, Json, ProfileFile, app
+
+
+@app.command(cls=FilesVerb, short_help="Show a profile as a table.")
+def show(
+    file: ProfileFile,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PATTERN", help="As of survey; may be repeated."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show a profile as a table: median, interval, bound, and why sampling stopped."""
+    from waywiser.cli.show import run_show
+
+    return run_show(file, json, only or ())
+
+
+@app.command("import", cls=FilesVerb, short_help="Make one profile of other tools' results.")
+def import_(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Results of another tool, or a folder of them."),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The profile; by default NAME-TIME.wwp."
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="nvbandwidth, google-benchmark, google-benchmark-csv, osu or nccl; by default "
+            "told by the content.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", metavar="NAME", help="Of the machine; by default what the files say."
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology",
+            metavar="FILE",
+            help="A capture or hwloc XML of the machine that was measured.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Make one profile of other tools' results: nvbandwidth, Comm|Scope, OSU, nccl-tests."""
+    from waywiser.cli.import_ import run_import
+
+    return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
+
+
+@app.command(cls=FilesVerb)
+def export(
+    file: ProfileFile,
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="json, csv (one row per sample), parquet (the same, with pyarrow) or "
+            "google-benchmark (its JSON, under Comm|Scope's names).",
+        ),
+    ] = "json",
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
+    ] = "-",
+) -> int:
+    """Write a profile's samples for other programs."""
+    from waywiser.cli.export import run_export
+
+    return run_export(file, format, output)
+
+
+@app.command(cls=FilesVerb, short_help="Make a page of profiles: verdict, figures, answers.")
+def report(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="- for standard output; else report.html. A former report is replaced.",
+        ),
+    ] = "",
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="html (one page that needs no network), md, or svg or pdf of one figure.",
+        ),
+    ] = "html",
+    figure: Annotated[
+        str,
+        typer.Option("--figure", metavar="NAME", help="Of svg and pdf; list names all of them."),
+    ] = "",
+) -> int:
+    """Make a page of profiles: verdict, figures, answers, everything that was measured."""
+    from waywiser.cli.report import run_report
+
+    return run_report(files, output, format, figure)
