@@ -45,3 +45,10 @@ def test_a_pattern_that_matches_nothing_says_what_is_near() -> None:
 def test_a_text_matches_its_own_words(text: str) -> None:
     assert matches(text, [text])
     assert nearest(text, ["", text]) == [text, ""]
+
+
+def test_what_is_not_measured_may_be_asked_for_and_is_not_suggested() -> None:
+    require_match(["teleport"], [H2D], others=["device -> file by teleport"])
+    with pytest.raises(NothingMatches) as caught:
+        require_match(["by teleprt"], [H2D], others=["device -> file by teleport"])
+    assert caught.value.remedy == f"nearest: {H2D}"

@@ -29,7 +29,8 @@ def of(folder: Path, *visits: Visit) -> Overview:
 
 def test_each_series_is_counted_once(found: Overview) -> None:
     summary = found.summary
-    parts = (summary.converged, summary.not_converged, summary.failed, summary.skipped)
+    lacking = (summary.failed, summary.declined, summary.skipped)
+    parts = (summary.converged, summary.not_converged, *lacking)
     assert sum(parts) == summary.series == len(found.series)
     assert summary.curves == len({line.curve for line in found.series})
     assert summary.blocks == 7
@@ -96,6 +97,18 @@ def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> Non
     assert line.estimate.doubts == ()
     assert (result.failures, len(result.skipped)) == ((), 1)
     assert (result.summary.converged, result.summary.skipped) == (1, 0)
+
+
+def test_what_the_machine_refused_when_asked_is_no_failure(tmp_path: Path) -> None:
+    pages = Failure("refused", "no huge pages are reserved")
+    what = [profiles.workload(profiles.H2D, 2**20), profiles.workload(profiles.H2D, 2**21)]
+    refused = [profiles.visit(what[0], block, failure=pages) for block in range(2)]
+    crashed = profiles.visit(what[1], 0, failure=Failure("crash", "SIGSEGV"))
+    result = of(tmp_path, *refused, crashed, profiles.visit(what[1], 1, failure=pages))
+    assert [group.reason for group in result.failures] == ["crash: SIGSEGV"]
+    (declined,) = result.declined
+    assert (declined.reason, len(declined.members)) == ("no huge pages are reserved", 2)
+    assert (result.summary.declined, result.summary.failed) == (1, 1)
 
 
 def test_it_goes_through_json_and_back(found: Overview) -> None:

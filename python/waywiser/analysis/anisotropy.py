@@ -126,7 +126,7 @@ def slower_by(at: AtSize) -> tuple[float, Interval | None]:
 
 def _summary(rates: list[Grouped]) -> str:
     if not rates:
-        return "No path was measured both ways at sizes that tell of a rate."
+        return "No path but those of files was measured both ways at sizes that tell of a rate."
     differ = [group.label for group in rates if group.verdict == "different"]
     if not differ:
         return (

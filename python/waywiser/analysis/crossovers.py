@@ -257,7 +257,7 @@ def _of_layout(subject: Subject, found: Overtaking) -> Finding:
 
 def _summary(fought: Sequence[Duel], lists: Sequence[Overtaking]) -> str:
     if not fought and not lists:
-        return "No two ways between the same places can be compared."
+        return "No two ways between the same places differ in one thing alone."
     crossing = sum(map(_crosses, fought))
     even = sum(not each.decided for each in fought)
     text = (

@@ -119,7 +119,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
         first = others[0]
         yield Finding(
             id="failed",
-            severity="info" if all(g.reason.startswith("refused") for g in others) else "warning",
+            severity="warning",
             statement=f"{count(visits, 'visit')} failed, for {count(len(others), 'reason')}; most "
             f"often: {first.reason} ({first.members[0]})",
             remedy="each is listed by waywiser show; --resume measures interrupted ones again",

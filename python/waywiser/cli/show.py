@@ -58,6 +58,8 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     _print_curves(console, curves(found.series), marks)
     for reason, members in merged((group.reason, group.members) for group in found.refusals):
         _print_group(console, "not measured", Group(reason, tuple(members)))
+    for group in found.declined:
+        _print_group(console, "not measured", group)
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:
@@ -175,6 +177,7 @@ def _sentence(summary: Summary) -> str:
     ]
     others = {
         "did not converge": summary.not_converged,
+        "refused when asked": summary.declined,
         "failed": summary.failed,
         "left out with a reason": summary.skipped,
     }

@@ -54,9 +54,12 @@ def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(texts), key=likeness, reverse=True)[:NEAREST]
 
 
-def require_match(patterns: Sequence[str], texts: Sequence[str]) -> None:
-    """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none."""
+def require_match(
+    patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
+) -> None:
+    """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
+    none of ``others``, which nobody is pointed to."""
     for pattern in patterns:
-        if not any(matches(text, [pattern]) for text in texts):
+        if not any(matches(text, [pattern]) for text in (*texts, *others)):
             near = "; ".join(nearest(pattern, texts)) or "nothing can be measured here"
             raise NothingMatches(f"--only {pattern!r} matches no series", remedy=f"nearest: {near}")

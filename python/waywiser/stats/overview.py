@@ -32,7 +32,7 @@ SCHEMA = 1
 
 
 class Summary(Value, frozen=True):
-    """Counts of series; each is in exactly one of the last five."""
+    """Counts of series; each is in one of converged, not converged, failed, declined, skipped."""
 
     curves: int
     series: int
@@ -46,6 +46,8 @@ class Summary(Value, frozen=True):
     seconds: float
     blocks: float
     """Median number of blocks of a measured series."""
+    declined: int = 0
+    """Without a number because the machine refused when it was asked (see ``declined`` beside)."""
 
 
 class Overview(Value, frozen=True):
@@ -63,6 +65,7 @@ class Overview(Value, frozen=True):
     series: tuple[Line, ...]
     refusals: tuple[Group, ...]
     failures: tuple[Group, ...]
+    """Of visits, by kind and reason; what the machine refused is not among them."""
     skipped: tuple[Group, ...]
     """By reason, which holds the rates that had saturated."""
     warnings: tuple[Group, ...]
@@ -78,6 +81,8 @@ class Overview(Value, frozen=True):
     """Of the machine, as its GPUs and cores showed; None where nobody looked."""
     ways: tuple[Group, ...] = ()
     """By the reason why no counters of links could be read: the curves whose ways are not told."""
+    declined: tuple[Group, ...] = ()
+    """Series that the machine refused when it was asked, which no plan can know, by the reason."""
     overtaking: tuple[Overtaking, ...] = ()
     """Between two memories, the fastest way of each layout at each size."""
     nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
@@ -159,12 +164,13 @@ def overview_of(
         series=tuple(beside_contiguous(lines, chosen)),
         refusals=groups(refused),
         failures=groups(reasons.failures),
+        declined=groups(reasons.declined),
         skipped=groups(reasons.skipped),
         warnings=reasons.warnings(),
         notes=groups(reasons.notes),
         unbounded=groups(reasons.unbounded),
         health=health_report(health),
-        summary=_summary(lines, reasons.only_skipped, len(refusals)),
+        summary=_summary(lines, reasons, len(refusals)),
         sides=sides,
         ways=groups(reasons.untold),
         overtaking=tuple(overtaking(_timed(chosen, lines))),
@@ -193,7 +199,7 @@ def _nearness(
     return {block: where for block, where in known.items() if where}
 
 
-def _summary(lines: Sequence[Line], only_skipped: int, refused: int) -> Summary:
+def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
     known = [line.estimate for line in lines if line.estimate is not None]
     converged = sum(each.converged for each in known)
     return Summary(
@@ -201,11 +207,12 @@ def _summary(lines: Sequence[Line], only_skipped: int, refused: int) -> Summary:
         series=len(lines),
         converged=converged,
         not_converged=len(known) - converged,
-        failed=len(lines) - len(known) - only_skipped,
-        skipped=only_skipped,
+        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_declined,
+        skipped=reasons.only_skipped,
         refused=refused,
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
+        declined=reasons.only_declined,
     )
 
 
@@ -221,4 +228,4 @@ def _asked_for(workload: Workload, only: Sequence[str]) -> bool:
 def _require_known(profile: Profile, only: Sequence[str]) -> None:
     if only:
         texts = [text for workload in profile.workloads() for text in _texts(workload)]
-        require_match(only, [*texts, *(refusal.path for refusal in profile.refusals)])
+        require_match(only, texts, others=[refusal.path for refusal in profile.refusals])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from waywiser.plan.name import label_of
-from waywiser.records import Series
+from waywiser.records import Failure, Series, Visit
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.line import Line
 from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
+
+DECLINED = "refused"
+"""The kind of failure that is none: an operation without what it works on, as huge pages."""
 
 
 class Group(Value, frozen=True):
@@ -24,6 +27,7 @@ class Reasons:
 
     def __init__(self) -> None:
         self.failures: dict[str, list[str]] = {}
+        self.declined: dict[str, list[str]] = {}
         self.skipped: dict[str, list[str]] = {}
         self.doubts: dict[str, list[str]] = {}
         self.notes: dict[str, list[str]] = {}
@@ -31,6 +35,8 @@ class Reasons:
         self.untold: dict[str, list[str]] = {}
         self.only_skipped = 0
         """Series that nothing but a reason to skip them is known of."""
+        self.only_declined = 0
+        """Series that the machine refused whenever it was asked."""
 
     def add(self, series: Series, line: Line, machine: Machine) -> None:
         told = line.estimate.doubts if line.estimate else ()
@@ -42,10 +48,7 @@ class Reasons:
         for visit in () if quiet else series.visits:
             name = f"{label}, block {visit.block}"
             if visit.failure is not None:
-                skipped = visit.stop == "skipped"
-                reason = visit.failure.reason
-                text = reason if skipped else f"{visit.failure.kind}: {reason}"
-                (self.skipped if skipped else self.failures).setdefault(text, []).append(name)
+                self._unmeasured(visit, visit.failure, label)
             elif len(visit.samples) and line.estimate is None:
                 reason = "void: the watchdog opened the gate at every sample"
                 self.failures.setdefault(reason, []).append(name)
@@ -60,6 +63,17 @@ class Reasons:
         if line.ways is not None and not line.ways.told:
             self.untold.setdefault("; ".join(line.ways.reasons), []).append(line.name)
         self.only_skipped += bool(line.left_out)
+        kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
+        self.only_declined += kinds == {DECLINED}
+
+    def _unmeasured(self, visit: Visit, failure: Failure, label: str) -> None:
+        name = f"{label}, block {visit.block}"
+        if visit.stop == "skipped":
+            self.skipped.setdefault(failure.reason, []).append(name)
+        elif failure.kind != DECLINED:
+            self.failures.setdefault(f"{failure.kind}: {failure.reason}", []).append(name)
+        elif label not in (declined := self.declined.setdefault(failure.reason, [])):
+            declined.append(label)
 
     def note(self, note: str, what: str) -> None:
         self.notes.setdefault(note, []).append(what)

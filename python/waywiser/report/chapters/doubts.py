@@ -52,6 +52,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
     groups = [
         *(("Failed", group.reason, group.members) for group in seen.failures),
         *(("Left out", group.reason, group.members) for group in seen.skipped),
+        *(("Refused when asked", group.reason, group.members) for group in seen.declined),
         *(("Not measurable here", reason, members) for reason, members in refused),
         *(("No bound", group.reason, group.members) for group in seen.unbounded),
         *(("Links not told", group.reason, group.members) for group in seen.ways),

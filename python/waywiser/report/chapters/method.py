@@ -82,6 +82,7 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "converged": lambda e: str(e.subject.overview.summary.converged),
         "did not converge": lambda e: str(e.subject.overview.summary.not_converged),
         "failed": lambda e: str(e.subject.overview.summary.failed),
+        "refused when asked": lambda e: str(e.subject.overview.summary.declined),
         "left out with a reason": lambda e: str(e.subject.overview.summary.skipped),
         "paths refused": lambda e: str(e.subject.overview.summary.refused),
         "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
