@@ -1,0 +1,177 @@
+// What is registered, and what it answers of a transfer on a machine.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+#include "waywiser/operation.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+namespace {
+
+const char* text(ParameterKind kind) {
+    switch (kind) {
+        case ParameterKind::choice: return "choice";
+        case ParameterKind::ordered: return "ordered";
+        case ParameterKind::subset: break;
+    }
+    return "subset";
+}
+
+const char* text(Place::Kind kind) {
+    switch (kind) {
+        case Place::Kind::numa: return "numa";
+        case Place::Kind::gpu: return "gpu";
+        case Place::Kind::file: break;
+    }
+    return "file";
+}
+
+nb::list parameter_list(const std::vector<Parameter>& parameters) {
+    nb::list list;
+    for (const Parameter& parameter : parameters) {
+        nb::dict entry;
+        entry["name"] = parameter.name;
+        entry["description"] = parameter.description;
+        entry["kind"] = text(parameter.kind);
+        entry["choices"] = parameter.choices;
+        list.append(entry);
+    }
+    return list;
+}
+
+nb::dict info_dict(const Info& info) {
+    nb::dict entry;
+    entry["name"] = info.name;
+    entry["description"] = info.description;
+    entry["source"] = info.source;
+    entry["parameters"] = parameter_list(info.parameters);
+    return entry;
+}
+
+nb::list place_kind_list(const std::vector<Place::Kind>& kinds) {
+    nb::list list;
+    for (const Place::Kind kind : kinds) list.append(text(kind));
+    return list;
+}
+
+nb::list layouts_of(const Executor& executor) {
+    nb::list list;
+    for (const char* layout : {"contiguous", "box", "list"}) {
+        if (executor.serves(Layout::parse_kind(layout))) list.append(layout);
+    }
+    return list;
+}
+
+nb::list memory_list() {
+    nb::list list;
+    for (const auto& kind : Memories::instance().entries()) {
+        nb::dict entry = info_dict(kind->info());
+        entry["places"] = place_kind_list(kind->place_kinds());
+        entry["needs_gpu"] = kind->needs_gpu();
+        entry["cpu_accessible"] = kind->cpu_accessible();
+        list.append(entry);
+    }
+    return list;
+}
+
+nb::list executor_list() {
+    nb::list list;
+    for (const auto& executor : Executors::instance().entries()) {
+        nb::dict entry = info_dict(executor->info());
+        entry["layouts"] = layouts_of(*executor);
+        list.append(entry);
+    }
+    return list;
+}
+
+nb::list operation_list() {
+    nb::list list;
+    for (const auto& operation : Operations::instance().entries()) {
+        nb::dict entry = info_dict(operation->info());
+        entry["places"] = place_kind_list(operation->place_kinds());
+        entry["timing"] = text(operation->timing(operation->place_kinds().front()));
+        list.append(entry);
+    }
+    return list;
+}
+
+const Executor& executor_of(const Transfer& transfer) {
+    const Executor* executor = Executors::instance().find(transfer.path.executor);
+    if (executor == nullptr) {
+        throw Refused("there is no executor '" + transfer.path.executor + "'");
+    }
+    return *executor;
+}
+
+}  // namespace
+
+void bind_registry(nb::module_& m) {
+    m.def("memories", &memory_list);
+    m.def("executors", &executor_list);
+    m.def("operations", &operation_list);
+    m.def(
+        "operation_refusal",
+        [](const OperationCall& call, const Machine& machine) { return refusal(call, machine); },
+        "operation"_a, "machine"_a);
+    m.def(
+        "operation_parameters",
+        [](const OperationCall& call, const Machine& machine) {
+            const Operation* operation = Operations::instance().find(call.name);
+            if (operation == nullptr) {
+                throw Refused("there is no operation '" + call.name + "'");
+            }
+            return parameter_list(operation->parameters(call.place, machine));
+        },
+        "operation"_a, "machine"_a);
+    m.def(
+        "refusal",
+        [](const Transfer& transfer, const Machine& machine) { return refusal(transfer, machine); },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "parameters",
+        [](const Transfer& transfer, const Machine& machine) {
+            return parameter_list(executor_of(transfer).parameters(transfer, machine));
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "timing",
+        [](const Transfer& transfer, const Machine& machine) {
+            return text(executor_of(transfer).timing(transfer, machine));
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "peer_access",
+        [](const Transfer& transfer, const Machine& machine) {
+            return executor_of(transfer).peer_access(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "in_place",
+        [](const Transfer& transfer, const Machine& machine) {
+            return executor_of(transfer).in_place(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "repeatable",
+        [](const Transfer& transfer, const Machine& machine) {
+            return executor_of(transfer).repeatable(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "extents",
+        [](const Transfer& transfer) {
+            return nb::make_tuple(arrange(transfer, Side::source).extent,
+                                  arrange(transfer, Side::destination).extent);
+        },
+        "transfer"_a);
+}
+
+}  // namespace waywiser

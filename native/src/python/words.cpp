@@ -1,0 +1,85 @@
+// The words: memories, transfers, operations, and the machine that they are of.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.hpp"
+#include "waywiser/operation.hpp"
+#include "waywiser/words.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+
+void bind_words(nb::module_& m) {
+    nb::class_<Memory>(m, "Memory")
+        .def(
+            "__init__",
+            [](Memory* self, std::string kind, const std::string& place, Settings variant) {
+                new (self) Memory{std::move(kind), Place::parse(place), std::move(variant)};
+            },
+            "kind"_a, "place"_a, "variant"_a = Settings())
+        .def("__str__", &Memory::text);
+    nb::class_<Transfer>(m, "Transfer")
+        .def(
+            "__init__",
+            [](Transfer* self, Memory source, Memory destination, std::string executor,
+               std::size_t bytes, Settings parameters, const std::string& layout,
+               Settings layout_settings) {
+                new (self)
+                    Transfer{{std::move(source), std::move(destination), std::move(executor)},
+                             bytes,
+                             std::move(parameters),
+                             {Layout::parse_kind(layout), std::move(layout_settings)}};
+            },
+            "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings(),
+            "layout"_a = "contiguous", "layout_settings"_a = Settings())
+        .def("__str__", &Transfer::text);
+    nb::class_<OperationCall>(m, "Operation")
+        .def(
+            "__init__",
+            [](OperationCall* self, std::string name, const std::string& place,
+               Settings parameters) {
+                new (self)
+                    OperationCall{std::move(name), Place::parse(place), std::move(parameters)};
+            },
+            "name"_a, "place"_a, "parameters"_a = Settings())
+        .def("__str__", &OperationCall::text);
+    nb::class_<NumaNode>(m, "NumaNode")
+        .def(
+            "__init__",
+            [](NumaNode* self, int index, std::vector<int> cpus) {
+                new (self) NumaNode{index, std::move(cpus)};
+            },
+            "index"_a, "cpus"_a);
+    nb::class_<GpuPlace>(m, "GpuPlace")
+        .def(
+            "__init__",
+            [](GpuPlace* self, int index, std::string uuid, int numa, std::vector<int> peers,
+               bool pageable_access) {
+                new (self)
+                    GpuPlace{index, std::move(uuid), numa, std::move(peers), pageable_access};
+            },
+            "index"_a, "uuid"_a, "numa"_a, "peers"_a, "pageable_access"_a);
+    nb::class_<FilePlace>(m, "FilePlace")
+        .def(
+            "__init__",
+            [](FilePlace* self, std::string name, std::string path, bool scratch, std::size_t bytes,
+               std::string filesystem, bool direct) {
+                new (self) FilePlace{std::move(name), std::move(path),       scratch,
+                                     bytes,           std::move(filesystem), direct};
+            },
+            "name"_a, "path"_a, "scratch"_a, "bytes"_a, "filesystem"_a, "direct"_a = true);
+    nb::class_<Machine>(m, "Machine")
+        .def(
+            "__init__",
+            [](Machine* self, std::vector<NumaNode> numa, std::vector<GpuPlace> gpus,
+               std::vector<FilePlace> files) {
+                new (self) Machine{std::move(numa), std::move(gpus), std::move(files)};
+            },
+            "numa"_a, "gpus"_a, "files"_a = std::vector<FilePlace>());
+}
+
+}  // namespace waywiser
