@@ -108,7 +108,7 @@ def test_where_nothing_can_be_told_it_is_inconclusive() -> None:
 
 def test_a_baseline_of_another_host_is_said() -> None:
     found = checked(nodes.node(2, "node9"))
-    assert "the baseline is of another host, node0" in found.notes
+    assert "another host: node0 before, node9 now" in found.notes
     assert not any("another device" in note for note in found.notes)
 
 
@@ -122,3 +122,28 @@ def test_errors_are_counted_since_the_latest_baseline_in_whatever_order() -> Non
     node = with_health(nodes.node(3), {name: 11}, {name: 11})
     for both in (base, base[::-1]):
         assert f"gpu:0 {name} +1 since the baseline" in check_up(node, both).notes
+
+
+def test_a_survey_is_no_baseline_of_itself() -> None:
+    survey = nodes.node(1, blocks=2)
+    found = check_up(survey, [msgspec.structs.replace(survey, file="backup.wwp")])
+    assert found.status == "inconclusive"
+    assert any("is the same survey as backup.wwp" in note for note in found.notes)
+    assert check_up(survey, [survey, nodes.node(2, blocks=2)]).status == "ok"
+
+
+def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lacks() -> None:
+    whole = nodes.node(2)
+    begun = msgspec.structs.replace(whole, digests=whole.digests[:9], unfinished=True)
+    found = checked(begun)
+    assert (found.status, found.findings) == ("inconclusive", ())
+    assert checked(msgspec.structs.replace(begun, unfinished=False)).status == "failed"
+
+
+def test_paths_that_nobody_asked_for_are_not_called_missing() -> None:
+    whole = nodes.node(2)
+    less = msgspec.structs.replace(whole, digests=whole.digests[:9], asked="quick")
+    found = checked(less)
+    count = len(whole.digests) - 9
+    assert found.not_asked == count
+    assert str(found) == f"OK node0: 9 same, {count} not asked for"

@@ -85,3 +85,17 @@ def test_reading_400_nodes_takes_less_than_a_minute(files: list[str]) -> None:
     for file in files:
         read_node(file, links=True)
     assert (time.process_time() - start) / len(files) * 400 < 30
+
+
+def test_a_folder_stands_for_its_profiles(files: list[str], tmp_path: Path, capsys: Output) -> None:
+    assert run(["fleet", str(Path(files[0]).parent)]) == 1
+    assert capsys.readouterr().out.startswith("1 bad, 1 suspect, 10 fine of 12 hosts")
+    assert run(["fleet", str(tmp_path)]) == 2
+    assert f"not read: {tmp_path}: is a directory" in capsys.readouterr().out
+
+
+def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) -> None:
+    assert run(["fleet", files[0], files[1]]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 unjudged of 2 hosts"
+    assert lines[1].endswith("2 hosts (too few to judge: it takes 4)")

@@ -8,6 +8,7 @@ from typing import Literal
 from waywiser.analysis.answer import Device
 from waywiser.analysis.compared import Comparison, PathVerdict
 from waywiser.analysis.comparison import compare
+from waywiser.analysis.copies import without_copies
 from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
 from waywiser.analysis.one_sided import NOT_ASKED
@@ -34,12 +35,16 @@ class Checkup(Value, frozen=True):
     notes: tuple[str, ...]
     """What somebody may want to know."""
     comparison: Comparison
+    not_asked: int = 0
+    """Paths of the baseline that this survey was not asked for: a check beside a standard."""
 
     def __str__(self) -> str:
         """One line: the verdict and what it stands on."""
-        counts = self.comparison.counts
-        told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
-        paths = told or "no path in common"
+        counts = dict(self.comparison.counts)
+        counts["missing"] -= self.not_asked
+        told = [f"{number} {verdict}" for verdict, number in counts.items() if number]
+        told += [f"{self.not_asked} not asked for"] if self.not_asked else []
+        paths = ", ".join(told) or "no path in common"
         head = f"{self.status.upper()} {self.host}"
         return f"{head}: {self.findings[0]} ({paths})" if self.findings else f"{head}: {paths}"
 
@@ -49,26 +54,31 @@ def check_up(node: Node, baseline: Sequence[Node], threshold: float = THRESHOLD)
 
     It fails where a path is worse or gone, a GPU is gone, a link ran below what it was, or an error
     was counted that healthy machines do not have. It is inconclusive where nothing of that is so
-    and no path could be told either. Raises ValueError without a baseline.
+    and no path could be told either, or not all: of a survey that is unfinished, or that is the
+    baseline itself. Raises ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold)
+    asked_alike = all(node.asked == each.asked for each in baseline)
     findings = [
         *_gpus(comparison),
         *_links(node, baseline[0]),
         *_errors(node, baseline[-1]),
-        *_paths(comparison, node.asked == baseline[0].asked),
+        *_paths(comparison, asked_alike),
     ]
-    status: Status = "ok" if comparison.told else "inconclusive"
+    itself = all(without_copies((each, node))[1] for each in baseline)
+    told = comparison.told and not node.unfinished and not itself
+    status: Status = "ok" if told else "inconclusive"
     return Checkup(
         schema=SCHEMA,
         host=node.name,
         file=node.file,
-        baseline=tuple(each.file or each.name for each in baseline),
+        baseline=tuple(each.called for each in baseline),
         status="failed" if findings else status,
         findings=tuple(findings),
-        notes=(*comparison.notes, *_other_host(node, baseline[0]), *_minor(node, baseline[-1])),
+        notes=(*comparison.notes, *_minor(node, baseline[-1])),
         comparison=comparison,
+        not_asked=0 if asked_alike else sum(p.why == NOT_ASKED for p in comparison.of("missing")),
     )
 
 
@@ -112,11 +122,6 @@ def slower(path: PathVerdict) -> str:
     if evidence is None:
         return f"{path.name} is {path.verdict}"
     return f"{path.name} is {1 - evidence.judged.ratio:.1%} slower ({path.why})"
-
-
-def _other_host(node: Node, before: Node) -> Iterator[str]:
-    if node.name != before.name:
-        yield f"the baseline is of another host, {before.name}"
 
 
 def _minor(node: Node, before: Node) -> Iterator[str]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.answer import Device
+from waywiser.analysis.assumed import assumed
 from waywiser.analysis.compared import (
     WORST_FIRST,
     Comparison,
@@ -19,6 +20,7 @@ from waywiser.analysis.compared import (
     worst_first,
 )
 from waywiser.analysis.copies import without_copies
+from waywiser.analysis.differences import differences, of_gpus
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.one_sided import added, missing, with_failures
 from waywiser.analysis.same_gpus import Matched, in_numbers_of, match
@@ -29,7 +31,7 @@ from waywiser.plan.select import matches_any, require_match
 from waywiser.profile.digest import Digest
 from waywiser.stats.order import median
 from waywiser.topology.machine import Gpu
-from waywiser.words import Place, Workload
+from waywiser.words import Workload
 
 SCHEMA = 1
 """Of the JSON form."""
@@ -54,33 +56,37 @@ def compare(
         raise ValueError("a comparison needs a node on each side")
     (base, copies), (new, more) = without_copies(base), without_copies(new)
     reference = max(base, key=lambda node: len(node.machine.gpus))
-    matched = [match(reference.machine.gpus, node.machine.gpus) for node in (*base, *new)]
-    before = _by_identity(base, matched[: len(base)])
-    after = _by_identity(new, matched[len(base) :])
+    old, now = (
+        [match(reference.machine.gpus, node.machine.gpus) for node in side] for side in (base, new)
+    )
+    before, after = _by_identity(base, old), _by_identity(new, now)
     if only:
         before, after = _chosen(before, after, only)
-    gone = {gpu.index: gpu for same in matched[len(base) :] for gpu in same.missing}
+    gone = {gpu.index: gpu for same in now for gpu in same.missing}
+    devices = _Devices(reference, new, now)
     paths = [
-        *_compared(units_of(before, after), threshold, reference, new[0], matched[len(base)]),
+        *_compared(units_of(before, after), threshold, devices),
         *missing(before, after, reference, new, set(gone)),
-        *added(before, after, new[0]),
+        *added(before, after, devices),
     ]
     paths = with_failures(paths, before, after)
     paths.sort(key=worst_first)
     return Comparison(
         schema=SCHEMA,
-        base=tuple(node.file or node.name for node in base),
-        new=tuple(node.file or node.name for node in new),
+        base=tuple(node.called for node in base),
+        new=tuple(node.called for node in new),
         threshold=threshold,
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
         notes=(
-            *_notes(base, new, matched[len(base)], gone.values(), paths),
+            *differences(base, new),
+            *of_gpus(base, new, old, now),
+            *assumed((*base, *new), paths),
             *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
         ),
         missing_gpus=tuple(map(_device, gone.values())),
         exchanged_gpus=tuple(
-            (_device(old), _device(now)) for old, now in matched[len(base)].exchanged
+            dict.fromkeys((_device(a), _device(b)) for same in now for a, b in same.exchanged)
         ),
     )
 
@@ -112,25 +118,31 @@ def _chosen(before: _Digests, after: _Digests, only: Sequence[str]) -> tuple[_Di
     return first, second
 
 
-def _compared(
-    units: Sequence[Unit], threshold: float, reference: Node, new: Node, matched: Matched
-) -> Iterator[PathVerdict]:
+class _Devices:
+    """The GPUs of a workload, as the first new file has them that has them, else as the base."""
+
+    def __init__(self, reference: Node, new: Sequence[Node], matched: Sequence[Matched]) -> None:
+        self._known = {gpu.index: _device(gpu) for gpu in reference.machine.gpus}
+        for node, same in reversed(list(zip(new, matched, strict=True))):
+            for gpu in node.machine.gpus:
+                self._known[same.numbers[gpu.index]] = _device(gpu)
+
+    def __call__(self, workload: Workload) -> tuple[Device, ...]:
+        return tuple(
+            self._known.get(gpu, Device(f"gpu:{gpu}")) for gpu in sorted(gpus_of(workload))
+        )
+
+
+def _compared(units: Sequence[Unit], threshold: float, devices: _Devices) -> Iterator[PathVerdict]:
     curves: dict[str, list[Part]] = {}
     workloads: dict[str, Workload] = {}
     for unit, (whole, sizes) in zip(units, judge_units(units, threshold), strict=True):
         workloads[unit.curve] = unit.pairs[0].workload
         curves.setdefault(unit.curve, []).append(_part(unit, whole, sizes))
-    here = {old: number for number, old in matched.numbers.items()}
     for curve, parts in curves.items():
         workload = workloads[curve]
         verdict, why = _told(parts)
-        gpus = sorted(gpus_of(workload))
-        devices = tuple(
-            new.device(Place("gpu", here[gpu])) if gpu in here
-            else reference.device(Place("gpu", gpu))
-            for gpu in gpus
-        )  # fmt: skip
-        yield PathVerdict(curve, name_of(workload), verdict, why, devices, tuple(parts))
+        yield PathVerdict(curve, name_of(workload), verdict, why, devices(workload), tuple(parts))
 
 
 def _part(unit: Unit, whole: Judged, judged: Sequence[Judged]) -> Part:
@@ -168,43 +180,3 @@ def _told(parts: Sequence[Part]) -> tuple[Verdict, str]:
 
 def _regimes(parts: Iterable[Part]) -> str:
     return ", ".join(part.regime for part in parts)
-
-
-def _notes(
-    base: Sequence[Node],
-    new: Sequence[Node],
-    matched: Matched,
-    gone: Iterable[Gpu],
-    paths: Sequence[PathVerdict],
-) -> Iterator[str]:
-    old, now = base[0].machine, new[0].machine
-    if _models(base[0]) != _models(new[0]):
-        yield f"another class of machine: {_models(base[0])} before, {_models(new[0])} now"
-    if old.cpu_model != now.cpu_model:
-        yield f"another CPU: {old.cpu_model} before, {now.cpu_model} now"
-    if old.driver != now.driver:
-        yield f"another driver: {old.driver or 'unknown'} before, {now.driver or 'unknown'} now"
-    for gpu in gone:
-        yield f"{_device(gpu)} is gone"
-    for gpu in matched.added:
-        yield f"{_device(gpu)} was not there before"
-    if base[0].name == new[0].name:
-        for before, after in matched.exchanged:
-            yield f"gpu:{after.index} is another device: {before.uuid} before, {after.uuid} now"
-    hows = {part.judged.how for path in paths for part in path.parts}
-    if "others" in hows:
-        yield (
-            "one block a side: the noise of a path is taken from how much the others differ; "
-            "standard has two blocks"
-        )
-    if "experience" in hows:
-        yield (
-            "one block a side and few paths: the noise is taken from other machines; survey with "
-            "--preset standard, or give several files a side"
-        )
-
-
-def _models(node: Node) -> str:
-    models = [gpu.name for gpu in node.machine.gpus]
-    counted = [f"{models.count(model)} × {model}" for model in dict.fromkeys(models)]
-    return ", ".join(counted) or "no GPU"

@@ -40,6 +40,12 @@ FREEDOM = 4
 MOST_BEYOND = 5.0
 """Times experience: what others show beyond it is not noise but that most of them differ."""
 
+FOREIGN = 2.0
+"""Times experience, for what another tool measured: nothing tells whether its machine was at rest.
+On one that was not, nine in ten medians of two processes (timed by devices, from 1 MiB up) differed
+by less than 1.4 % (``docs/results/2026-11-20-h200/busy-host``); the deviation at rest makes that
+0.7 %."""
+
 SPREAD = 2.0
 """A block's median is never taken to be surer than so many deviations of single samples."""
 

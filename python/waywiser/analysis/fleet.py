@@ -133,6 +133,8 @@ def _judged(
 
 
 def _notes(node: Node) -> Iterator[str]:
+    if node.unfinished:
+        yield f"{node.called} is unfinished: its survey still runs, or was stopped"
     minor = [each.what for each in counted(node) if not each.grave]
     if minor:
         yield f"counted while it ran: {', '.join(minor)}"

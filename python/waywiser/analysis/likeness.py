@@ -18,10 +18,11 @@ from waywiser.analysis.unit import Kin, Unit, correlation_of
 from waywiser.stats.between import Between, variance_of_median
 from waywiser.stats.noise import NOTHING, Prior, fit_prior, of_differences
 
-How = Literal["blocks", "others", "experience"]
+How = Literal["blocks", "others", "spread", "experience", "foreign"]
 """Where the noise comes from that a difference is held against: from the blocks of the series and
 of those alike; with one block a side, from how the differences of those alike scatter; with too few
-of these, from what blocks of other machines did."""
+of these, from the spread of its own samples, or, where that is less, from what blocks of other
+machines did, and from more than that for another tool's results."""
 
 MANY_JUMPS = 20
 """Sides with two blocks or more, below which the largest jump may not have been seen yet."""
@@ -48,15 +49,20 @@ class Likeness(NamedTuple):
         if unit.replicated:
             return self.scatter.lend(unit.variance, unit.freedom(self.correlation)), "blocks"
         known = experience.usual(unit.kin).deviation
-        least = max(known, experience.SPREAD * unit.sampled)
+        if unit.foreign:
+            known *= experience.FOREIGN
+        own = experience.SPREAD * unit.sampled
+        least, freedom = max(known, own), experience.FREEDOM
+        how: How = "spread" if own > known else "foreign" if unit.foreign else "experience"
         if self.differences == NOTHING:
-            return Between(least, experience.FREEDOM), "experience"
+            return Between(least, freedom), how
         variance = sum(map(variance_of_median, unit.blocks))
         shown = math.sqrt(self.differences.variance / variance)
-        deviation = max(least, min(shown, experience.MOST_BEYOND * known))
-        return Between(
-            deviation, experience.FREEDOM + math.floor(self.differences.freedom)
-        ), "others"
+        shown = min(shown, experience.MOST_BEYOND * known)
+        return (
+            Between(max(least, shown), freedom + math.floor(self.differences.freedom)),
+            "others" if shown > least else how,
+        )
 
     def share(self, unit: Unit) -> float:
         """Of the variance of one size, what is left in the unit."""

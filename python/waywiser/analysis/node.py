@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from waywiser.analysis.answer import Device
+from waywiser.analysis.imported import as_imported, imported_from
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.digest import Digest
 from waywiser.profile.opening import damaged
@@ -52,6 +54,17 @@ class Node(Value, frozen=True):
     health: tuple[RunHealth, ...] = ()
     links: dict[int, Link] = msgspec.field(default_factory=dict)
     """By GPU, those that host memory was copied to or from."""
+    environment: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What could explain a number, as it was when the last run began."""
+    tools: tuple[str, ...] = ()
+    """Whose results these are, where they were imported: ``nvbandwidth 0.8``."""
+    unfinished: bool = False
+    """Its survey was killed, or is still running."""
+
+    @property
+    def called(self) -> str:
+        """The file, else the host."""
+        return self.file or self.name
 
     def gpu(self, index: int) -> Gpu | None:
         return next((gpu for gpu in self.machine.gpus if gpu.index == index), None)
@@ -66,19 +79,34 @@ def read_node(path: Path | str, *, links: bool = False) -> Node:
     """Raises `ProfileError`. ``links`` says whether to read what the links were under load, which
     takes longer."""
     with Profile.open(path) as profile:
-        machine = profile.machine
+        machine, environment = profile.machine, profile.environment
         asked = planned(profile.plan_json).request
+        tools = imported_from(environment)
+        found = digests(profile)
         return Node(
             name=machine.hostname or profile.path.stem,
             machine=machine,
-            digests=tuple(digests(profile)),
+            digests=tuple(as_imported(found, profile.plan_json) if tools else found),
             file=str(path),
             created=profile.created,
             asked=msgspec.json.encode(asked).decode() if asked else "",
             refusals=profile.refusals,
             health=tuple(profile.health()),
             links=_links(profile) if links else {},
+            environment=environment,
+            tools=tools,
+            unfinished=_is_unfinished(profile),
         )
+
+
+def _is_unfinished(profile: Profile) -> bool:
+    """Whether its last run was killed or goes on, or was stopped before all was measured."""
+    runs = profile.runs
+    if runs and runs[-1].ended is None:
+        return True
+    foreseen = planned(profile.plan_json).estimate
+    stored = profile.select("SELECT count(*) FROM visit", tuple[int])[0][0]
+    return foreseen is not None and stored < foreseen.visits
 
 
 def _links(profile: Profile) -> dict[int, Link]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from waywiser.analysis.answer import Device
 from waywiser.analysis.compared import PathVerdict
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.verdict import Verdict
 from waywiser.plan.name import name_of
 from waywiser.profile.digest import Digest
 from waywiser.records import Failure
-from waywiser.words import Place
+from waywiser.words import Place, Workload
 
 Digests = Mapping[str, Sequence[Digest]]
 """By identity, one of each file."""
@@ -20,12 +21,18 @@ Digests = Mapping[str, Sequence[Digest]]
 NOT_ASKED = "the new survey has not measured it"
 """Why a path is missing of which the new file says nothing."""
 
+UNFINISHED = "the new survey is unfinished"
+"""Why nothing can be said of a path that is not there yet."""
+
+LEFT_OUT = ("skipped", "interrupted")
+"""Kinds of failure that say nothing of the path: somebody's time was over, or patience."""
+
 
 def missing(
     before: Digests, after: Digests, reference: Node, new: Sequence[Node], gone: set[int]
 ) -> Iterator[PathVerdict]:
     """Paths that the base has measured and the new files have not. One that the new survey left out
-    by itself, as when its time was over, is no loss: it is unclear."""
+    by itself, as when its time was over, or has not come to yet, is no loss: it is unclear."""
     measured = _measured(after)
     reasons = {r.path: r.reason for node in new for r in node.refusals}
     failures = _failures(after)
@@ -39,24 +46,28 @@ def missing(
         verdict: Verdict = "missing"
         if lost:
             why = lost
-        elif failure is not None and failure.kind == "skipped":
+        elif failure is not None and failure.kind in LEFT_OUT:
             verdict, why = "unclear", f"left out: {failure.reason}"
         elif failure is not None:
             why = f"{failure.kind}: {failure.reason}"
+        elif curve not in reasons and any(node.unfinished for node in new):
+            verdict, why = "unclear", UNFINISHED
         else:
             why = reasons.get(curve, NOT_ASKED)
         yield PathVerdict(curve, name_of(first.workload), verdict, why, devices)
 
 
-def added(before: Digests, after: Digests, new: Node) -> Iterator[PathVerdict]:
+def added(
+    before: Digests, after: Digests, devices_of: Callable[[Workload], tuple[Device, ...]]
+) -> Iterator[PathVerdict]:
     """Paths that the new files have measured and the base has not."""
     known, failures = _measured(before), _failures(before)
     for curve, first in _measured(after).items():
         if curve in known:
             continue
-        devices = tuple(new.device(Place("gpu", g)) for g in sorted(gpus_of(first.workload)))
+        devices = devices_of(first.workload)
         failure = failures.get(curve)
-        if failure is not None and failure.kind == "skipped":
+        if failure is not None and failure.kind in LEFT_OUT:
             why = f"left out before: {failure.reason}"
             yield PathVerdict(curve, name_of(first.workload), "unclear", why, devices)
         else:
@@ -79,7 +90,7 @@ def _failures(found: Digests) -> dict[str, Failure]:
     for digests in found.values():
         for digest in digests:
             for failure in digest.failures:
-                if curves.setdefault(digest.curve, failure).kind == "skipped":
+                if curves.setdefault(digest.curve, failure).kind in LEFT_OUT:
                     curves[digest.curve] = failure
     return curves
 
@@ -93,7 +104,7 @@ def with_failures(
     lost: dict[str, str] = {}
     for identity, digests in after.items():
         old = before.get(identity, ())
-        failures = [f for d in digests for f in d.failures if f.kind != "skipped"]
+        failures = [f for d in digests for f in d.failures if f.kind not in LEFT_OUT]
         if failures and not any(d.blocks for d in digests) and any(d.blocks for d in old):
             why = f"fails at {digests[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
             lost.setdefault(digests[0].curve, why)

@@ -34,6 +34,8 @@ LEAST_VARIANCE = 1e-8
 """Of a logarithm: a hundredth of a per cent. Clocks and timers do not agree by more."""
 
 _Z = 1.96
+_MEDIAN = 1.2533
+"""Times the deviation of a normal sample, over the root of how many: that of their median."""
 
 
 Habit = Literal["steady", "ordinary", "fickle"]
@@ -62,7 +64,10 @@ class Pair(NamedTuple):
     within: float
     """Variance of a block's median within the block, the mean over blocks."""
     sampled: float
-    """Standard deviation of single samples, about; the median over blocks."""
+    """Standard deviation of single samples, about; the median over blocks that tell it, 0 where
+    none does."""
+    foreign: bool = False
+    """A block is another tool's."""
 
     @property
     def difference(self) -> float:
@@ -162,6 +167,11 @@ class Unit:
         """Of single samples, the middle one over sizes."""
         return median([pair.sampled for pair in self.pairs])
 
+    @property
+    def foreign(self) -> bool:
+        """Whether a block of it is another tool's."""
+        return any(pair.foreign for pair in self.pairs)
+
 
 def units_of(
     before: Mapping[str, Sequence[Digest]], after: Mapping[str, Sequence[Digest]]
@@ -233,10 +243,12 @@ def correlation_of(units: Sequence[Unit]) -> float:
 
 
 def _pair(digest: Digest, before: Sequence[BlockDigest], after: Sequence[BlockDigest]) -> Pair:
-    widths = [_deviation(block) for block in (*before, *after)]
+    both = (*before, *after)
+    widths = [_deviation(block) for block in both]
     samples = [
-        width * math.sqrt(block.count) / 1.2533  # of the median of normal samples
-        for width, block in zip(widths, (*before, *after), strict=True)
+        width * math.sqrt(block.count) / _MEDIAN
+        for width, block in zip(widths, both, strict=True)
+        if width > 0
     ]
     return Pair(
         digest.workload,
@@ -244,14 +256,16 @@ def _pair(digest: Digest, before: Sequence[BlockDigest], after: Sequence[BlockDi
         tuple(math.log(block.median) for block in before),
         tuple(math.log(block.median) for block in after),
         sum(width**2 for width in widths) / len(widths),
-        median(samples),
+        median(samples) if samples else 0.0,
+        any(block.foreign for block in both),
     )
 
 
 def _deviation(block: BlockDigest) -> float:
-    """Of the block's median, relative, as its interval tells; 0 where it has none."""
+    """Of the block's median, relative, as its interval tells, or else its spread; 0 where it has
+    neither."""
     if block.low is None or block.high is None:
-        return 0.0
+        return _MEDIAN * block.spread / math.sqrt(block.count)
     return (block.high - block.low) / 2 / _Z / block.median
 
 

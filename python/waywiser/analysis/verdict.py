@@ -49,6 +49,8 @@ class Judged(Value, frozen=True):
     how: How
     blocks: tuple[int, int]
     """Before and now."""
+    noise: float
+    """Standard deviation of one block, relative, that the difference is held against."""
 
 
 class _Measured(NamedTuple):
@@ -142,5 +144,6 @@ def _judge(measured: Sequence[_Measured], threshold: float) -> list[Judged]:
             verdict = "same"
         interval = Interval(math.exp(-around.high), math.exp(-around.low))
         ratio = math.exp(-each.difference)
-        found.append(Judged(verdict, ratio, interval, p, each.how, each.blocks))
+        noise = each.noise.deviation
+        found.append(Judged(verdict, ratio, interval, p, each.how, each.blocks, noise))
     return found

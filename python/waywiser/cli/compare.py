@@ -149,6 +149,8 @@ def print_paths(console: Console, found: Comparison) -> None:
         console.print(table)
     if (more := len(found.of("unclear")) - MOST) > 0:
         say(console, f"and {more} more unclear (--json names all)")
+    if any(path.parts for path in found.of("unclear")):
+        say(console, _why_unclear(found))
     for why, names in _missing(found).items():
         for name in names[:MOST]:
             say(console, f"missing  {name}: {why}")
@@ -167,6 +169,22 @@ def _print_narrow(console: Console, path: PathVerdict) -> None:
     console.print(Text.assemble(verdict, name))
     figures = f"{before} before, {now} now, ratio {ratio} ({interval})" if before else ""
     say(console, "; ".join(filter(None, (size, figures, about))), indent=9)
+
+
+def _why_unclear(found: Comparison) -> str:
+    """What keeps them from being told, and what would tell them."""
+    judged = [path.evidence.judged for path in found.of("unclear") if path.evidence is not None]
+    low, high = 1 / (1 + found.threshold), 1 + found.threshold
+    beyond = sum(each.interval.high < low or each.interval.low > high for each in judged)
+    reasons = [
+        f"the interval of {len(judged) - beyond} reaches across the threshold"
+        if beyond < len(judged)
+        else "",
+        f"{beyond} differ by more, as such paths also do by chance or from process to process"
+        if beyond
+        else "",
+    ]
+    return f"unclear: {'; '.join(filter(None, reasons))}. More surveys a side tell more."
 
 
 def _missing(found: Comparison) -> dict[str, list[str]]:

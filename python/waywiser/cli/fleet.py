@@ -49,14 +49,15 @@ def _write(found: Fleet, page: str) -> None:
 
 
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
-    """Judges the profiles that can be read; the others are listed with the reason."""
+    """Judges the profiles that can be read; the others are listed with the reason. A folder stands
+    for the profiles in it."""
     from waywiser.analysis.fleet import judge_fleet
     from waywiser.analysis.node import Node, read_node
     from waywiser.profile import ProfileError
 
     nodes: list[Node] = []
     unreadable: dict[str, str] = {}
-    for file in dict.fromkeys(files):
+    for file in dict.fromkeys(name for each in files for name in _profiles_of(each)):
         try:
             nodes.append(read_node(file, links=True))
         except ProfileError as error:
@@ -64,15 +65,27 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     return judge_fleet(nodes, threshold, unreadable)
 
 
+def _profiles_of(name: str) -> list[str]:
+    """Of a folder its profiles, or itself where it has none; a file is its own."""
+    from pathlib import Path
+
+    from waywiser.profile.name import SUFFIX
+
+    if not Path(name).is_dir():
+        return [name]
+    return sorted(str(each) for each in Path(name).glob(f"*{SUFFIX}")) or [name]
+
+
 def print_fleet(found: Fleet, console: Console | None = None) -> None:
     """The counts, the nodes that something is wrong with, and what could not be read."""
+    from waywiser.analysis.outlying import FEWEST_HOSTS
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
 
     console = console or plain_console()
     say(console, _headline(found), "bold")
     for each in found.classes:
-        unjudged = "" if each.judged else " (too few to judge)"
+        unjudged = "" if each.judged else f" (too few to judge: it takes {FEWEST_HOSTS})"
         say(console, f"class: {each.name}: {_hosts(each.hosts)}{unjudged}")
     for host in found.of("bad", "suspect"):
         _print_host(console, host)

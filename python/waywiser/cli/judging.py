@@ -112,7 +112,9 @@ def check(
 def fleet(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Profiles of many nodes, one or more of each."),
+        typer.Argument(
+            metavar="FILE...", help="Profiles of many nodes, one or more of each; or their folder."
+        ),
     ],
     threshold: Threshold = "3%",
     json: Json = False,

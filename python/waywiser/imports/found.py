@@ -24,6 +24,9 @@ class Measured(Value, frozen=True):
     """Why there are no samples, as the other tool says."""
     notes: tuple[str, ...] = ()
     """What was assumed or converted, one line each."""
+    deviation: float = 0.0
+    """Relative standard deviation of repetitions that are not there, as the tool tells it; 0 where
+    it does not."""
 
 
 class ForeignGpu(Value, frozen=True):

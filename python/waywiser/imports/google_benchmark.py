@@ -3,8 +3,8 @@
 A repetition is a sample: ``real_time`` per iteration, as many executions batched into it as it had
 iterations. Rows that sum up repetitions (``_mean``, ``_median``, ``_cv``, which may be bare NaN)
 are left out where the repetitions are there; where they are not, the median, or else the mean, is
-one sample that is marked as somebody else's summary. What the benchmarks mean is told by
-`waywiser.imports.commscope`.
+one sample that is marked as somebody else's summary, with their standard deviation beside. What
+the benchmarks mean is told by `waywiser.imports.commscope`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ from waywiser.words import Operation, TimingMode, WordError, Workload
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Of their units of time."""
 
+UNTIMED = ("cv", "stddev", "BigO", "RMS")
+"""Aggregates that are no time of the benchmark."""
+
 LIMIT_LABEL = 100_000
 """Characters of the longest workload's text."""
 
@@ -58,7 +61,7 @@ class Row(NamedTuple):
     aggregate: str
     """``median``; empty for a repetition."""
     seconds: float
-    """Of one iteration; NaN where the benchmark failed."""
+    """Of one iteration, or their standard deviation; NaN where the benchmark failed."""
     iterations: int
     counters: dict[str, float]
     error: str
@@ -144,8 +147,9 @@ def _json_row(value: Any, where: str) -> Row:
     }
     label = clipped(entry["label"], LIMIT_LABEL) if isinstance(entry.get("label"), str) else ""
     mode: TimingMode = "device" if entry.get("mode") == "device" else "host"
-    if error or aggregate in ("cv", "stddev", "BigO", "RMS"):
-        return Row(plain_name, aggregate, math.nan, 0, counters, error, label, mode)
+    if error or aggregate in UNTIMED:
+        spread = _spread(aggregate, entry.get("real_time"), entry.get("time_unit"))
+        return Row(plain_name, aggregate, spread, 0, counters, error, label, mode)
     unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
     if unit not in SECONDS:
         raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
@@ -159,6 +163,13 @@ def _json_row(value: Any, where: str) -> Row:
         label,
         mode,
     )
+
+
+def _spread(aggregate: str, value: Any, unit: Any) -> float:
+    """Seconds that a row of a standard deviation tells; NaN where it tells none."""
+    if aggregate != "stddev" or not _is_number(value) or not isinstance(unit, str):
+        return math.nan
+    return abs(float(value)) * SECONDS.get(unit, math.nan)
 
 
 def _is_number(value: Any) -> bool:
@@ -181,8 +192,9 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
     name, aggregate = split_aggregate(clipped(cells["name"]))
     if cells.get("error_occurred", "") == "true":
         return Row(name, aggregate, math.nan, 0, {}, clipped(cells.get("error_message", "")) or "?")
-    if aggregate in ("cv", "stddev", "BigO", "RMS"):
-        return Row(name, aggregate, math.nan, 0, {}, "")
+    if aggregate in UNTIMED:
+        spread = _spread(aggregate, _float(cells.get("real_time", "")), cells.get("time_unit"))
+        return Row(name, aggregate, spread, 0, {}, "")
     unit = cells.get("time_unit", "ns")
     if unit not in SECONDS:
         raise Malformed(f"{clipped(unit, 40)!r} is no unit of time", where=where)
@@ -265,9 +277,10 @@ def labelled(row: Row) -> Counterpart:
 def _measured(name: str, family: str, found: Counterpart, rows: Sequence[Row]) -> Measured:
     known = Measured(name, family, found.workload, found.mode, notes=found.notes)
     good = [row for row in rows if not row.aggregate and not row.error]
-    flag = 0
+    flag, deviation = 0, 0.0
     if not good:
         good, flag = list(_summary(rows)), SUMMARY
+        deviation = _deviation(rows)
     error = next((row.error for row in rows if row.error), "")
     if not good:
         reason = error or "it has neither repetitions nor their mean or median"
@@ -283,7 +296,14 @@ def _measured(name: str, family: str, found: Counterpart, rows: Sequence[Row]) -
         flags=(flag,) * len(good),
         transfers=tuple((row.seconds,) for row in good) if one else (),
     )
-    return replace(known, samples=samples)
+    return replace(known, samples=samples, deviation=deviation)
+
+
+def _deviation(rows: Sequence[Row]) -> float:
+    """Of the repetitions, relative to their mean; 0 where they are summed up without it."""
+    mean = next((r.seconds for r in rows if r.aggregate in ("mean", "median") and not r.error), 0.0)
+    told = next((r.seconds for r in rows if r.aggregate == "stddev" and not r.error), 0.0)
+    return told / mean if mean > 0 and told > 0 else 0.0
 
 
 def _summary(rows: Sequence[Row]) -> Iterator[Row]:

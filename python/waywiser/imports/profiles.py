@@ -242,9 +242,12 @@ def _provenance(file: ReadFile) -> dict[str, Any]:
 
 
 def _plan(blocks: Sequence[tuple[ReadFile, Measured, int]]) -> dict[str, Any]:
-    """Per series, in block order: which file, and what the benchmark is called there."""
-    series: dict[str, list[dict[str, str]]] = {}
+    """Per series, in block order: which file, what the benchmark is called there, and how its
+    repetitions scatter, where they are not there themselves."""
+    series: dict[str, list[dict[str, str | float]]] = {}
     for file, measured, _ in blocks:
-        origin = {"file": file.name, "name": measured.name}
+        origin: dict[str, str | float] = {"file": file.name, "name": measured.name}
+        if measured.deviation:
+            origin["deviation"] = measured.deviation
         series.setdefault(measured.workload.identity, []).append(origin)
     return {"imported": series}

@@ -7,6 +7,7 @@ visits were stored without a summary are summarised while they are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -33,6 +34,11 @@ class BlockDigest(Value, frozen=True):
     """Samples that count."""
     stop: Stop = "converged"
     mode: TimingMode = "device"
+    spread: float = 0.0
+    """Relative standard deviation of samples that are too few for an interval, or of those that
+    another tool did not keep; 0 where it is not known, or the interval tells."""
+    foreign: bool = False
+    """Another tool's, which sampled by rules of its own."""
 
 
 class Digest(Value, frozen=True):
@@ -96,6 +102,12 @@ class _Row(NamedTuple):
 
 _SUMMARISED = ("counted", "median", "low", "high")
 
+FEWEST_FOR_INTERVAL = 6
+"""Samples below which a median has no 95 % interval."""
+
+_NO_SAMPLE = 1 | 4
+"""Flags of what tells nothing of how samples scatter: void ones, and other tools' summaries."""
+
 
 def digests(profile: Profile, summarise: Summarise) -> list[Digest]:
     """All series by curve, then by size, each with its blocks in order.
@@ -110,11 +122,12 @@ def digests(profile: Profile, summarise: Summarise) -> list[Digest]:
     )
     rows = profile.select(f"SELECT {columns} FROM visit ORDER BY series, block", _Row)
     made = _made_now(profile, [row for row in rows if row.counted is None], summarise)
+    spreads = _spreads(profile) if "counted" in present else {}
     by_series: dict[str, list[_Row]] = {}
     for row in rows:
         by_series.setdefault(row.series, []).append(row)
     return [
-        _digest(profile, head, by_series[head[0]], made)
+        _digest(profile, head, by_series[head[0]], made, spreads)
         for head in profile.select(
             "SELECT identity, text, curve, workload FROM series ORDER BY curve, bytes, identity",
             tuple[str, str, str, str],
@@ -124,14 +137,18 @@ def digests(profile: Profile, summarise: Summarise) -> list[Digest]:
 
 
 def _digest(
-    profile: Profile, head: tuple[str, str, str, str], rows: list[_Row], made: dict[int, Summary]
+    profile: Profile,
+    head: tuple[str, str, str, str],
+    rows: list[_Row],
+    made: dict[int, Summary],
+    spreads: dict[int, float],
 ) -> Digest:
     identity, text, curve, workload = head
     failures = [
         Failure(row.failure_kind, row.failure_reason or "") for row in rows if row.failure_kind
     ]
     try:
-        return Digest(_WORKLOADS.decode(workload), tuple(_blocks(rows, made)),
+        return Digest(_WORKLOADS.decode(workload), tuple(_blocks(rows, made, spreads)),
                       tuple(failures), identity, text, curve)  # fmt: skip
     except msgspec.MsgspecError as error:
         raise damaged(profile.path, f"series {identity}: {error}") from error
@@ -140,14 +157,42 @@ def _digest(
 _WORKLOADS = msgspec.json.Decoder(Workload)
 
 
-def _blocks(rows: list[_Row], made: dict[int, Summary]) -> Iterator[BlockDigest]:
+def _blocks(
+    rows: list[_Row], made: dict[int, Summary], spreads: dict[int, float]
+) -> Iterator[BlockDigest]:
     for row in rows:
         count, median, low, high = row.counted, row.median, row.low, row.high
         if count is None and row.visit in made:
             found = made[row.visit]
             count, median, low, high = found.counted, found.median, found.low, found.high
         if count and median is not None and median > 0:
-            yield BlockDigest(row.block, median, low, high, count, row.stop, row.mode)
+            spread = spreads.get(row.visit, 0.0) if low is None else 0.0
+            yield BlockDigest(row.block, median, low, high, count, row.stop, row.mode, spread)
+
+
+def _spreads(profile: Profile) -> dict[int, float]:
+    """By visit, of those with too few samples for an interval and more than one."""
+    few = profile.select(
+        "SELECT visit FROM visit WHERE counted > 1 AND counted < ?",
+        tuple[int],
+        (FEWEST_FOR_INTERVAL,),
+    )
+    if not few:
+        return {}
+    found = profile.select(
+        "SELECT sample.visit, span FROM sample JOIN visit USING (visit)"
+        " WHERE counted > 1 AND counted < ? AND coalesce(flags, 0) & ? = 0",
+        tuple[int, float],
+        (FEWEST_FOR_INTERVAL, _NO_SAMPLE),
+    )
+    spans: dict[int, list[float]] = {}
+    for visit, span in found:
+        spans.setdefault(visit, []).append(span)
+    return {
+        visit: stdev(each) / mean
+        for visit, each in spans.items()
+        if len(each) > 1 and (mean := fmean(each)) > 0
+    }
 
 
 def _made_now(profile: Profile, rows: list[_Row], summarise: Summarise) -> dict[int, Summary]:

@@ -1,0 +1,55 @@
+"""What a profile of another tool's results tells beside them: which tool, and how they scatter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from waywiser.profile.digest import BlockDigest, Digest
+
+
+def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
+    """``("nvbandwidth 0.8",)``: the tools that a profile's environment names as its origin, each
+    once; none of a survey's."""
+    files = environment.get("imported")
+    if not isinstance(files, list):
+        return ()
+    told = (file for file in files if isinstance(file, dict) and file.get("tool"))
+    tools = (f"{file['tool']} {file.get('version', '')}".strip() for file in told)
+    return tuple(dict.fromkeys(tools)) or ("another tool",)
+
+
+def as_imported(digests: Sequence[Digest], plan_json: str) -> Iterator[Digest]:
+    """The digests with their blocks marked as another tool's, each with the relative standard
+    deviation that the tool told of it, where it did and its repetitions are not there."""
+    told = _told(plan_json)
+    for digest in digests:
+        origins = told.get(digest.identity, ())
+        blocks = tuple(_marked(block, origins) for block in digest.blocks)
+        yield msgspec.structs.replace(digest, blocks=blocks)
+
+
+class _Origin(msgspec.Struct):
+    deviation: float = 0.0
+
+
+class _Plan(msgspec.Struct):
+    imported: dict[str, list[_Origin]]
+
+
+def _told(plan_json: str) -> dict[str, list[_Origin]]:
+    try:
+        return msgspec.json.decode(plan_json, type=_Plan).imported
+    except msgspec.MsgspecError:
+        return {}  # it says less of where its blocks are from; they are what they are
+
+
+def _marked(block: BlockDigest, origins: Sequence[_Origin]) -> BlockDigest:
+    spread = block.spread
+    if not spread and 0 <= block.block < len(origins):
+        told = origins[block.block].deviation
+        spread = told if 0 < told < math.inf else 0.0
+    return msgspec.structs.replace(block, foreign=True, spread=spread)

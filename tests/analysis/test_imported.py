@@ -1,0 +1,114 @@
+"""Comparing other tools' results: their own spread first, then experience, and both are said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nodes
+import pytest
+
+from waywiser.analysis import experience
+from waywiser.analysis.comparison import compare
+from waywiser.analysis.imported import imported_from
+from waywiser.analysis.node import Node, read_node
+from waywiser.imports.profiles import import_files
+from waywiser.profile.digest import BlockDigest
+
+D2H = "Comm_cudaMemcpyAsync_GPUToPinned/0/0/log2(N):26/manual_time"
+
+
+def imported(folder: Path, name: str, rows: list[dict[str, Any]]) -> Node:
+    """The rows as Google Benchmark writes them, imported and read."""
+    file = folder / f"{name}.json"
+    usual = {"name": D2H, "time_unit": "us", "iterations": 10, "cpu_time": 1.0, "bytes": 2.0**26}
+    context = {"host_name": "there", "library_version": "1.8"}
+    file.write_text(
+        json.dumps({"context": context, "benchmarks": [usual | row for row in rows]}), "utf-8"
+    )
+    import_files([file], folder / f"{name}.wwp")
+    return read_node(folder / f"{name}.wwp")
+
+
+def repetitions(*times: float) -> list[dict[str, Any]]:
+    return [{"real_time": time, "run_type": "iteration"} for time in times]
+
+
+def aggregates(mean: float, deviation: float) -> list[dict[str, Any]]:
+    told = {"mean": mean, "stddev": deviation, "cv": deviation / mean}
+    return [
+        {"name": f"{D2H}_{name}", "run_name": D2H, "run_type": "aggregate",
+         "aggregate_name": name, "real_time": value}
+        for name, value in told.items()
+    ]  # fmt: skip
+
+
+def block(node: Node) -> BlockDigest:
+    (digest,) = node.digests
+    (found,) = digest.blocks
+    return found
+
+
+def test_repetitions_and_a_deviation_that_is_told_are_the_spread(tmp_path: Path) -> None:
+    several = block(imported(tmp_path, "several", repetitions(1000, 1010, 1020)))
+    assert several.foreign
+    assert several.spread == pytest.approx(10 / 1010)
+    told = block(imported(tmp_path, "told", aggregates(1000, 30)))
+    assert told.foreign
+    assert told.spread == pytest.approx(0.03)
+    assert block(imported(tmp_path, "one", repetitions(1000))).spread == 0
+
+
+@pytest.mark.parametrize("deviation", [float("nan"), -1.0, 0.0, 1e300])
+def test_a_deviation_that_makes_no_sense_widens_or_is_none(
+    tmp_path: Path, deviation: float
+) -> None:
+    found = imported(tmp_path, "odd", aggregates(1000, deviation))
+    assert 0 <= block(found).spread < float("inf")
+    (path,) = compare([found], [imported(tmp_path, "new", repetitions(1200))]).paths
+    assert path.verdict in ("unclear", "worse")
+
+
+def test_its_own_spread_is_used_where_it_is_more_than_experience(tmp_path: Path) -> None:
+    base = imported(tmp_path, "base", repetitions(1000, 1040, 960))
+    new = imported(tmp_path, "new", repetitions(1060, 1100, 1020))
+    found = compare([base], [new])
+    judged = found.paths[0].parts[0].judged
+    assert (found.paths[0].verdict, judged.how) == ("unclear", "spread")
+    assert judged.noise == pytest.approx(experience.SPREAD * 0.04, rel=0.1)
+    assert any("from how their samples scatter" in note for note in found.notes)
+
+
+def test_without_a_spread_it_stands_on_experience_doubled_and_says_so(tmp_path: Path) -> None:
+    base, new = (
+        imported(tmp_path, name, repetitions(time)) for name, time in (("a", 1000), ("b", 1060))
+    )
+    found = compare([base], [new])
+    judged = found.paths[0].parts[0].judged
+    assert judged.how == "foreign"
+    assert judged.noise == pytest.approx(2 * 0.003)
+    first, second = found.notes
+    assert first.startswith("results of Google Benchmark 1.8 (")
+    assert "2 times as much as processes of waywiser did on H200 machines" in second
+    assert "(standard deviation 0.60 % from 16 MiB on)" in second
+
+
+def test_a_survey_has_half_of_that_width() -> None:
+    digests = [(nodes.digest(nodes.workload(nodes.h2d(0)), [seconds]),) for seconds in (1.0, 1.1)]
+    base, new = (Node("a", nodes.machine(), each) for each in digests)
+    found = compare([base], [new])
+    assert found.paths[0].parts[0].judged.noise == pytest.approx(0.003)
+    assert any("H200 machines (standard deviation 0.30 % from 16" in note for note in found.notes)
+
+
+def test_several_runs_tell_themselves(tmp_path: Path) -> None:
+    base = [imported(tmp_path, f"a{n}", repetitions(1000 + n)) for n in range(4)]
+    new = [imported(tmp_path, f"b{n}", repetitions(1100 + n)) for n in range(4)]
+    (path,) = compare(base, new).paths
+    assert (path.verdict, path.parts[0].judged.how) == ("worse", "blocks")
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", [3, None], [{"tool": 3}], {}])
+def test_an_origin_that_makes_no_sense_is_still_an_answer(odd: object) -> None:
+    assert isinstance(imported_from({"imported": odd}), tuple)
