@@ -11,6 +11,9 @@ from pathlib import Path
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
+SECONDS = 120
+"""That a command may take on a busy machine; those of these tests take a few."""
+
 SCRIPT = """
 import os, sys
 from waywiser import cli, survey
@@ -48,3 +51,9 @@ def commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Start]:
         for process in begun:
             process.kill()
             process.communicate()
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its exit code, its output and its messages."""
+    out, err = process.communicate(timeout=SECONDS)
+    return process.returncode, out, err

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from own_lock import commands
+from own_lock import commands, finish
 from waywiser.profile import Profile
 
 Run = Callable[..., "subprocess.Popen[str]"]
@@ -32,11 +32,6 @@ def data(tmp_path: Path) -> Path:
     file.write_bytes(os.urandom(3 << 20))
     os.utime(file, (1_000_000_000, 1_000_000_000))
     return file
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
 
 
 def require_direct(folder: Path) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from own_lock import SCRIPT
+from own_lock import commands, finish
 from waywiser.profile import Profile
 from waywiser.topology.nvml import MODULE_VARIABLE
 
@@ -46,7 +44,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
+def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run]:
     """Runs ``waywiser`` over four fake GPUs in ``tmp_path``: code, output and messages."""
     (tmp_path / "scripted_nvml.py").write_text(NVML)
     topology = Path(__file__).parent / "topology"
@@ -56,21 +54,10 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Run:
         "PYTHONPATH": os.pathsep.join(paths),
         "WAYWISER_FAKE": "devices=4;latency=1;event=1",
         MODULE_VARIABLE: "scripted_nvml",
-        "NO_COLOR": "1",
     }
 
-    def start(*arguments: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    return start
+    with commands(tmp_path, environment) as start:
+        yield lambda *arguments: finish(start(*arguments))
 
 
 def test_a_check_measures_every_link_and_tells_what_the_counters_did(

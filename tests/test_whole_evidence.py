@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from own_lock import SCRIPT
+from own_lock import commands, finish
 from topology.scripted_nvml import LINKS, MOVED
 from waywiser.probe import replay
 from waywiser.probe.options import ProbeOptions
@@ -36,25 +34,20 @@ def surveyed(
         "PYTHONPATH": os.pathsep.join(paths),
         "WAYWISER_NVML": "topology.scripted_nvml",
         "WAYWISER_FAKE": "latency=1;event=1;h2d=40;d2h=40;peer=40",
-        "NO_COLOR": "1",
     }
     peer = "device@gpu:0 -> device@gpu:1 by copy-engine"
     arguments = ["survey", "--preset", "quick", "--sizes", "2MiB", "-o", "a.wwp"]
     arguments += ["--workload", H2D, "--workload", peer]
-    command = [sys.executable, "-c", SCRIPT]
-    for more in (arguments, ["survey", "--resume", "-o", "a.wwp"]):
-        done = subprocess.run(
-            [*command, *more], cwd=folder, env=environment, capture_output=True, text=True,
-            timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-    shown = subprocess.run(
-        [*command, "show", "a.wwp"], cwd=folder, env=environment, capture_output=True, text=True,
-        timeout=60, check=True,
-    )  # fmt: skip
-    (folder / "shown").write_text(shown.stdout)
-    export = [*command, "export", "a.wwp", "--format", "json", "-o", "a.json"]
-    subprocess.run(export, cwd=folder, env=environment, timeout=60, check=True)
+    with commands(folder, environment) as start:
+        for more in (
+            arguments,
+            ["survey", "--resume", "-o", "a.wwp"],
+            ["export", "a.wwp", "--format", "json", "-o", "a.json"],
+            ["show", "a.wwp"],
+        ):
+            code, out, err = finish(start(*more))
+            assert code == 0, err
+    (folder / "shown").write_text(out)
     return folder / "a.wwp"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from own_lock import commands
+from own_lock import commands, finish
 from waywiser.plan.sizes import parse_sizes
 from waywiser.profile import Profile
 from waywiser.records import Visit
@@ -39,11 +39,6 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run
 
 def survey(*more: str) -> tuple[str, ...]:
     return ("survey", "--preset", "quick", "--sizes", "4KiB,64KiB", "-o", "a.wwp", *more)
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
 
 
 def visits(file: Path) -> list[Visit]:
