@@ -1,6 +1,6 @@
 """Writes docs/results/dgx-1.md: what other people's files of a DGX-1 say, beside what they wrote.
 
-    python docs/results/dgx_1.py ../shared/data/dgx-1
+    python docs/results/dgx_1.py FOLDER
 
 imports the folder (Google Benchmark JSON of github.com/cwpearson/ms-thesis, data/microbench at
 8fe9f476) into a profile, asks it what the thesis chapter asks, and writes everything between the

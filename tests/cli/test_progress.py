@@ -78,6 +78,14 @@ def test_a_resumed_survey_says_first_what_is_missing(plan: Plan, stream: io.Stri
     assert stream.getvalue().startswith(stored)
 
 
+def test_a_finished_survey_says_that_nothing_is_missing(plan: Plan) -> None:
+    stream = io.StringIO()
+    progress.watcher(stream, {}).begin(plan, map(visit, orders(plan)))
+    assert stream.getvalue() == (
+        f"all {plan.visits} visits are stored already: nothing is left to measure\n"
+    )
+
+
 def test_a_pipe_gets_a_line_per_tenth(plan: Plan) -> None:
     stream = io.StringIO()
     lines = progress.watcher(stream, {"TERM": "xterm"})

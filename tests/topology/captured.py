@@ -23,5 +23,5 @@ def shared_file(name: str) -> Path:
     """The path, or a skip that names the file."""
     path = SHARED / name
     if not path.exists():
-        pytest.skip(f"../shared/data/hwloc/{name} is not here")
+        pytest.skip(f"the file {name} of other people is not here")
     return path

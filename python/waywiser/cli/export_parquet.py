@@ -26,7 +26,7 @@ def pyarrow() -> Any:
     except ImportError as error:
         raise NoPyarrow(
             f"Parquet is written by pyarrow, which cannot be loaded ({error})",
-            remedy="pip install 'waywiser[parquet]', or write --format csv",
+            remedy="pip install pyarrow, or write --format csv",
         ) from error
     return found
 

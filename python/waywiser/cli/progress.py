@@ -103,7 +103,9 @@ def watcher(
 
 def tell_rest(tally: Tally, stream: TextIO) -> None:
     """Of a survey that is resumed, before the long work: what is there and what is missing."""
-    if tally.visits:
+    if tally.visits == tally.of_visits:
+        say(f"all {tally.visits} visits are stored already: nothing is left to measure\n", stream)
+    elif tally.visits:
         left = format_seconds(tally.seconds_left)
         text = f"{tally.visits} of {tally.of_visits} visits are stored already, about {left} left"
         say(text + "\n", stream)
