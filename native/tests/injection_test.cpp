@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "conformance.hpp"
-#include "fake/fake.hpp"
+#include "fake/fixture.hpp"
 
 namespace waywiser::test {
 namespace {
@@ -21,14 +21,8 @@ std::vector<Layout> layouts() {
             {Layout::Kind::box, {{"width", "1000"}, {"height", "20"}}}};
 }
 
-class Injection : public ::testing::Test {
+class Injection : public OnFake {
 protected:
-    Injection() { fake::reset(); }
-    ~Injection() override {
-        fake::reset();
-        EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the test";
-    }
-
     const Machine machine = this_machine();
 
     // Every transfer that runs here, each on buffers of its own.

@@ -1,7 +1,6 @@
 #include "waywiser/session.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <set>
 
@@ -12,94 +11,14 @@
 #include "measure/buffer_plan.hpp"
 #include "measure/buffers.hpp"
 #include "measure/clocks.hpp"
-#include "measure/interval.hpp"
 #include "measure/locality.hpp"
+#include "measure/sampling.hpp"
 #include "measure/timer.hpp"
 #include "measure/watchdog.hpp"
 #include "measure/watched.hpp"
 #include "measure/workbench.hpp"
 
 namespace waywiser {
-namespace {
-
-using measure::Timer;
-using measure::Timing;
-
-constexpr double kResolution = 20;           // an interval is this many times the timer's overhead
-constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of samples readable
-constexpr double kGrowth = 1.25;             // margin when the number of repetitions is raised
-constexpr double kProgressSeconds = 0.1;
-constexpr int kLooks = 3;            // at an interval, before it is believed to be long enough
-constexpr double kLongBeyond = 400;  // an interval so many times as long as wanted is believed
-
-// How often an execution is repeated within a sample so that the timer's overhead is at most 5 %
-// of the interval (methodology 3). The shortest of several counts: one that something delayed
-// would leave all samples of the series too short.
-std::size_t repetitions_for(Timer& timer, std::size_t most,
-                            const std::function<void(std::size_t)>& condition) {
-    const double wanted = std::max(kShortestInterval, kResolution * timer.overhead());
-    std::size_t repetitions = std::min(most, timer.least_repetitions());
-    for (;;) {
-        double interval = kLongBeyond * wanted;
-        for (int look = 0; look < kLooks && interval >= wanted; ++look) {
-            condition(repetitions);
-            const double one = timer.take(repetitions).span * static_cast<double>(repetitions);
-            if (one >= kLongBeyond * wanted) return repetitions;
-            interval = std::min(interval, one);
-        }
-        if (interval >= wanted || repetitions >= most) return repetitions;
-        const double factor = std::clamp(kGrowth * wanted / std::max(interval, 1e-9), 2.0, 64.0);
-        repetitions = std::min(
-            most, static_cast<std::size_t>(std::ceil(static_cast<double>(repetitions) * factor)));
-    }
-}
-
-struct Sampling {
-    Timer& timer;
-    const StopRule& rule;
-    std::size_t repetitions;
-    bool once_apart;  // the application's view is a second execution, not the sample itself
-    std::function<void(std::size_t)> condition;  // for so many executions
-    const std::function<void(const Progress&)>& progress;
-};
-
-Sample take_sample(const Sampling& sampling) {
-    Sample sample;
-    if (sampling.once_apart) {
-        sampling.condition(1);
-        sample.host = sampling.timer.once();
-    }
-    sampling.condition(sampling.repetitions);
-    Timing timing = sampling.timer.take(sampling.repetitions);
-    sample.span = timing.span;
-    sample.skew = timing.skew;
-    sample.transfers = std::move(timing.transfers);
-    sample.repetitions = static_cast<std::uint32_t>(sampling.repetitions);
-    if (!sampling.once_apart) sample.host = sample.span;
-    const double interval = sample.span * static_cast<double>(sampling.repetitions);
-    if (interval < kResolution * sampling.timer.overhead()) sample.flags |= flag_below_resolution;
-    return sample;
-}
-
-void take_samples(const Sampling& sampling, Outcome& outcome) {
-    measure::Stopper stopper(sampling.rule);
-    const double start = host::now();
-    double told = start - 2 * kProgressSeconds;  // the first sample says that sampling has begun
-    for (std::optional<std::string> why; !why;) {
-        outcome.samples.push_back(take_sample(sampling));
-        const double now = host::now();
-        why = stopper.add(outcome.samples.back().span, now - start);
-        if (why) outcome.stop = *why;
-        if (sampling.progress && now - told > kProgressSeconds) {
-            told = now;
-            const measure::Interval& interval = stopper.interval();
-            sampling.progress({stopper.count(), interval.median, interval.low, interval.high});
-        }
-    }
-    outcome.sampling_seconds = host::now() - start;
-}
-
-}  // namespace
 
 struct Session::State {
     Machine machine;
@@ -200,7 +119,7 @@ Outcome Session::State::measure_transfers(const Request& request,
     bench.fill();
 
     const host::RunOn submitting(bench.submit_cpus());
-    std::unique_ptr<Timer> timer;
+    std::unique_ptr<measure::Timer> timer;
     if (outcome.mode == TimingMode::device) {
         make_gate();
         outcome.gate = gate->kind();
@@ -213,13 +132,14 @@ Outcome Session::State::measure_transfers(const Request& request,
     timer->once();  // the first execution is never gated: it may load, map or allocate
     bench.check();
     const std::size_t most = std::min(bench.most_repetitions(), timer->most_repetitions());
-    const std::size_t repetitions = repetitions_for(*timer, most, condition);
+    const std::size_t repetitions = measure::repetitions_for(*timer, most, condition);
     outcome.buffers = bench.placements();
     outcome.buffer_bytes = bench.buffer_bytes();
     outcome.setup_seconds = host::now() - start;
 
     const bool once_apart = outcome.mode == TimingMode::device || repetitions > 1;
-    take_samples({*timer, request.rule, repetitions, once_apart, condition, progress}, outcome);
+    measure::take_samples({*timer, request.rule, repetitions, once_apart, condition, progress},
+                          outcome);
     tell_sides(bench, request, outcome);
     if (evidence) {
         measure::be_watched(*timer, condition, request, outcome.samples.back().host, evidence);
@@ -278,9 +198,10 @@ Outcome Session::State::measure_operation(const Request& request,
     outcome.mode = operation.timing(call.place.kind);
     const auto nothing = [](std::size_t) {};
     timer->once();
-    const std::size_t repetitions = repetitions_for(*timer, timer->most_repetitions(), nothing);
+    const std::size_t repetitions =
+        measure::repetitions_for(*timer, timer->most_repetitions(), nothing);
     outcome.setup_seconds = host::now() - start;
-    take_samples({*timer, request.rule, repetitions, true, nothing, progress}, outcome);
+    measure::take_samples({*timer, request.rule, repetitions, true, nothing, progress}, outcome);
     if (gate && outcome.mode == TimingMode::device) outcome.gate = gate->kind();
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;

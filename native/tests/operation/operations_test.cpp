@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "conformance.hpp"
-#include "fake/fake.hpp"
+#include "fake/fixture.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser {
@@ -22,14 +22,8 @@ constexpr StopRule kQuick{.target = 0.9,
                           .soft_seconds = 0.001,
                           .hard_seconds = 0.02};
 
-class OperationsTest : public ::testing::Test {
+class OperationsTest : public test::OnFake {
 protected:
-    OperationsTest() { fake::reset(); }
-    ~OperationsTest() override {
-        session.reset();
-        EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the session";
-    }
-
     [[nodiscard]] Place node() const {
         return Place::parse("numa:" + std::to_string(machine.numa.front().index));
     }

@@ -1,0 +1,39 @@
+// What all tests of the seam alone need: a GPU, and bytes brought to its memory and back.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "conformance.hpp"
+#include "gpu/gpu.hpp"
+
+namespace waywiser {
+
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
+inline constexpr std::byte kUntouched{0xEE};
+
+class Seam : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (gpu::device_count() == 0) GTEST_SKIP() << gpu::unavailable_reason();
+    }
+};
+
+inline std::vector<std::byte> read(const gpu::Stream& stream, const std::byte* data,
+                                   std::size_t bytes) {
+    const gpu::HostBuffer host(bytes, gpu::HostUse::portable);
+    gpu::copy_async(host.data(), data, bytes, stream);
+    stream.synchronize();
+    return {host.data(), host.data() + bytes};
+}
+
+inline void write(const gpu::Stream& stream, std::byte* data, const std::vector<std::byte>& bytes) {
+    const gpu::HostBuffer host(bytes.size(), gpu::HostUse::portable);
+    std::ranges::copy(bytes, host.data());
+    gpu::copy_async(data, host.data(), bytes.size(), stream);
+    stream.synchronize();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,135 @@
+// What a session does when something goes wrong: it says so, and loses nothing.
+#include <functional>
+#include <optional>
+
+#include "gpu/gpu.hpp"
+#include "host/clock.hpp"
+#include "measure/session_test.hpp"
+#include "patience.hpp"
+
+namespace waywiser {
+namespace {
+
+std::optional<gpu::Failure> failure(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const gpu::Error& error) {
+        return error.kind();
+    }
+    return std::nullopt;
+}
+
+TEST_F(SessionTest, RefusesWhatItCannotMeasure) {
+    EXPECT_THROW(measure({.transfers = {}, .rule = kQuick}), Refused);
+    EXPECT_THROW(measure(to_gpu(0)), Refused);
+    EXPECT_THROW(measure(request("bubble", "numa:0", "device", "gpu:0", "copy-engine", 8)),
+                 Refused);
+    EXPECT_THROW(measure(request("device", "gpu:9", "device", "gpu:0", "copy-engine", 8)), Refused);
+    EXPECT_THROW(measure(to_gpu(1024 * kMiB)), Refused) << "more than the memory allowed";
+    expect_sound(measure(to_gpu(64)), 1);
+}
+
+TEST_F(SessionTest, FindsWrongBytes) {
+    for (const char* text : {"flip=copy@/1;only_bytes=65536", "drop=copy@/1;only_bytes=65536"}) {
+        fake::configure(text);
+        EXPECT_THROW(measure(to_gpu(64 << 10)), WrongBytes) << text;
+        EXPECT_THROW(
+            measure(request("device", "gpu:0", "pageable", node.c_str(), "copy-engine", 64 << 10)),
+            WrongBytes)
+            << text;
+    }
+    fake::reset();
+    expect_sound(measure(to_gpu(64 << 10)), 1);
+}
+
+// Right at first and wrong at last: only the check after the samples can tell.
+TEST_F(SessionTest, FindsBytesThatGoWrongLater) {
+    fake::configure("drop=copy@2+;only_bytes=65536");
+    EXPECT_THROW(measure(to_gpu(64 << 10)), WrongBytes);
+}
+
+TEST_F(SessionTest, IsDelayedAndNotLostByAnOpeningThatWasLost) {
+    options.watchdog_seconds = 0.1;
+    fake::configure("gate=lost");
+    test::Call call([&] { EXPECT_EQ(measure(to_gpu(64 << 10)).mode, TimingMode::device); });
+    EXPECT_TRUE(call.returns());
+}
+
+TEST_F(SessionTest, TellsThatAPathBlocksBehindTheGate) {
+    options.watchdog_seconds = 0.1;
+    fake::configure("block=copy@/1;only_bytes=65536");
+    test::Call call([&] { EXPECT_THROW(measure(to_gpu(64 << 10)), BlocksBehindGate); });
+    ASSERT_TRUE(call.returns());
+    call.get();
+    session.reset();
+    options.host_timed = {to_gpu(64 << 10).transfers.front()};
+    const Outcome outcome = measure(to_gpu(64 << 10));
+    expect_sound(outcome, 1);
+    EXPECT_EQ(outcome.mode, TimingMode::host) << "reclassified";
+}
+
+TEST_F(SessionTest, AnErrorAtAnyCopyCostsOneWorkload) {
+    const Request asked = to_gpu(64 << 10);
+    expect_sound(measure(asked), 1);
+    for (const int n : {1, 2, 5, 12}) {  // what is slow makes no more than that
+        SCOPED_TRACE(n);
+        const std::string where = "copy@" + std::to_string(n) + ";only_bytes=65536";
+        fake::configure("fail=" + where);
+        EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
+        expect_sound(measure(asked), 1);
+    }
+}
+
+// Copies already under way when a call fails must have ended before anybody gets their buffers.
+TEST_F(SessionTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
+    fake::configure("fail=copy@20;delay=0.05@10+;only_bytes=32768");
+    const Request asked = to_gpu(32 << 10);
+    EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
+    const double before = host::now();
+    gpu::synchronize_device(0);
+    EXPECT_LT(host::now() - before, 0.02) << "copies were still under way";
+}
+
+TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {
+    const Request asked = to_gpu(64 << 10);
+    for (const char* kind : {"sticky=", "lost="}) {
+        for (const char* point :
+             {"copy@1", "copy@30", "launch@1", "launch@2", "event@1", "event@20", "fill@1"}) {
+            SCOPED_TRACE(std::string(kind) + point);
+            fake::configure(std::string(kind) + point);
+            EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::sticky);
+            EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::sticky) << "a second time";
+            session.reset();
+            EXPECT_EQ(fake::live(), fake::Live{});
+        }
+    }
+}
+
+TEST_F(SessionTest, OutOfMemoryAtAnyAllocationLeaksNothing) {
+    const Request asked = to_gpu(64 << 10);
+    measure(asked);
+    const std::size_t allocations = fake::counts().allocations;
+    ASSERT_GE(allocations, 3u);
+    for (std::size_t n = 1; n <= allocations; ++n) {
+        SCOPED_TRACE("allocation " + std::to_string(n));
+        session.reset();
+        fake::configure("oom_at=" + std::to_string(n));
+        EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::out_of_memory);
+        expect_sound(measure(asked), 1);
+    }
+    session.reset();
+    EXPECT_EQ(fake::live(), fake::Live{});
+}
+
+TEST_F(SessionTest, AHangIsTheSupervisorsToEnd) {
+    fake::configure("hang=copy@3;only_bytes=65536");
+    test::Call call([&] { measure(to_gpu(64 << 10)); });
+    EXPECT_TRUE(call.blocks());
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(call.blocks());
+    fake::reset();
+    EXPECT_TRUE(call.returns());
+}
+
+}  // namespace
+}  // namespace waywiser
