@@ -97,6 +97,9 @@ class Summary(Value, frozen=True):
     low: float | None = None
     """Of the median's 95 % interval within the block; None where there is none."""
     high: float | None = None
+    told: bytes | None = None
+    """All that statistics told of the samples, in the form of `waywiser.stats.told`, which alone
+    reads it; None where that was not kept."""
 
 
 class BufferRecord(Value, frozen=True):

@@ -100,7 +100,7 @@ def _likeness(kin: Kin, units: Sequence[Unit], jumpy: Sequence[Unit]) -> Likenes
 def _jumps(kin: Kin, units: Sequence[Unit]) -> tuple[float, float]:
     """What a unit, and what a size, does not jump by."""
     jumps = [jump for unit in units for jump in unit.jumps]
-    sizes = [jump for unit in units for pair in unit.pairs for jump in pair.jumps]
+    sizes = [jump for unit in units for jump in unit.size_jumps]
     whole = JUMP_MARGIN * max(jumps, default=0.0)
     single = JUMP_MARGIN * max(sizes, default=0.0)
     if len(jumps) < MANY_JUMPS:

@@ -16,9 +16,12 @@ from waywiser.stats.shown import FAMILIES, Shown
 def of_families(points: Sequence[Point]) -> Table | None:
     """How uncertain the numbers of each family of paths are."""
     families: dict[str, list[Point]] = {}
+    known: dict[str, str] = {}
     for point in points:
-        family = Shown(point.line.curve, (point.line,)).family
-        families.setdefault(family, []).append(point)
+        curve = point.line.curve
+        if curve not in known:
+            known[curve] = Shown(curve, (point.line,)).family
+        families.setdefault(known[curve], []).append(point)
     if not families:
         return None
     ordered = sorted(families.items(), key=lambda item: FAMILIES.index(item[0]))

@@ -135,7 +135,12 @@ class Unit:
         count = len(self.pairs)
         return min(1.0, correlation + (1 - correlation) * math.pi / 2 / count)
 
-    @property
+    @cached_property
+    def size_jumps(self) -> tuple[float, ...]:
+        """Of all its sizes."""
+        return tuple(jump for pair in self.pairs for jump in pair.jumps)
+
+    @cached_property
     def jumps(self) -> tuple[float, ...]:
         """As of a pair: of the middle over sizes, on each side whose sizes have equal blocks."""
         found = []

@@ -34,10 +34,12 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     from waywiser.cli import streams
     from waywiser.cli.call import call
+    from waywiser.cli.collecting import collecting_if_lasting
     from waywiser.words import WaywiserError
 
     try:
-        code = call(arguments)
+        with collecting_if_lasting(arguments):
+            code = call(arguments)
         sys.stdout.flush()
         return code
     except WaywiserError as error:

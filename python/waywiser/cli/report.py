@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from waywiser.cli.pages import write_page
 from waywiser.report.parts import Document, Picture
@@ -28,22 +27,7 @@ def run_report(files: Sequence[str], output: str, format: str, figure: str) -> i
     wrote, and the `ProfileError` of a bad profile.
     """
     _require_sense(format, figure)
-    with _nothing_collected():
-        return _make(files, output, format, figure)
-
-
-@contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """A command that ends soon has no use for the collector, which takes a tenth of its time."""
-    import gc
-
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
+    return _make(files, output, format, figure)
 
 
 def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,7 +15,7 @@ from waywiser.profile import rows
 from waywiser.profile.errors import ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
 from waywiser.profile.schema import columns_of
-from waywiser.records import Health, Locality, Refusal, Series, Visit
+from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
 
@@ -47,6 +48,19 @@ class RunHealth(Value, frozen=True):
     run: int
     start: Health | None
     end: Health | None
+
+
+class Head(NamedTuple):
+    """A visit without its samples."""
+
+    number: int
+    visit: Visit
+    told: Any
+    """What was kept of the samples, as the file has it; see `waywiser.stats.told`."""
+
+
+SERIES_AT_ONCE = 256
+"""Whose visits are read by one query: in memory they take a few megabytes."""
 
 
 class Profile(Closing):
@@ -186,6 +200,30 @@ class Profile(Closing):
         """Those of one series in block order, one at a time in memory."""
         yield from self._visits("series = ? ORDER BY block", workload.identity, workload)
 
+    def heads_of(self, workloads: Iterable[Workload]) -> Iterator[tuple[Workload, list[Head]]]:
+        """Of each of those workloads, in their order, its visits in block order, without samples:
+        a few hundred series in one query, and in memory at a time."""
+        remaining = iter(workloads)
+        while batch := list(islice(remaining, SERIES_AT_ONCE)):
+            by_identity = {workload.identity: workload for workload in batch}
+            found: dict[str, list[Head]] = {identity: [] for identity in by_identity}
+            of_visit, _ = self._visit_sql()
+            marks = ", ".join("?" * len(batch))
+            with explained(self.path):
+                heads = self._connection.execute(
+                    f"{of_visit} WHERE series IN ({marks}) ORDER BY block", tuple(found)
+                ).fetchall()
+            for number, told, *head in heads:
+                identity = head[rows.SERIES_COLUMN]
+                visit = self._visit(number, head, by_identity[identity], Samples())
+                found[identity].append(Head(number, visit, told))
+            for identity, workload in by_identity.items():
+                yield workload, found[identity]
+
+    def samples_of(self, head: Head) -> Samples:
+        """Those of one visit."""
+        return self._samples(head.number)
+
     def localities(self) -> list[Locality]:
         """What workers found about where memory is, in the order found."""
         if not self.columns("locality"):
@@ -208,22 +246,35 @@ class Profile(Closing):
     # How it is read.
 
     def _visits(self, which: str, value: object, workload: Workload) -> Iterator[Visit]:
-        of_visit, of_samples = self._visit_sql()
+        of_visit, _ = self._visit_sql()
         with explained(self.path):
             heads = self._connection.execute(f"{of_visit} WHERE {which}", (value,)).fetchall()
-        for number, *head in heads:
-            with explained(self.path):
-                samples = self._connection.execute(of_samples, (number,)).fetchall()
-            try:
-                yield rows.visit_from(head, workload, rows.samples_from(samples))
-            except (msgspec.MsgspecError, TypeError) as error:
-                raise damaged(self.path, f"visit {number}: {error}") from error
+        for number, _, *head in heads:
+            yield self._visit(number, head, workload, self._samples(number))
+
+    def _visit(
+        self, number: int, head: Sequence[Any], workload: Workload, samples: Samples
+    ) -> Visit:
+        try:
+            return rows.visit_from(head, workload, samples)
+        except (msgspec.MsgspecError, TypeError) as error:
+            raise damaged(self.path, f"visit {number}: {error}") from error
+
+    def _samples(self, number: int) -> Samples:
+        _, of_samples = self._visit_sql()
+        with explained(self.path):
+            found = self._connection.execute(of_samples, (number,)).fetchall()
+        try:
+            return rows.samples_from(found)
+        except (msgspec.MsgspecError, TypeError) as error:
+            raise damaged(self.path, f"visit {number}: {error}") from error
 
     def _visit_sql(self) -> tuple[str, str]:
         """The queries of visits, and of the samples of one."""
         if not self._queries:
             present = self.columns("visit")
-            head = ", ".join(c if c in present else f"NULL AS {c}" for c in rows.VISIT_COLUMNS)
+            wanted = ("told", *rows.VISIT_COLUMNS)
+            head = ", ".join(c if c in present else f"NULL AS {c}" for c in wanted)
             columns = ", ".join(rows.SAMPLE_COLUMNS)
             self._queries = (
                 f"SELECT visit, {head} FROM visit",

@@ -21,7 +21,8 @@ VISIT_COLUMNS = (
     "started", "setup_seconds", "sampling_seconds", "elapsed_seconds", "buffer_bytes", "held_bytes",
     "gate", "buffers", "gpu_states", "notes", "evidence",
 )  # fmt: skip
-SUMMARY_COLUMNS = ("counted", "median", "low", "high")
+SERIES_COLUMN = VISIT_COLUMNS.index("series")
+SUMMARY_COLUMNS = ("counted", "median", "low", "high", "told")
 SAMPLE_COLUMNS = ("span", "host", "skew", "repetitions", "flags", "transfers")
 
 

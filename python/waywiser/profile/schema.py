@@ -143,6 +143,7 @@ TABLES = (
             Column("median", "REAL", "of their spans; NULL where none counts", later=True),
             Column("low", "REAL", "of its 95 % interval within the block; or NULL", later=True),
             Column("high", "REAL", "of the same", later=True),
+            Column("told", "BLOB", "the whole estimate, and by which rules; or NULL", later=True),
         ),
         constraints=("UNIQUE (series, block)",),
     ),

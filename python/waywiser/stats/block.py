@@ -50,6 +50,9 @@ class BlockEstimate(Value, frozen=True):
     outliers: OutlierCount
     summary: bool = False
     """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
+    transfers: tuple[float, ...] = ()
+    """Of several transfers: the median of each one's own time, in the workload's order; empty where
+    there is one, and where they were not timed."""
 
 
 def counted(samples: Samples) -> list[int]:
@@ -104,4 +107,12 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         drift=drift(spans),
         outliers=count_outliers(ordered, quartiles),
         summary=summary,
+        transfers=_of_transfers(samples, len(visit.workload.transfers)),
     )
+
+
+def _of_transfers(samples: Samples, transfers: int) -> tuple[float, ...]:
+    if transfers < 2:
+        return ()
+    told = [seconds for seconds in samples.transfers if len(seconds) == transfers]
+    return tuple(median(each) for each in zip(*told, strict=True))

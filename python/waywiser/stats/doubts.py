@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.records import Series, Visit
+from waywiser.records import Series
 from waywiser.stats.block import BlockEstimate
 from waywiser.stats.order import median
 from waywiser.topology.bounds import bound
@@ -71,7 +71,7 @@ def doubts(
         *_of_sampling(series, blocks, converged),
         *_of_blocks(blocks),
         *_of_bound(series.workload, blocks, machine),
-        *_of_conditions(series.visits, machine),
+        *_of_conditions(series, machine),
     ):
         found.setdefault(doubt.kind, doubt)
     return tuple(found[kind] for kind in REMEDIES if kind in found)
@@ -141,14 +141,15 @@ def _of_bound(
         yield Doubt("above bound", f"{share:.1%} of the theoretical peak")
 
 
-def _of_conditions(visits: Sequence[Visit], machine: Machine | None) -> Iterator[Doubt]:
-    gpus = {gpu.index: gpu for gpu in machine.gpus} if machine is not None else {}
-    for visit in visits:
+def _of_conditions(series: Series, machine: Machine | None) -> Iterator[Doubt]:
+    fed = gpus_fed_by_host(series.workload) if machine is not None else ()
+    gpus = {gpu.index: gpu for gpu in machine.gpus if gpu.index in fed} if machine else {}
+    for visit in series.visits:
         for state in visit.gpu_states:
             if state.throttle:
                 yield Doubt("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
             gpu = gpus.get(state.index)
-            if gpu is not None and state.index in gpus_fed_by_host(visit.workload):
+            if gpu is not None:
                 yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
         for buffer in visit.buffers:
             if buffer.state == "misplaced":

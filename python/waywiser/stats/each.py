@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from waywiser.records import Series
-from waywiser.stats.block import VOID
+from waywiser.stats.block import BlockEstimate
 from waywiser.stats.order import median
+from waywiser.words import Workload
 
 
-def transfer_rates(series: Series) -> Iterator[float]:
-    """Bytes per second of each transfer over the median of its own times, in the workload's order.
+def transfer_rates(workload: Workload, blocks: Sequence[BlockEstimate]) -> Iterator[float]:
+    """Bytes per second of each transfer over the median of its own times, in the workload's order:
+    as for the whole, the median of the blocks' medians.
 
     Nothing for one transfer, for an operation, and where no sample counts.
     """
-    transfers = series.workload.transfers
-    if len(transfers) < 2:
-        return
-    samples = [
-        seconds
-        for visit in series.visits
-        for seconds, flags in zip(visit.samples.transfers, visit.samples.flags, strict=False)
-        if not flags & VOID and len(seconds) == len(transfers)
-    ]
-    for transfer, seconds in zip(transfers, zip(*samples, strict=True), strict=False):
-        middle = median(list(seconds))
+    times = [block.transfers for block in blocks if block.transfers]
+    for transfer, seconds in zip(workload.transfers, zip(*times, strict=True), strict=False):
+        middle = median(seconds)
         if middle > 0:
             yield transfer.bytes / middle

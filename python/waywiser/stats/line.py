@@ -11,6 +11,7 @@ from waywiser.records import Series
 from waywiser.stats.contiguous import Contiguous
 from waywiser.stats.each import transfer_rates
 from waywiser.stats.estimate import Estimate, estimate
+from waywiser.stats.told import ToldSeries
 from waywiser.stats.traffic import Ways, ways
 from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
@@ -53,21 +54,22 @@ class Line(Value, frozen=True):
     """Which links it used; None where nobody looked, as at other sizes of the curve."""
 
 
-def line_of(series: Series, machine: Machine, first: str) -> Line:
+def line_of(told: ToldSeries, machine: Machine, first: str) -> Line:
     """``first`` is the curve that stands for the class of the series' own."""
+    series = told.series
     workload = series.workload
-    found = estimate(series, machine)
+    found = estimate(series, machine, told=told.told)
     best = bound(machine, workload)
     share = None
     if found is not None and found.rate is not None and best is not None:
         share = found.rate.value / best.bytes_per_second
-    measured = [visit.mode for visit in series.visits if len(visit.samples)]
+    measured = [v.mode for v, each in zip(series.visits, told.told, strict=True) if each.taken]
     return Line(
         identity=workload.identity,
         workload=str(workload),
         curve=workload.curve,
         name=name_of(workload),
-        transfer_rates=tuple(transfer_rates(series)),
+        transfer_rates=tuple(transfer_rates(workload, found.blocks if found else ())),
         bytes=workload.bytes,
         cache=workload.cache,
         mode=measured[0] if measured else "",

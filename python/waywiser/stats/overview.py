@@ -24,6 +24,7 @@ from waywiser.stats.locality import Sides, judge_sides
 from waywiser.stats.nearness import Nearness, near_and_far, nearness
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.reasons import Group, Reasons, groups
+from waywiser.stats.told import ToldSeries, told_in, told_of
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
@@ -99,9 +100,9 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     _require_known(profile, only)
     workloads = profile.workloads()
     chosen = (workload for workload in workloads if _asked_for(workload, only))
-    seen = overview_of(
+    seen = _overview_of(
         profile.machine,
-        (Series(workload, tuple(profile.visits_of(workload))) for workload in chosen),
+        told_in(profile, chosen),
         first=representatives(workloads, profile.machine),
         localities=profile.localities(),
         refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
@@ -132,6 +133,21 @@ def overview_of(
     ``first`` gives for each curve the first of its class, as
     `waywiser.plan.classes.representatives` finds it.
     """
+    return _overview_of(
+        machine, map(told_of, series), first=first, localities=localities, refusals=refusals,
+        health=health,
+    )  # fmt: skip
+
+
+def _overview_of(
+    machine: Machine,
+    series: Iterable[ToldSeries],
+    *,
+    first: Mapping[str, str],
+    localities: Sequence[Locality],
+    refusals: Sequence[Refusal],
+    health: Sequence[RunHealth],
+) -> Overview:
     sides = judge_sides(localities)
     reasons = Reasons()
     for found in localities:
@@ -142,12 +158,13 @@ def overview_of(
     chosen: list[Workload] = []
     near: dict[str, dict[int, Nearness]] = {}
     visits = 0
-    for each in series:
-        line = line_of(each, machine, first[each.workload.curve])
+    for told in series:
+        each = told.series
+        line = line_of(told, machine, first[each.workload.curve])
         lines.append(line)
         chosen.append(each.workload)
         visits += sum(map(is_finished, each.visits))
-        reasons.add(each, line, machine)
+        reasons.add(told, line, machine)
         if known := _nearness(each, line, sides, reasons):
             near[each.workload.identity] = known
     refused: dict[str, list[str]] = {}
@@ -222,7 +239,7 @@ def _texts(workload: Workload) -> tuple[str, ...]:
 
 
 def _asked_for(workload: Workload, only: Sequence[str]) -> bool:
-    return matches_any(_texts(workload), only)
+    return not only or matches_any(_texts(workload), only)
 
 
 def _require_known(profile: Profile, only: Sequence[str]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from waywiser.plan.name import label_of
-from waywiser.records import Failure, Series, Visit
+from waywiser.records import Failure, Visit
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.line import Line
+from waywiser.stats.told import ToldSeries
 from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
@@ -38,23 +39,25 @@ class Reasons:
         self.only_declined = 0
         """Series that the machine refused whenever it was asked."""
 
-    def add(self, series: Series, line: Line, machine: Machine) -> None:
-        told = line.estimate.doubts if line.estimate else ()
+    def add(self, told: ToldSeries, line: Line, machine: Machine) -> None:
+        series = told.series
+        doubts = line.estimate.doubts if line.estimate else ()
+        visits = list(zip(series.visits, told.told, strict=True))
         quiet = all(
-            not visit.failure and not visit.notes and (line.estimate or not len(visit.samples))
-            for visit in series.visits
+            not visit.failure and not visit.notes and (line.estimate or not each.taken)
+            for visit, each in visits
         )
-        label = "" if quiet and not told else label_of(series.workload)
-        for visit in () if quiet else series.visits:
+        label = "" if quiet and not doubts else label_of(series.workload)
+        for visit, each in () if quiet else visits:
             name = f"{label}, block {visit.block}"
             if visit.failure is not None:
                 self._unmeasured(visit, visit.failure, label)
-            elif len(visit.samples) and line.estimate is None:
+            elif each.taken and line.estimate is None:
                 reason = "void: the watchdog opened the gate at every sample"
                 self.failures.setdefault(reason, []).append(name)
             for note in visit.notes:
                 self.note(note, name)
-        for doubt in told:
+        for doubt in doubts:
             self.doubts.setdefault(doubt.kind, []).append(f"{label}: {doubt.what}")
         if line.bound is None and line.bytes:
             curves = self.unbounded.setdefault(why_unbounded(machine, series.workload), [])

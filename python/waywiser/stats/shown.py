@@ -97,7 +97,7 @@ class Shown:
         parts += [f"({self.workload.cache})"] if self.workload.cache != "warm" else []
         return with_units(" ".join(filter(None, parts)))
 
-    @property
+    @cached_property
     def family(self) -> str:
         if self.workload.operation is not None:
             return "operations"

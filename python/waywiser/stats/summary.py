@@ -13,9 +13,10 @@ from waywiser.profile import Profile
 from waywiser.profile.digest import Digest, RawBlocks
 from waywiser.profile.digest import digests as digests_of
 from waywiser.records import Summary, Visit
-from waywiser.stats.block import SUMMARY, VOID, estimate_block
+from waywiser.stats.block import SUMMARY, VOID
 from waywiser.stats.order import lower_rank
 from waywiser.stats.resolution import EVENT_TICK_SECONDS, HOST_TICK_SECONDS, SAME_SECONDS
+from waywiser.stats.told import packed, tell
 
 if TYPE_CHECKING:
     from numpy import float64, int64
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
 
 
 def summary_of(visit: Visit) -> Summary:
-    """Of one visit, for `Profile.commit_visit`."""
-    found = estimate_block(visit)
+    """Of one visit, for `WritableProfile.commit_visit`."""
+    told = tell(visit)
+    found = told.block
     if found is None:
-        return Summary(0)
-    interval = found.interval
-    if interval is None:
-        return Summary(found.count, found.median)
-    return Summary(found.count, found.median, interval.low, interval.high)
+        return Summary(0, told=packed(told))
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    return Summary(found.count, found.median, low, high, packed(told))
 
 
 def digests(profile: Profile | Path | str) -> list[Digest]:
