@@ -33,7 +33,7 @@ def test_a_capture_may_go_to_standard_output(
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("width", [60, 80, 160])
 def test_every_machine_fits_its_terminal(name: str, width: int) -> None:
     text = picture(name, width)
     assert max(map(len, text.splitlines())) <= width
@@ -51,6 +51,11 @@ def test_links_peaks_and_peers_are_shown() -> None:
     assert "PCIe 5 x16: 16 lanes × 32 GT/s × 128/130 / 8 = 63.0 GB/s" in text
     assert "NVLink: 18 lanes × 26.562 GB/s = 478.1 GB/s" in text
     assert "peer access between all pairs of GPUs: over NVLink" in text
+
+
+def test_clocks_that_a_data_sheet_cannot_tell_are_not_zero() -> None:
+    text = picture("dgx-1", 120)
+    assert "gpu:0-7: clocks at most: SM 1480 MHz, memory 715 MHz" in text
 
 
 def test_what_is_wrong_with_a_gpu_is_shown() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import profiles
+from waywiser.analysis.fleet import Fleet
 from waywiser.cli import run
+from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
 from waywiser.report.parts import Document, Sheet, Verdict
 
@@ -20,6 +23,18 @@ def test_the_ill_nodes_come_first(fleet: Document) -> None:
     ill = [row.cells[0] for row in table.rows[:3]]
     assert {cell.text for cell in ill} == {"n03", "n07", "n09"}
     assert all(cell.link for cell in ill) and not table.rows[3].cells[0].link
+
+
+def test_the_class_is_a_column_where_there_are_several(judged: Fleet) -> None:
+    def columns(fleet: Fleet) -> tuple[str, ...]:
+        table = fleet_document(fleet).sections[1].blocks[0]
+        assert isinstance(table, Sheet)
+        assert all(len(row.cells) == len(table.columns) for row in table.rows)
+        return table.columns
+
+    (one,) = judged.classes
+    assert "class" not in columns(judged)
+    assert "class" in columns(msgspec.structs.replace(judged, classes=(one, one)))
 
 
 def test_a_suspicion_comes_with_the_command_that_measures_it_again(fleet: Document) -> None:

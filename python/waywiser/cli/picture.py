@@ -132,7 +132,7 @@ def _model(gpu: Gpu) -> str:
 def _gpu_table(machine: Machine) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("  GPU", "PCI address", "near", "PCIe now", "at most", "NVLink lanes"):
-        table.add_column(heading, no_wrap=heading != "NVLink lanes")
+        table.add_column(heading, no_wrap=heading != "NVLink lanes", overflow="fold")
     for gpu in machine.gpus:
         link = gpu.pcie
         now = f"{link.gb_per_s_now:.1f} GB/s" if link.gb_per_s_now else ""
@@ -227,6 +227,9 @@ def _modes(gpu: Gpu) -> str:
 def _clocks(gpu: Gpu) -> str:
     if not gpu.clock_sm_max_mhz:
         return ""
+    if not gpu.clock_sm_mhz:  # a capture made of a data sheet
+        at_most = f"SM {gpu.clock_sm_max_mhz} MHz, memory {gpu.clock_memory_max_mhz} MHz"
+        return f"clocks at most: {at_most}"
     return (
         f"clocks now and at most: SM {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
         f"memory {gpu.clock_memory_mhz} of {gpu.clock_memory_max_mhz} MHz"

@@ -80,7 +80,9 @@ def _verdict(fleet: Fleet) -> Section:
 
 
 def _nodes(fleet: Fleet) -> Sheet:
+    """Which class a node is of is told where there are several."""
     shown = fleet.hosts[:MOST_HOSTS]
+    several = len(fleet.classes) > 1
     rows = []
     for n, host in enumerate(shown):
         first = host.faults[0].statement if host.faults else ""
@@ -92,7 +94,7 @@ def _nodes(fleet: Fleet) -> Sheet:
                     Cell(host.host, link=link),
                     Cell(host.status, MARK[host.status]),
                     Cell(first, note=more),
-                    Cell(host.hardware),
+                    *((Cell(host.hardware),) if several else ()),
                     Cell(str(len(host.files)), number=True),
                 )
             )
@@ -101,7 +103,7 @@ def _nodes(fleet: Fleet) -> Sheet:
     caption = "× bad: seen directly, or in two surveys; ? suspect: one survey shows it."
     return Sheet(
         "All nodes, the worst first",
-        ("node", "status", "what is wrong", "class", "surveys"),
+        ("node", "status", "what is wrong", *(("class",) if several else ()), "surveys"),
         tuple(rows),
         f"{caption} {left} more are not shown." if left else caption,
         judging=True,
