@@ -213,3 +213,16 @@ def _finished(seed: int, blocks: int) -> bytes:
             for each in visits(seed, blocks):
                 profile.commit_visit(each)
         return path.read_bytes()
+
+
+WHAT = workload(H2D, 2**20)
+"""What profiles of a test are usually of, where it does not matter."""
+
+
+def new(path: Path) -> WritableProfile:
+    """Without any visit."""
+    return WritableProfile.create(path, machine(), ENVIRONMENT)
+
+
+def good(block: int = 0) -> Visit:
+    return visit(WHAT, block, samples(random.Random(block), 1e-3))
