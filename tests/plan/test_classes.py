@@ -136,7 +136,7 @@ def test_conditional_sizes_count_little() -> None:
     only = (H2D.format("?"),)
     one, eight = (make_plan(machine(gpus=n), Request(only=only)) for n in (1, 8))
     assert seconds(eight) < 3 * seconds(one)
-    assert {p.share for p in eight.points if p.conditional and not p.growing} == {0.1}
+    assert {p.share for p in eight.points if p.conditional and not p.growing} == {0.25}
 
 
 @pytest.mark.usefixtures("scripted")

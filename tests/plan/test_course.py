@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from machines import machine
@@ -228,6 +229,31 @@ def test_what_differed_in_a_block_is_measured_again_in_the_next() -> None:
     assert (
         len({o.workload.bytes for o in orders if o.block == 1 and o.workload.curve == OTHER}) == 24
     )
+
+
+def test_what_differs_does_not_take_the_time_of_the_blocks_to_come() -> None:
+    """On a machine as quick as expected, but for every path that differs from the first."""
+    standard = plan(3, only=("pinned device copy-engine",))
+    certain = [point for point in standard.points if not point.conditional]
+    both = standard.worker_seconds + 2 * sum(point.expected_seconds for point in certain)
+    others = sum(point.seconds for point in standard.points if point.conditional)
+    standard = replace(standard, deadline_seconds=both + others / 2)
+    points = {point.workload.identity: point for point in standard.points}
+    now = 0.0
+    orders: list[Order] = []
+    skipped: list[Visit] = []
+    course = Course(standard, on_skip=skipped.append, clock=lambda: now)
+    for order in course:
+        orders.append(order)
+        point = points[order.workload.identity]
+        now += point.seconds if point.conditional else point.expected_seconds
+        factor = 1.0 if "gpu:0" in order.workload.curve else 2.0
+        course.record(visit(order, factor * growing(order)))
+    keys = {order.key for order in orders}
+    assert {(p.workload.identity, block) for p in certain for block in (0, 1)} <= keys
+    kept = [v for v in skipped if v.failure and "that no other block needs" in v.failure.reason]
+    assert kept and {v.block for v in kept} == {0}
+    assert any(points[order.workload.identity].conditional for order in orders)
 
 
 def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> None:

@@ -42,6 +42,12 @@ def test_secondary_curves_get_one_size_for_several_of_a_principal_one() -> None:
     assert kept(both, 56) == {MAIN: list(SIZES), BESIDE: list(SIZES)}
 
 
+def test_the_certain_sizes_of_all_curves_come_before_conditional_ones() -> None:
+    other = MAIN.replace("gpu:0", "gpu:1")
+    of = [*points(MAIN), *points(other, conditional=25)]
+    assert kept(of, len(SIZES) + 3) == {MAIN: list(SIZES), other: list(SIZES[:3])}
+
+
 def test_what_is_certain_comes_before_what_is_conditional() -> None:
     of = points(MAIN, conditional=25)
     assert kept(of, 3) == {MAIN: list(SIZES[:3])}

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from machines import machine
 
-from waywiser.plan.evidence import WATCHED_SECONDS
 from waywiser.plan.plan import Plan, Request, make_plan
 from waywiser.plan.select import NothingMatches
 from waywiser.plan.sizes import SizesError
@@ -174,7 +173,7 @@ def test_bad_requests_are_one_clear_error() -> None:
 def test_the_estimate_is_the_sum_of_its_visits() -> None:
     standard = plan()
     visits = sum(point.expected_seconds for point in standard.points)
-    looks = WATCHED_SECONDS * len(standard.watched)
+    looks = standard.looks_seconds
     assert looks > 0
     assert standard.seconds == pytest.approx(2 * (visits + standard.worker_seconds) + looks)
     assert standard.visits == 2 * len(standard.points)

@@ -31,6 +31,15 @@ double gb_per_s(const Copy& copy, const Options& told) {
     return copy.to.on_device() ? told.h2d_gb_per_s : told.d2h_gb_per_s;
 }
 
+// Of a GPU and page-locked memory that are on different halves of the machine.
+double far_seconds(const Copy& copy, const Options& told) {
+    const Side& gpu = copy.to.on_device() ? copy.to : copy.from;
+    const Side& host = copy.to.on_device() ? copy.from : copy.to;
+    if (!gpu.on_device() || host.type != MemoryType::page_locked) return 0;
+    const bool near = told.half_of_device(gpu.device) == told.half_of_block(host.block);
+    return near ? 0 : told.far_seconds;
+}
+
 enum class Blocking { none, until_taken, until_done };
 
 Blocking blocking(const Copy& copy, const Effects& effects) {
@@ -62,8 +71,8 @@ void perform(const Copy& copy, const Effects& effects, const std::function<void(
         const auto told = context.options();
         const double rate = gb_per_s(copy, *told) * 1e9;
         const Instant end =
-            later(began, told->latency_seconds + effects.delay_seconds + copy.pieces_seconds +
-                             static_cast<double>(copy.bytes) / rate);
+            later(began, told->latency_seconds + far_seconds(copy, *told) + effects.delay_seconds +
+                             copy.pieces_seconds + static_cast<double>(copy.bytes) / rate);
         move_bytes(copy, effects);
         const auto rest = std::min(copy.bytes, kTakenAlong);
         last_until(later(end, -static_cast<double>(rest) / rate));

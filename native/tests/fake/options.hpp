@@ -45,6 +45,8 @@ struct Options {
     double peer_gb_per_s = 5;
     double staged_gb_per_s = 2;
     double latency_seconds = 2e-6;
+    double far_seconds = 0;
+    std::size_t far_seed = 1;
     double event_seconds = 0.5e-6;
     double piece_seconds = 0.2e-6;
 
@@ -55,6 +57,9 @@ struct Options {
     std::string once_file;
 
     [[nodiscard]] bool peers(int from, int to) const;
+    // Which half of the machine a GPU is on, and the n-th block of page-locked memory: 0 or 1.
+    [[nodiscard]] int half_of_device(int device) const;
+    [[nodiscard]] int half_of_block(std::size_t n) const;
 };
 
 // Throws std::invalid_argument with one line that names the key.

@@ -33,6 +33,7 @@ void Ranges::add(const std::byte* data, std::size_t bytes, Side side, const char
         throw gpu::Error(gpu::Failure::other, call, kAlreadyRegistered,
                          "cudaErrorHostMemoryAlreadyRegistered");
     }
+    if (side.type == MemoryType::page_locked) side.block = page_locked_++;
     ranges_.emplace(address(data), Range{bytes, side});
 }
 

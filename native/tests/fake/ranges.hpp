@@ -13,7 +13,8 @@ enum class MemoryType { pageable, page_locked, managed, device };
 
 struct Side {
     MemoryType type = MemoryType::pageable;
-    int device = -1;  // of device memory
+    int device = -1;        // of device memory
+    std::size_t block = 0;  // of page-locked memory: how many there were before in this process
 
     [[nodiscard]] bool on_device() const { return type == MemoryType::device; }
     [[nodiscard]] bool managed() const { return type == MemoryType::managed; }
@@ -40,6 +41,7 @@ private:
 
     mutable std::mutex mutex_;
     std::map<std::uintptr_t, Range> ranges_;
+    std::size_t page_locked_ = 0;
 };
 
 }  // namespace waywiser::fake

@@ -13,7 +13,7 @@ from waywiser.plan.evidence import located_memories
 from waywiser.plan.sizes import GROWING
 from waywiser.records import Rule
 from waywiser.topology.machine import Machine
-from waywiser.words import Memory, Transfer, Workload
+from waywiser.words import Memory, Operation, Transfer, Workload
 
 VISIT_SECONDS = 0.0065
 """Of a visit that moves nothing: order, answer, threads, and a commit that reaches the disk."""
@@ -75,11 +75,14 @@ RESTORE_SECONDS = 100e-6
 RUN_SECONDS = 20e-9
 """Per run of a layout and pass, filling or verifying it."""
 
-CHASE_BYTE_SECONDS = 0.5e-9
-"""Per byte of a range that a chase runs through, once: allocated, touched, and linked at random by
-up to 16 threads; two cores took 0.3 to 0.6 s for 256 MiB."""
+CHASE_BYTE_SECONDS = 2e-9
+"""Per byte and thread of a range that a chase runs through, once: allocated, touched, and linked at
+random; two cores took 0.3 to 0.6 s for 256 MiB, sixteen 0.02 to 0.03."""
 
-OPERATION_RESTLESS_SHARE = 0.1
+OPERATION_SECONDS = 0.015
+"""More, of a visit of an operation: what it needs is made, and tried before it is timed."""
+
+OPERATION_RESTLESS_SHARE = 0.05
 """Of operations, the share that spends all its time: allocators are as restless as their system."""
 
 EXTRA_EXECUTIONS = 4
@@ -88,9 +91,18 @@ EXTRA_EXECUTIONS = 4
 SAMPLES = 18
 """That bring the interval of a usual series within 1 %."""
 
-RESTLESS_SHARE = 0.08
-"""Of visits in which CPUs move bytes, the share that spends all its time without getting quiet:
-3, 5 and 10 % of them in four surveys of virtual machines with an H200."""
+RESTLESS_SHARE = 0.09
+"""Of visits in which CPUs move bytes, the share that spends all its time without getting quiet: of
+those that move `RESTLESS_BYTES` or more 9 % with one H200 and with four."""
+
+RESTLESS_BYTES = 16 * 2**20
+
+RESTLESS_SHARE_SMALL = 0.01
+"""The same of smaller ones: 1 % of them."""
+
+RESTLESS_SHARE_DIRTIED = 0.35
+"""The same where the caches hold changed lines of the source, whoever moves the bytes: 25 and 37 %
+of them."""
 
 GROWING_SHARE_LINK = 0.2
 """Of the sizes beyond 64 MiB, how many are measured where a link limits: most saturate before."""
@@ -119,13 +131,20 @@ class Cost:
         """Of one visit, set-up and verification included."""
         once = self._durations.of(workload)
         setup = self._setups_seconds(workload) + EXTRA_EXECUTIONS * once
-        if workload.operation is not None and is_chase(workload.operation):
-            setup += self._durations.operation_bytes(workload.operation) * CHASE_BYTE_SECONDS
+        if workload.operation is not None:
+            setup += self._operation_seconds(workload.operation)
         return VISIT_SECONDS + setup + self._sampling_seconds(workload, once, rule)
 
     def growing_share(self, workload: Workload) -> float:
         """Of visits beyond `waywiser.plan.sizes.GROWING`, the share expected to be measured."""
         return GROWING_SHARE_LINK if self._by_device(workload) else GROWING_SHARE_HOST
+
+    def _operation_seconds(self, operation: Operation) -> float:
+        """Of making what an operation needs."""
+        if not is_chase(operation):
+            return OPERATION_SECONDS
+        size = self._durations.operation_bytes(operation)
+        return OPERATION_SECONDS + size * CHASE_BYTE_SECONDS / self._threads
 
     def _setups_seconds(self, workload: Workload) -> float:
         """Of all buffers; what is shared is set up once."""
@@ -184,7 +203,11 @@ class Cost:
             return FILE_RESTLESS_SHARE
         if not all(map(self._catalogue.repeatable, workload.transfers)):
             return MIGRATING_RESTLESS_SHARE * (workload.bytes >= MIGRATING_RESTLESS_BYTES)
-        return 0.0 if self._by_device(workload) else RESTLESS_SHARE
+        if workload.cache == "dirtied":
+            return RESTLESS_SHARE_DIRTIED
+        if self._by_device(workload):
+            return 0.0
+        return RESTLESS_SHARE if workload.bytes >= RESTLESS_BYTES else RESTLESS_SHARE_SMALL
 
     def _by_device(self, workload: Workload) -> bool:
         """Whether devices time it, and nothing of the host's is in the way."""

@@ -5,7 +5,8 @@ drift does not look like a difference between paths. Larger sizes follow in asce
 shuffled over the curves; a curve whose rate has saturated is skipped there, and the skipping is a
 visit of its own with the reason, never silence. Last come the sizes that are conditional (see
 `waywiser.plan.classes`), in the same order: visited where a curve of the class was found to differ
-from its first, and else skipped likewise.
+from its first, and else skipped likewise. Where many differ they do not take the time of the blocks
+to come: what is certain there comes before them.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Course:
         self._on_skip = on_skip
         self._clock = clock
         self._deadline = math.inf
+        self._kept_seconds = 0.0
         self._finished: set[Key] = set()
         self._findings = Findings()
         self._names: dict[str, str] = {}
@@ -72,17 +74,32 @@ class Course:
     def __iter__(self) -> Iterator[Order]:
         if self._plan.deadline_seconds:
             self._deadline = self._clock() + self._plan.deadline_seconds
-        for process, points in self._plan.by_process():
-            for block in self._blocks(process):
-                yield from self._block(process, block, points)
+        rounds = [
+            (process, block, points)
+            for process, points in self._plan.by_process()
+            for block in self._blocks(process)
+        ]
+        self._kept_seconds = sum(self._certain_seconds(*each) for each in rounds)
+        for process, block, points in rounds:
+            self._kept_seconds -= self._certain_seconds(process, block, points)
+            yield from self._block(process, block, points)
 
     def _blocks(self, process: Process) -> Iterable[int]:
         preset = self._plan.preset
         return (process.block,) if preset.fresh_processes else range(preset.blocks)
 
+    def _certain_seconds(self, process: Process, block: int, points: list[Point]) -> float:
+        """Expected for what a block visits in any case, and its worker."""
+        certain = (p for p in points if not p.conditional and self._is_due(p, block))
+        worker = self._plan.worker_seconds if self._plan.preset.fresh_processes else 0.0
+        return worker + sum(point.expected_seconds for point in certain)
+
+    def _is_due(self, point: Point, block: int) -> bool:
+        return (point.workload.identity, block) not in self._finished
+
     def _block(self, process: Process, block: int, points: list[Point]) -> Iterator[Order]:
         shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
-        due = [p for p in points if (p.workload.identity, block) not in self._finished]
+        due = [p for p in points if self._is_due(p, block)]
         for conditional in (False, True):
             stage = [p for p in due if p.conditional == conditional]
             first = [p for p in stage if not p.growing]
@@ -100,10 +117,14 @@ class Course:
             yield self._order(point, process, block)
 
     def _reason_to_skip(self, point: Point, block: int) -> str:
+        whole = f"the {self._plan.deadline_seconds:g} s of {self._plan.preset.name}"
         if self._clock() > self._deadline:
-            return f"the {self._plan.deadline_seconds:g} s of {self._plan.preset.name} {OVER}"
-        if point.conditional and (reason := self._equal(point, block)):
-            return reason
+            return f"{whole} {OVER}"
+        if point.conditional:
+            if reason := self._equal(point, block):
+                return reason
+            if self._clock() > self._deadline - self._kept_seconds:
+                return f"those of {whole} that no other block needs {OVER}"
         if point.growing and not point.always:
             return self._findings.saturated(point.workload.curve, block, point.size)
         return ""

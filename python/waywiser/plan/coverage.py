@@ -25,9 +25,11 @@ def best_coverage(points: list[Point], seconds: float) -> list[Point]:
     Curves take turns, principal ones first; each adds the size that is furthest from those it has,
     so that whatever is cut, no path is left without its most telling sizes; where not all of a
     round fit, the quickest do. What is measured only
-    under a condition comes after what is certain.
+    under a condition comes after what is certain, of all curves.
     """
-    turns = sorted(_turns(points), key=lambda turn: (turn[0], turn[1].expected_seconds))
+    turns = sorted(
+        _turns(points), key=lambda turn: (turn[1].conditional, turn[0], turn[1].expected_seconds)
+    )
     kept: set[str] = set()
     for _, point in turns:
         if point.expected_seconds <= seconds:

@@ -77,8 +77,10 @@ OPERATION_BYTE_SECONDS = 0.2e-9
 """Per byte of an operation that is told a number of them: pages pinned or touched by threads."""
 
 CHASE_SECONDS = 1e-3
-"""Of one sample of an operation that follows a chain: 256 loads of a microsecond three times, or 48
-page faults of 25 us."""
+"""Of one sample of an operation that follows a chain: 256 loads of a microsecond three times."""
+
+FAULTS_SECONDS = 5e-3
+"""The same of page faults, 48 of 25 us: the pages have to be brought back as well."""
 
 
 class Durations:
@@ -153,7 +155,7 @@ class Durations:
 
     def _operation_seconds(self, operation: Operation) -> float:
         if is_chase(operation):  # a few hundred steps, wherever in the range
-            return CHASE_SECONDS
+            return FAULTS_SECONDS if operation.name.startswith("page-fault") else CHASE_SECONDS
         return CALL_SECONDS + self.operation_bytes(operation) * OPERATION_BYTE_SECONDS
 
     def operation_bytes(self, operation: Operation) -> int:

@@ -16,9 +16,18 @@ that the call does not count, and of every preset."""
 WATCHED_LEAST = 2**20
 """Smaller ones would have to be repeated hundreds of times for counters to tell."""
 
-WATCHED_SECONDS = 0.03
-"""Of a watched visit, beyond any other: some 5 ms for the 256 MiB that are moved, as long without
-them, and three readings of the counters of two GPUs."""
+MOVING_SECONDS = 0.02
+"""Of a watched visit, beyond any other: some 10 ms for the 256 MiB that are moved, and as long
+without them."""
+
+READINGS = 3
+"""Of the counters of each GPU that takes part: before, after, and once more."""
+
+READING_SECONDS = 2e-3
+"""Of one reading of one GPU without NVLink: 2 to 5 ms on an H200."""
+
+LANE_SECONDS = 0.8e-3
+"""More, for each lane of its NVLinks: with 18 of them a reading took 16 to 19 ms."""
 
 LOCATED_NODES = 2
 """Where the system shows more nodes than that it does not hide any."""
@@ -30,7 +39,8 @@ LOCATED_CPUS = 8
 def watched(points: Iterable[Point]) -> frozenset[str]:
     """Identities of the series whose links are looked at: one of each curve that has a GPU at an
     end, where its settings are the usual ones or the question is the way itself (peer access
-    off)."""
+    off). Of equal paths the others are looked at where they are principal: reading the counters of
+    a GPU takes as long as measuring a size, and what opposite pairs use their halves tell."""
     best: dict[str, Point] = {}
     for point in points:
         if _tells(point):
@@ -40,12 +50,31 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
     return frozenset(point.workload.identity for point in best.values())
 
 
+def looks_seconds(points: Iterable[Point], machine: Machine) -> float:
+    """Expected, beyond their visits, for looking at the links that these points use."""
+    each = {
+        gpu.index: READING_SECONDS + LANE_SECONDS * sum(link.lanes for link in gpu.nvlinks)
+        for gpu in machine.gpus
+    }
+    return sum(
+        MOVING_SECONDS + READINGS * sum(each.get(index, 0.0) for index in _gpus(point))
+        for point in points
+    )
+
+
+def _gpus(point: Point) -> frozenset[int]:
+    """Those that take part."""
+    places = point.workload.places
+    return frozenset(place.index for place in places if place.kind == "gpu")
+
+
 def _tells(point: Point) -> bool:
     curve = point.curve
     ends = (m for t in curve.transfers for m in (t.path.source, t.path.destination))
     on_gpu = any(memory.place.kind == "gpu" for memory in ends)
     usual = curve.is_default or curve.asked or curve.peer_access is False
-    return usual and on_gpu and point.workload.bytes >= WATCHED_LEAST
+    first = not point.like or curve.principal
+    return usual and first and on_gpu and point.workload.bytes >= WATCHED_LEAST
 
 
 def _distance(point: Point) -> tuple[bool, float]:

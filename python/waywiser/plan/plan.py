@@ -13,7 +13,7 @@ from waywiser.plan.classes import representatives
 from waywiser.plan.cost import Cost
 from waywiser.plan.coverage import best_coverage
 from waywiser.plan.curves import Curve, cache_curves, pair_curves, path_curves
-from waywiser.plan.evidence import WATCHED_SECONDS, watched
+from waywiser.plan.evidence import looks_seconds, watched
 from waywiser.plan.layouts import layout_curves
 from waywiser.plan.operations import operation_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
@@ -62,6 +62,8 @@ class Plan:
     """Series that the preset has no time for, or that nobody asks for unless it is full."""
     worker_seconds: float
     """Expected for starting one worker process."""
+    looks_seconds: float = 0.0
+    """Expected for looking at the links that `watched` series use."""
     deadline_seconds: float = 0.0
     """After so long nothing is begun any more; 0 for no deadline."""
     notes: tuple[str, ...] = ()
@@ -76,8 +78,7 @@ class Plan:
         """Expected duration of the survey."""
         workers = len(list(self.by_process()))
         visits = self.preset.blocks * sum(point.expected_seconds for point in self.points)
-        looks = WATCHED_SECONDS * len(self.watched)
-        return workers * self.worker_seconds + visits + looks
+        return workers * self.worker_seconds + visits + self.looks_seconds
 
     @cached_property
     def watched(self) -> frozenset[str]:
@@ -122,7 +123,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     points = _points(curves, visits, machine)
     kept = points
     if preset.seconds and not explicit:
-        kept = _cut(points, preset, request, cost.worker_seconds, len(machine.gpus))
+        kept = _cut(points, preset, request, cost.worker_seconds, machine)
     return Plan(
         request,
         preset,
@@ -130,6 +131,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         (*refusals, *visits.refusals),
         left_out=visits.left_out + len(points) - len(kept),
         worker_seconds=cost.worker_seconds,
+        looks_seconds=_looks_seconds(kept, preset, request, machine),
         deadline_seconds=0.0 if explicit else preset.deadline_seconds(len(machine.gpus)),
         notes=tuple(_rounded(points, sizes)) if explicit else (),
     )
@@ -167,14 +169,23 @@ def _has_time(preset: Preset, request: Request) -> bool:
     return bool(preset.blocks > 1 or not preset.seconds or asked)
 
 
+def _looks_seconds(
+    points: list[Point], preset: Preset, request: Request, machine: Machine
+) -> float:
+    if not _has_time(preset, request):
+        return 0.0
+    looked_at = watched(points)
+    return looks_seconds((p for p in points if p.workload.identity in looked_at), machine)
+
+
 def _cut(
-    points: list[Point], preset: Preset, request: Request, worker_seconds: float, gpus: int
+    points: list[Point], preset: Preset, request: Request, worker_seconds: float, machine: Machine
 ) -> list[Point]:
     """The best coverage that fits into the preset's time."""
     peerless = any(point.curve.peer_access is False for point in points)
     workers = (preset.blocks if preset.fresh_processes else 1) * (1 + peerless)
-    looks = WATCHED_SECONDS * len(watched(points)) if _has_time(preset, request) else 0.0
-    seconds = preset.budget_seconds(gpus) - workers * worker_seconds - looks
+    looks = _looks_seconds(points, preset, request, machine)
+    seconds = preset.budget_seconds(len(machine.gpus)) - workers * worker_seconds - looks
     return best_coverage(points, seconds / preset.blocks)
 
 

@@ -75,6 +75,8 @@ class Preset(Value, frozen=True):
     """Whether the other sizes of a class are measured where one of its paths differs."""
     seconds: float = 0.0
     """The plan is cut to this expected time, best coverage first; 0 for no cut."""
+    seconds_between: float = 0.0
+    """More, where there are several GPUs: each way between them is new."""
     seconds_per_gpu: float = 0.0
     """More, for each GPU after the first."""
     late_seconds: float = 0.0
@@ -83,7 +85,10 @@ class Preset(Value, frozen=True):
 
     def budget_seconds(self, gpus: int) -> float:
         """What the plan is cut to on a machine with so many GPUs; 0 for no cut."""
-        return self.seconds + self.seconds_per_gpu * min(max(gpus - 1, 0), MOST_GPUS - 1)
+        if gpus < 2:
+            return self.seconds
+        more = self.seconds_per_gpu * (min(gpus, MOST_GPUS) - 1)
+        return self.seconds + self.seconds_between + more
 
     def deadline_seconds(self, gpus: int) -> float:
         """After so long nothing is begun any more; 0 for no deadline."""
@@ -177,7 +182,8 @@ STANDARD = Preset(
     conditional=True,
     # Three minutes for one GPU and six for eight, less what the estimate may fall short.
     seconds=162.0,
-    seconds_per_gpu=25.5,
+    seconds_between=34.0,
+    seconds_per_gpu=21.0,
     late_seconds=10.0,
     pair_smallest=_MIB,
     # One size in a private cache, one in a shared cache, one beyond most.
