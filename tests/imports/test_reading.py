@@ -54,6 +54,14 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
         read_text(tmp_path / "pipe")
 
 
+def test_a_profile_is_pointed_to_what_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.wwp"
+    path.write_bytes(b"SQLite format 3\0\x10\xff")
+    with pytest.raises(ImportRefused, match="is a database") as caught:
+        read_text(path)
+    assert "waywiser show" in str(caught.value)
+
+
 def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo \xff\xfe")

@@ -36,7 +36,10 @@ def import_(
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="The profile; by default NAME-TIME.wwp."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The profile; by default NAME-TIME.wwp of --machine, else imported-TIME.wwp.",
         ),
     ] = None,
     format: Annotated[

@@ -23,6 +23,9 @@ LIMIT_PARTS = 16_000_000
 """Commas, brackets and lines of one file: as many as fit with the text of real results, and few
 enough that parsed they take no more than some gigabyte."""
 
+_DATABASE = b"SQLite format 3\0"
+"""How profiles begin, and every other file of SQLite."""
+
 LIMIT_TEXT = 300
 """Characters of a name or message that are kept."""
 
@@ -58,6 +61,10 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
     if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > LIMIT_PARTS:
         raise ImportRefused(
             f"has more than {LIMIT_PARTS:,} parts", where=where, remedy="import its runs one by one"
+        )
+    if data.startswith(_DATABASE):
+        raise ImportRefused(
+            "is a database", where=where, remedy="a profile needs no import: waywiser show reads it"
         )
     try:
         return data.decode("utf-8-sig")
