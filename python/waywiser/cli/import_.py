@@ -26,7 +26,8 @@ def run_import(
     topology: str | None = None,
     json: bool = False,
 ) -> int:
-    """Writes the profile ``output`` (by default named after ``machine``, if it is given) and says what is in it.
+    """Writes the profile ``output`` (by default named after ``machine`` where that is given) and
+    says what is in it.
 
     Returns 0. Raises `ImportRefused` for anything that is wrong with a file, and the `ProfileError`
     of an output that exists or cannot be written; then there is no profile.
