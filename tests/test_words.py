@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -22,6 +24,7 @@ from waywiser.words import (
     format_settings,
     parse_bytes,
     parse_settings,
+    ranges_of,
 )
 
 words = st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,6})?", fullmatch=True)
@@ -175,6 +178,13 @@ def test_a_layout_changes_the_identity() -> None:
     plain = Transfer.parse("pinned@numa:0 -> device@gpu:0 by sm of 64")
     listed = msgspec.structs.replace(plain, layout=Layout("list", {"piece": "8"}))
     assert Workload((plain,)).identity != Workload((listed,)).identity
+
+
+@given(st.sets(st.integers(0, 40)))
+def test_ranges_hold_the_numbers_and_no_two_of_them_touch(numbers: set[int]) -> None:
+    found = ranges_of(numbers)
+    assert [n for first, last in found for n in range(first, last + 1)] == sorted(numbers)
+    assert all(after > last + 1 for (_, last), (after, _) in pairwise(found))
 
 
 def test_a_sparse_touch_has_a_time_and_no_rate() -> None:

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "conformance.hpp"
+#include "failure.hpp"
 #include "fake/fixture.hpp"
 
 namespace waywiser::test {
@@ -52,15 +53,6 @@ struct Once {
         caller.run(*execution, bytes.source(), bytes.destination());
     }
 };
-
-std::optional<gpu::Failure> failure(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const gpu::Error& error) {
-        return error.kind();
-    }
-    return std::nullopt;
-}
 
 struct Count {
     const char* point;

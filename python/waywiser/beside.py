@@ -19,37 +19,36 @@ def beside(path: Path) -> Iterator[Path]:
     """
     if os.path.lexists(path):
         raise FileExistsError(str(path))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
+    with _part(path) as part:
         yield part
         _publish(part, path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """As `beside`, for files that somebody reads while they are made again every time: a former
     one stays as it is until the new one takes its name. Raises `OSError`."""
+    with _part(path) as part:
+        yield part
+        _finish(part)
+        part.replace(path)
+
+
+@contextmanager
+def _part(path: Path) -> Iterator[Path]:
+    """An empty file in the same folder, gone at the end where it still has its own name."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     part = Path(name)
     try:
         yield part
-        part.chmod(0o666 & ~_umask())
-        _sync(part)
-        part.replace(path)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
 
 
 def _publish(part: Path, path: Path) -> None:
-    part.chmod(0o666 & ~_umask())  # mkstemp makes private files
-    _sync(part)
+    _finish(part)
     try:
         os.link(part, path)  # unlike a rename, a link never replaces what is there
     except FileExistsError:
@@ -60,6 +59,11 @@ def _publish(part: Path, path: Path) -> None:
         part.rename(path)
     with suppress(OSError):  # some file systems do not sync folders
         _sync(path.parent)
+
+
+def _finish(part: Path) -> None:
+    part.chmod(0o666 & ~_umask())  # mkstemp makes private files
+    _sync(part)
 
 
 def _sync(path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from curves_of_plans import curves
 from machines import machine
 
 from waywiser.plan.plan import Plan, Request, make_plan
@@ -16,13 +17,6 @@ D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
 
 def plan(gpus: int = 1, *, nodes: int = 1, free: int = 0, **request: object) -> Plan:
     return make_plan(machine(gpus=gpus, nodes=nodes, free=free), Request(**request))  # type: ignore[arg-type]
-
-
-def curves(of: Plan) -> dict[str, list[int]]:
-    sizes: dict[str, list[int]] = {}
-    for point in of.points:
-        sizes.setdefault(point.curve.text, []).append(point.size)
-    return sizes
 
 
 def test_standard_visits_defaults_at_every_octave_and_settings_at_few_sizes() -> None:

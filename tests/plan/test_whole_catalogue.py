@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from curves_of_plans import curves
 from machines import machine
 
 from waywiser.plan.catalogue import Catalogue
@@ -24,13 +25,6 @@ def with_file(gpus: int = 1) -> Machine:
 
 def plan(gpus: int = 1, **request: object) -> Plan:
     return make_plan(with_file(gpus), Request(**request))  # type: ignore[arg-type]
-
-
-def curves(of: Plan) -> dict[str, list[int]]:
-    sizes: dict[str, list[int]] = {}
-    for point in of.points:
-        sizes.setdefault(point.curve.text, []).append(point.size)
-    return sizes
 
 
 def test_memory_at_two_places_has_paths_between_all_of_them() -> None:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance.hpp"
+#include "failure.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
@@ -15,6 +16,7 @@ namespace waywiser {
 namespace {
 
 using test::Call;
+using test::failure;
 
 // One stream, and bytes on both sides of it.
 class FakeFaults : public test::OnFake {
@@ -35,15 +37,6 @@ protected:
         return std::equal(host.data(), host.data() + bytes, device.data());
     }
 };
-
-gpu::Failure failure(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const gpu::Error& error) {
-        return error.kind();
-    }
-    throw std::logic_error("nothing failed");
-}
 
 struct Nothing {
     void operator()(gpu::Thread) const {}

@@ -2,6 +2,7 @@
 #include <functional>
 #include <optional>
 
+#include "failure.hpp"
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
 #include "measure/session_test.hpp"
@@ -10,14 +11,7 @@
 namespace waywiser {
 namespace {
 
-std::optional<gpu::Failure> failure(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const gpu::Error& error) {
-        return error.kind();
-    }
-    return std::nullopt;
-}
+using test::failure;
 
 TEST_F(SessionTest, RefusesWhatItCannotMeasure) {
     EXPECT_THROW(measure({.transfers = {}, .rule = kQuick}), Refused);

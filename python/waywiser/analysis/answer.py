@@ -6,7 +6,8 @@ from typing import Literal
 
 from waywiser.severity import ORDER, Severity
 from waywiser.stats.order import Interval
-from waywiser.words import Value
+from waywiser.topology.machine import Machine
+from waywiser.words import Place, Value
 
 Mark = Literal["", "yes", "no", "unclear"]
 """Of a cell: ✓, × or ?, as in the thesis chapter's tables; none where it holds a figure alone."""
@@ -38,6 +39,12 @@ class Device(Value, frozen=True):
     def __str__(self) -> str:
         known = ", ".join(part for part in (self.pci, self.uuid) if part)
         return f"{self.place} ({known})" if known else self.place
+
+
+def device_at(place: Place, machine: Machine) -> Device:
+    """With UUID and PCI address, where the machine tells them."""
+    gpu = machine.gpu(place.index) if place.kind == "gpu" else None
+    return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
 
 
 class Finding(Value, frozen=True):

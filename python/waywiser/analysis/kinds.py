@@ -13,7 +13,7 @@ from typing import Literal
 
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.analysis.ways import principal
-from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Transfer, Value
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
@@ -120,18 +120,13 @@ def _word(memory: Memory, other: Memory) -> str:
 def _node(memory: Memory, machine: Machine) -> int:
     if memory.place.kind == "numa":
         return memory.place.index
-    gpu = gpu_of(machine, memory.place.index) if memory.place.kind == "gpu" else None
+    gpu = machine.gpu(memory.place.index) if memory.place.kind == "gpu" else None
     return gpu.numa if gpu is not None else -1
 
 
-def gpu_of(machine: Machine, index: int) -> Gpu | None:
-    """The GPU with that number."""
-    return next((gpu for gpu in machine.gpus if gpu.index == index), None)
-
-
 def _link(transfer: Transfer, machine: Machine) -> str:
-    one = gpu_of(machine, transfer.path.source.place.index)
-    other = gpu_of(machine, transfer.path.destination.place.index)
+    one = machine.gpu(transfer.path.source.place.index)
+    other = machine.gpu(transfer.path.destination.place.index)
     if transfer.parameters.get("peer") == "off":
         return "peer off"
     if one is None or other is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.analysis.answer import Device
+from waywiser.analysis.answer import Device, device_at
 from waywiser.analysis.imported import as_imported, imported_from
 from waywiser.profile import Profile, RunHealth
 from waywiser.profile.digest import Digest
@@ -67,12 +67,11 @@ class Node(Value, frozen=True):
         return self.file or self.name
 
     def gpu(self, index: int) -> Gpu | None:
-        return next((gpu for gpu in self.machine.gpus if gpu.index == index), None)
+        return self.machine.gpu(index)
 
     def device(self, place: Place) -> Device:
         """With UUID and PCI address, where the machine tells them."""
-        gpu = self.gpu(place.index) if place.kind == "gpu" else None
-        return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
+        return device_at(place, self.machine)
 
 
 def read_node(path: Path | str, *, links: bool = False) -> Node:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.analysis.answer import Device
+from waywiser.analysis.answer import Device, device_at
 from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
 from waywiser.records import Locality, Refusal, Series
@@ -119,11 +119,7 @@ class Subject(Value, frozen=True):
 
     def device(self, place: Place) -> Device:
         """With UUID and PCI address, where the machine tells them."""
-        if place.kind == "gpu":
-            for gpu in self.machine.gpus:
-                if gpu.index == place.index:
-                    return Device(str(place), gpu.uuid, gpu.pci)
-        return Device(str(place))
+        return device_at(place, self.machine)
 
 
 def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[Curve, ...]:

@@ -14,10 +14,18 @@ What a name leaves out is which member of one side belongs to which of the other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.words import Memory, Place, Transfer, Workload, format_bytes, format_settings
+from waywiser.words import (
+    Memory,
+    Place,
+    Transfer,
+    Workload,
+    format_bytes,
+    format_settings,
+    ranges_of,
+)
 
 BOTH_WAYS = {
     "host-to-all": "host-and-all",
@@ -180,15 +188,14 @@ def _together(memories: Sequence[Memory]) -> str:
     if first.place.kind == "file":
         names = ",".join(sorted({memory.place.file for memory in memories}))
         return f"{first.kind}{format_settings(first.variant)}@file:{names}"
-    indices = ",".join(_runs(sorted({memory.place.index for memory in memories})))
+    indices = ",".join(_runs(memory.place.index for memory in memories))
     return f"{first.kind}{format_settings(first.variant)}@{first.place.kind}:{indices}"
 
 
-def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """Ascending numbers, three and more in a row as ``0-3``."""
-    start = 0
-    for end in range(1, len(numbers) + 1):
-        if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
-            run = numbers[start:end]
-            yield from map(str, run) if len(run) < 3 else [f"{run[0]}-{run[-1]}"]
-            start = end
+def _runs(numbers: Iterable[int]) -> Iterator[str]:
+    """In ascending order, three and more in a row as ``0-3``."""
+    for first, last in ranges_of(numbers):
+        if last - first < 2:
+            yield from map(str, range(first, last + 1))
+        else:
+            yield f"{first}-{last}"

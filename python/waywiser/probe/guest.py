@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-from types import TracebackType
 from typing import Self
 
+from waywiser.closing import Closing
 from waywiser.probe import cgroup
 from waywiser.records import Refusal
 from waywiser.topology.machine import Gpu, Machine
@@ -27,7 +27,7 @@ class GuestError(WaywiserError):
     """This host is not free to be measured now."""
 
 
-class SurveyLock:
+class SurveyLock(Closing):
     """Held by the one survey that may run on this host at a time; a context manager.
 
     The lock is as wide as the network namespace: containers with their own do not see each other.
@@ -51,12 +51,7 @@ class SurveyLock:
         self._socket = held
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         if self._socket:
             self._socket.close()
             self._socket = None

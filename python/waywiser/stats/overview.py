@@ -150,10 +150,8 @@ def _overview_of(
 ) -> Overview:
     sides = judge_sides(localities)
     reasons = Reasons()
-    for found in localities:
-        if found.failure is not None:
-            note = f"where {found.memory} is was not found out: {found.failure.reason}"
-            reasons.note(note, f"worker {found.worker}")
+    reasons.add_refusals(refusals)
+    reasons.add_localities(localities)
     lines: list[Line] = []
     chosen: list[Workload] = []
     near: dict[str, dict[int, Nearness]] = {}
@@ -167,9 +165,6 @@ def _overview_of(
         reasons.add(told, line, machine)
         if known := _nearness(each, line, sides, reasons):
             near[each.workload.identity] = known
-    refused: dict[str, list[str]] = {}
-    for refusal in refusals:
-        refused.setdefault(refusal.reason, []).append(refusal.path)
     return Overview(
         schema=SCHEMA,
         profile="",
@@ -179,7 +174,7 @@ def _overview_of(
         visits=visits,
         planned_visits=None,
         series=tuple(beside_contiguous(lines, chosen)),
-        refusals=groups(refused),
+        refusals=groups(reasons.refused),
         failures=groups(reasons.failures),
         declined=groups(reasons.declined),
         skipped=groups(reasons.skipped),

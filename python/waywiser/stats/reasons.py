@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from waywiser.plan.name import label_of
-from waywiser.records import Failure, Visit
+from waywiser.records import Failure, Locality, Refusal, Visit
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.line import Line
 from waywiser.stats.told import ToldSeries
@@ -27,6 +29,7 @@ class Reasons:
     """Reasons and what they concern, filled series by series."""
 
     def __init__(self) -> None:
+        self.refused: dict[str, list[str]] = {}
         self.failures: dict[str, list[str]] = {}
         self.declined: dict[str, list[str]] = {}
         self.skipped: dict[str, list[str]] = {}
@@ -77,6 +80,17 @@ class Reasons:
             self.failures.setdefault(f"{failure.kind}: {failure.reason}", []).append(name)
         elif label not in (declined := self.declined.setdefault(failure.reason, [])):
             declined.append(label)
+
+    def add_refusals(self, refusals: Iterable[Refusal]) -> None:
+        for refusal in refusals:
+            self.refused.setdefault(refusal.reason, []).append(refusal.path)
+
+    def add_localities(self, found: Iterable[Locality]) -> None:
+        """Of workers that did not find out where memory is."""
+        for each in found:
+            if each.failure is not None:
+                note = f"where {each.memory} is was not found out: {each.failure.reason}"
+                self.note(note, f"worker {each.worker}")
 
     def note(self, note: str, what: str) -> None:
         self.notes.setdefault(note, []).append(what)

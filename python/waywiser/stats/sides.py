@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.stats.cores import CoreVerdict
 from waywiser.stats.division import P_LIMIT
 from waywiser.stats.locality import Sides
+from waywiser.words import ranges_of
 
 
 def sentences(found: Sides) -> Iterator[str]:
@@ -59,10 +60,4 @@ def _plural(what: str, members: Sequence[int]) -> str:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """``0-3, 6`` for 0, 1, 2, 3, 6."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges_of(numbers))

@@ -131,3 +131,7 @@ class Machine(Value, frozen=True):
     """File places: not captured, but named by who asks for a survey."""
     notes: tuple[str, ...] = ()
     """What the capture could not tell or had to assume, one line each."""
+
+    def gpu(self, index: int) -> Gpu | None:
+        """The GPU of that number, which need not be its position in ``gpus``."""
+        return next((gpu for gpu in self.gpus if gpu.index == index), None)

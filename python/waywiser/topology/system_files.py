@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from waywiser.words import ranges_of
+
 
 class SystemFiles:
     """Reads small files below ``root``; whatever is missing or forbidden reads as None."""
@@ -74,10 +76,4 @@ def parse_list(text: str) -> tuple[int, ...]:
 
 def format_list(numbers: tuple[int, ...]) -> str:
     """The inverse of `parse_list`: (0, 1, 2, 3, 8) is ``0-3,8``."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges_of(numbers))

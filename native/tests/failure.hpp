@@ -1,0 +1,21 @@
+// How a call of the runtime failed, for a test to compare.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "gpu/gpu.hpp"
+
+namespace waywiser::test {
+
+// None where the work ended well.
+inline std::optional<gpu::Failure> failure(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const gpu::Error& error) {
+        return error.kind();
+    }
+    return std::nullopt;
+}
+
+}  // namespace waywiser::test
