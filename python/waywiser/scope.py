@@ -79,7 +79,8 @@ def read_scope(wishes: Wishes) -> Scope:
 
 
 def live_machine() -> Machine:
-    """This machine as it is now; with the library's own GPUs where that only pretends to some."""
+    """This machine as it is now; with the library's own GPUs where that only pretends to some, and
+    what the management library tells of the same ones."""
     from waywiser.topology.assemble import machine_from
     from waywiser.topology.capture import capture_live
 
@@ -87,17 +88,17 @@ def live_machine() -> Machine:
     library = native.load()
     if library.backend != "fake":
         return machine
-    gpus = tuple(_pretended(gpu, library.gpus()) for gpu in library.gpus())
+    told = {gpu.uuid: gpu for gpu in machine.gpus}
+    gpus = tuple(_pretended(gpu, library.gpus(), told.get(gpu["uuid"])) for gpu in library.gpus())
     reason = library.gpu_unavailable_reason()
     return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
 
 
-def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]]) -> Gpu:
-    return Gpu(
-        gpu["index"],
-        gpu["uuid"],
-        gpu["name"],
-        gpu["pci"],
+def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], told: Gpu | None) -> Gpu:
+    bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"])
+    return msgspec.structs.replace(
+        told or bare,
+        index=gpu["index"],
         memory_bytes=gpu["memory_bytes"],
         memory_free_bytes=gpu["free_bytes"],
         compute=gpu["compute"],

@@ -1,0 +1,114 @@
+"""The check on a GPU machine, with stand-ins for all that only such a machine has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "gpu-check"
+GPUS = 8
+
+PYTHON = """#!/bin/sh
+case "$*" in *"-o "*.wwp) for last; do :; done; echo profile >"$last" ;; esac
+case "$*" in *"-o standard.wwp"*) exit 3 ;; esac
+case "$*" in *doctor*) exit 1 ;; esac
+case "$*" in *"$HANGS"*) [ -z "$HANGS" ] || exec sleep 30 ;; esac
+echo "python3 $*"
+"""
+"""Makes every profile that it is asked for, finds something, and fails at one survey."""
+
+OTHERS = {
+    "nvidia-smi": f"i=0; while [ $i -lt {GPUS} ]; do echo GPU $i; i=$((i + 1)); done",
+    "cmake": 'echo "cmake $*"',
+    "nvcc": "exit 0",
+    "compute-sanitizer": 'echo "visible $CUDA_VISIBLE_DEVICES shard $GTEST_SHARD_INDEX"',
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """The environment of such a machine."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, body in {**OTHERS, "python3": PYTHON}.items():
+        script = folder / name
+        script.write_text(body if body.startswith("#!") else f"#!/bin/sh\n{body}\n")
+        script.chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "HANGS": ""}
+
+
+def check(machine: dict[str, str], *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", str(SCRIPT), *arguments],
+        env=machine, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def steps(text: str) -> dict[str, str]:
+    """Each step with what came of it."""
+    told = (line for line in text.splitlines() if "exit" in line or "not run" in line)
+    return {line[:24].strip(): line[24:].strip() for line in told}
+
+
+def test_a_part_of_it_runs_only_what_it_needs(machine: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, text = check(machine, "--only", "survey, check", "--skip", "again [34]", str(out))
+    assert code == 0
+    assert list(steps(text)) == [
+        "offline install",
+        "survey, check",
+        "survey, check again 1",
+        "survey, check again 2",
+    ]
+    assert sorted(file.name for file in out.iterdir()) == ["log.txt", "small.tar.gz", "steps.txt"]
+    with tarfile.open(out / "small.tar.gz") as kept:
+        names = {Path(name).name for name in kept.getnames()}
+    assert {"check.wwp", "check-1.wwp", "check-2.wwp"} <= names
+
+
+def test_a_step_that_fails_leaves_its_profile_and_the_others(
+    machine: dict[str, str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    code, text = check(machine, "--only", "doctor|standard|evidence", str(out))
+    assert code == 1
+    assert "1 steps failed" in text
+    found = steps(text)
+    assert found["survey, standard"].endswith("exit 3")
+    assert found["doctor"].endswith("exit 0"), "a finding is no failure"
+    assert found["evidence"].endswith("exit 0")
+    assert (out / "standard.wwp.gz").exists() and not (out / "standard.wwp").exists()
+
+
+def test_a_step_that_hangs_costs_its_own_time(machine: dict[str, str], tmp_path: Path) -> None:
+    machine["HANGS"] = "dry-run"
+    arguments = ("--only", "planned|quick", "--skip", "machine", "--within", "11")
+    code, text = check(machine, *arguments, str(tmp_path / "out"))
+    found = steps(text)
+    assert code == 1 and found["survey, planned"].endswith("exit 124, out of time")
+    assert found["survey, quick"].startswith("not run: ") and "left" in found["survey, quick"]
+
+
+def test_the_sanitizer_sees_two_gpus_in_parts(machine: dict[str, str], tmp_path: Path) -> None:
+    code, text = check(machine, "--only", "memcheck", str(tmp_path / "out"))
+    assert code == 0
+    assert [name for name in steps(text) if name.startswith(("build", "mem"))] == [
+        "build tests",
+        *(f"memcheck {part}" for part in range(1, 5)),
+    ]
+    log = (tmp_path / "out" / "log.txt").read_text()
+    assert [f"visible 0,7 shard {part}" in log for part in range(4)] == [True] * 4
+
+
+def test_it_lists_its_steps_and_refuses_what_it_does_not_know(machine: dict[str, str]) -> None:
+    code, text = check(machine, "--list")
+    assert code == 0
+    listed = text.splitlines()
+    assert listed.index("survey, standard") < listed.index("gpu_tests") < listed.index("racecheck")
+    assert check(machine, "--fast", "x")[0] == check(machine)[0] == 2
+    assert check(machine, "--within", "soon", "x")[0] == 2
