@@ -1,0 +1,81 @@
+"""A machine of eight GPUs that hides its two sockets, over the fake GPU and a scripted NVML: what
+its surveys, and the page of one, say of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from own_lock import SCRIPT
+from waywiser.profile import Profile
+from waywiser.stats.locality import Sides, judge_sides
+
+TESTS = Path(__file__).parent
+FAR_MICROSECONDS = 200
+"""So far that what else this host does is no matter."""
+DEALT = (1, 2, 3)
+"""Seeds by which blocks of memory are dealt to the sides."""
+
+
+def waywiser(folder: Path, environment: dict[str, str], *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def surveyed(
+    fake_native_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A folder with the check of one link, once for each deal."""
+    folder = tmp_path_factory.mktemp("sides")
+    paths = [fake_native_environment["PYTHONPATH"], str(TESTS)]
+    environment = {
+        **fake_native_environment,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "WAYWISER_NVML": "topology.scripted_nvml",
+        "NO_COLOR": "1",
+    }
+    one = ("--only", "pinned@numa:0 -> device@gpu:0 *", "--sizes", "1MiB")
+    for seed in DEALT:
+        environment["WAYWISER_FAKE"] = f"devices=8;far={FAR_MICROSECONDS}@{seed}"
+        file = f"{seed}.wwp"
+        waywiser(folder, environment, "survey", "--preset", "check", *one, "-o", file)
+    waywiser(folder, environment, "report", "1.wwp", "-o", "report.html")
+    return folder
+
+
+def sides(file: Path) -> Sides:
+    with Profile.open(file) as profile:
+        found = judge_sides(profile.localities())
+    assert found is not None
+    return found
+
+
+def test_every_survey_tells_the_same_two_groups(surveyed: Path) -> None:
+    found = [sides(surveyed / f"{seed}.wwp") for seed in DEALT]
+    assert {each.groups for each in found} == {((0, 1, 2, 3), (4, 5, 6, 7))}
+    for each in found:
+        assert each.far_seconds - each.near_seconds == pytest.approx(200e-6, rel=0.5)
+    assert len({tuple(block.side for block in each.blocks) for each in found}) > 1, "dealt anew"
+
+
+def test_links_are_those_that_nvml_tells_of(surveyed: Path) -> None:
+    with Profile.open(surveyed / "1.wwp") as profile:
+        gpus = profile.machine.gpus
+    assert len(gpus) == 8 and {gpu.nvlinks[0].lanes for gpu in gpus} == {18}
+    assert {gpu.pcie.generation_max for gpu in gpus} == {5}
+
+
+def test_the_report_says_it_first_and_draws_it(surveyed: Path) -> None:
+    told = "GPUs 0-3 and GPUs 4-7 are on two sides"
+    page = (surveyed / "report.html").read_text()
+    assert page.index(told) < page.index('id="links"'), "in the verdict"
+    assert "side A of host memory" in page and "side B of host memory" in page
