@@ -207,17 +207,18 @@ def test_ctrl_c_is_no_traceback(capsys: Output, monkeypatch: pytest.MonkeyPatch)
     assert one_line(capsys) == "waywiser: interrupted\n"
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
-    code = "import sys; from waywiser import cli; sys.exit(cli.run(['survey', '--help']))"
+@pytest.mark.parametrize("arguments", [["survey", "--help"], ["list"], ["list", "--json"]])
+def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-m", "waywiser", *arguments],
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as child:
         assert child.stdout and child.stderr
         child.stdout.close()
-        assert b"Traceback" not in child.stderr.read()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0
 
 
 @pytest.mark.usefixtures("scripted")

@@ -29,7 +29,8 @@ class UsageError(WaywiserError):
 def call(arguments: Sequence[str]) -> int:
     """Parses, calls, and returns the exit code. Without arguments it helps.
 
-    Raises `UsageError`, and what the verbs raise.
+    Raises `UsageError`, `BrokenPipeError` where the reader of the output has left, and what the
+    verbs raise.
     """
     _require_said(arguments)
     words = list(arguments) or ["--help"]
@@ -39,6 +40,10 @@ def call(arguments: Sequence[str]) -> int:
         raise KeyboardInterrupt from None
     except _CommandError as error:
         raise _usage_error(error) from None
+    except SystemExit:
+        # So typer leaves when the reader of its output has, and with 1, which says of some verbs
+        # that something was found.
+        raise BrokenPipeError from None
     if result == _INTERRUPTED:
         raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
