@@ -35,6 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     from waywiser.cli import streams
     from waywiser.cli.call import call
     from waywiser.cli.collecting import collecting_if_lasting
+    from waywiser.visible import visible
     from waywiser.words import WaywiserError
 
     try:
@@ -43,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except WaywiserError as error:
-        streams.say(f"waywiser: error: {error}\n")
+        streams.say(f"waywiser: error: {visible(str(error))}\n")
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has had enough; that is no error. Nothing more can be said.
@@ -66,7 +67,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    said = " ".join(f"{type(error).__name__}: {error}".split())
+    from waywiser.visible import visible
+
+    said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
     return (
         f"waywiser: error: this is a mistake in waywiser, please report it: {said} "
         f"(set {DEBUG_VARIABLE}=1 for the whole story)"

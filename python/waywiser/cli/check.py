@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from waywiser.cli import streams
 from waywiser.cli.percent import parse_fraction
+from waywiser.visible import visible
 
 EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
 
@@ -36,7 +37,7 @@ def run_check(
         else:
             write_over(prometheus, text.encode())
     if prometheus == "-":
-        streams.say(f"{found}\n")
+        streams.say(f"{visible(str(found))}\n")
     elif json:
         import msgspec
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -14,6 +15,7 @@ from waywiser.cli import streams
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
 from waywiser.topology.peaks import peaks
 from waywiser.topology.system_files import format_list
+from waywiser.visible import visible
 from waywiser.words import format_bytes
 
 PIPE_COLUMNS = 160
@@ -28,7 +30,14 @@ def plain_console() -> Console:
 
 class _Patient(Console):
     """When its reader leaves, it goes on in silence: what the command found stays its exit code,
-    where rich would end with 1, which says that something was found."""
+    where rich would end with 1, which says that something was found. What it is given may come
+    from a file that anyone made, and steers no terminal."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

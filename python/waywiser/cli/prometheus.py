@@ -7,6 +7,7 @@ Names and labels are stable. A path's labels are its curve's text and its size; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from waywiser.analysis.checkup import Checkup
@@ -64,7 +65,7 @@ def escaped(text: str) -> str:
 
 
 def _measured(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
-    if node.created:
+    with suppress(ValueError):  # anyone's file may tell no moment
         yield host, datetime.fromisoformat(node.created).timestamp()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 from typing import Any
 
 from waywiser.profile import Profile
@@ -75,4 +76,9 @@ def records(samples: Samples) -> Iterator[dict[str, Any]]:
     """One per sample, under the names of `Samples`; None in a column that was not taken."""
     columns = {name: getattr(samples, name) for name in Samples.__struct_fields__}
     for n in range(len(samples)):
-        yield {name: column[n] if column else None for name, column in columns.items()}
+        yield {name: _taken(column[n]) if column else None for name, column in columns.items()}
+
+
+def _taken(value: Any) -> Any:
+    """None for a gap, which the others of its column make NaN."""
+    return None if isinstance(value, float) and isnan(value) else value

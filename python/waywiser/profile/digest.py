@@ -14,6 +14,7 @@ import msgspec
 
 from waywiser.profile.opening import damaged
 from waywiser.profile.profile import Profile
+from waywiser.profile.sound import MOST, MOST_SECONDS, Unsound, require_sound
 from waywiser.records import Failure, Summary
 from waywiser.words import Stop, TimingMode, Value, Workload
 
@@ -148,9 +149,11 @@ def _digest(
         Failure(row.failure_kind, row.failure_reason or "") for row in rows if row.failure_kind
     ]
     try:
-        return Digest(_WORKLOADS.decode(workload), tuple(_blocks(rows, made, spreads)),
+        known = _WORKLOADS.decode(workload)
+        require_sound(known)
+        return Digest(known, tuple(_blocks(rows, made, spreads)),
                       tuple(failures), identity, text, curve)  # fmt: skip
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, Unsound) as error:
         raise damaged(profile.path, f"series {identity}: {error}") from error
 
 
@@ -166,8 +169,15 @@ def _blocks(
             found = made[row.visit]
             count, median, low, high = found.counted, found.median, found.low, found.high
         if count and median is not None and median > 0:
+            if not _is_summary(count, median, low, high):
+                raise Unsound(f"the summary of visit {row.visit} is of no samples")
             spread = spreads.get(row.visit, 0.0) if low is None else 0.0
             yield BlockDigest(row.block, median, low, high, count, row.stop, row.mode, spread)
+
+
+def _is_summary(count: int, median: float, low: float | None, high: float | None) -> bool:
+    within = low is None or high is None or 0 <= low <= median <= high <= MOST_SECONDS
+    return 0 < count <= MOST and median <= MOST_SECONDS and within
 
 
 def _spreads(profile: Profile) -> dict[int, float]:

@@ -15,6 +15,7 @@ from waywiser.profile import rows
 from waywiser.profile.errors import ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
 from waywiser.profile.schema import columns_of
+from waywiser.profile.sound import Unsound, require_sound
 from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, Workload
@@ -256,18 +257,22 @@ class Profile(Closing):
         self, number: int, head: Sequence[Any], workload: Workload, samples: Samples
     ) -> Visit:
         try:
-            return rows.visit_from(head, workload, samples)
-        except (msgspec.MsgspecError, TypeError) as error:
+            visit = rows.visit_from(head, workload, samples)
+            require_sound(visit)
+        except (msgspec.MsgspecError, TypeError, Unsound) as error:
             raise damaged(self.path, f"visit {number}: {error}") from error
+        return visit
 
     def _samples(self, number: int) -> Samples:
         _, of_samples = self._visit_sql()
         with explained(self.path):
             found = self._connection.execute(of_samples, (number,)).fetchall()
         try:
-            return rows.samples_from(found)
-        except (msgspec.MsgspecError, TypeError) as error:
+            samples = rows.samples_from(found)
+            require_sound(samples)
+        except (msgspec.MsgspecError, TypeError, Unsound) as error:
             raise damaged(self.path, f"visit {number}: {error}") from error
+        return samples
 
     def _visit_sql(self) -> tuple[str, str]:
         """The queries of visits, and of the samples of one."""
@@ -308,6 +313,8 @@ class Profile(Closing):
 
     def _decode(self, text: Any, type: type[T]) -> T:
         try:
-            return msgspec.json.decode(text, type=type)
-        except (msgspec.MsgspecError, TypeError) as error:
+            value = msgspec.json.decode(text, type=type)
+            require_sound(value)
+            return value
+        except (msgspec.MsgspecError, TypeError, RecursionError, Unsound) as error:
             raise damaged(self.path, str(error)) from error

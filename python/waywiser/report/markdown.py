@@ -24,6 +24,7 @@ from waywiser.report.parts import (
     Verdict,
     Words,
 )
+from waywiser.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 
@@ -36,7 +37,7 @@ def markdown(document: Document) -> str:
     for section in document.sections:
         lines += _section(section, 2)
     lines += ["---", "", _text(document.made), ""]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+    return visible(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)))
 
 
 def _section(section: Section, level: int) -> Iterator[str]:

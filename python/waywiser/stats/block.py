@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from waywiser.records import Samples, Visit
 from waywiser.stats import resolution
 from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval, quantiles
@@ -80,7 +82,7 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         return None
     spans, flags = samples.span, samples.flags if any(samples.flags) else ()
     batches = samples.repetitions or (1,) * len(spans)
-    host = sorted(samples.host)
+    host = sorted(time for time in samples.host if not isnan(time))
     ordered = sorted(spans)  # what is in order is sorted again in no time
     middle = median(ordered)
     tick = resolution.tick(spans, batches, visit.mode)

@@ -1,0 +1,173 @@
+"""Whether values that decode also make sense: a column of SQLite takes anything, and so does JSON.
+
+Files come from anyone. What reads them trusts what it is given, so what no survey can have stored
+is found here, where the file and the place in it are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from itertools import chain
+from math import isnan
+from typing import Any
+
+from waywiser.records import Evidence, Health, Locality, Samples, Visit
+from waywiser.topology.machine import Machine
+from waywiser.words import Place, Workload
+
+MOST = 2**62
+"""More than any count or number of bytes of a machine, and what 64 bits can still add."""
+
+MOST_INDEX = 2**20
+"""More GPUs, nodes, CPUs or blocks than there are anywhere."""
+
+LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e9
+"""Of a latency, and of all times of a visit together."""
+
+
+class Unsound(ValueError):
+    """What makes no sense, in a clause."""
+
+
+def require_sound(value: object) -> None:
+    """Raises `Unsound` for a value that decoded and that no survey can have stored."""
+    check = _CHECKS.get(type(value))
+    if check is not None:
+        check(value)
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise Unsound(what)
+
+
+def _workload(value: Workload) -> None:
+    operation, transfers = value.operation, value.transfers
+    _require(bool(transfers) != (operation is not None), "neither transfers nor an operation")
+    for transfer in transfers:
+        _require(0 < transfer.bytes <= MOST, f"a transfer of {transfer.bytes} bytes")
+        for name in ("chunk", "stride"):
+            text = transfer.parameters.get(name, "0")
+            _require(text.isascii() and text.isdigit() and len(text) < 20, f"{name}={text}")
+    for place in value.places:
+        _place(place)
+
+
+def _place(place: Place) -> None:
+    _require(0 <= place.index < MOST_INDEX, f"place {place.index}")
+
+
+def _machine(value: Machine) -> None:
+    for what, indices in (
+        ("GPU", [gpu.index for gpu in value.gpus]),
+        ("NUMA node", [node.index for node in value.numa]),
+        ("package", [package.index for package in value.packages]),
+    ):
+        _indices(what, indices)
+        _require(len(set(indices)) == len(indices), f"one {what} twice")
+    for node in value.numa:
+        _indices("CPU", node.cpus)
+        _counts("bytes of a node", (node.memory_bytes,))
+    for package in value.packages:
+        _counts("cores", (package.cores, package.cpus))
+    for cache in value.caches:
+        _counts("bytes of a cache", (cache.bytes,))
+    for gpu in value.gpus:
+        link = gpu.pcie
+        _counts("lanes of a link", (link.generation_now, link.width_now, link.generation_max,
+                                    link.width_max, link.gb_per_s_now))  # fmt: skip
+        for lane in gpu.nvlinks:
+            _counts("lanes of a link", (lane.lanes, lane.gb_per_s_per_lane))
+        _counts("of a GPU", (gpu.memory_bytes, gpu.memory_free_bytes, gpu.memory_bus_bits,
+                             gpu.clock_memory_mhz, gpu.clock_memory_max_mhz))  # fmt: skip
+
+
+def _locality(value: Locality) -> None:
+    _moment(value.started)
+    _indices("GPU", value.gpus)
+    _times(value.sweeps)
+    rounds = {len(block.copies) for block in value.blocks}
+    _require(len(rounds) <= 1, "blocks of unequal rounds")
+    for block in value.blocks:
+        for copies in block.copies:
+            _require(len(copies) == len(value.gpus), "a round that is not of all GPUs")
+            _positive(copies)
+        for reads in block.reads:
+            _require(len(reads) == len(value.cpus), "a sweep that is not of all CPUs")
+            _positive(reads)
+
+
+def _samples(value: Samples) -> None:
+    """Of very many: each column at once."""
+    _times(value.span)
+    _times(chain.from_iterable(value.transfers))
+    for taken_or_not in (value.host, value.skew):
+        _times(time for time in taken_or_not if not isnan(time))
+    _require(min(value.repetitions, default=1) >= 1, "a sample of no repetition")
+    _require(max(value.repetitions, default=1) <= MOST, "more repetitions than there is time for")
+    _require(min(value.flags, default=0) >= 0, "flags below zero")
+
+
+def _visit(value: Visit) -> None:
+    _indices("block", (value.block,))
+    _counts("of a visit", (value.setup_seconds, value.sampling_seconds, value.elapsed_seconds,
+                           value.buffer_bytes, value.held_bytes))  # fmt: skip
+    for buffer in value.buffers:
+        _times(buffer.gpu_seconds)
+        _require(0 <= buffer.fraction_on_place <= 1, "a share of pages")
+    for state in value.gpu_states:
+        _indices("GPU", (state.index,))
+        _counts("lanes of a link", (state.pcie_generation, state.pcie_width))
+    if value.evidence is not None:
+        _evidence(value.evidence)
+
+
+def _evidence(value: Evidence) -> None:
+    _counts("of evidence", (value.executions, value.seconds, value.idle_seconds))
+    for gpu in value.gpus:
+        _indices("GPU", (gpu.index,))
+
+
+def _health(value: Health) -> None:
+    for gpu in value.gpus:
+        _indices("GPU", (gpu.index,))
+        _counts("errors", gpu.counters.values())
+
+
+def _indices(what: str, indices: Iterable[int]) -> None:
+    for index in indices:
+        _require(0 <= index < MOST_INDEX, f"{what} {index}")
+
+
+def _moment(text: str) -> None:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Unsound(f"{text[:40]!r} is no moment") from error
+
+
+def _counts(what: str, values: Iterable[float]) -> None:
+    for value in values:
+        _require(0 <= value <= MOST, f"{value:g} {what}")
+
+
+def _times(values: Iterable[float]) -> None:
+    """Their sum tells, also of what is no number."""
+    total = sum(map(abs, values))
+    _require(total <= MOST_SECONDS, f"times of {total:g} s")
+
+
+def _positive(values: Iterable[float]) -> None:
+    for value in values:
+        _require(LEAST_SECONDS <= value <= MOST_SECONDS, f"a time of {value:g} s")
+
+
+_CHECKS: dict[type, Callable[[Any], None]] = {
+    Workload: _workload,
+    Machine: _machine,
+    Locality: _locality,
+    Visit: _visit,
+    Health: _health,
+    Samples: _samples,
+}
