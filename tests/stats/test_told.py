@@ -12,6 +12,7 @@ import pytest
 import profiles
 from waywiser.profile import Profile, WritableProfile
 from waywiser.records import Samples, Visit
+from waywiser.stats.order import Interval
 from waywiser.stats.overview import overview
 from waywiser.stats.summary import summary_of
 from waywiser.stats.told import RULES, Told, packed, tell, told_in, told_of
@@ -99,3 +100,26 @@ def test_the_rules_have_a_number_of_their_own() -> None:
     that keep what the former rules said go on saying it; and note here what the new ones make."""
     made = b"".join(packed(tell(visit)) for visit in known_visits())
     assert hashlib.sha256(made).hexdigest()[:12] == GOLDEN[RULES]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"median": float("inf")},
+        {"median": float("nan")},
+        {"median": -1.0},
+        {"count": 0},
+        {"spread": float("nan")},
+        {"interval": Interval(2.0, 1.0)},
+    ],
+)
+def test_what_makes_no_sense_is_not_believed(tmp_path: Path, changes: dict[str, object]) -> None:
+    path = stored(tmp_path / "a.wwp")
+    with Profile.open(path) as profile:
+        fresh = overview(profile)
+        told = tell(next(visit for visit in profile.visits() if len(visit.samples)))
+    assert told.block is not None
+    wrong = msgspec.structs.replace(told, block=msgspec.structs.replace(told.block, **changes))
+    change(path, "UPDATE visit SET told = ? WHERE told IS NOT NULL", packed(wrong))
+    with Profile.open(path) as profile:
+        assert overview(profile) == fresh

@@ -7,6 +7,7 @@ which it does. Where a file has none, or that of other rules, the samples are re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -71,11 +72,29 @@ _DECODER = msgspec.msgpack.Decoder(Told)
 
 
 def _unpacked(told: object) -> Told | None:
-    """None where it is not there, of other rules, or not what this program writes."""
+    """None where it is not there, of other rules, or not what this program writes: anyone may
+    have."""
     if not isinstance(told, bytes):
         return None
     try:
         known = _DECODER.decode(told)
     except msgspec.MsgspecError:
         return None
-    return known if known.rules == RULES else None
+    return known if known.rules == RULES and _makes_sense(known) else None
+
+
+def _makes_sense(told: Told) -> bool:
+    block = told.block
+    if block is None:
+        return told.taken >= 0
+    numbers = [block.median, block.tick, block.spread, block.farthest, block.drift]
+    numbers += (block.quantiles or {}).values()
+    for interval, median in (
+        (block.interval, block.median),
+        (block.host_interval, block.host_median),
+    ):
+        if interval is not None and median is not None:
+            numbers += (interval.low, median, interval.high)
+            if not interval.low <= median <= interval.high:
+                return False
+    return isfinite(sum(numbers)) and 0 < block.count <= told.taken
