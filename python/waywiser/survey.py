@@ -164,7 +164,11 @@ def _measure(
         course.record(visit)
         watcher.visit(visit)
 
-    course = Course(plan, finished=finished, on_skip=store)
+    def skip(visit: Visit) -> None:
+        profile.commit_later(visit, summary_of(visit))
+        watcher.visit(visit)
+
+    course = Course(plan, finished=finished, on_skip=skip)
     watcher.begin(plan, finished)
     workers = [visit.worker for visit in finished]
     workers += [found.worker for found in profile.localities()]
@@ -187,6 +191,7 @@ def _measure(
                 on_locality=profile.commit_locality,
             )
     except KeyboardInterrupt:
+        profile.commit_waiting()
         done = len(profile.finished())
         raise Interrupted(
             f"interrupted: {done} of {plan.visits} visits are stored",

@@ -32,6 +32,26 @@ def test_a_committed_visit_is_there_for_others_at_once(tmp_path: Path) -> None:
         assert list(reader.visits()) == [profiles.good()]
 
 
+def test_what_measured_nothing_is_stored_with_the_next_visit_or_at_the_end(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.wwp"
+    skipped = [
+        profiles.visit(profiles.WHAT, block, failure=Failure("skipped", "equal"))
+        for block in range(3)
+    ]
+    writer = profiles.new(path)
+    with Profile.open(path) as reader:
+        writer.commit_later(skipped[0])
+        writer.commit_later(skipped[1])
+        assert list(reader.visits()) == []
+        writer.commit_visit(profiles.good(5))
+        assert list(reader.visits()) == [*skipped[:2], profiles.good(5)]
+        writer.commit_later(skipped[2])
+        writer.close()
+        assert {visit.block for visit in reader.visits()} == {0, 1, 2, 5}
+
+
 def test_finished_is_all_but_the_interrupted(tmp_path: Path) -> None:
     kinds = ["crash", "timeout", "out-of-memory", "wrong-bytes", "interrupted"]
     with profiles.new(tmp_path / "a.wwp") as profile:

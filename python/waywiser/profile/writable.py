@@ -30,6 +30,7 @@ class WritableProfile(Profile):
     ) -> None:
         """Begins a run in a file that is a profile."""
         self._run = 0
+        self._waiting: list[tuple[Visit, Summary | None]] = []
         self._lock = lock(path)
         try:
             super().__init__(path, Opened(open_writable(path)))
@@ -88,12 +89,13 @@ class WritableProfile(Profile):
 
     def close(self) -> None:
         """Ends the run, and lets go of the file. May be called twice."""
-        run, self._run = self._run, 0
         try:
-            if run:
+            if self._run:
+                self.commit_waiting()
                 with explained(self.path):
-                    writing.end_run(self._connection, run)
+                    writing.end_run(self._connection, self._run)
         finally:
+            self._run = 0
             super().close()
             if self._lock >= 0:
                 os.close(self._lock)
@@ -108,20 +110,40 @@ class WritableProfile(Profile):
         Replaces an interrupted visit of the same series and block; raises `ProfileError` where
         that was finished, since nothing finished is measured twice.
         """
-        identity = visit.workload.identity
         with self._transaction():
-            former = self._connection.execute(
-                "SELECT visit, failure_kind FROM visit WHERE series = ? AND block = ?",
-                (identity, visit.block),
-            ).fetchone()
-            if former is not None and former[1] not in UNFINISHED:
-                raise ProfileError(
-                    f"block {visit.block} of {visit.workload} is finished already",
-                    where=str(self.path),
-                )
-            if former is not None:
-                writing.delete_visit(self._connection, former[0])
-            writing.insert_visit(self._connection, visit, self._run, summary)
+            self._insert_waiting()
+            self._insert(visit, summary)
+        self._waiting.clear()
+
+    def commit_later(self, visit: Visit, summary: Summary | None = None) -> None:
+        """Stores a visit that measured nothing along with the next one, or at the end: each
+        transaction waits for the disk, and a plan for many GPUs skips thousands in a row."""
+        self._waiting.append((visit, summary))
+
+    def commit_waiting(self) -> None:
+        """Stores what was left for later now."""
+        if self._waiting:
+            with self._transaction():
+                self._insert_waiting()
+            self._waiting.clear()
+
+    def _insert_waiting(self) -> None:
+        for visit, summary in self._waiting:
+            self._insert(visit, summary)
+
+    def _insert(self, visit: Visit, summary: Summary | None) -> None:
+        former = self._connection.execute(
+            "SELECT visit, failure_kind FROM visit WHERE series = ? AND block = ?",
+            (visit.workload.identity, visit.block),
+        ).fetchone()
+        if former is not None and former[1] not in UNFINISHED:
+            raise ProfileError(
+                f"block {visit.block} of {visit.workload} is finished already",
+                where=str(self.path),
+            )
+        if former is not None:
+            writing.delete_visit(self._connection, former[0])
+        writing.insert_visit(self._connection, visit, self._run, summary)
 
     def commit_locality(self, found: Locality) -> None:
         """Stores what a worker found about where memory is."""
