@@ -56,11 +56,12 @@ class Planted:
         return Subject.of_series(self.model.machine, self.series, localities=self.localities)
 
 
-def planted(seed: int, pool: Pool, blocks: int = BLOCKS) -> Planted:
-    """One machine with its truths, and one survey of it."""
-    model = model_of(seed)
+def planted(seed: int, pool: Pool, blocks: int = BLOCKS, jump: float = 0.0) -> Planted:
+    """One machine with its truths, and one survey of it; with a ``jump``, a machine without any,
+    whose blocks jump by so much more than recorded ones (`surveyed`)."""
+    model = model_of(seed, sound=True if jump else None)
     rng = np.random.default_rng((seed, 1))
-    series = surveyed(model, workloads(model, long_curves(seed, model)), rng, pool, blocks)
+    series = surveyed(model, workloads(model, long_curves(seed, model)), rng, pool, blocks, jump)
     return Planted(seed, model, series, tuple(located(model, rng, pool)))
 
 
@@ -141,9 +142,15 @@ def workloads(model: Model, long: Sequence[str]) -> Iterator[Workload]:
 
 
 def surveyed(
-    model: Model, wanted: Iterable[Workload], rng: np.random.Generator, pool: Pool, blocks: int
+    model: Model,
+    wanted: Iterable[Workload],
+    rng: np.random.Generator,
+    pool: Pool,
+    blocks: int,
+    jump: float = 0.0,
 ) -> tuple[Series, ...]:
-    """A survey of a model."""
+    """A survey of a model. In each block all sizes of a curve take longer or shorter by one normal
+    deviation of ``jump``, beside what recorded blocks lend."""
     lots = [pool.block(rng) for _ in range(blocks)]
     curves: dict[str, list[Workload]] = {}
     for each in wanted:
@@ -153,10 +160,11 @@ def surveyed(
         sizes = tuple(each.transfers[0].bytes for each in members)
         together = len(members[0].transfers) > 1
         lenders = [lot.draw(rng, together, sizes) for lot in lots]
+        jumps = np.exp(jump * rng.standard_normal(blocks)) if jump else np.ones(blocks)
         for each, size in zip(members, sizes, strict=True):
             truth = np.array(model.seconds(each))
             visits = tuple(
-                _visit(each, block, truth, lender.near(size)[0])
+                _visit(each, block, jumps[block] * truth, lender.near(size)[0])
                 for block, lender in enumerate(lenders)
             )
             found.append(Series(each, visits))

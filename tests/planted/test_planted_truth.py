@@ -6,6 +6,8 @@ that a verdict is the same each time; docs/results/planted-truth.md tells of mor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from planted.machine import Planted, planted
@@ -16,6 +18,7 @@ from waywiser.analysis import identical
 
 MACHINES = range(20_000, 20_200)
 FEW_BLOCKS = range(20_200, 20_220)
+JUMPING = range(20_220, 20_240)
 
 QUESTIONS = ("anisotropy", "identical", "affinity", "contention", "irregularities",
              "hidden sockets")  # fmt: skip
@@ -73,6 +76,21 @@ def test_two_blocks_reject_no_more_of_what_is_null(pool: Pool) -> None:
     """They may well find less."""
     total = together(scored(hypotheses(FEW_BLOCKS, pool, blocks=2)).values())
     assert total.rejected.chance_of_so_many(REJECTED) >= 0.01
+
+
+@pytest.mark.parametrize("blocks", [2, 6])
+def test_nor_do_blocks_that_jump_far_more_than_recorded_ones(pool: Pool, blocks: int) -> None:
+    """All sizes of a curve at once, by a normal deviation of 5 %, in machines without a truth."""
+    asked = [each for seed in JUMPING for each in jumping(seed, pool, blocks)]
+    scores = scored(asked)
+    assert {"anisotropy", "identical", "affinity", "contention"} <= set(scores)
+    assert together(scores.values()).found.of == 0
+    assert not any(score.broken for score in scores.values())
+
+
+def jumping(seed: int, pool: Pool, blocks: int) -> Iterator[Hypothesis]:
+    machine = planted(seed, pool, blocks, jump=0.05)
+    return asked_of(machine, machine.subject)
 
 
 def test_slow_links_are_told_of_the_gpus_that_have_them_and_of_no_others(

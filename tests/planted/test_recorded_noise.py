@@ -75,6 +75,43 @@ def test_sizes_of_a_curve_borrow_from_one_recorded_curve(pool: Pool) -> None:
     )
 
 
+def in_common(rows: list[list[float]]) -> float:
+    """Of what sizes deviate by in a block, the share that they have in common: the mean product of
+    two of them over the mean square."""
+    products = [(sum(row) ** 2 - sum(v * v for v in row)) / (len(row) * (len(row) - 1))
+                for row in rows]  # fmt: skip
+    return sum(products) / sum(sum(v * v for v in row) / len(row) for row in rows)
+
+
+def test_sizes_jump_together_in_synthetic_blocks_as_they_do_in_recorded_ones(pool: Pool) -> None:
+    sizes = tuple(2**n for n in range(16, 24))
+    lent = [
+        [lender.near(size)[0].between for size in sizes]
+        for lot in pool.blocks
+        for lender in lot.that_cover(False, sizes)
+    ]
+    assert in_common(lent) > 0.4
+    model = Model()
+    wanted = [workload((up(0),), size) for size in sizes]
+    made: list[list[float]] = [[] for _ in range(600)]
+    for seed in range(100):
+        for each in surveyed(model, wanted, np.random.default_rng(seed), pool, BLOCKS):
+            truth = model.seconds(each.workload)[0]
+            for row, visit in zip(made[seed * BLOCKS :], each.visits, strict=False):
+                row.append(math.log(np.median(visit.samples.span) / truth))
+    assert in_common(made) > 0.4
+
+
+def test_blocks_are_made_to_jump_at_all_sizes_of_a_curve_at_once(pool: Pool) -> None:
+    wanted = [workload((up(0),), size) for size in (2**24, LARGE)]
+    small, large = surveyed(Model(), wanted, np.random.default_rng(4), pool, BLOCKS, jump=0.3)
+    levels = np.array([
+        [np.log(np.median(visit.samples.span)) for visit in each.visits] for each in (small, large)
+    ])  # fmt: skip
+    assert np.std(levels[0]) > 0.1
+    assert np.corrcoef(levels)[0, 1] > 0.99
+
+
 def test_samples_keep_the_order_in_which_they_were_taken(pool: Pool) -> None:
     model, what = Model(), workload((up(0),), 2**13)
     visit = surveyed(model, [what], np.random.default_rng(8), pool, 1)[0].visits[0]

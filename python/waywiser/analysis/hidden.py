@@ -3,7 +3,8 @@
 Which GPUs are on one side together is judged in `waywiser.stats.locality`, from blocks of memory
 that every worker tries before it measures. What it costs to be far is told by the series
 themselves: each knows on which side the pages of each of its blocks were
-(`waywiser.stats.nearness`), and a block of any GPU is one replicate.
+(`waywiser.stats.nearness`). The replicate is the block, a process, whose curves share where it
+landed (`waywiser.stats.far`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from waywiser.analysis.grouped import percent
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.related import part_of
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.stats import ranks
 from waywiser.stats.equivalence import MARGIN, judged
+from waywiser.stats.far import Found, far_cost
 from waywiser.stats.locality import Sides
 from waywiser.stats.order import Interval, median
 from waywiser.stats.sides import sentences
@@ -33,7 +34,7 @@ class Cost(Value, frozen=True):
     """``small``, ``medium`` or ``large``."""
     curve: str
     near: int
-    """Blocks."""
+    """Blocks with near memory; some have both."""
     far: int
     ratio: float
     """Of the time from far memory to that from near."""
@@ -83,7 +84,7 @@ def tables(subject: Subject) -> list[Table]:
             columns=("transfer", "sizes", "far takes", "blocks near and far"),
             rows=tuple(_row(cost) for cost in found),
             caption=f"✓ the side matters by more than {MARGIN:.1%}, × equal within it, ? not to "
-            "be told; with the 95 % interval of the shift by rank, over blocks of all GPUs.",
+            "be told; with the 95 % interval over blocks, each of all GPUs together.",
         )
     ]
 
@@ -96,34 +97,36 @@ def costs(subject: Subject) -> Iterator[Cost]:
             for part in {part_of(point.bytes): 0 for point in curve.points}:
                 kinds.setdefault((kind.bare, part), []).append(curve)
     for (label, part), curves in kinds.items():
-        near, far = _blocks(subject, curves, part)
-        if near and far:
-            span = ranks.shift_interval(far, near)
+        blocks = _blocks(subject, curves, part)
+        found = far_cost(blocks)
+        if found is not None:
+            span = found.interval
             interval = Interval(math.exp(span.low), math.exp(span.high)) if span else None
-            ratio = math.exp(ranks.shift(far, near))
-            yield Cost(label, part, curves[0].text, len(near), len(far), ratio, interval)
+            near, far = sum(bool(b.near) for b in blocks), sum(bool(b.far) for b in blocks)
+            ratio = math.exp(found.difference)
+            yield Cost(label, part, curves[0].text, near, far, ratio, interval)
 
 
-def _blocks(
-    subject: Subject, curves: Iterable[Curve], part: str
-) -> tuple[list[float], list[float]]:
-    """(near, far): of each block of each curve the median over sizes of its distance from what the
-    size usually takes, in logarithms."""
+def _blocks(subject: Subject, curves: Iterable[Curve], part: str) -> list[Found]:
+    """Of each block that was near or far, by curve: the median over sizes of its distance from what
+    the size usually takes, in logarithms."""
     where = subject.overview.nearness
     points = [p for curve in curves for p in curve.points if part_of(p.bytes) == part]
     usual_logs = _centres(points)
-    apart: dict[tuple[str, int, str], list[float]] = {}
+    apart: dict[int, dict[str, dict[str, list[float]]]] = {}
     for point in points:
         sides = where.get(point.line.identity, {})
         for block in point.estimate.blocks:
             side = sides.get(block.block, "")
             if side in ("near", "far") and block.median > 0:
                 distance = math.log(block.median) - usual_logs[point.bytes]
-                apart.setdefault((point.line.curve, block.block, side), []).append(distance)
-    found: dict[str, list[float]] = {"near": [], "far": []}
-    for (_, _, nearness), distances in apart.items():
-        found[nearness].append(median(distances))
-    return found["near"], found["far"]
+                own = apart.setdefault(block.block, {"near": {}, "far": {}})[side]
+                own.setdefault(point.line.curve, []).append(distance)
+    return [
+        Found(*({curve: median(found) for curve, found in sides[side].items()}
+                for side in ("near", "far")))
+        for sides in apart.values()
+    ]  # fmt: skip
 
 
 def _centres(points: Iterable[Point]) -> dict[int, float]:

@@ -1,12 +1,13 @@
 """Two curves in relation, size by size: where one takes longer than the other, and how much.
 
 At each size that both have, medians are compared as `waywiser.stats.equivalence` does. The scatter
-of blocks is pooled over curves that ought to scatter alike, and over near sizes. A size counts as
-different where all of these hold:
+of blocks is that of the pair at near sizes, with what curves that ought to scatter alike lend; what
+a block does to all sizes of a curve counts once a block, not once a size
+(`waywiser.stats.clustered`). A size counts as different where all of these hold:
 
 - the 95 % interval of the ratio lies wholly beyond the margin;
-- the difference is significant with p <= 1 % by that scatter (Student), among all sizes of the
-  pair that tell of the same (Holm, 1979): small, medium and large sizes are answered apart;
+- the difference is significant by that scatter with p <= 1 % among all sizes of the pair: as many
+  chances as it has parts, small, medium and large sizes, and within each as `Clustered` has it;
 - of single blocks, whose scatter nobody knows, the difference is more than `BY_FAR`;
 - a near size differs to the same side, where there are any: a curve is continuous and a chance is
   not.
@@ -15,19 +16,18 @@ different where all of these hold:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import Literal
 
 from waywiser.analysis.kinds import is_quiet
 from waywiser.analysis.subject import Curve, Point
-from waywiser.stats.between import Between
-from waywiser.stats.equivalence import MARGIN, Comparison, compare, scatter_of
-from waywiser.stats.multiplicity import holm
+from waywiser.stats.clustered import Apart, Clustered, Medians, apart, clustered
+from waywiser.stats.equivalence import MARGIN, Comparison, compare
 from waywiser.words import Value, format_bytes
 
 ALPHA = 0.01
-"""Of all sizes of a pair together that tell of the same."""
+"""Of all sizes of a pair together."""
 
 NEAR = 4
 """Sizes further apart than by this factor are no neighbours, neither in scatter nor in what they
@@ -135,22 +135,26 @@ class Related(Value, frozen=True):
 
 
 class Alike:
-    """Curves whose blocks ought to scatter alike. How much they do is worked out once a size, since
-    each pair of them asks for it again."""
+    """Curves whose blocks ought to scatter alike. How much each does is worked out once a size,
+    since each pair of them asks for it again."""
 
     def __init__(self, curves: Iterable[Curve]) -> None:
-        self._logs: dict[int, list[list[float]]] = {}
-        for curve in {curve.text: curve for curve in curves}.values():
-            for point in curve.points:
-                self._logs.setdefault(point.bytes, []).append(logs(point))
-        self._scatter: dict[int, Between | None] = {}
+        self._medians = {curve.text: medians(curve) for curve in curves}
+        self._apart: dict[int, dict[str, Apart]] = {}
 
-    def scatter(self, size: int) -> Between | None:
-        """Of blocks, at this size in bytes and near ones."""
-        if size not in self._scatter:
-            near = (each for other, each in self._logs.items() if is_near(other, size))
-            self._scatter[size] = scatter_of(chain.from_iterable(near), LEAST_SCATTER)
-        return self._scatter[size]
+    def scatter(self, size: int, a: Curve, b: Curve) -> Clustered | None:
+        """Of blocks of two of the curves, at this size in bytes and near ones that both have."""
+        if size not in self._apart:
+            self._apart[size] = {
+                text: apart([_near(curve, size)], LEAST_SCATTER)
+                for text, curve in self._medians.items()
+            }
+        pair = [_near(self._medians[curve.text], size) for curve in (a, b)]
+        both = pair[0].keys() & pair[1].keys()
+        found = apart([{at: curve[at] for at in both} for curve in pair], LEAST_SCATTER)
+        lending = self._apart[size].items()
+        others = [each for text, each in lending if text not in (a.text, b.text)]
+        return clustered(found, others)
 
 
 def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Alike | None = None) -> Related:
@@ -163,15 +167,17 @@ def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Alike | None = Non
     pairs = [(one, other) for one in a.points if (other := b.at(one.bytes)) is not None]
     pairs = [(one, other) for one, other in pairs if one.seconds > 0 and other.seconds > 0]
     bytes = [one.bytes for one, _ in pairs]
-    found = [
-        compare(one.estimate, other.estimate, margin, alike.scatter(one.bytes))
-        for one, other in pairs
-    ]
-    significant = _significant(bytes, found)
+    among = Counter(map(part_of, bytes))
+    found = []
+    for size, (one, other) in zip(bytes, pairs, strict=True):
+        scatter = alike.scatter(size, a, b)
+        found.append(compare(one.estimate, other.estimate, margin, scatter, among[part_of(size)]))
     quiet = all(is_quiet(t.path) for curve in (a, b) for t in curve.workload.transfers)
     signs = [
-        _side(each) if sure and _is_far_enough(each, quiet, size) else 0
-        for each, sure, size in zip(found, significant, bytes, strict=True)
+        _side(each)
+        if _is_significant(each, len(among)) and _is_far_enough(each, quiet, size)
+        else 0
+        for each, size in zip(found, bytes, strict=True)
     ]
     sizes = tuple(
         AtSize(one, other, comparison, bool(signs[n]) and _is_backed(signs, bytes, n))
@@ -185,22 +191,25 @@ def is_near(one: int, other: int) -> bool:
     return max(one, other) <= NEAR * min(one, other)
 
 
+def medians(curve: Curve) -> dict[int, dict[int, float]]:
+    """By size and block: logarithms of medians."""
+    return {
+        point.bytes: {
+            block.block: math.log(block.median)
+            for block in point.estimate.blocks
+            if block.median > 0
+        }
+        for point in curve.points
+    }
+
+
+def _near(curve: Medians, size: int) -> Medians:
+    return {other: blocks for other, blocks in curve.items() if is_near(other, size)}
+
+
 def logs(point: Point) -> list[float]:
     """Logarithms of the medians of a point's blocks."""
     return [math.log(block.median) for block in point.estimate.blocks if block.median > 0]
-
-
-def _significant(bytes: Sequence[int], found: Sequence[Comparison]) -> list[bool]:
-    """Those without a test (single blocks) rest on their intervals alone."""
-    sure = [True] * len(found)
-    families: dict[str, dict[int, float]] = {}
-    for n, (size, each) in enumerate(zip(bytes, found, strict=True)):
-        if each.p_differ is not None:
-            families.setdefault(part_of(size), {})[n] = each.p_differ
-    for family in families.values():
-        for n, p in zip(family, holm(list(family.values())), strict=True):
-            sure[n] = p <= ALPHA
-    return sure
 
 
 def part_of(size: int) -> str:
@@ -209,6 +218,11 @@ def part_of(size: int) -> str:
     if size < START_BYTES:
         return "small"
     return "medium" if size < RATE_BYTES else "large"
+
+
+def _is_significant(comparison: Comparison, parts: int) -> bool:
+    """Those without a test (single blocks) rest on their intervals alone."""
+    return comparison.p_differ is None or comparison.p_differ * parts <= ALPHA
 
 
 def _is_far_enough(comparison: Comparison, quiet: bool, size: int) -> bool:

@@ -9,9 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Protocol
 
 from waywiser.stats.order import CONFIDENCE, Interval, median
 from waywiser.words import Value
+
+
+class Scatter(Protocol):
+    """How far single blocks scatter, as far as it takes to judge a difference of medians."""
+
+    def p_value(self, difference: float, variance: float, among: int = 1) -> float:
+        """How often chance makes a difference as large, to either side, at any of ``among``, of
+        something whose variance is ``variance`` times that of one block."""
+        ...
+
+    def around(self, difference: float, variance: float) -> Interval:
+        """The 95 % interval of a difference, in logarithms."""
+        ...
 
 
 class Between(Value, frozen=True):
@@ -22,15 +36,15 @@ class Between(Value, frozen=True):
     freedom: int
     """Degrees of freedom that it was estimated with."""
 
-    def p_value(self, difference: float, variance: float) -> float:
-        """How often chance makes a difference as large, to either side, of something whose
-        variance is ``variance`` times that of one block (Student, 1908)."""
+    def p_value(self, difference: float, variance: float, among: int = 1) -> float:
+        """How often chance makes a difference as large, to either side, at any of ``among``, of
+        something whose variance is ``variance`` times that of one block (Student, 1908)."""
         if self.deviation <= 0:
             return 1.0 if difference == 0 else 0.0
         from scipy.special import stdtr  # the distribution alone: scipy.stats takes a second
 
         t = abs(difference) / (self.deviation * math.sqrt(variance))
-        return float(2 * stdtr(self.freedom, -t))
+        return min(1.0, float(2 * stdtr(self.freedom, -t)) * among)
 
     def around(
         self, difference: float, variance: float, confidence: float = CONFIDENCE

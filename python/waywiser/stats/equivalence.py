@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from waywiser.stats import ranks
-from waywiser.stats.between import Between, middling, pooled, variance_of_median
+from waywiser.stats.between import Between, Scatter, middling, pooled, variance_of_median
 from waywiser.stats.block import BlockEstimate
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.order import Interval, median
@@ -69,7 +69,8 @@ class Comparison(Value, frozen=True):
     verdict: Verdict
     """``more`` where the first takes longer by more than the margin."""
     p_differ: float | None
-    """That they would differ by so much by chance; None where no test is possible."""
+    """That any of as many as were asked together would differ by so much by chance; None where no
+    test is possible."""
     p_equal: float | None
     """That they would be as near by chance though a margin apart."""
 
@@ -86,11 +87,16 @@ class Comparison(Value, frozen=True):
 
 
 def compare(
-    a: Estimate, b: Estimate, margin: float = MARGIN, between: Between | None = None
+    a: Estimate,
+    b: Estimate,
+    margin: float = MARGIN,
+    between: Scatter | None = None,
+    among: int = 1,
 ) -> Comparison:
     """The times of ``a`` in relation to those of ``b``.
 
-    ``between`` is the scatter of blocks, by `scatter_of`, where more than these two series tell it.
+    ``between`` is the scatter of blocks, by `scatter_of` or `waywiser.stats.clustered`, where more
+    than these two series tell it. ``among`` so many tests a difference would be told.
     """
     ratio = a.median / b.median
     if a.summary or b.summary:
@@ -99,11 +105,12 @@ def compare(
     fewest = min(len(logs_a), len(logs_b))
     if fewest >= MANY:
         if between is not None:
-            return _shifted(logs_a, logs_b, margin, between)
-        return _by_ranks(logs_a, logs_b, margin)
+            return _shifted(logs_a, logs_b, margin, between, among)
+        return _by_ranks(logs_a, logs_b, margin, among)
     between = between or pooled([logs_a, logs_b])
     if fewest >= 2 and between is not None:
-        return _pooled(logs_a, logs_b, margin, between, _hull(reach(a), reach(b)))
+        hull = _hull(reach(a), reach(b))
+        return _pooled(logs_a, logs_b, margin, between, hull, among)
     hull = _hull(_far_reach(a), _far_reach(b))
     how: How = "within blocks" if hull else "medians alone"
     return Comparison(ratio, hull, how, judged(hull, margin), None, None)
@@ -142,24 +149,26 @@ def tost(a: Sequence[float], b: Sequence[float], margin: float) -> float:
     return max(not_above, not_below)
 
 
-def _by_ranks(a: list[float], b: list[float], margin: float) -> Comparison:
+def _by_ranks(a: list[float], b: list[float], margin: float, among: int) -> Comparison:
     ratio = math.exp(ranks.shift(a, b))
     interval = _exp(ranks.shift_interval(a, b))
     p_equal = tost(a, b, margin)
     verdict = judged(interval, margin)
     if p_equal <= SIGNIFICANT and verdict == "unclear":
         verdict = "equal"
-    p_differ = ranks.p_apart(a, b)
+    p_differ = min(1.0, ranks.p_apart(a, b) * among)
     return Comparison(ratio, interval, "ranks of blocks", verdict, p_differ, p_equal)
 
 
-def _shifted(a: list[float], b: list[float], margin: float, between: Between) -> Comparison:
+def _shifted(
+    a: list[float], b: list[float], margin: float, between: Scatter, among: int
+) -> Comparison:
     shift = ranks.shift(a, b)
     variance = SHIFT_VARIANCE * (1 / len(a) + 1 / len(b))
     interval = _exp(between.around(shift, variance))
     beyond = math.log1p(margin) - abs(shift)
     p_equal = between.p_value(beyond, variance) / 2 if beyond > 0 else 1.0
-    p_differ = between.p_value(shift, variance)
+    p_differ = between.p_value(shift, variance, among)
     verdict = judged(interval, margin)
     if verdict != "unclear":
         ranked = tost(a, b, margin) if verdict == "equal" else ranks.p_apart(a, b)
@@ -168,7 +177,12 @@ def _shifted(a: list[float], b: list[float], margin: float, between: Between) ->
 
 
 def _pooled(
-    a: list[float], b: list[float], margin: float, between: Between, hull: Interval | None
+    a: list[float],
+    b: list[float],
+    margin: float,
+    between: Scatter,
+    hull: Interval | None,
+    among: int,
 ) -> Comparison:
     difference = median(a) - median(b)
     variance = variance_of_median(len(a)) + variance_of_median(len(b))
@@ -179,7 +193,7 @@ def _pooled(
     verdict = judged(interval, margin)
     if verdict in ("more", "less") and hull is not None and judged(hull, margin) != verdict:
         verdict = "unclear"
-    p_differ = between.p_value(difference, variance)
+    p_differ = between.p_value(difference, variance, among)
     return Comparison(math.exp(difference), interval, "pooled blocks", verdict, p_differ, p_equal)
 
 
