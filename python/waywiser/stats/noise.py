@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from waywiser.stats.between import Between
 from waywiser.words import Value
@@ -52,21 +53,29 @@ def fit_prior(variances: Sequence[float], freedoms: Sequence[float]) -> Prior:
     """
     if len(variances) < FEWEST:
         return NOTHING
-    from scipy.special import digamma, polygamma
+    from scipy.special import digamma
 
-    halves = [freedom / 2 for freedom in freedoms]
+    usual = [_of_log_variance(freedom) for freedom in freedoms]
     shifted = [
-        math.log(variance) - float(digamma(half)) + math.log(half)
-        for variance, half in zip(variances, halves, strict=True)
+        math.log(variance) - mean for variance, (mean, _) in zip(variances, usual, strict=True)
     ]
     mean = sum(shifted) / len(shifted)
     scatter = sum((value - mean) ** 2 for value in shifted) / (len(shifted) - 1)
-    scatter -= sum(float(polygamma(1, half)) for half in halves) / len(halves)
+    scatter -= sum(chance for _, chance in usual) / len(usual)
     most = float(len(variances))
     if scatter <= 0:  # no more than chance alone: all have one variance
         return Prior(math.exp(mean), most)
     half = _inverse_trigamma(scatter)
     return Prior(math.exp(mean + float(digamma(half)) - math.log(half)), min(most, 2 * half))
+
+
+@lru_cache(maxsize=1024)
+def _of_log_variance(freedom: float) -> tuple[float, float]:
+    """(mean, variance) of the logarithm of a variance of normal values whose true one is 1."""
+    from scipy.special import digamma, polygamma
+
+    half = freedom / 2
+    return float(digamma(half)) - math.log(half), float(polygamma(1, half))
 
 
 def _inverse_trigamma(value: float) -> float:
