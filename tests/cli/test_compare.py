@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -21,13 +22,21 @@ from waywiser.analysis.compared import Comparison
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import read_node
 from waywiser.cli import run
-from waywiser.cli.compare import SEPARATOR, CompareError, print_comparison, run_compare, sides_of
+from waywiser.cli.compare import (
+    SEPARATOR,
+    CompareError,
+    _span,
+    print_comparison,
+    run_compare,
+    sides_of,
+)
 from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
 from waywiser.profile import WritableProfile, writing
 from waywiser.profile.digest import Digest
 from waywiser.records import Failure, Summary, Visit
+from waywiser.stats.order import Interval
 from waywiser.words import WordError
 
 Output = pytest.CaptureFixture[str]
@@ -253,3 +262,29 @@ def full(path: Path, seed: int) -> Path:
     connection.commit()
     connection.close()
     return path
+
+
+def test_unclear_paths_say_why_and_those_not_there_yet_are_together(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    run(["compare", files["base"], files["loud"]])
+    said = capsys.readouterr().out.splitlines()
+    (why,) = [line for line in said if line.startswith("unclear: ")]
+    assert "reaches across the threshold" in why
+    assert why.endswith("More surveys a side tell more.")
+    killed = tmp_path / "killed.wwp"
+    killed.write_bytes(Path(files["same"]).read_bytes())
+    with sqlite3.connect(killed) as connection:
+        connection.execute("DELETE FROM visit WHERE visit > 4")
+        connection.execute("UPDATE run SET ended = NULL")
+    connection.close()
+    assert run(["compare", files["base"], str(killed), "--fail-on", "missing"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith(f"note: {killed} is unfinished")
+    assert sum(line.endswith(": the new survey is unfinished") for line in lines) == 8
+    assert not any(line.startswith("verdict") for line in lines)
+
+
+def test_an_interval_that_says_nothing_has_no_digits() -> None:
+    assert _span(Interval(0.951, 1.0432)) == "0.951–1.043"
+    assert _span(Interval(1e-9, 4e7)) == "<0.01–>100"

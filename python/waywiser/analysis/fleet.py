@@ -128,14 +128,15 @@ def _judged(
         files=tuple(each.file or each.name for each in surveys),
         hardware=twins.name,
         faults=tuple(faults),
-        notes=tuple(_notes(node)),
+        notes=tuple(_notes(surveys)),
     )
 
 
-def _notes(node: Node) -> Iterator[str]:
-    if node.unfinished:
-        yield f"{node.called} is unfinished: its survey still runs, or was stopped"
-    minor = [each.what for each in counted(node) if not each.grave]
+def _notes(surveys: Sequence[Node]) -> Iterator[str]:
+    for node in surveys:
+        if node.unfinished:
+            yield f"{node.called} is unfinished: its survey still runs, or was stopped"
+    minor = [each.what for each in counted(surveys[-1]) if not each.grave]
     if minor:
         yield f"counted while it ran: {', '.join(minor)}"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from waywiser.analysis.compared import Comparison, PathVerdict
     from waywiser.analysis.verdict import Verdict
+    from waywiser.stats.order import Interval
 
 SEPARATOR = "\0"
 """What stands for ``--`` between the sides after parsing: a word that no file is named by."""
@@ -23,6 +24,9 @@ CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 MOST = 8
 """Paths that are named of those that are unclear, or missing for one reason; ``--json`` names all.
 """
+
+FARTHEST = 100
+"""Times as fast or slow: an interval that goes further says nothing."""
 
 TABLE_COLUMNS = 132
 """Of a terminal in which a table of paths is not folded to pieces."""
@@ -134,7 +138,8 @@ def print_paths(console: Console, found: Comparison) -> None:
 
     from waywiser.cli.lines import say
 
-    shown = [*found.of("worse", "better"), *found.of("unclear")[:MOST]]
+    unclear = [path for path in found.of("unclear") if path.parts]
+    shown = [*found.of("worse", "better"), *unclear[:MOST]]
     if shown and console.width < TABLE_COLUMNS:
         for path in shown:
             _print_narrow(console, path)
@@ -147,15 +152,15 @@ def print_paths(console: Console, found: Comparison) -> None:
             style = STYLES.get(path.verdict, "")
             table.add_row(Text(path.verdict, style), *map(Text, _cells(path)))
         console.print(table)
-    if (more := len(found.of("unclear")) - MOST) > 0:
+    if (more := len(unclear) - MOST) > 0:
         say(console, f"and {more} more unclear (--json names all)")
-    if any(path.parts for path in found.of("unclear")):
-        say(console, _why_unclear(found))
-    for why, names in _missing(found).items():
+    if unclear:
+        say(console, _why_unclear(unclear, found.threshold))
+    for verdict, why, names in _one_sided(found):
         for name in names[:MOST]:
-            say(console, f"missing  {name}: {why}")
+            say(console, f"{verdict}  {name}: {why}")
         if len(names) > MOST:
-            say(console, f"and {len(names) - MOST} more missing: {why} (--json names all)")
+            say(console, f"and {len(names) - MOST} more {verdict}: {why} (--json names all)")
 
 
 def _print_narrow(console: Console, path: PathVerdict) -> None:
@@ -171,27 +176,28 @@ def _print_narrow(console: Console, path: PathVerdict) -> None:
     say(console, "; ".join(filter(None, (size, figures, about))), indent=9)
 
 
-def _why_unclear(found: Comparison) -> str:
+def _why_unclear(paths: Sequence[PathVerdict], threshold: float) -> str:
     """What keeps them from being told, and what would tell them."""
-    judged = [path.evidence.judged for path in found.of("unclear") if path.evidence is not None]
-    low, high = 1 / (1 + found.threshold), 1 + found.threshold
+    judged = [path.evidence.judged for path in paths if path.evidence is not None]
+    low, high = 1 / (1 + threshold), 1 + threshold
     beyond = sum(each.interval.high < low or each.interval.low > high for each in judged)
-    reasons = [
-        f"the interval of {len(judged) - beyond} reaches across the threshold"
-        if beyond < len(judged)
-        else "",
-        f"{beyond} differ by more, as such paths also do by chance or from process to process"
-        if beyond
-        else "",
-    ]
-    return f"unclear: {'; '.join(filter(None, reasons))}. More surveys a side tell more."
+    reasons = []
+    if beyond < len(judged):
+        reasons.append(f"the interval of {len(judged) - beyond} reaches across the threshold")
+    if beyond:
+        reasons.append(
+            f"{beyond} differ by more, as such paths also do by chance or from process to process"
+        )
+    return f"unclear: {'; '.join(reasons)}. More surveys a side tell more."
 
 
-def _missing(found: Comparison) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for path in found.of("missing"):
-        reasons.setdefault(path.why, []).append(path.name)
-    return reasons
+def _one_sided(found: Comparison) -> Iterator[tuple[Verdict, str, list[str]]]:
+    """Paths that are not there now, by the verdict and the reason."""
+    reasons: dict[tuple[Verdict, str], list[str]] = {}
+    for path in (*found.of("missing"), *(p for p in found.of("unclear") if not p.parts)):
+        reasons.setdefault((path.verdict, path.why), []).append(path.name)
+    for (verdict, why), names in reasons.items():
+        yield verdict, why, names
 
 
 def headline(found: Comparison) -> str:
@@ -212,8 +218,15 @@ def _cells(path: PathVerdict) -> Iterator[str]:
         yield _figure(size.rated_bytes, size.seconds_before)
         yield _figure(size.rated_bytes, size.seconds_now)
         yield f"{judged.ratio:.3f}"
-        yield f"{judged.interval.low:.3f}–{judged.interval.high:.3f}"
+        yield _span(judged.interval)
     yield path.why
+
+
+def _span(interval: Interval) -> str:
+    """``0.951–1.043``; beyond a hundredfold no digit says anything."""
+    low = f"{interval.low:.3f}" if interval.low >= 1 / FARTHEST else f"<{1 / FARTHEST:g}"
+    high = f"{interval.high:.3f}" if interval.high <= FARTHEST else f">{FARTHEST:g}"
+    return f"{low}–{high}"
 
 
 def _figure(rated_bytes: int, seconds: float) -> str:
