@@ -11,7 +11,8 @@ from waywiser.profile.errors import (
     ProfileError,
 )
 from waywiser.profile.name import default_name
-from waywiser.profile.profile import Profile, Run, RunHealth
+from waywiser.profile.profile import Profile
+from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import SCHEMA_VERSION
 from waywiser.profile.writable import WritableProfile
 

@@ -14,11 +14,12 @@ from waywiser.closing import Closing
 from waywiser.profile import rows
 from waywiser.profile.errors import ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
+from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import columns_of
 from waywiser.profile.sound import Unsound, require_sound
 from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
 from waywiser.topology.machine import Machine
-from waywiser.words import Value, Workload
+from waywiser.words import Workload
 
 T = TypeVar("T")
 
@@ -30,25 +31,6 @@ would do so again and cost its time-out each time."""
 def is_finished(visit: Visit) -> bool:
     """Whether a visit is not to be measured again."""
     return visit.failure is None or visit.failure.kind not in UNFINISHED
-
-
-class Run(Value, frozen=True):
-    """One call of ``survey`` that wrote to a profile. Times are UTC, ISO 8601."""
-
-    number: int
-    started: str
-    ended: str | None
-    """None while it runs, and where it was killed."""
-    version: str
-    command: tuple[str, ...]
-
-
-class RunHealth(Value, frozen=True):
-    """Error counters around one run; None where they were not read, as where it was killed."""
-
-    run: int
-    start: Health | None
-    end: Health | None
 
 
 class Head(NamedTuple):
