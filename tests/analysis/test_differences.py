@@ -112,3 +112,10 @@ def test_another_host_is_said_and_an_unknown_one_is_not() -> None:
     assert notes([survey(1, "a")], [other])[0] == "another host: node0 before, node9 now"
     unnamed = replace(other, machine=replace(other.machine, hostname="unknown"))
     assert not any("another host" in note for note in notes([survey(1, "a")], [unnamed]))
+
+
+def test_models_that_a_tool_does_not_tell_are_no_other_class() -> None:
+    base, new = survey(1, "a"), survey(2, "b")
+    gpus = tuple(replace(gpu, name="unknown GPU") for gpu in new.machine.gpus)
+    unknown = replace(new, machine=replace(new.machine, gpus=gpus, cpu_model="unknown processor"))
+    assert notes([base], [unknown]) == ()

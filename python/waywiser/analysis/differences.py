@@ -138,7 +138,10 @@ def _known(text: str) -> str:
 
 
 def _models(node: Node) -> str:
+    """``8 × NVIDIA H200``; empty where another tool does not tell all of them."""
     models = [gpu.name for gpu in node.machine.gpus]
+    if not all(map(_known, models)):
+        return ""
     counted = [f"{models.count(model)} × {model}" for model in dict.fromkeys(models)]
     return ", ".join(counted) or "no GPU"
 
