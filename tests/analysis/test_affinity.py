@@ -76,4 +76,4 @@ def test_of_one_node_nothing_can_be_told() -> None:
     text = "pinned@numa:0 -> device@gpu:0 by copy-engine"
     found = answer(subject(curve(text, postal(1e-6, 1e10), FEW)))
     assert (found.findings, found.tables) == ((), ())
-    assert "no place that is nearer" in found.summary
+    assert "no memory is nearer" in found.summary

@@ -10,7 +10,8 @@ from tests.analysis.subjects import curve, postal, subject
 from waywiser.analysis.answer import Answer, Cell, Table
 from waywiser.analysis.efficiency import answer
 from waywiser.analysis.fitted import rate_at, saturation, sustained
-from waywiser.topology.machine import Gpu, Machine
+from waywiser.records import Series
+from waywiser.topology.machine import Cache, Gpu, Machine
 
 H2D, D2H, PAGEABLE = profiles.H2D, profiles.D2H, profiles.PAGEABLE
 SM = "pinned@numa:0 -> device@gpu:0 by sm"
@@ -140,3 +141,32 @@ def test_of_one_size_no_advice_is_given_on_sizes() -> None:
 def test_what_only_the_largest_size_reaches_is_said_so() -> None:
     said = answer(subject(curve(H2D, lambda size: 1e-6 + size**0.8 / 1e9)))
     assert "only its largest size, 1 GiB, comes within 5% of it" in said.findings[0].statement
+
+
+HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
+L3 = Cache(3, 32 * 2**20, (0, 1))
+
+
+def within_host(*found: list[Series]) -> str:
+    machine = msgspec.structs.replace(profiles.machine(), caches=(L3, Cache(2, 2**20, (0,))))
+    said = answer(subject(*found, machine=machine))
+    return next(each.statement for each in said.findings if "within numa:0" in each.statement)
+
+
+def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
+    """64 MiB out of 32 MiB and back is memory's rate; 8 MiB by many threads is a cache's."""
+    memory = curve(
+        HOST,
+        lambda size: size / (60e9 if size < 2**24 else 6e9),
+        tuple(2**n for n in range(10, 27)),
+    )
+    cached = curve(f"{HOST}[threads=8]", lambda size: size / 290e9, (2**23,))
+    told = within_host(memory, cached)
+    assert "by cpu: 6.0" in told
+    assert "that is at 64 MiB: what caches hold moves at up to 60 GB/s" in told
+    assert "caches can hold 8 MiB, and of memory it tells nothing" in within_host(cached)
+
+
+def test_more_than_a_link_can_carry_is_doubted_where_it_is_said() -> None:
+    said = answer(subject(curve(H2D, postal(2.5e-6, 70e9))))
+    assert "more than it can" in said.findings[0].statement

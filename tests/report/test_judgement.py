@@ -34,15 +34,15 @@ def statements(*entries: Entry) -> list[str]:
 
 
 def test_one_of_each_question_comes_before_a_second_of_any() -> None:
-    loud = answer("loud", finding("a", "warning"), finding("b", "warning"), finding("c", "warning"))
-    calm = answer("calm", finding("d", "info", 0.2), finding("e", "info", 0.3))
-    assert statements(told(loud, calm)) == ["A", "E", "B", "C", "D"]
+    loud = answer("loud", *(finding(name, "warning") for name in "abcfgh"))
+    calm = answer("calm", finding("d", "info"), finding("e", "info"))
+    assert statements(told(loud, calm)) == ["A", "B", "C", "F", "D"]
 
 
 def test_what_is_broken_comes_before_all() -> None:
     first = answer("first", finding("a", "warning"))
-    links = answer("links", finding("b", "error", 0.1), finding("c", "error", 0.5))
-    assert statements(told(first, links)) == ["C", "B", "A"]
+    links = answer("links", finding("b", "warning"), finding("c", "error"))
+    assert statements(told(first, links)) == ["C", "A", "B"]
 
 
 def test_few_things_are_told_of_many_machines() -> None:
@@ -85,3 +85,33 @@ def test_error_counters_that_rose_speak_against_a_machine() -> None:
 def test_nothing_measured_is_no_good_machine() -> None:
     empty = msgspec.structs.replace(told(), curves=())
     assert judge(empty).severity == "error"
+
+
+def test_what_more_there_is_to_look_at_is_told_where_a_thing_leads() -> None:
+    many = answer("loud", *(finding(name, "warning") for name in "abcdefg"), finding("h", "info"))
+    found = things([told(many)])
+    assert [each.more for each in found] == [0, 0, 0, 0, 2]
+
+
+def test_doubts_of_numbers_are_not_held_against_a_machine() -> None:
+    doubt = answer("trust", finding("a", "warning"), finding("b", "warning"))
+    assert judge(told(doubt)).statement == (
+        "Nothing that was measured speaks against this machine, but 2 things make its numbers "
+        "less certain."
+    )
+    both = judge(told(answer("links", finding("c", "warning")), doubt)).statement
+    assert both == "It works; 1 thing deserves a look, and 2 things make its numbers less certain."
+
+
+def test_who_was_asked_little_is_not_called_well() -> None:
+    few = [msgspec.structs.replace(answer(f"q{n}"), judged=False) for n in range(3)]
+    verdict = judge(told(answer("q", finding("a", "info")), *few))
+    assert verdict.severity == "warning"
+    assert "1 of 4 questions could be answered" in verdict.statement
+
+
+def test_each_of_two_machines_is_told_of() -> None:
+    asked = [answer(f"q{n}", finding(f"f{n}", "info")) for n in range(4)]
+    found = things([told(*asked, hostname=name, key=f"{name}-") for name in ("a", "b")])
+    assert [each.machine for each in found][:4] == ["a", "b", "a", "b"]
+    assert len({each.statement for each in found[:4]}) == 4

@@ -41,10 +41,11 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="affinity",
         title="Does it matter where memory is?",
-        summary=" ".join(filter(None, (_summary(kinds), hidden.summary(subject)))),
+        summary=" ".join(filter(None, (_summary(subject, kinds), hidden.summary(subject)))),
         findings=ranked(findings),
         tables=tuple(tables),
         unanswered=tuple(unclear([group.rates for group in kinds])),
+        judged=bool(kinds) or bool(hidden.summary(subject)),
     )
 
 
@@ -74,12 +75,13 @@ def _anchor(path: Path) -> str:
     return str(next((place for place in ends if place.kind == "gpu"), ends[0]))
 
 
-def _summary(groups: Sequence[Grouped]) -> str:
+def _summary(subject: Subject, groups: Sequence[Grouped]) -> str:
     rates = [group.rates for group in groups if group.rates.pairs]
     if not rates:
-        return (
-            "The system shows no place that is nearer than another, or nothing remote was measured."
-        )
+        nodes = count(len(subject.machine.numa), "NUMA node")
+        if len(subject.machine.numa) > 1:
+            return f"Of the {nodes} none was measured against another."
+        return f"The system shows {nodes}: no memory is nearer than another."
     differ = [group.label for group in rates if group.verdict == "different"]
     if not differ:
         return (

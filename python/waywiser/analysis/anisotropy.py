@@ -51,6 +51,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked(findings),
         tables=(_table(groups),) if groups else (),
         unanswered=tuple(unclear(rates)),
+        judged=bool(rates),
     )
 
 

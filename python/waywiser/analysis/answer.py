@@ -92,10 +92,12 @@ class Answer(Value, frozen=True):
     summary: str
     """The answer in a sentence or two."""
     findings: tuple[Finding, ...] = ()
-    """The gravest first, then the largest effects."""
+    """The gravest first, then the largest effects, or what people ask for first."""
     tables: tuple[Table, ...] = ()
     unanswered: tuple[str, ...] = ()
     """What could not be told, each with the reason."""
+    judged: bool = True
+    """Whether the profile has anything to judge by; else the summary says what it lacks."""
 
 
 def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:

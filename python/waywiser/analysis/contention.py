@@ -34,6 +34,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked(findings),
         tables=tuple(table for table in tables if table.rows),
         unanswered=tuple(_unanswered(together, [curve.name for curve in unknown])),
+        judged=bool(sets or both_ways),
     )
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
-from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
+from waywiser.analysis.answer import Answer, Exhibit, Finding
 from waywiser.analysis.crossover_tables import (
     MATTERS,
     laid_out,
@@ -65,9 +65,10 @@ def answer(subject: Subject) -> Answer:
         question=QUESTION,
         title="Which way is best where, and where does one overtake another?",
         summary=_summary(fought, lists),
-        findings=ranked(findings),
+        findings=tuple(findings),
         tables=tuple(table for table in tables if table is not None),
         unanswered=() if fought or lists else ("which way is best: there are no two to compare",),
+        judged=bool(fought or lists),
     )
 
 

@@ -13,7 +13,15 @@ from itertools import chain
 
 from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
 from waywiser.analysis.efficiency_tables import of_fits, of_the_best
-from waywiser.analysis.fitted import SATURATED, Fitted, estimate_of, fitted, saturation, sustained
+from waywiser.analysis.fitted import (
+    SATURATED,
+    Fitted,
+    estimate_of,
+    fitted,
+    peak,
+    saturation,
+    sustained,
+)
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.ways import (
     Group,
@@ -41,6 +49,10 @@ LEAST_TWINS = 3
 """Of two that differ nobody knows which is the odd one."""
 EVEN = 0.02
 """Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
+ABOVE = 1.005
+"""Of the bound: no path carries so much of it, and what says so asks for a reason."""
+OUT_OF_CACHE = 1.5
+"""Times the sustained rate: smaller copies within host memory that are faster come from caches."""
 MOST_FINDINGS = 8
 """Of best ways: more pairs of places than that are in the table."""
 
@@ -61,6 +73,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked([*best[:MOST_FINDINGS], *below]),
         tables=tuple(table for table in tables if table is not None),
         unanswered=tuple(_unanswered(fits, found)),
+        judged=bool(found),
     )
 
 
@@ -81,10 +94,15 @@ def _best(subject: Subject, group: Group) -> Finding | None:
         return None
     top = sustained(curve)
     share, bound, saturates = top.line.of_bound, top.line.bound, saturation(curve)
-    said = f"the fastest way {_where(pair)} is {way(transfer)}: {_rate(top)} GB/s"
+    said = f"the fastest way {_where(pair)} is {way(transfer)}"
+    if any(memory.kind == "mapped" for memory in (transfer.path.source, transfer.path.destination)):
+        said += " through the page cache"
+    said += f": {_rate(top)} GB/s"
     if share is not None and bound is not None:
         said += f", {share:.0%} of what {bound.narrowest} could carry at best"
-    said += f"; {_saturates(curve, saturates)}"
+        said += " (more than it can: doubt the number or the bound)" if share > ABOVE else ""
+    caches = _caches(pair, curve)
+    said += f"; {caches or _saturates(curve, saturates)}"
     even = _even(pair, curve)
     said += f"; as fast is {' and '.join(even[:2])}" if even else ""
     low = share is not None and share < USUAL_SHARE
@@ -95,8 +113,21 @@ def _best(subject: Subject, group: Group) -> Finding | None:
         effect=1 - share if low and share is not None else None,
         devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
         exhibits=(exhibit(top), *_second(pair, curve)),
-        remedy=_remedy(low, saturates if len(curve.points) > 1 else None),
+        remedy=_remedy(low, saturates if len(curve.points) > 1 and not caches else None),
     )
+
+
+def _caches(pair: Pair, curve: Curve) -> str:
+    """What the caches of CPUs have to do with the rate; empty where nothing."""
+    top, most = sustained(curve), peak(curve)
+    if pair.cached(curve):
+        return f"caches can hold {format_bytes(top.bytes)}, and of memory it tells nothing"
+    if pair.source.kind == pair.destination.kind == "numa" and most.rate > OUT_OF_CACHE * top.rate:
+        return (
+            f"that is at {format_bytes(top.bytes)}: what caches hold moves at up to {_rate(most)} "
+            f"GB/s ({format_bytes(most.bytes)})"
+        )
+    return ""
 
 
 def _saturates(curve: Curve, size: int) -> str:
@@ -108,9 +139,11 @@ def _saturates(curve: Curve, size: int) -> str:
 
 
 def best_curve(pair: Pair) -> Curve:
-    """Of the highest sustained rate; of several as high, the one with least that is special."""
-    most = max(sustained(curve).rate for curve in pair.curves)
-    even = [curve for curve in pair.curves if sustained(curve).rate >= (1 - EVEN) * most]
+    """Of the highest sustained rate, out of memory where any is; of several as high, the one with
+    least that is special."""
+    known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
+    most = max(sustained(curve).rate for curve in known)
+    even = [curve for curve in known if sustained(curve).rate >= (1 - EVEN) * most]
     first = pair.principal
     return min(even, key=lambda curve: (curve not in first, curve.text))
 
@@ -121,7 +154,10 @@ def _even(pair: Pair, best: Curve) -> list[str]:
     return [
         way(curve.transfer)
         for curve in pair.principal
-        if curve is not best and curve.transfer is not None and sustained(curve).rate >= least
+        if curve is not best
+        and curve.transfer is not None
+        and pair.cached(curve) == pair.cached(best)
+        and sustained(curve).rate >= least
     ]
 
 
@@ -172,7 +208,11 @@ def exhibit(point: Point) -> Exhibit:
 
 def _second(pair: Pair, best: Curve) -> Iterator[Exhibit]:
     """The next best way that is another memory or executor, and no setting of the same."""
-    others = [curve for curve in pair.principal if curve.path != best.path]
+    others = [
+        curve
+        for curve in pair.principal
+        if curve.path != best.path and pair.cached(curve) == pair.cached(best)
+    ]
     if others:
         yield exhibit(max(map(sustained, others), key=lambda point: point.rate))
 

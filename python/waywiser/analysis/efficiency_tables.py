@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.answer import Cell, Table
-from waywiser.analysis.fitted import SATURATED, Fitted, estimate_of, peak, rate_at, sustained
+from waywiser.analysis.fitted import (
+    SATURATED,
+    Fitted,
+    estimate_of,
+    in_host_memory,
+    peak,
+    rate_at,
+    sustained,
+)
 from waywiser.analysis.subject import Curve, Point
 from waywiser.analysis.ways import Group, representative, way
 from waywiser.stats.figures import format_rate, format_time
@@ -58,7 +66,7 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
         Cell(name, series=curve.text),
         *_cells_of_fit(fit),
         _rate_cell(best),
-        Cell(format_bytes(fit.saturates)),
+        Cell(format_bytes(fit.saturates) if not (higher and in_host_memory(curve)) else "—"),
         Cell(f"{_rate_text(top)} at {format_bytes(top.bytes)}", series=top.line.workload)
         if higher
         else Cell(),

@@ -44,6 +44,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked(findings),
         tables=(_table(classes),) if classes else (),
         unanswered=tuple(_unanswered(classes)),
+        judged=bool(classes),
     )
 
 

@@ -68,6 +68,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked(findings)[:MOST_FINDINGS],
         tables=(_table(found),) if found else (),
         unanswered=tuple(_unanswered(curves, tested)),
+        judged=bool(tested),
     )
 
 
@@ -247,6 +248,8 @@ def _summary(found: Sequence[Found], tested: int) -> str:
     by_cache = sum(bool(each.cache) for each in found)
     dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
     text = f"{unexplained or 'No'} {dips} in {count(tested, 'curve')}"
+    if single := len(found) - unexplained - by_cache:
+        text += f"; {single} more seen in a single block only"
     if by_cache:
         text += f"; a cache explains {by_cache}"
     return f"{text}."

@@ -41,6 +41,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked([*grave, *told[:MOST_FINDINGS]]),
         tables=tuple(filter(None, (of_families(points), of_doubts(doubts, len(points))))),
         unanswered=tuple(_unanswered(subject, points)),
+        judged=any(uncertainty(point) is not None for point in points),
     )
 
 

@@ -18,6 +18,14 @@ class Pair(Value, frozen=True):
     source: Place
     destination: Place
     curves: tuple[Curve, ...]
+    caches: int = 0
+    """Bytes that the last caches of the CPUs hold together; 0 where nobody told."""
+
+    def cached(self, curve: Curve) -> bool:
+        """Whether these caches can hold both sides of its largest copy, so that nothing of it is
+        known to have come from memory."""
+        inside = {self.source.kind, self.destination.kind} == {"numa"}
+        return inside and 2 * curve.points[-1].bytes <= self.caches
 
     @property
     def principal(self) -> tuple[Curve, ...]:
@@ -90,7 +98,7 @@ def groups(subject: Subject) -> list[Group]:
             pairs.setdefault(path.places, []).append(curve)
     alike: dict[str, list[Pair]] = {}
     for (source, destination), curves in pairs.items():
-        pair = Pair(source, destination, tuple(curves))
+        pair = Pair(source, destination, tuple(curves), subject.machine.last_caches)
         alike.setdefault(min(map(representative, curves)), []).append(pair)
     return [Group(tuple(found)) for found in alike.values()]
 

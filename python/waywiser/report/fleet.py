@@ -75,7 +75,7 @@ def _verdict(fleet: Fleet) -> Section:
         "unjudged": "There are too few twins to judge.",
         "fine": "Every node is like its twins.",
     }[worst]
-    blocks = (Verdict(told or "nothing could be read", SEVERITY[worst], statement),)
+    blocks = (Verdict(SEVERITY[worst], statement, told or "nothing could be read"),)
     return Section("verdict", "Verdict", blocks)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from waywiser.analysis.answer import Answer, Finding, ranked
+from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark
@@ -13,6 +14,9 @@ from waywiser.stats.figures import count
 
 MOST_THINGS = 5
 """That are told first: as many as one remembers."""
+
+OF_NUMBERS = "trust"
+"""The question whose warnings are about the numbers; all others are about the machine."""
 
 Found = tuple[str, Finding]
 """The anchor where it is told at length, and what it is."""
@@ -28,82 +32,100 @@ def findings(entry: Entry) -> list[Found]:
     health = entry.subject.overview.health
     if health is not None and (finding := of_health(health)) is not None:
         found.append((f"{entry.key}doubts", finding))
-    if (incomplete := _failures(entry)) is not None:
-        found.append((f"{entry.key}missing", incomplete))
     return found
 
 
-def judge(entry: Entry) -> Verdict:
-    """By the gravest of what was found."""
+def judge(entry: Entry, name: str = "") -> Verdict:
+    """By the gravest of what was found; ``name`` where several machines are told of."""
     found = findings(entry)
     worst: Severity = max(
         (finding.severity for _, finding in found), key=ORDER.index, default="info"
     )
-    grave = sum(finding.severity == worst for _, finding in found)
     if not entry.curves:
-        return Verdict(entry.name, "error", "Nothing could be measured here.")
-    if worst == "info":
-        return Verdict(entry.name, worst, "Nothing that was measured speaks against this machine.")
+        return Verdict("error", "Nothing could be measured here.", name)
+    if worst == "error":
+        grave = sum(finding.severity == "error" for _, finding in found)
+        speaks = "speaks" if grave == 1 else "speak"
+        return Verdict(worst, f"{count(grave, 'thing')} {speaks} against this machine.", name)
     if worst == "warning":
-        wants = "deserves" if grave == 1 else "deserve"
-        return Verdict(entry.name, worst, f"It works; {count(grave, 'thing')} {wants} a look.")
-    speaks = "speaks" if grave == 1 else "speak"
-    return Verdict(entry.name, worst, f"{count(grave, 'thing')} {speaks} against this machine.")
+        return Verdict(worst, _of_warnings(entry, found), name)
+    answered = sum(answer.judged for answer in entry.answers)
+    if 2 * answered < len(entry.answers):
+        few = f"{answered} of {count(len(entry.answers), 'question')} could be answered"
+        return Verdict("warning", f"Too little was measured to judge this machine: {few}.", name)
+    return Verdict(worst, "Nothing that was measured speaks against this machine.", name)
+
+
+def _of_warnings(entry: Entry, found: Sequence[Found]) -> str:
+    """A machine with numbers to be careful with is not one that has something wrong."""
+    numbers = f"{entry.key}question-{OF_NUMBERS}"
+    links = [link for link, finding in found if finding.severity == "warning"]
+    doubts = links.count(numbers)
+    looks = len(links) - doubts
+    deserve = f"{count(looks, 'thing')} deserve{'s' if looks == 1 else ''} a look"
+    doubt = f"{count(doubts, 'thing')} make{'s' if doubts == 1 else ''} its numbers less certain"
+    if not looks:
+        return f"Nothing that was measured speaks against this machine, but {doubt}."
+    return f"It works; {deserve}{f', and {doubt}' if doubts else ''}."
 
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     """The first to know over all machines: what is broken, then one thing of each question before
-    a second of any, the gravest first, then in the order of the questions. Effects of different
-    questions are not compared: one is a loss, another a choice."""
-    several = len(entries) > 1
-    found = [
-        (entry, link, finding) for entry in entries for link, finding in _by_rank(findings(entry))
-    ]
-    turns = {link: n for n, (link, _) in enumerate(f for e in entries for f in findings(e))}
-    seen: dict[str, int] = {}
-    order: list[tuple[bool, int, int, int, int]] = []
-    for n, (entry, link, finding) in enumerate(found):
-        question = link.removeprefix(entry.key)
-        before = seen.get(question, 0)
-        seen[question] = before + 1
-        grave = ORDER.index(finding.severity)
-        order.append((finding.severity != "error", min(before, 1), -grave, turns[link], n))
-    chosen = [found[n] for *_, n in sorted(order)[:MOST_THINGS]]
+    a second of any, the gravest first, of the machine that least was told of, then in the order of
+    the questions; told the gravest first. Effects of different questions are not compared: one is a loss, another a
+    choice."""
+    left = [(entry, link, finding) for entry in entries for link, finding in _by_rank(entry)]
+    turns = {
+        question: n
+        for n, question in enumerate(
+            dict.fromkeys(_question(e, link) for e in entries for link, _ in findings(e))
+        )
+    }
+    asked: Counter[str] = Counter()
+    told: Counter[str] = Counter()
+
+    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, int, int]:
+        entry, link, finding = each
+        question, grave = _question(entry, link), ORDER.index(finding.severity)
+        again = min(asked[question], 1)
+        return finding.severity != "error", again, -grave, told[entry.key], turns[question]
+
+    chosen: list[tuple[Entry, str, Finding]] = []
+    while left and len(chosen) < MOST_THINGS:
+        first = left.pop(min(range(len(left)), key=lambda n: order(left[n])))
+        chosen.append(first)
+        asked[_question(first[0], first[1])] += 1
+        told[first[0].key] += 1
+    chosen.sort(key=lambda each: -ORDER.index(each[2].severity))
+    # each question's last remark tells how much more there is to look at
+    more = Counter(link for _, link, finding in left if finding.severity != "info")
+    last = {link: finding for _, link, finding in chosen}
     return tuple(
-        remark(entry, finding, link, entry.name if several else "")
+        remark(
+            entry, finding, link,
+            entry.name if len(entries) > 1 else "",
+            more[link] if last[link] is finding else 0,
+        )
         for entry, link, finding in chosen
-    )
+    )  # fmt: skip
 
 
 def worst_of(answer: Answer) -> Severity:
     return max((f.severity for f in answer.findings), key=ORDER.index, default="info")
 
 
-def _by_rank(found: Sequence[Found]) -> list[Found]:
-    """The gravest first, what concerns a GPU before what is the host's alone, the larger effects
-    before the smaller."""
-    links = {id(finding): link for link, finding in found}
-    in_rank = ranked([finding for _, finding in found])
-    by_gravity = sorted(
-        in_rank, key=lambda each: (-ORDER.index(each.severity), not _concerns_gpu(each))
+def _question(entry: Entry, link: str) -> str:
+    return link.removeprefix(entry.key)
+
+
+def _by_rank(entry: Entry) -> list[Found]:
+    """The gravest first, what concerns a GPU before what is the host's alone, else as each question
+    has them."""
+    return sorted(
+        findings(entry),
+        key=lambda each: (-ORDER.index(each[1].severity), not _concerns_gpu(each[1])),
     )
-    return [(links[id(finding)], finding) for finding in by_gravity]
 
 
 def _concerns_gpu(finding: Finding) -> bool:
     return any(device.place.startswith("gpu:") for device in finding.devices)
-
-
-def _failures(entry: Entry) -> Finding | None:
-    """Series that failed were planned and supported: their absence is no matter of course."""
-    failed = entry.subject.overview.failures
-    if not failed:
-        return None
-    many = sum(len(group.members) for group in failed)
-    return Finding(
-        id="failed",
-        severity="warning",
-        statement=f"{count(many, 'visit')} failed: {failed[0].reason}"
-        + (f", and {count(len(failed) - 1, 'other reason')}" if len(failed) > 1 else ""),
-        remedy="the reasons are listed; survey them again alone with --only",
-    )

@@ -23,6 +23,7 @@ from waywiser.report.parts import (
     Sheet,
     Verdict,
     Words,
+    told_there,
 )
 from waywiser.visible import visible
 
@@ -51,7 +52,8 @@ def _section(section: Section, level: int) -> Iterator[str]:
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Verdict):
         sign = SIGNS[block.severity]
-        yield from (f"**{sign} {_text(block.machine)}: {_text(block.statement)}**", "")
+        yield from (f"**{sign} {_text(block.statement)}**", "")
+        yield from ((_text(block.about), "") if block.about else ())
     elif isinstance(block, Words):
         yield from (_text(block.text), "")
     elif isinstance(block, Code):
@@ -92,6 +94,8 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
         yield f"{indent}{_text(' · '.join(filter(None, about)))}"
     if remark.remedy:
         yield f"{indent}To do: {_text(remark.remedy)}"
+    if remark.more:
+        yield f"{indent}{told_there(remark)}"
     for each in remark.evidence:
         yield f"{indent}- {_text(each.text)}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from waywiser.report.figures import theme
 from waywiser.report.figures.render import inline
-from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture
+from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture, told_there
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -47,6 +47,7 @@ def page(document: Document) -> str:
         marks=MARKS,
         severities=SEVERITIES,
         signs=SIGNS,
+        told_there=told_there,
         name=lambda p: names[id(p)],
     )
     style = (TEMPLATES / "page.css").read_text()

@@ -109,6 +109,8 @@ class Remark(Value, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     link: str = ""
     """Where it is told at length."""
+    more: int = 0
+    """Other things to look at that are told there and not here."""
 
 
 class Remarks(Value, frozen=True):
@@ -118,12 +120,18 @@ class Remarks(Value, frozen=True):
     ranked: bool = False
 
 
+def told_there(remark: Remark) -> str:
+    """What else stands where a remark leads: ``and 2 more things to look at``."""
+    return f"and {remark.more} more {'thing' if remark.more == 1 else 'things'} to look at"
+
+
 class Verdict(Value, frozen=True):
     """Whether a machine is all right."""
 
-    machine: str
     severity: Severity
     statement: str
+    about: str = ""
+    """Smaller: which machine it is of, or what the verdict comes of."""
 
 
 class Picture(Value, frozen=True):

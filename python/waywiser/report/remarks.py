@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Evidence, Remark
@@ -14,15 +16,18 @@ MOST_EVIDENCE = 6
 
 
 MOST_DEVICES = 2
-"""With their addresses, where a finding is told in brief."""
+"""With their addresses."""
 
 
 def question_anchor(entry: Entry, answer: Answer) -> str:
     return f"{entry.key}question-{answer.question}"
 
 
-def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") -> Remark:
-    """At length where it leads nowhere (``link`` is empty), else without its evidence."""
+def remark(
+    entry: Entry, finding: Finding, link: str = "", machine: str = "", more: int = 0
+) -> Remark:
+    """At length where it leads nowhere (``link`` is empty), else without its evidence; ``more``
+    other things to look at are told where it leads."""
     return Remark(
         severity=finding.severity,
         statement=_begun(with_sizes(finding.statement)),
@@ -32,12 +37,16 @@ def remark(entry: Entry, finding: Finding, link: str = "", machine: str = "") ->
         remedy=finding.remedy,
         evidence=() if link else _evidence(entry, finding),
         link=link,
+        more=more,
     )
 
 
 def _devices(finding: Finding, *, brief: bool) -> tuple[str, ...]:
-    """With addresses; in brief many by their places alone."""
-    if brief and len(finding.devices) > MOST_DEVICES:
+    """With addresses, by which somebody finds them in a rack; many by their places alone, whose
+    addresses are in the environment. In brief none where there is nothing to look at."""
+    if brief and finding.severity == "info":
+        return ()
+    if len(finding.devices) > MOST_DEVICES:
         return (", ".join(device.place for device in finding.devices),)
     return tuple(map(str, finding.devices))
 
@@ -49,9 +58,15 @@ def _begun(statement: str) -> str:
 
 
 def _effect(finding: Finding) -> str:
-    if finding.effect is None:
+    if finding.effect is None or _is_said(finding.effect, finding.statement):
         return ""
     return f"effect {percent(finding.effect, finding.interval)}"
+
+
+def _is_said(effect: float, statement: str) -> bool:
+    """Whether the sentence has the figure itself: ``113 %`` or ``113%``."""
+    told = percent(abs(effect)).lstrip("+×").removesuffix(" %")
+    return re.search(rf"(?<![\d.]){re.escape(told)} ?(%|×|times)", statement) is not None
 
 
 def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:

@@ -135,3 +135,9 @@ class Machine(Value, frozen=True):
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
         return next((gpu for gpu in self.gpus if gpu.index == index), None)
+
+    @property
+    def last_caches(self) -> int:
+        """Bytes that all caches of the last level hold together; 0 where none is told."""
+        last = max((cache.level for cache in self.caches), default=0)
+        return sum(cache.bytes for cache in self.caches if cache.level == last)

@@ -14,7 +14,13 @@ MARK: dict[Severity, Mark] = {"info": "yes", "warning": "unclear", "error": "no"
 
 
 def verdict(entries: Sequence[Entry]) -> Section:
-    blocks: list[Block] = [judge(entry) for entry in entries]
+    several = len(entries) > 1
+    blocks: list[Block] = [judge(entry, entry.name if several else "") for entry in entries]
+    for entry in entries:
+        if not entry.subject.machine.gpus:
+            whose = f" of {entry.name}" if several else ""
+            why = entry.subject.machine.gpu_reason or "there is no GPU"
+            blocks.append(Words(f"Host memory alone{whose} was measured: {why}."))
     below = []
     if found := things(entries):
         below.append(Section("first", "What to know first", (Remarks(found, ranked=True),)))
@@ -41,7 +47,8 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
             )
             for question, title in titles.items()
         ),
-        caption="✓ nothing to look at, ? something to look at, × something is broken.",
+        caption="✓ nothing to look at, ? something to look at, × something is broken; no mark "
+        "where it cannot be told.",
         judging=True,
     )
 
@@ -54,6 +61,6 @@ def _where(entries: Sequence[Entry], question: str) -> str:
 def _answer(entry: Entry, question: str) -> Cell:
     for answer in entry.answers:
         if answer.question == question:
-            mark = MARK[worst_of(answer)] if answer.findings or not answer.unanswered else ""
-            return Cell(answer.summary, mark)
+            told = answer.findings or (answer.judged and not answer.unanswered)
+            return Cell(answer.summary, MARK[worst_of(answer)] if told else "")
     return Cell("not asked")
