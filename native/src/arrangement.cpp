@@ -8,8 +8,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 40;  // of one setting: products do not wrap
-constexpr std::size_t kSlotsPerPiece = 2;                 // a list lies in a pool half of it in use
+constexpr std::size_t kMostBytes =
+    std::size_t{1} << 40;  // of one setting or transfer, so that products do not wrap
+constexpr std::size_t kSlotsPerPiece = 2;  // a list lies in a pool half of it in use
 
 // The number that a setting says, its default where it says nothing; 0 for what is no number.
 std::size_t number(const Layout& layout, const std::string& name, std::size_t fallback) {
@@ -65,6 +66,10 @@ std::optional<std::string> box_refusal(const Transfer& transfer) {
     }
     if (box.pitch > kMostBytes / box.rows) {
         return "the planes of a " + layout.text() + " are larger than any memory";
+    }
+    const std::size_t planes = transfer.bytes / box.width / box.height;
+    if (planes > kMostBytes / (box.pitch * box.rows)) {
+        return "all planes of a " + layout.text() + " together are larger than any memory";
     }
     return not_whole(transfer, box.width * box.height);
 }
@@ -155,6 +160,9 @@ Arrangement arrange(const Transfer& transfer, Side side) {
 }
 
 std::optional<std::string> layout_refusal(const Transfer& transfer) {
+    if (transfer.bytes > kMostBytes) {
+        return std::to_string(transfer.bytes) + " bytes are more than any memory has";
+    }
     switch (transfer.layout.kind) {
         case Layout::Kind::contiguous: break;
         case Layout::Kind::box: return box_refusal(transfer);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,10 @@ TEST(Arrangement, RefusesWhatMakesNoSenseInOneLine) {
         shaped(box({{"width", "8"}, {"height", "4"}, {"depth", "2"}}), 64),
         shaped(box({{"width", "8"}, {"height", "4"}}), 48),
         shaped(box({{"width", "1000000000000"}, {"height", "1000000000000"}}), 64),
+        shaped(box({{"width", "1"}, {"height", "1"}, {"pitch", "1048576"}, {"rows", "1048576"}}),
+               std::size_t{1} << 24),
+        shaped({}, std::size_t{1} << 41),
+        shaped({}, std::numeric_limits<std::size_t>::max()),
         shaped({Layout::Kind::contiguous, {{"piece", "16"}}}, 64),
     };
     for (const Transfer& transfer : senseless) {
