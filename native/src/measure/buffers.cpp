@@ -1,6 +1,9 @@
 #include "measure/buffers.hpp"
 
 #include <algorithm>
+#include <new>
+
+#include "gpu/gpu.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -78,9 +81,12 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& w
     const auto generously = [&]() -> std::vector<std::shared_ptr<Buffer>> {
         try {
             return take_all(wants, Manner::generous);
-        } catch (const Refused&) {
-            return {};  // idle scratch files may take what their place allows to all
+        } catch (const Refused&) {  // idle scratch files may take what their place allows to all,
+        } catch (const std::bad_alloc&) {    // and idle memory what the machine
+        } catch (const gpu::Error& error) {  // or a GPU has
+            if (error.kind() != gpu::Failure::out_of_memory) throw;
         }
+        return {};
     };
     auto taken = generously();
     if (taken.size() == wants.size()) return taken;

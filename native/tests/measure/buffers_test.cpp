@@ -73,6 +73,23 @@ TEST_F(Buffers, LeaveTheLargerOneToWhoNeedsIt) {
     EXPECT_NO_THROW(pool.take(device, 12 * kMiB));
 }
 
+// A GPU may have less than the bound allows, and than small buffers are usually given.
+TEST_F(Buffers, TakeNoMoreThanAskedWhereAGpuHasNoMore) {
+    fake::configure("memory=40");
+    BufferPool pool(machine, 2048 * kMiB);
+    EXPECT_EQ(pool.take(device, kMiB)->bytes(), kMiB);
+    EXPECT_THROW(pool.take(device, 41 * kMiB), gpu::Error);
+}
+
+TEST_F(Buffers, GiveUpWhatIsIdleWhereAGpuHasNoMore) {
+    fake::configure("memory=100");
+    BufferPool pool(machine, 2048 * kMiB);
+    Memory mapped = device;
+    mapped.variant["from"] = "vmm";
+    pool.take(mapped, 80 * kMiB);
+    EXPECT_EQ(pool.take(device, 80 * kMiB)->bytes(), 80 * kMiB);
+}
+
 TEST_F(Buffers, AreGivenUpOnRequest) {
     BufferPool pool(machine, 10 * kMiB);
     pool.take(device, kMiB);

@@ -107,8 +107,9 @@ TEST_F(SessionTest, OutOfMemoryAtAnyAllocationLeaksNothing) {
     for (std::size_t n = 1; n <= allocations; ++n) {
         SCOPED_TRACE("allocation " + std::to_string(n));
         session.reset();
-        fake::configure("oom_at=" + std::to_string(n));
+        fake::configure("oom_at=" + std::to_string(n) + "+");
         EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::out_of_memory);
+        fake::reset();
         expect_sound(measure(asked), 1);
     }
     session.reset();
