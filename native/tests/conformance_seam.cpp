@@ -9,7 +9,7 @@ TEST_F(Seam, PrefetchingThereAndBackKeepsTheBytes) {
     const gpu::Device device = gpu::device(0);
     if (!device.concurrent_managed) GTEST_SKIP() << "managed memory does not move by itself here";
     const gpu::Stream stream(0);
-    const gpu::ManagedBuffer managed(3 * kMiB + 5);
+    const gpu::ManagedBuffer managed(3 * kMiB + 5, 0);
     const auto bytes = test::sequence(managed.bytes(), 7);
     std::ranges::copy(bytes, managed.data());
     gpu::advise(managed.data(), managed.bytes(), gpu::Advice::accessed_by, {.device = 0});
@@ -28,7 +28,7 @@ TEST_F(Seam, PrefetchingThereAndBackKeepsTheBytes) {
 TEST_F(Seam, ManagedMemoryOfANodeIsReadWithAdvice) {
     if (!gpu::device(0).concurrent_managed) GTEST_SKIP() << "no managed memory that moves";
     const gpu::Stream stream(0);
-    const gpu::ManagedBuffer managed(kMiB);
+    const gpu::ManagedBuffer managed(kMiB, 0);
     const auto bytes = test::sequence(kMiB, 3);
     std::ranges::copy(bytes, managed.data());
     const int node = test::this_machine().numa.front().index;
@@ -44,7 +44,7 @@ TEST_F(Seam, BatchesBringTheRightBytesAndNoOthers) {
     constexpr std::size_t kPiece = 1237, kCount = 37, kApart = 2000;
     const gpu::Stream stream(0);
     const gpu::DeviceBuffer device(0, kCount * kApart);
-    const gpu::HostBuffer pinned(kCount * kApart, gpu::HostUse::portable);
+    const gpu::HostBuffer pinned(kCount * kApart, gpu::HostUse::portable, 0);
     const auto bytes = test::sequence(kCount * kApart, 5);
     for (const bool stream_order : {true, false}) {
         std::ranges::copy(bytes, pinned.data());
@@ -67,8 +67,8 @@ TEST_F(Seam, BatchesBringTheRightBytesAndNoOthers) {
 TEST_F(Seam, GraphsCopyAtEachLaunchWhatIsThereThen) {
     const gpu::Stream stream(0);
     const gpu::DeviceBuffer device(0, 4096);
-    const gpu::HostBuffer from(4096, gpu::HostUse::portable);
-    const gpu::HostBuffer to(4096, gpu::HostUse::portable);
+    const gpu::HostBuffer from(4096, gpu::HostUse::portable, 0);
+    const gpu::HostBuffer to(4096, gpu::HostUse::portable, 0);
     std::fill_n(to.data(), 4096, kUntouched);
     const gpu::Graph graph(stream, [&] {
         gpu::copy_async(device.data(), from.data(), 4096, stream);
@@ -89,7 +89,7 @@ TEST_F(Seam, GraphsCopyAtEachLaunchWhatIsThereThen) {
 TEST_F(Seam, StreamOrderedMemoryHoldsBytesUntilItIsFreed) {
     if (!gpu::device(0).memory_pools) GTEST_SKIP() << "no memory pools here";
     const gpu::Stream stream(0);
-    const gpu::HostBuffer to(kMiB, gpu::HostUse::portable);
+    const gpu::HostBuffer to(kMiB, gpu::HostUse::portable, 0);
     for (const unsigned char value : {1, 2, 3}) {
         std::byte* const data = gpu::allocate_async(kMiB, stream);
         gpu::fill_async(data, value, kMiB, stream);

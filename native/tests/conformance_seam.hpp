@@ -23,14 +23,14 @@ protected:
 
 inline std::vector<std::byte> read(const gpu::Stream& stream, const std::byte* data,
                                    std::size_t bytes) {
-    const gpu::HostBuffer host(bytes, gpu::HostUse::portable);
+    const gpu::HostBuffer host(bytes, gpu::HostUse::portable, 0);
     gpu::copy_async(host.data(), data, bytes, stream);
     stream.synchronize();
     return {host.data(), host.data() + bytes};
 }
 
 inline void write(const gpu::Stream& stream, std::byte* data, const std::vector<std::byte>& bytes) {
-    const gpu::HostBuffer host(bytes.size(), gpu::HostUse::portable);
+    const gpu::HostBuffer host(bytes.size(), gpu::HostUse::portable, 0);
     std::ranges::copy(bytes, host.data());
     gpu::copy_async(data, host.data(), bytes.size(), stream);
     stream.synchronize();

@@ -47,7 +47,7 @@ protected:
         const gpu::Stream stream(0);
         const gpu::DeviceBuffer device_from(0, Arrays::kSourceBytes);
         const gpu::DeviceBuffer device_to(0, Arrays::kBytes);
-        const gpu::HostBuffer pinned_from(Arrays::kSourceBytes, gpu::HostUse::portable);
+        const gpu::HostBuffer pinned_from(Arrays::kSourceBytes, gpu::HostUse::portable, 0);
         std::ranges::copy(arrays.source, pinned_from.data());
         write(stream, device_from.data(), arrays.source);
         auto pageable_from = arrays.source;
@@ -56,7 +56,7 @@ protected:
             copy(Arrays::to(device_to.data()), Arrays::from(from), stream);
             EXPECT_EQ(read(stream, device_to.data(), Arrays::kBytes), arrays.expected(planes));
         }
-        const gpu::HostBuffer pinned_to(Arrays::kBytes, gpu::HostUse::portable);
+        const gpu::HostBuffer pinned_to(Arrays::kBytes, gpu::HostUse::portable, 0);
         std::vector<std::byte> pageable_to(Arrays::kBytes);
         for (std::byte* to : {pinned_to.data(), pageable_to.data()}) {
             std::fill_n(to, Arrays::kBytes, kUntouched);

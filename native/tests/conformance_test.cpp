@@ -184,7 +184,7 @@ void expect_to_wait_behind_a_gate(const Transfer& transfer) {
     const View to = bytes.destination();
     caller.run(*execution, from, to);  // a first execution is never gated
     execution->restore(from, to);
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     for (gpu::Stream* lane : caller.lanes()) gate.close(*lane);
     auto started = std::async(std::launch::async, [&] { execution->start(from, to); });
     const bool returned = started.wait_for(kPatience) == std::future_status::ready;

@@ -27,7 +27,9 @@ __global__ void spin_until(const volatile unsigned* word, unsigned epoch) {
 }  // namespace
 
 struct Gate::State {
-    HostBuffer word{sizeof(unsigned), HostUse::portable};
+    explicit State(int device) : word(sizeof(unsigned), HostUse::portable, device) {}
+
+    HostBuffer word;
     std::atomic<unsigned> epoch{0};  // the value that opens what is closed now
     std::atomic<bool> closed{false};
     bool by_value = wait_value() != nullptr;
@@ -37,7 +39,7 @@ struct Gate::State {
     }
 };
 
-Gate::Gate() : state_(std::make_unique<State>()) { state_->value().store(0); }
+Gate::Gate(int device) : state_(std::make_unique<State>(device)) { state_->value().store(0); }
 Gate::~Gate() { open(); }
 
 void Gate::close(const Stream& stream) {

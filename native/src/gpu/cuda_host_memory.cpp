@@ -11,7 +11,8 @@ void detail::RegistrationDeleter::operator()(std::byte* data) const noexcept {
     forget(cudaHostUnregister(data));
 }
 
-HostBuffer::HostBuffer(std::size_t bytes, HostUse use_for) : bytes_(bytes) {
+HostBuffer::HostBuffer(std::size_t bytes, HostUse use_for, int device) : bytes_(bytes) {
+    use(device);
     unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped;
     if (use_for == HostUse::write_combined) flags |= cudaHostAllocWriteCombined;
     void* data = nullptr;
@@ -19,7 +20,8 @@ HostBuffer::HostBuffer(std::size_t bytes, HostUse use_for) : bytes_(bytes) {
     data_.reset(static_cast<std::byte*>(data));
 }
 
-Registration::Registration(std::byte* data, std::size_t bytes) {
+Registration::Registration(std::byte* data, std::size_t bytes, int device) {
+    use(device);
     WAYWISER_CUDA(cudaHostRegister(data, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
     data_.reset(data);
 }

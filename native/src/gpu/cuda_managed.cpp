@@ -49,7 +49,8 @@ void detail::ManagedDeleter::operator()(std::byte* data) const noexcept {
     cuda::forget(cudaFree(data));
 }
 
-ManagedBuffer::ManagedBuffer(std::size_t bytes) : bytes_(bytes) {
+ManagedBuffer::ManagedBuffer(std::size_t bytes, int device) : bytes_(bytes) {
+    use(device);
     void* data = nullptr;
     WAYWISER_CUDA(cudaMallocManaged(&data, bytes, cudaMemAttachGlobal));
     data_.reset(static_cast<std::byte*>(data));

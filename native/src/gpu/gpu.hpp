@@ -159,9 +159,11 @@ private:
 
 enum class HostUse { portable, write_combined };
 
+// What belongs to no device in particular is still got in the context of one. It is named, since a
+// runtime that is not told makes a context on its first device, which may not be ours to use.
 class HostBuffer {  // cudaHostAlloc, portable and mapped into every device
 public:
-    HostBuffer(std::size_t bytes, HostUse use);
+    HostBuffer(std::size_t bytes, HostUse use, int device);
     [[nodiscard]] std::byte* data() const { return data_.get(); }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -179,7 +181,7 @@ struct Location {
 
 class ManagedBuffer {  // cudaMallocManaged, attached to all devices
 public:
-    explicit ManagedBuffer(std::size_t bytes);
+    ManagedBuffer(std::size_t bytes, int device);
     [[nodiscard]] std::byte* data() const { return data_.get(); }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -199,7 +201,7 @@ void free_async(std::byte* data, const Stream& stream);
 
 class Registration {  // cudaHostRegister of memory that somebody else owns, portable and mapped
 public:
-    Registration(std::byte* data, std::size_t bytes);
+    Registration(std::byte* data, std::size_t bytes, int device);
 
 private:
     std::unique_ptr<std::byte, detail::RegistrationDeleter> data_;
@@ -281,7 +283,7 @@ private:
 // Holds back streams of any devices until opened, so that work enqueued behind it starts together.
 class Gate {
 public:
-    Gate();
+    explicit Gate(int device);  // in whose context its own memory is
     ~Gate();
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;

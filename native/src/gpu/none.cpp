@@ -45,13 +45,13 @@ double seconds_between(const Event&, const Event&) { refuse("seconds_between"); 
 DeviceBuffer::DeviceBuffer(int, std::size_t bytes, DeviceUse) : bytes_(bytes) {
     refuse("DeviceBuffer");
 }
-HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) { refuse("HostBuffer"); }
-ManagedBuffer::ManagedBuffer(std::size_t bytes) : bytes_(bytes) { refuse("ManagedBuffer"); }
+HostBuffer::HostBuffer(std::size_t bytes, HostUse, int) : bytes_(bytes) { refuse("HostBuffer"); }
+ManagedBuffer::ManagedBuffer(std::size_t bytes, int) : bytes_(bytes) { refuse("ManagedBuffer"); }
 void advise(std::byte*, std::size_t, Advice, Location) { refuse("advise"); }
 void prefetch_async(std::byte*, std::size_t, Location, const Stream&) { refuse("prefetch_async"); }
 std::byte* allocate_async(std::size_t, const Stream&) { refuse("allocate_async"); }
 void free_async(std::byte*, const Stream&) { refuse("free_async"); }
-Registration::Registration(std::byte*, std::size_t) { refuse("Registration"); }
+Registration::Registration(std::byte*, std::size_t, int) { refuse("Registration"); }
 std::byte* device_address(std::byte*, int) { refuse("device_address"); }
 void enable_peer_access(int, int) { refuse("enable_peer_access"); }
 
@@ -79,7 +79,7 @@ ExecutableGraph::ExecutableGraph(const Graph&) { refuse("ExecutableGraph"); }
 void ExecutableGraph::launch(const Stream&) const { refuse("ExecutableGraph::launch"); }
 
 struct Gate::State {};
-Gate::Gate() { refuse("Gate"); }
+Gate::Gate(int) { refuse("Gate"); }
 Gate::~Gate() = default;
 void Gate::close(const Stream&) {}
 void Gate::open() noexcept {}

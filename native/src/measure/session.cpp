@@ -33,7 +33,7 @@ struct Session::State {
 
     void make_gate() {
         if (gate) return;
-        gate.emplace();
+        gate.emplace(machine.gpus.front().index);
         watchdog.emplace(*gate, options.watchdog_seconds);
     }
 

@@ -50,10 +50,10 @@ private:
 class ManagedMemory final : public Buffer {
 public:
     // Whole granules, one more than asked for: the runtime does not promise to start at one.
-    ManagedMemory(std::size_t bytes, const Machine& machine)
+    ManagedMemory(std::size_t bytes, int gpu, const Machine& machine)
         : bytes_((bytes + kGranule - 1) / kGranule * kGranule),
           claim_(bytes_ + kGranule, machine),
-          memory_(bytes_ + kGranule) {
+          memory_(bytes_ + kGranule, gpu) {
         const auto start = reinterpret_cast<std::uintptr_t>(memory_.data());
         data_ = memory_.data() + (kGranule - start % kGranule) % kGranule;
     }
@@ -102,7 +102,7 @@ public:
                           " does not move managed memory page by page (no concurrent managed "
                           "access)");
         }
-        auto buffer = std::make_unique<ManagedMemory>(bytes, machine);
+        auto buffer = std::make_unique<ManagedMemory>(bytes, gpu, machine);
         const gpu::Location home = memory.on_gpu() ? gpu::Location{.device = memory.place.index}
                                                    : gpu::Location{.node = memory.place.index};
         advise(*buffer, memory, home);

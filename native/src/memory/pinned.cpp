@@ -9,8 +9,8 @@ namespace {
 
 class PinnedBuffer final : public Buffer {
 public:
-    PinnedBuffer(std::size_t bytes, const NumaNode& node, host::PageSize size)
-        : pages_(bytes, node, size), registration_(pages_.data(), pages_.bytes()) {}
+    PinnedBuffer(std::size_t bytes, const NumaNode& node, host::PageSize size, int gpu)
+        : pages_(bytes, node, size), registration_(pages_.data(), pages_.bytes(), gpu) {}
     [[nodiscard]] std::byte* data() const override { return pages_.data(); }
     [[nodiscard]] std::size_t bytes() const override { return pages_.bytes(); }
     [[nodiscard]] Placement placement() const override { return pages_.placement(); }
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {
         return std::make_unique<PinnedBuffer>(bytes, *machine.node(memory.place.index),
-                                              page_size(memory));
+                                              page_size(memory), machine.gpus.front().index);
     }
 };
 

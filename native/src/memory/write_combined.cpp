@@ -10,8 +10,8 @@ namespace {
 
 class WriteCombinedBuffer final : public Buffer {
 public:
-    WriteCombinedBuffer(std::size_t bytes, int node)
-        : memory_(bytes, gpu::HostUse::write_combined), node_(node) {}
+    WriteCombinedBuffer(std::size_t bytes, int node, int gpu)
+        : memory_(bytes, gpu::HostUse::write_combined, gpu), node_(node) {}
     [[nodiscard]] std::byte* data() const override { return memory_.data(); }
     [[nodiscard]] std::size_t bytes() const override { return memory_.bytes(); }
     [[nodiscard]] Placement placement() const override {
@@ -43,7 +43,7 @@ public:
                                                    const Machine& machine) const override {
         const NumaNode& node = *machine.node(memory.place.index);
         const host::RunOn allocating(node.cpus);  // the kernel takes pages near the caller
-        return std::make_unique<WriteCombinedBuffer>(bytes, node.index);
+        return std::make_unique<WriteCombinedBuffer>(bytes, node.index, machine.gpus.front().index);
     }
 };
 

@@ -56,15 +56,17 @@ private:
 
 class ManagedTrial final : public Trial {
 public:
-    ManagedTrial(Half half, std::size_t bytes, const gpu::Stream&) : half_(half), bytes_(bytes) {}
+    ManagedTrial(Half half, std::size_t bytes, const gpu::Stream& stream)
+        : half_(half), bytes_(bytes), gpu_(stream.device()) {}
     double run(std::size_t repetitions) override {
-        return seconds_of<gpu::ManagedBuffer>(half_, repetitions, bytes_);
+        return seconds_of<gpu::ManagedBuffer>(half_, repetitions, bytes_, gpu_);
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
     Half half_;
     std::size_t bytes_;
+    int gpu_;
 };
 
 struct Call {

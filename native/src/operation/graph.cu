@@ -22,7 +22,7 @@ struct Nothing {
 class Sequence {
 public:
     Sequence(bool copies, std::size_t nodes, gpu::Stream& stream)
-        : host_(kCopied, gpu::HostUse::portable),
+        : host_(kCopied, gpu::HostUse::portable, stream.device()),
           device_(stream.device(), kCopied),
           graph_(recorded(copies, nodes, stream)) {}
     [[nodiscard]] const gpu::Graph& graph() const { return graph_; }

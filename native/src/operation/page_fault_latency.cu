@@ -20,8 +20,8 @@ constexpr std::size_t kMostFaults = 64;
 // A list in managed memory, one cell in each stride, that lies where it is put.
 class FarList {
 public:
-    FarList(std::size_t cells, std::size_t stride)
-        : stride_(stride), memory_((cells + 1) * stride) {
+    FarList(std::size_t cells, std::size_t stride, int gpu)
+        : stride_(stride), memory_((cells + 1) * stride, gpu) {
         for (std::size_t i = 0; i < cells; ++i) cell(i)->next = cell(i + 1);
     }
     [[nodiscard]] const Cell* first() const { return cell(0); }
@@ -50,7 +50,7 @@ struct Walk {
 class FaultTrial : public Trial {
 public:
     FaultTrial(std::size_t stride, gpu::Location from, gpu::Stream& returning)
-        : list_(2 * kMostFaults, stride), from_(from), returning_(returning) {}
+        : list_(2 * kMostFaults, stride, returning.device()), from_(from), returning_(returning) {}
 
     double run(std::size_t repetitions) override {
         return slope([&] { return Walks{away(repetitions), away(2 * repetitions)}; });

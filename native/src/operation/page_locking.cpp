@@ -14,17 +14,25 @@ constexpr std::size_t kMostRepetitions = 64;
 
 class RegistrationTrial final : public Trial {
 public:
-    RegistrationTrial(Half half, const NumaNode& node, std::size_t bytes)
-        : half_(half), pages_(bytes, node, host::PageSize::standard) {}
+    // Pages are locked for every GPU that the process has a context on: here for all of them, and
+    // not for those that happened to be measured before.
+    RegistrationTrial(Half half, const NumaNode& node, std::size_t bytes, const Machine& machine)
+        : half_(half),
+          pages_(bytes, node, host::PageSize::standard),
+          gpu_(machine.gpus.front().index) {
+        for (const GpuPlace& gpu : machine.gpus) gpu::synchronize_device(gpu.index);
+    }
 
     double run(std::size_t repetitions) override {
-        return seconds_of<gpu::Registration>(half_, repetitions, pages_.data(), pages_.bytes());
+        return seconds_of<gpu::Registration>(half_, repetitions, pages_.data(), pages_.bytes(),
+                                             gpu_);
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
     Half half_;
     host::Pages pages_;
+    int gpu_;
 };
 
 class PageLocking final : public Operation {
@@ -48,7 +56,7 @@ public:
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools&) const override {
         return std::make_unique<RegistrationTrial>(half_, *machine.node(call.place.index),
-                                                   bytes_of(*this, call, machine));
+                                                   bytes_of(*this, call, machine), machine);
     }
 
 private:
@@ -60,7 +68,7 @@ const bool registered = [] {
     auto& operations = Operations::instance();
     operations.add(std::make_unique<PageLocking>(
         Half::making, "host-register",
-        "locking base pages that are there already, for all GPUs that the process uses"));
+        "locking base pages that are there already, for all GPUs that are measured"));
     operations.add(std::make_unique<PageLocking>(Half::giving_back, "host-unregister",
                                                  "unlocking pages, which stay where they are"));
     return true;

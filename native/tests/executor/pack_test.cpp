@@ -122,7 +122,7 @@ TEST_F(PackOnFake, LeavesOutWhatLiesTogether) {
 TEST_F(PackOnFake, TheFirstLaneWaitsForTheSecond) {
     test::Ready ready(in_box("pack", at("device", "gpu:0"), at("device", "gpu:1")), machine);
     ready.bytes.lay({}, 5);
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(*ready.caller.lanes().back());
     ready.execution->start(ready.bytes.source(), ready.bytes.destination());
     EXPECT_FALSE(ready.caller.lanes().front()->done());

@@ -73,7 +73,7 @@ TEST_F(PrefetchOnFake, IsOrderedByAStreamOfTheGpuThatItMovesTo) {
 TEST_F(PrefetchOnFake, WaitsForItsStream) {
     const Migration move(prefetch("numa:0", "gpu:0"), machine, 2 * kMiB);
     move.restore(0, 2 * kMiB);
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(*move.caller().lanes().front());
     move.execution().start(move.view(0, 2 * kMiB), move.view(0, 2 * kMiB));
     EXPECT_EQ(move.at(0), location("numa:0"));

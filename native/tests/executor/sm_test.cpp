@@ -151,7 +151,7 @@ TEST_F(SmOnFake, MovesBoxesAndListsRunByRun) {
             ASSERT_EQ(refusal(t, machine), std::nullopt) << t.text();
             const Arrangement out = arrange(t, Side::source);
             const Arrangement in = arrange(t, Side::destination);
-            const gpu::HostBuffer source(out.extent, gpu::HostUse::portable);
+            const gpu::HostBuffer source(out.extent, gpu::HostUse::portable, 0);
             const gpu::DeviceBuffer destination(0, in.extent);
             const auto sent = test::sequence(out.extent, 3);
             std::ranges::copy(sent, source.data());

@@ -48,6 +48,7 @@ void Context::configure(Options options) {
         options_ = std::make_shared<const Options>(std::move(options));
         passed_.fill(0);
         peers_.clear();
+        entered_.clear();
         lost_ = false;
         once_claimed_ = false;
         opening_ignored_ = false;
@@ -84,6 +85,17 @@ void Context::check_device(const char* call, int device) const {
     if (device < 0 || device >= options()->devices) {
         throw gpu::Error(gpu::Failure::other, call, kInvalidDevice, "cudaErrorInvalidDevice");
     }
+}
+
+void Context::enter(const char* call, int device) {
+    check_device(call, device);
+    const std::lock_guard lock(mutex_);
+    entered_.insert(device);
+}
+
+std::set<int> Context::entered() const {
+    const std::lock_guard lock(mutex_);
+    return entered_;
 }
 
 Effects Context::pass(Point point, const char* call, std::size_t bytes) {
@@ -197,5 +209,7 @@ std::ostream& operator<<(std::ostream& stream, const Live& live) {
 }
 
 Counts counts() { return Context::instance().counts(); }
+
+std::set<int> contexts() { return Context::instance().entered(); }
 
 }  // namespace waywiser::fake

@@ -39,6 +39,9 @@ public:
     // Throws where the context is lost or no device is to be had.
     void check(const char* call) const;
     void check_device(const char* call, int device) const;
+    // The same for a call that is made in the device's context, which it then has.
+    void enter(const char* call, int device);
+    [[nodiscard]] std::set<int> entered() const;
     // The same, then counts, and strikes as told: throws, crashes, or says what is to happen.
     Effects pass(Point point, const char* call, std::size_t bytes = 0);
 
@@ -81,6 +84,7 @@ private:
     std::shared_ptr<const Options> options_;
     std::array<std::size_t, kPoints> passed_{};
     std::set<std::pair<int, int>> peers_;
+    std::set<int> entered_;
     std::uint64_t generation_ = 0;
     bool opening_ignored_ = false;
     std::atomic<bool> lost_{false};

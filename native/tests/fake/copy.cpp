@@ -65,7 +65,7 @@ void copy_peer_async(void* destination, int destination_device, const void* sour
 
 void copy_sync(void* destination, const void* source, std::size_t bytes, int device) {
     constexpr const char* kCall = "cudaMemcpy";
-    Context::instance().check_device(kCall, device);
+    Context::instance().enter(kCall, device);
     const Effects effects = Context::instance().pass(Point::copy, kCall, bytes);
     // The default stream waits for none of ours, so the caller's thread can be its thread.
     fake::execute(known(destination, source, bytes, kCall), effects);

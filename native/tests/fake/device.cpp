@@ -57,14 +57,14 @@ bool can_access_peer(int from, int to) {
 }
 
 std::size_t free_bytes(int device) {
-    Context::instance().check_device("cudaMemGetInfo", device);
+    Context::instance().enter("cudaMemGetInfo", device);
     const std::size_t used = fake::Ranges::instance().device_bytes(device);
     return Context::instance().options()->memory_bytes - used;
 }
 
 void synchronize_device(int device) {
     Context& context = Context::instance();
-    context.check_device("cudaDeviceSynchronize", device);
+    context.enter("cudaDeviceSynchronize", device);
     if (context.pass(fake::Point::sync, "cudaDeviceSynchronize").hang) context.hang();
     fake::wait_device(device);
     context.check("cudaDeviceSynchronize");
@@ -75,6 +75,9 @@ void enable_peer_access(int from, int to) {
     if (!can_access_peer(from, to)) {
         throw Error(Failure::other, "cudaDeviceEnablePeerAccess", kPeerAccessUnsupported,
                     "cudaErrorPeerAccessUnsupported");
+    }
+    for (const int each : {from, to}) {
+        Context::instance().enter("cudaDeviceEnablePeerAccess", each);
     }
     Context::instance().enable_peer(from, to);
 }

@@ -45,6 +45,7 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <set>
 #include <string>
 
 #include "gpu/gpu.hpp"
@@ -87,6 +88,9 @@ struct Counts {
     std::size_t synchronisations = 0;
 };
 Counts counts();
+
+// The devices in whose context a call was made since configure(): each would take memory of them.
+std::set<int> contexts();
 
 // Where a byte of managed memory is: on no device and no node in particular until it is prefetched
 // or filled. What kernels and CPUs touch stays where it is. Throws std::out_of_range for other

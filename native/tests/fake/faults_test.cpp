@@ -23,7 +23,7 @@ class FakeFaults : public test::OnFake {
 protected:
     gpu::Stream stream{0};
     gpu::DeviceBuffer device{0, 64};
-    gpu::HostBuffer host{64, gpu::HostUse::portable};
+    gpu::HostBuffer host{64, gpu::HostUse::portable, 0};
 
     void copy(std::size_t bytes = 64) {
         gpu::copy_async(device.data(), host.data(), bytes, stream);
@@ -46,8 +46,8 @@ TEST_F(FakeFaults, OutOfMemoryStrikesAnyAllocation) {
     std::vector<std::byte> bytes(64);
     const std::array<std::function<void()>, 3> allocations = {
         [] { gpu::DeviceBuffer buffer(0, 64); },
-        [] { gpu::HostBuffer buffer(64, gpu::HostUse::portable); },
-        [&] { gpu::Registration registration(bytes.data(), 64); }};
+        [] { gpu::HostBuffer buffer(64, gpu::HostUse::portable, 0); },
+        [&] { gpu::Registration registration(bytes.data(), 64, 0); }};
     for (std::size_t struck = 0; struck < 3; ++struck) {
         fake::configure("oom_at=" + std::to_string(struck + 1));
         for (std::size_t i = 0; i < 3; ++i) {
@@ -84,7 +84,7 @@ TEST_F(FakeFaults, AStickyErrorFailsEverythingAfterIt) {
 }
 
 TEST_F(FakeFaults, ALostContextReleasesItsGates) {
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(stream);
     copy();
     gpu::Event event(0);

@@ -22,11 +22,13 @@ struct Word {
 }  // namespace
 
 struct Gate::State {
-    HostBuffer memory{sizeof(unsigned), HostUse::portable};  // where the real one keeps its word
+    explicit State(int device) : memory(sizeof(unsigned), HostUse::portable, device) {}
+
+    HostBuffer memory;  // where the real one keeps its word
     std::shared_ptr<Word> word = std::make_shared<Word>();
 };
 
-Gate::Gate() : state_(std::make_unique<State>()) { ++fake::living().gates; }
+Gate::Gate(int device) : state_(std::make_unique<State>(device)) { ++fake::living().gates; }
 
 Gate::~Gate() {
     open();

@@ -24,10 +24,10 @@ protected:
     gpu::DeviceBuffer device{0, 2 * kMiB};
     gpu::DeviceBuffer local{0, 2 * kMiB};
     gpu::DeviceBuffer far{1, 2 * kMiB};
-    gpu::HostBuffer pinned{2 * kMiB, gpu::HostUse::portable};
-    gpu::HostBuffer other_pinned{2 * kMiB, gpu::HostUse::write_combined};
+    gpu::HostBuffer pinned{2 * kMiB, gpu::HostUse::portable, 0};
+    gpu::HostBuffer other_pinned{2 * kMiB, gpu::HostUse::write_combined, 0};
     std::vector<std::byte> pageable = std::vector<std::byte>(2 * kMiB);
-    Gate gate;
+    Gate gate{0};
 
     template <class Work>
     void expect_blocks(Work work) {
@@ -76,7 +76,7 @@ TEST_F(FakeGate, ClosesAgainAfterOpening) {
 }
 
 TEST_F(FakeGate, OpensWhenItIsDestroyed) {
-    auto brief = std::make_unique<Gate>();
+    auto brief = std::make_unique<Gate>(0);
     brief->close(stream);
     brief.reset();
     EXPECT_TRUE(Call([&] { stream.synchronize(); }).returns());
@@ -137,9 +137,9 @@ TEST_F(FakeGate, BlocksWhereTheQueueIsFull) {
 TEST_F(FakeGate, BlocksFreeingAndUnpinning) {
     auto freed = std::make_unique<gpu::DeviceBuffer>(0, 64);
     expect_blocks([&] { freed.reset(); });
-    auto unlocked = std::make_unique<gpu::HostBuffer>(64, gpu::HostUse::portable);
+    auto unlocked = std::make_unique<gpu::HostBuffer>(64, gpu::HostUse::portable, 0);
     expect_blocks([&] { unlocked.reset(); });
-    auto unpinned = std::make_unique<gpu::Registration>(pageable.data(), 4096);
+    auto unpinned = std::make_unique<gpu::Registration>(pageable.data(), 4096, 0);
     expect_blocks([&] { unpinned.reset(); });
     auto elsewhere = std::make_unique<gpu::DeviceBuffer>(1, 64);
     expect_passes([&] { elsewhere.reset(); });

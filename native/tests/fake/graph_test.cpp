@@ -24,7 +24,7 @@ TEST_F(FakeGraph, RunsAtEachLaunchInStreamOrder) {
     stream.synchronize();
     EXPECT_EQ(runs, 0);
     const auto executable = std::make_unique<gpu::ExecutableGraph>(graph);
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(stream);
     executable->launch(stream);
     executable->launch(stream);
@@ -38,7 +38,7 @@ TEST_F(FakeGraph, RunsAtEachLaunchInStreamOrder) {
 }
 
 TEST_F(FakeGraph, OutlivesTheGraphAndItsOwnLaunch) {
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(stream);
     {
         const gpu::ExecutableGraph executable(

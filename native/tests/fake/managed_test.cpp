@@ -15,7 +15,7 @@ constexpr std::size_t kGranule = std::size_t{64} << 10;
 class FakeManaged : public test::OnFake {
 protected:
     gpu::Stream stream{0};
-    gpu::ManagedBuffer managed{4 * kGranule};
+    gpu::ManagedBuffer managed{4 * kGranule, 0};
 
     [[nodiscard]] Location at(std::size_t granule) const {
         return fake::location(managed.data() + granule * kGranule);
@@ -32,7 +32,7 @@ protected:
 };
 
 TEST_F(FakeManaged, MovesInStreamOrderAndByGranules) {
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(stream);
     gpu::prefetch_async(managed.data() + kGranule + 1, kGranule, {.device = 1}, stream);
     EXPECT_EQ(at(1), Location{}) << "not before the stream gets there";

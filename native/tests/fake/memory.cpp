@@ -117,7 +117,8 @@ DeviceBuffer::DeviceBuffer(int device, std::size_t bytes, DeviceUse use)
     ++use_of_device(use).living;
 }
 
-ManagedBuffer::ManagedBuffer(std::size_t bytes) : bytes_(bytes) {
+ManagedBuffer::ManagedBuffer(std::size_t bytes, int device) : bytes_(bytes) {
+    Context::instance().enter("cudaMallocManaged", device);
     data_.reset(allocate(bytes, {fake::MemoryType::managed}, "cudaMallocManaged"));
     fake::Managed::instance().add(data_.get(), bytes);
     ++fake::living().managed_buffers;
@@ -143,15 +144,17 @@ void free_async(std::byte* data, const Stream& stream) {
     });
 }
 
-HostBuffer::HostBuffer(std::size_t bytes, HostUse) : bytes_(bytes) {
+HostBuffer::HostBuffer(std::size_t bytes, HostUse, int device) : bytes_(bytes) {
     constexpr std::size_t kPage = 4096;
+    Context::instance().enter("cudaHostAlloc", device);
     data_.reset(allocate(bytes, {fake::MemoryType::page_locked}, "cudaHostAlloc"));
     ++fake::living().host_buffers;
     // Locked pages exist, and lie where the allocating thread ran.
     for (std::size_t at = kSoiledBytes; at < bytes; at += kPage) data_.get()[at] = std::byte{0xA5};
 }
 
-Registration::Registration(std::byte* data, std::size_t bytes) {
+Registration::Registration(std::byte* data, std::size_t bytes, int device) {
+    Context::instance().enter("cudaHostRegister", device);
     pass_allocation("cudaHostRegister");
     Ranges::instance().add(data, bytes, {fake::MemoryType::page_locked}, "cudaHostRegister");
     data_.reset(data);
@@ -161,7 +164,7 @@ Registration::Registration(std::byte* data, std::size_t bytes) {
 std::byte* device_address(std::byte* host, int device) {
     constexpr const char* kCall = "cudaHostGetDevicePointer";
     constexpr int kInvalidValue = 1;
-    Context::instance().check_device(kCall, device);
+    Context::instance().enter(kCall, device);
     if (Ranges::instance().side(host, 1, kCall).type != fake::MemoryType::page_locked) {
         throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
     }

@@ -20,7 +20,7 @@ TEST_F(FakeMemory, CopiesTheBytesBetweenAllTypes) {
     gpu::Stream stream(0);
     gpu::DeviceBuffer near(0, 4096);
     gpu::DeviceBuffer far(1, 4096);
-    gpu::HostBuffer pinned(4096, gpu::HostUse::portable);
+    gpu::HostBuffer pinned(4096, gpu::HostUse::portable, 0);
     std::vector<std::byte> in(4096);
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 7);
     std::vector<std::byte> out(4096);
@@ -34,7 +34,7 @@ TEST_F(FakeMemory, CopiesTheBytesBetweenAllTypes) {
 }
 
 TEST_F(FakeMemory, NewMemoryIsNotZero) {
-    gpu::HostBuffer host(64, gpu::HostUse::portable);
+    gpu::HostBuffer host(64, gpu::HostUse::portable, 0);
     EXPECT_TRUE(
         std::any_of(host.data(), host.data() + 64, [](std::byte b) { return b != std::byte{0}; }));
 }
@@ -62,7 +62,7 @@ TEST_F(FakeMemory, ABlockIsFarFromTheGpusOfOneHalf) {
     fake::configure("devices=4;far=5000@2");
     std::set<std::string> seen;
     for (int n = 0; n < 16; ++n) {
-        seen.insert(far_gpus(gpu::HostBuffer(64, gpu::HostUse::portable), 4));
+        seen.insert(far_gpus(gpu::HostBuffer(64, gpu::HostUse::portable, 0), 4));
     }
     EXPECT_EQ(seen, (std::set<std::string>{"..xx", "xx.."}));
 }
@@ -70,7 +70,7 @@ TEST_F(FakeMemory, ABlockIsFarFromTheGpusOfOneHalf) {
 TEST_F(FakeMemory, CatchesCopiesOutOfBounds) {
     gpu::Stream stream(0);
     gpu::DeviceBuffer device(0, 64);
-    gpu::HostBuffer pinned(128, gpu::HostUse::portable);
+    gpu::HostBuffer pinned(128, gpu::HostUse::portable, 0);
     EXPECT_THROW(gpu::copy_async(device.data(), pinned.data(), 65, stream), gpu::Error);
     EXPECT_THROW(gpu::copy_async(device.data() + 1, pinned.data(), 64, stream), gpu::Error);
     EXPECT_THROW(gpu::copy_async(pinned.data() + 65, device.data(), 64, stream), gpu::Error);
@@ -84,9 +84,9 @@ TEST_F(FakeMemory, CatchesCopiesAcrossTheEdgeOfARegistration) {
     gpu::Stream stream(0);
     gpu::DeviceBuffer device(0, 64);
     std::vector<std::byte> bytes(128);
-    const gpu::Registration half(bytes.data() + 64, 64);
+    const gpu::Registration half(bytes.data() + 64, 64, 0);
     EXPECT_THROW(gpu::copy_async(device.data(), bytes.data() + 32, 64, stream), gpu::Error);
-    EXPECT_THROW(gpu::Registration(bytes.data() + 100, 8), gpu::Error);
+    EXPECT_THROW(gpu::Registration(bytes.data() + 100, 8, 0), gpu::Error);
     gpu::copy_async(device.data(), bytes.data() + 64, 64, stream);
     stream.synchronize();
 }
@@ -95,7 +95,7 @@ TEST_F(FakeMemory, AnUnpinnedRangeIsPageableAgain) {
     gpu::Stream stream(0);
     std::vector<std::byte> bytes(64);
     {
-        const gpu::Registration pinned(bytes.data(), 64);
+        const gpu::Registration pinned(bytes.data(), 64, 0);
     }
     EXPECT_THROW(gpu::fill_async(bytes.data(), 0, 64, stream), gpu::Error);
 }
@@ -119,9 +119,9 @@ TEST_F(FakeMemory, CountsWhatLives) {
     gpu::Stream stream(0);
     gpu::Event event(0);
     gpu::DeviceBuffer device(0, 8);
-    gpu::HostBuffer host(8, gpu::HostUse::portable);
+    gpu::HostBuffer host(8, gpu::HostUse::portable, 0);
     std::vector<std::byte> bytes(8);
-    const gpu::Registration registration(bytes.data(), 8);
+    const gpu::Registration registration(bytes.data(), 8, 0);
     EXPECT_EQ(fake::live(), (fake::Live{1, 1, 1, 1, 1, 0}));
     gpu::Stream moved = std::move(stream);
     EXPECT_EQ(fake::live().streams, 1u);
@@ -131,7 +131,7 @@ TEST_F(FakeMemory, CountsEachWayToHaveDeviceMemory) {
     const gpu::DeviceBuffer pool(0, 8, gpu::DeviceUse::pool);
     const gpu::DeviceBuffer mapped(0, 8, gpu::DeviceUse::mapped);
     const gpu::DeviceBuffer foreign(0, 8, gpu::DeviceUse::foreign);
-    const gpu::ManagedBuffer managed(8);
+    const gpu::ManagedBuffer managed(8, 0);
     const fake::Live live = fake::live();
     EXPECT_EQ(live.device_buffers, 0u);
     EXPECT_EQ(live.pool_buffers, 1u);
@@ -140,7 +140,7 @@ TEST_F(FakeMemory, CountsEachWayToHaveDeviceMemory) {
     EXPECT_EQ(live.managed_buffers, 1u);
     fake::configure("oom_at=1+");
     EXPECT_THROW(gpu::DeviceBuffer(0, 8, gpu::DeviceUse::mapped), gpu::Error);
-    EXPECT_THROW(gpu::ManagedBuffer(8), gpu::Error);
+    EXPECT_THROW(gpu::ManagedBuffer(8, 0), gpu::Error);
     EXPECT_EQ(fake::live(), live);
 }
 
@@ -157,7 +157,7 @@ TEST_F(FakeMemory, DevicesLackWhatTheyAreToldToLack) {
 TEST_F(FakeMemory, StreamOrderedMemoryIsFreedWhenTheStreamGetsThere) {
     fake::configure("memory=1");
     gpu::Stream stream(0);
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(stream);
     std::byte* const data = gpu::allocate_async(kMiB, stream);
     gpu::fill_async(data, 1, kMiB, stream);
@@ -188,7 +188,7 @@ TEST_F(FakeMemory, CopiesLastAsLongAsTheirRateSays) {
     gpu::DeviceBuffer device(0, kMiB);
     gpu::DeviceBuffer local(0, kMiB);
     gpu::DeviceBuffer far(1, kMiB);
-    gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable);
+    gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable, 0);
     std::vector<std::byte> pageable(kMiB);
     const double bytes = kMiB;
     const auto at_least = [&](double seconds, double gb_per_s) {

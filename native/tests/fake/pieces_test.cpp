@@ -13,7 +13,7 @@ constexpr std::size_t kPiece = 64;
 class FakePieces : public test::OnFake {
 protected:
     explicit FakePieces(std::size_t count = 200)
-        : device(0, count * kPiece), host(count * kPiece, gpu::HostUse::portable) {
+        : device(0, count * kPiece), host(count * kPiece, gpu::HostUse::portable, 0) {
         for (std::size_t i = 0; i < count; ++i) {
             to.push_back(device.data() + i * kPiece);
             from.push_back(host.data() + i * kPiece);
@@ -23,7 +23,7 @@ protected:
     double seconds(const Work& work) {
         gpu::Event start(0);
         gpu::Event stop(0);
-        gpu::Gate gate;
+        gpu::Gate gate{0};
         gate.close(stream);
         start.record(stream);
         work();
@@ -85,14 +85,14 @@ TEST_F(FakePieces, OfPageableMemoryBlockBehindAGate) {
                  gpu::copy_batch_async({to[0], to[1]}, {from[0], pageable.data()}, kPiece, true,
                                        stream);
              }}) {
-        gpu::Gate gate;
+        gpu::Gate gate{0};
         gate.close(stream);
         test::Call call(copy);
         EXPECT_TRUE(call.blocks());
         gate.open();
         EXPECT_TRUE(call.returns());
     }
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     gate.close(stream);
     EXPECT_TRUE(test::Call([&] {
                     gpu::copy_rows_async(device_box(), host_box(), kPiece, 2, stream);

@@ -43,7 +43,7 @@ void detail::EventDeleter::operator()(void* handle) const noexcept {
 }
 
 Stream::Stream(int device) : device_(device) {
-    Context::instance().check_device("cudaStreamCreateWithFlags", device);
+    Context::instance().enter("cudaStreamCreateWithFlags", device);
     handle_.reset(new fake::StreamHandle{fake::StreamThread::start(device)});
     ++fake::living().streams;
 }
@@ -64,7 +64,7 @@ bool Stream::done() const {
 }
 
 Event::Event(int device, EventUse use) {
-    Context::instance().check_device("cudaEventCreateWithFlags", device);
+    Context::instance().enter("cudaEventCreateWithFlags", device);
     handle_.reset(new fake::EventHandle{device, use, {}, nullptr});
     ++fake::living().events;
 }

@@ -41,7 +41,7 @@ TEST_F(FakeStream, RunsInOrderAndBehindTheCallersBack) {
     std::vector<int> order;
     std::mutex guard;
     Stream stream(0);
-    Gate gate;
+    Gate gate{0};
     gate.close(stream);
     for (int i = 0; i < 5; ++i) gpu::launch(stream, {}, Note{&order, &guard, i});
     EXPECT_FALSE(stream.done());
@@ -92,7 +92,7 @@ TEST_F(FakeStream, TouchesLeaveValuesAndSystemAddsTellWhatWas) {
 TEST_F(FakeStream, StreamsOfOneDeviceRunAtOnce) {
     Stream held(0);
     Stream free(0);
-    Gate gate;
+    Gate gate{0};
     gate.close(held);
     std::atomic<bool> ran{false};
     gpu::launch(free, {}, Raise{&ran});
@@ -107,7 +107,7 @@ TEST_F(FakeStream, WaitsForAnEventOfAnotherDevice) {
     Stream first(0);
     Stream second(1);
     Event reached(0, gpu::EventUse::ordering);
-    Gate gate;
+    Gate gate{0};
     gate.close(first);
     reached.record(first);
     gpu::wait(second, reached);
@@ -127,7 +127,7 @@ TEST_F(FakeStream, AWaitIsForTheRecordingThatWasThere) {
     Event event(0);
     event.record(first);
     gpu::wait(second, event);
-    Gate gate;
+    Gate gate{0};
     gate.close(first);
     event.record(first);  // a later recording does not hold those who waited for the earlier
     EXPECT_TRUE(Call([&] { second.synchronize(); }).returns());
@@ -149,7 +149,7 @@ TEST_F(FakeStream, EventsTimeWhatLiesBetween) {
     fake::configure("delay=0.03");
     Stream stream(0);
     gpu::DeviceBuffer buffer(0, 64);
-    gpu::HostBuffer host(64, gpu::HostUse::portable);
+    gpu::HostBuffer host(64, gpu::HostUse::portable, 0);
     Event start(0);
     Event stop(0);
     start.record(stream);
@@ -173,7 +173,7 @@ TEST_F(FakeStream, TimesOnlyCompletedTimingEventsOfOneDevice) {
     EXPECT_THROW(gpu::seconds_between(start, untimed), gpu::Error);
     EXPECT_THROW(gpu::seconds_between(start, unrecorded), gpu::Error);
     EXPECT_THROW(elsewhere.record(stream), gpu::Error);
-    Gate gate;
+    Gate gate{0};
     gate.close(stream);
     stop.record(stream);
     EXPECT_THROW(gpu::seconds_between(start, stop), gpu::Error);
@@ -184,7 +184,7 @@ TEST_F(FakeStream, TimesOnlyCompletedTimingEventsOfOneDevice) {
 
 TEST_F(FakeStream, WorkOfADestroyedStreamStillRuns) {
     std::atomic<bool> ran{false};
-    Gate gate;
+    Gate gate{0};
     Event last(0);
     {
         Stream stream(0);
@@ -200,7 +200,7 @@ TEST_F(FakeStream, WorkOfADestroyedStreamStillRuns) {
 
 TEST_F(FakeStream, SynchronisingADeviceWaitsForAllItsStreams) {
     Stream held(1);
-    Gate gate;
+    Gate gate{0};
     gate.close(held);
     EXPECT_TRUE(Call([] { gpu::synchronize_device(0); }).returns());
     Call waiting([] { gpu::synchronize_device(1); });

@@ -36,7 +36,7 @@ protected:
     gpu::Stream first{0};
     gpu::Stream second{0};
     gpu::Stream elsewhere{1};
-    gpu::Gate gate;
+    gpu::Gate gate{0};
     Watchdog watchdog{gate, 20};
 
     static std::vector<Part> parts(const std::vector<gpu::Stream*>& streams) {

@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
@@ -19,6 +22,40 @@ TEST_F(SessionTest, TimesPageLockedCopiesByTheDevice) {
         EXPECT_EQ(outcome.buffers.size(), 2u);
         EXPECT_GE(outcome.buffer_bytes, 2 * kMiB);
     }
+}
+
+// A context takes half a GiB of a GPU that may be somebody else's, or be refused there.
+TEST_F(SessionTest, LeavesGpusAloneThatAreNotOfItsMachine) {
+    Machine machine = test::this_machine();
+    machine.gpus.erase(machine.gpus.begin());
+    const std::string place = "gpu:1";
+    ASSERT_EQ(machine.gpus.front().index, 1);
+    const auto call = [](const char* name, const std::string& at) {
+        return Request{.operation = OperationCall{name, Place::parse(at), {}}, .rule = kQuick};
+    };
+    const std::vector<Request> asked{
+        request("pinned", node.c_str(), "device", "gpu:1", "copy-engine", 4096),
+        request("write-combined", node.c_str(), "device", "gpu:1", "sm", 4096),
+        request("pageable", node.c_str(), "device", "gpu:1", "copy-engine", 4096),
+        request("managed", node.c_str(), "managed", "gpu:1", "prefetch", 4096),
+        request("pinned", node.c_str(), "pinned", node.c_str(), "copy-engine", 4096),
+        call("host-register", node),
+        call("managed-malloc", place),
+        call("graph-launch", place),
+        call("page-fault-latency", node)};
+    for (const Request& each : asked) {
+        fake::reset();
+        options.sides = true;
+        Session(machine, options).measure(each, nullptr);
+        EXPECT_EQ(fake::contexts(), std::set<int>{1});
+    }
+}
+
+// What locking costs depends on how many GPUs the pages are locked for: on all, whatever was
+// measured before.
+TEST_F(SessionTest, LocksPagesForEveryGpuOfTheMachine) {
+    measure({.operation = OperationCall{"host-register", Place::parse(node), {}}, .rule = kQuick});
+    EXPECT_EQ(fake::contexts(), (std::set<int>{0, 1}));
 }
 
 TEST_F(SessionTest, SeesTheSimulatedRate) {

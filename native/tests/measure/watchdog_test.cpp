@@ -13,7 +13,7 @@ namespace {
 class WatchdogTest : public test::OnFake {
 protected:
     gpu::Stream stream{0};
-    gpu::Gate gate;
+    gpu::Gate gate{0};
 };
 
 TEST_F(WatchdogTest, OpensAGateThatStaysClosed) {
