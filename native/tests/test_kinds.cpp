@@ -16,15 +16,20 @@ public:
     void restore(const View& source, const View& destination) override {
         if (source.data != destination.data) throw std::logic_error("not one buffer");
         ++asked().restores;
+        if (first_ == nullptr) first_ = source.data;
         ready_.insert(source.data);
     }
     void start(const View& source, const View&) override {
         ++asked().starts;
         if (ready_.erase(source.data) == 0) throw std::logic_error("started without a restore");
-        if (asked().spoils) source.data[source.bytes / 2] ^= std::byte{1};
+        const bool other = source.data != first_;
+        if (asked().spoils || (asked().spoils_others && other)) {
+            source.data[source.bytes / 2] ^= std::byte{1};
+        }
     }
 
 private:
+    const std::byte* first_ = nullptr;
     std::set<const std::byte*> ready_;
 };
 

@@ -22,7 +22,8 @@ struct Asked {
     std::size_t starts = 0;
     std::size_t buffer_restores = 0;
     std::size_t largest_restore = 0;  // bytes
-    bool spoils = false;              // the next start changes a byte
+    bool spoils = false;              // a start changes a byte,
+    bool spoils_others = false;       // or only one on another piece than the first does
 };
 Asked& asked();
 void reset_asked();

@@ -130,7 +130,7 @@ Outcome Session::State::measure_transfers(const Request& request,
     const auto condition = [&bench](std::size_t repetitions) { bench.condition(repetitions); };
     condition(1);
     timer->once();  // the first execution is never gated: it may load, map or allocate
-    bench.check();
+    bench.check(1);
     const std::size_t most = std::min(bench.most_repetitions(), timer->most_repetitions());
     const std::size_t repetitions = measure::repetitions_for(*timer, most, condition);
     outcome.buffers = bench.placements();
@@ -146,9 +146,9 @@ Outcome Session::State::measure_transfers(const Request& request,
     }
 
     bench.fill();
-    condition(1);
-    timer->once();
-    bench.check();
+    condition(repetitions);
+    timer->take(repetitions);  // as all samples were taken: behind the gate, and slice after slice
+    bench.check(repetitions);
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;
 }

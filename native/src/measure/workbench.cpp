@@ -145,32 +145,47 @@ std::vector<int> Workbench::gpus() const {
     return {gpus.begin(), gpus.end()};
 }
 
+// Each piece that is moved has bytes of its own, so that those of another transfer, or of another
+// slice, are wrong there. Transfers that share buffers have to agree on what these hold.
+std::uint64_t Workbench::seed(std::size_t transfer, std::size_t slice) const {
+    const std::size_t buffers = request_.shared ? 0 : transfer;
+    return request_.seed + buffers * plan_.slices + slice;
+}
+
 void Workbench::fill() {
-    for (const Part& part : parts_) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const Part& part = parts_[i];
         for (std::size_t slice = 0; slice < part.slices; ++slice) {
             const std::size_t offset = slice * part.stride;
             if (writable(*part.source.memory, machine_)) {
-                measure::fill(Part::at(part.source, offset), request_.seed, machine_);
+                measure::fill(Part::at(part.source, offset), seed(i, slice), machine_);
             }
             if (part.in_place) continue;
-            measure::poison(Part::at(part.destination, offset), request_.seed, machine_);
+            measure::poison(Part::at(part.destination, offset), seed(i, slice), machine_);
         }
     }
 }
 
-void Workbench::check() const {
+void Workbench::check(std::size_t repetitions) const {
+    const std::size_t last = std::min(repetitions, plan_.slices) - 1;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-        const Part& part = parts_[i];
-        const Transfer& transfer = request_.transfers[i];
-        const Mismatch wrong =
-            writable(*part.source.memory, machine_)
-                ? measure::check(part.destination, request_.seed, machine_)
-                : measure::compare_with_file(part.destination, part.source, machine_);
-        expect_none(wrong, transfer, "are wrong, the first at offset ");
-        if (part.in_place) continue;
-        expect_none(measure::check_gaps(part.destination, request_.seed, machine_), transfer,
-                    "were written beside the right place, the first at offset ");
+        check(i, 0);
+        if (last > 0) check(i, last);
     }
+}
+
+void Workbench::check(std::size_t index, std::size_t slice) const {
+    const Part& part = parts_[index];
+    const Transfer& transfer = request_.transfers[index];
+    const View source = Part::at(part.source, slice * part.stride);
+    const View destination = Part::at(part.destination, slice * part.stride);
+    const Mismatch wrong = writable(*part.source.memory, machine_)
+                               ? measure::check(destination, seed(index, slice), machine_)
+                               : measure::compare_with_file(destination, source, machine_);
+    expect_none(wrong, transfer, "are wrong, the first at offset ");
+    if (part.in_place) return;
+    expect_none(measure::check_gaps(destination, seed(index, slice), machine_), transfer,
+                "were written beside the right place, the first at offset ");
 }
 
 // What executions and memories ask for, in this order: a memory has the last word on its state.

@@ -2,6 +2,7 @@
 // CPUs assigned.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
@@ -41,8 +42,10 @@ public:
     // As far as the buffers go: with own slices, no piece of them is used twice in a sample.
     [[nodiscard]] std::size_t most_repetitions() const;
 
-    void fill();         // sources with the pattern, destinations with its complement
-    void check() const;  // throws WrongBytes unless the first slice has arrived everywhere
+    void fill();  // sources with the pattern, destinations with its complement
+    // Throws WrongBytes unless the bytes of so many repetitions have arrived everywhere: of their
+    // slices it looks at the first and the last.
+    void check(std::size_t repetitions) const;
     // The state that so many executions start from, caches included.
     void condition(std::size_t repetitions);
 
@@ -50,6 +53,8 @@ private:
     void lay_out(std::size_t index, Streams& streams);
     [[nodiscard]] View view(const Memory& memory, std::size_t buffer, std::size_t bytes,
                             const Arrangement& arrangement) const;
+    [[nodiscard]] std::uint64_t seed(std::size_t transfer, std::size_t slice) const;
+    void check(std::size_t transfer, std::size_t slice) const;
     void restore(std::size_t slices) const;
     // Of the slices that start up to so many bytes behind the first.
     void condition_caches(const Part& part, std::size_t before) const;

@@ -56,6 +56,12 @@ TEST_F(Repetition, ChecksBytesInPlace) {
     EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
 }
 
+// What is timed is checked: all repetitions of a sample, and not the first of them alone.
+TEST_F(Repetition, ChecksBytesOfLaterRepetitions) {
+    test::asked().spoils_others = true;
+    EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
+}
+
 TEST_F(Repetition, RestoresMemoryThatIsUsedUp) {
     const Outcome outcome = measure(request(test::kFading, "cpu", 4096));
     EXPECT_LE(most(outcome), 64u);

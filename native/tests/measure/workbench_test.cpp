@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "conformance.hpp"
+
 namespace waywiser::measure {
 namespace {
 
@@ -27,6 +31,64 @@ TEST(Workbench, SharesOutTheCpusOfEachNodeByItself) {
     EXPECT_EQ(bench.parts()[0].cpu, std::vector<int>{1});
     EXPECT_EQ(bench.parts()[1].cpu, std::vector<int>{9});
     EXPECT_EQ(bench.parts()[2].cpu, std::vector<int>{4});
+}
+
+class WorkbenchOfCopies : public ::testing::Test {
+protected:
+    static Request copies(std::size_t count, Cache cache) {
+        const int node = test::this_machine().numa.front().index;
+        return {
+            .transfers = std::vector<Transfer>(count, copy(node, "1")), .cache = cache, .rule = {}};
+    }
+    static void move(const Part& to, std::size_t to_slice, const Part& from, std::size_t slice) {
+        std::memcpy(to.destination.data + to_slice * to.stride,
+                    from.source.data + slice * from.stride, from.source.bytes);
+    }
+
+    const Machine machine = test::this_machine();
+    BufferPool pool{machine, std::size_t{64} << 20};
+    Streams streams;
+};
+
+TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherTransfer) {
+    const Request request = copies(2, Cache::warm);
+    Workbench bench(request, machine, pool, streams);
+    const Part& one = bench.parts()[0];
+    const Part& other = bench.parts()[1];
+    bench.fill();
+    EXPECT_THROW(bench.check(1), WrongBytes) << "nothing has arrived yet";
+    move(one, 0, one, 0);
+    move(other, 0, other, 0);
+    EXPECT_NO_THROW(bench.check(1));
+    move(one, 0, other, 0);
+    move(other, 0, one, 0);
+    EXPECT_THROW(bench.check(1), WrongBytes) << "each has the bytes of the other";
+}
+
+TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherSlice) {
+    const Request request = copies(1, Cache::flushed);
+    Workbench bench(request, machine, pool, streams);
+    const Part& part = bench.parts().front();
+    const std::size_t last = bench.most_repetitions() - 1;
+    ASSERT_GE(last, 1u);
+    bench.fill();
+    move(part, 0, part, 0);
+    EXPECT_NO_THROW(bench.check(1));
+    EXPECT_THROW(bench.check(last + 1), WrongBytes) << "nothing has arrived in the last";
+    move(part, last, part, 0);
+    EXPECT_THROW(bench.check(last + 1), WrongBytes) << "the bytes of the first are in the last";
+    move(part, last, part, last);
+    EXPECT_NO_THROW(bench.check(last + 1));
+    EXPECT_NO_THROW(bench.check(1000 * last)) << "further repetitions take the slices in turn";
+}
+
+TEST_F(WorkbenchOfCopies, KnowsWhatTransfersShare) {
+    Request request = copies(2, Cache::flushed);
+    request.shared = true;
+    Workbench bench(request, machine, pool, streams);
+    bench.fill();
+    for (const Part& part : bench.parts()) move(part, 0, part, 0);
+    EXPECT_NO_THROW(bench.check(1));
 }
 
 }  // namespace
