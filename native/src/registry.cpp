@@ -164,6 +164,9 @@ std::optional<std::string> refusal(const OperationCall& call, const Machine& mac
             bad_setting(call.name, operation->parameters(call.place, machine), call.parameters)) {
         return reason;
     }
+    if (call.place.kind == Place::Kind::numa && machine.cpus(call.place).empty()) {
+        return "no CPU of " + call.place.text() + " may be used";  // who would perform it there
+    }
     return operation->refusal(call, machine);
 }
 

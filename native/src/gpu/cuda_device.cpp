@@ -58,6 +58,10 @@ std::string unavailable_reason() {
     if (code == cudaSuccess || code == cudaErrorNoDevice) {
         return "the NVIDIA driver shows no device: check CUDA_VISIBLE_DEVICES and nvidia-smi";
     }
+    if (code == cudaErrorSystemNotReady) {
+        return "the NVIDIA driver waits for the links between the GPUs to be set up: start "
+               "nvidia-fabricmanager, of the driver's version";
+    }
     return std::string("the CUDA runtime does not start: ") + cudaGetErrorString(code) +
            ": check nvidia-smi";
 }

@@ -54,6 +54,17 @@ TEST_F(OperationsTest, ALockedPageNeedsAGpu) {
     EXPECT_NE(refusal(call, without), std::nullopt);
 }
 
+// A node of memory alone, or one that a cpuset leaves no CPU of: others would do it in its name.
+TEST_F(OperationsTest, OfANodeArePerformedByItsCpus) {
+    Machine lame = machine;
+    lame.numa.front().cpus.clear();
+    for (const char* name : {"core-latency", "malloc-touch", "host-register"}) {
+        EXPECT_EQ(refusal(OperationCall{name, node(), {}}, machine), std::nullopt) << name;
+        EXPECT_EQ(refusal(OperationCall{name, node(), {}}, lame),
+                  "no CPU of " + node().text() + " may be used");
+    }
+}
+
 TEST_F(OperationsTest, MemoryOfAPeerIsOnlyThereWhereItIsReached) {
     const auto reason = [&](const char* name, const Settings& settings) {
         return refusal(OperationCall{name, Place::parse("gpu:0"), settings}, machine);
