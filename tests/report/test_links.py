@@ -54,7 +54,9 @@ def made(name: str) -> Entry:
 @pytest.mark.parametrize("name", ALL)
 def test_every_machine_has_a_page(name: str) -> None:
     text = page(document([made(name)]))
-    assert 'id="links"' in text and text.rstrip().endswith("</html>")
+    assert text.rstrip().endswith("</html>")
+    assert ('id="links"' in text) == bool(captured(name).gpus)
+    assert ("Host memory alone was measured" in text) == (not captured(name).gpus)
 
 
 def test_links_are_judged_by_plain_copies_at_their_largest_size() -> None:

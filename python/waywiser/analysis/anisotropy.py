@@ -171,8 +171,8 @@ def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
     return Finding(
         id="anisotropic-kind",
         severity="warning" if odd else "info",
-        statement=f"{statement} at {format_bytes(at.bytes)}{at_most(group)} "
-        f"({_of_pairs(group)}differs at {pair.ranges})",
+        statement=f"{statement} at {format_bytes(at.bytes)}{at_most(group)}"
+        f"{_in_brackets(_of_pairs(group), _elsewhere(pair.ranges, at.bytes))}",
         effect=much,
         interval=interval,
         devices=devices(subject, group.leading.differing),
@@ -188,7 +188,17 @@ def _of_pairs(group: Grouped) -> str:
     if len(group.pairs) == 1:
         return ""
     text = group.of_all
-    return f"{text}{' of this size' if text == of_pairs(1, 1, 'pair') else ''}; "
+    return f"{text}{' of this size' if text == of_pairs(1, 1, 'pair') else ''}"
+
+
+def _elsewhere(ranges: str, size: int) -> str:
+    """Nothing where they differ at that size alone."""
+    return "" if ranges == format_bytes(size) else f"differs at {ranges}"
+
+
+def _in_brackets(*parts: str) -> str:
+    told = "; ".join(filter(None, parts))
+    return f" ({told})" if told else ""
 
 
 def _of_few(subject: Subject, group: Grouped) -> Finding:
@@ -226,8 +236,8 @@ def _of_small(subject: Subject, groups: list[Grouped]) -> list[Finding]:
             id="anisotropic-start",
             severity="info",
             statement=f"small copies of {count(len(differ), 'kind')} take longer one way, most of "
-            f"all {slow.line.curve}: {percent(much, interval)} at {format_bytes(at.bytes)} "
-            f"(differs at {pair.ranges})",
+            f"all {slow.line.curve}: {percent(much, interval)} at {format_bytes(at.bytes)}"
+            f"{_in_brackets(_elsewhere(pair.ranges, at.bytes))}",
             effect=much,
             interval=interval,
             devices=devices(subject, [pair]),

@@ -10,12 +10,13 @@ from waywiser.report.chapters.curves import curves
 from waywiser.report.chapters.doubts import doubts, missing
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
-from waywiser.report.chapters.method import date, describe, method
+from waywiser.report.chapters.method import describe, method
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
 from waywiser.report.chapters.verdict import verdict
 from waywiser.report.entry import Entry
 from waywiser.report.figures.render import MADE
+from waywiser.report.origin import when
 from waywiser.report.parts import Document
 from waywiser.stats.figures import count
 
@@ -51,7 +52,7 @@ def _about(entry: Entry, named: bool) -> str:
     parts = [
         entry.name if named else "",
         describe(entry.subject.machine),
-        f"measured {date(entry)}" if date(entry) else "",
+        when(entry),
         f"{entry.preset} survey" if entry.preset else "",
         f"{count(summary.converged + summary.not_converged, 'series')} of "
         f"{count(summary.curves, 'curve')}",

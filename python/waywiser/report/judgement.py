@@ -72,8 +72,8 @@ def _of_warnings(entry: Entry, found: Sequence[Found]) -> str:
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     """The first to know over all machines: what is broken, then one thing of each question before
     a second of any, the gravest first, of the machine that least was told of, then in the order of
-    the questions; told the gravest first. Effects of different questions are not compared: one is a loss, another a
-    choice."""
+    the questions. Of those chosen the gravest come first. Effects of different questions are not
+    compared: one is a loss, another a choice."""
     left = [(entry, link, finding) for entry in entries for link, finding in _by_rank(entry)]
     turns = {
         question: n

@@ -14,6 +14,9 @@ from waywiser.words import Place, Value
 OF_LINKS = ("pinned", "device")
 """Kinds of memory that a link is judged by, where both ends have one."""
 
+SMALL_BYTES = 4096
+"""A time tells of latency up to there."""
+
 PREFERRED = "copy-engine"
 """What moves the bytes where it was measured; else the fastest of the others."""
 

@@ -62,4 +62,5 @@ def _signed(part: float) -> str:
     if part >= MANY_TIMES:
         return f"×{1 + part:.0f}"
     digits = 1 if abs(part) < 0.0995 else 0
-    return f"{part * 100:+.{digits}f} %".replace("-", "−")
+    text = f"{part * 100:+.{digits}f} %"
+    return "0.0 %" if text in ("-0.0 %", "+0.0 %") else text.replace("-", "−")

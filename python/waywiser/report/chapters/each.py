@@ -11,8 +11,8 @@ from waywiser.report.parts import Block, Section
 def each(
     entries: Sequence[Entry], anchor: str, title: str, blocks: Callable[[Entry], Sequence[Block]]
 ) -> Section:
-    """With a section for each machine where there are several."""
+    """With a section for each machine that has something to tell, where there are several."""
     if len(entries) == 1:
         return Section(anchor, title, tuple(blocks(entries[0])))
     below = (Section(f"{entry.key}{anchor}", entry.name, tuple(blocks(entry))) for entry in entries)
-    return Section(anchor, title, (), tuple(below))
+    return Section(anchor, title, (), tuple(part for part in below if part.blocks))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
@@ -16,11 +17,14 @@ from waywiser.report.figures.topology import (
     topology_picture,
 )
 from waywiser.report.parts import Block, Cell, Picture, Pictures, Row, Section, Sheet, Words
-from waywiser.report.rates import Between, between_places, places
-from waywiser.stats.figures import count, format_rate, format_relative, format_time
+from waywiser.report.rates import SMALL_BYTES, Between, between_places, places
+from waywiser.stats.figures import count, format_number, format_rate, format_relative
 from waywiser.stats.line import Line
 from waywiser.stats.sides import sentences
 from waywiser.topology.machine import Gpu, Machine, NumaNode
+from waywiser.words import format_bytes
+
+_MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 
 Measured = dict[tuple[str, str], Between]
 
@@ -48,8 +52,6 @@ def _links(entry: Entry) -> Iterator[Block]:
         pictures += _matrices(entry, measured)
     if pictures:
         yield Pictures(tuple(pictures))
-    else:
-        yield Words(f"Host memory alone was measured: {machine.gpu_reason or 'there is no GPU'}.")
 
 
 def _topology(entry: Entry, measured: Measured) -> Picture:
@@ -60,14 +62,28 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
     switched = any(link.to == "switch" for gpu in machine.gpus for link in gpu.nvlinks)
     layout = Layout(groups, switched, direct)
     found = " Two groups of GPUs were found by measurement." if groups[0].found else ""
+    at = _at(measured)
     description = (
         f"Host memory above, {count(len(machine.gpus), 'GPU')} below it"
         f"{', an NVLink switch under these' if switched else ''}; "
-        f"rates of copies on each link in both directions.{found}"
+        f"rates of copies on each link in both directions{at}.{found}"
     )
+    title = f"{entry.name}, with the rates measured on its links in GB/s{at}"
     return topology_picture(
-        f"{entry.key}topology", entry.name, layout, description, _table(entry, measured)
+        f"{entry.key}topology", title, layout, description, _table(entry, measured)
     )
+
+
+def _at(measured: Measured) -> str:
+    """Which sizes rates are of: ``, at 64 MiB``; empty where nothing was measured."""
+    return f", at {_span(found.most.bytes for found in measured.values())}" if measured else ""
+
+
+def _span(sizes: Iterable[int]) -> str:
+    """``8 B``, ``8 B to 64 B``."""
+    told = sorted(set(sizes))
+    first, last = format_bytes(told[0]), format_bytes(told[-1])
+    return first if first == last else f"{first} to {last}"
 
 
 def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
@@ -104,7 +120,7 @@ def _box(gpu: Gpu, machine: Machine, measured: Measured) -> GpuBox:
     within = measured.get((name, name))
     return GpuBox(
         name=name,
-        model=gpu.name.removeprefix("NVIDIA ")[:14],
+        model=_MAKER.sub("", gpu.name)[:14],
         pci=gpu.pci,
         within=f"within {_gb(within)}" if within else "",
         down=_range([measured[key] for host in hosts if (key := (host, name)) in measured]),
@@ -181,15 +197,13 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
         if most is not None:
             note = format_relative(most.relative)
             rates[key] = Entered(found.rate, _short(found.rate / 1e9), note, link)
-        if least is not None and found.least.bytes <= 4096:
-            text = format_time(least.median, 0.01).removesuffix(" µs")
+        if least is not None and found.least.bytes <= SMALL_BYTES:
+            text = format_number(least.median * 1e6, 0.01)
             note = format_relative(least.relative)
             times[key] = Entered(least.median, text, note, link)
-    yield matrix_picture(
-        f"{entry.key}matrix-rate", "Rate at the largest common size", "GB/s", names, rates
-    )
+    yield matrix_picture(f"{entry.key}matrix-rate", f"Rate{_at(measured)}", "GB/s", names, rates)
     if times:
-        title = "Shortest time of few bytes"
+        title = f"Time of {_span(found.least.bytes for found in measured.values())}"
         yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from waywiser import __version__
+from waywiser.analysis.imported import imported_from
 from waywiser.report.entry import Entry
+from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Cell, Code, Row, Section, Sheet, Words
 from waywiser.stats.figures import count, format_time
 from waywiser.topology.machine import Machine
@@ -36,7 +38,7 @@ SOURCES = (
 def method(entries: Sequence[Entry]) -> Section:
     blocks: list[Block] = [*map(Words, HOW), Words(SOURCES, "note"), _numbers(entries)]
     below = [Section("environment", "Environment", (_environment(entries),))]
-    below.append(Section("runs", "Runs", (_runs(entries),)))
+    below.append(Section("runs", "Runs", (_runs(entries), *imported_files(entries))))
     below.append(Section("cite", "To cite", (Code("\n".join(map(citation, entries))),)))
     return Section("method", "Method and environment", tuple(blocks), tuple(below))
 
@@ -49,19 +51,16 @@ def citation(entry: Entry) -> str:
     span = f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}" if sizes else "no sizes"
     samples = sum(line.estimate.count for line in known if line.estimate)
     kinds = sorted({line.estimate.kind for line in known if line.estimate}, reverse=True)
-    version = seen.runs[-1].version if seen.runs else __version__
+    tool = f"Waywiser {seen.runs[-1].version if seen.runs else __version__}"
+    tools = imported_from(entry.subject.environment)
+    if tools:
+        tool = f"{', '.join(tools)}, imported by {tool}"
     interval = f"95 % intervals of medians {' and '.join(kinds)}" if kinds else "no intervals"
     return (
-        f"Waywiser {version}, {entry.name} ({describe(entry.subject.machine)}), "
-        f"{date(entry) or 'undated'}: {count(len(known), 'series')} of "
+        f"{tool}, {entry.name} ({describe(entry.subject.machine)}), {when(entry) or 'undated'}: "
+        f"{f'{entry.preset} survey, ' if entry.preset else ''}{count(len(known), 'series')} of "
         f"{count(seen.summary.curves, 'curve')}, {span}, n = {samples}, {interval}."
     )
-
-
-def date(entry: Entry) -> str:
-    """Of the first run, to the day; empty where nobody noted it."""
-    seen = entry.subject.overview
-    return (seen.runs[0].started if seen.runs else seen.created)[:10]
 
 
 def describe(machine: Machine) -> str:
@@ -120,12 +119,16 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     for note in machine.notes:
         yield "note of the topology", note
     for name, value in entry.subject.environment.items():
+        if name == "imported":
+            continue  # told under Runs, a row for each file
         yield name.replace("_", " "), _value(name, value)
 
 
 def _value(name: str, value: object) -> str:
     if name.endswith("_bytes") and isinstance(value, int):
-        return f"{value / 2**30:.1f} GiB"
+        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else format_bytes(value)
+    if isinstance(value, float):
+        return f"{value:g}"
     if isinstance(value, str):
         return value or "not told"
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ def of_sizes(axes: Any, sizes: Sequence[int]) -> None:
     step = max(1, math.ceil((high - low) / (MOST_SIZES - 1)))
     shown = [2**n for n in range(math.ceil(low), math.floor(high) + 1, step)] or [min(sizes)]
     axes.xaxis.set_major_locator(FixedLocator([float(size) for size in shown]))
-    axes.xaxis.set_major_formatter(FixedFormatter([_size(size) for size in shown]))
+    axes.xaxis.set_major_formatter(FixedFormatter([format_bytes(size) for size in shown]))
     axes.xaxis.set_minor_locator(NullLocator())
 
 
@@ -82,10 +82,6 @@ def _ticks(bottom: float, top: float) -> list[float]:
     decades = range(math.floor(bottom), math.ceil(top) + 1)
     values = [s * 10.0**n for n in decades if n % stride == 0 for s in steps]
     return [value for value in values if bottom <= math.log10(value) <= top]
-
-
-def _size(size: int) -> str:
-    return format_bytes(size).replace("iB", "")
 
 
 def _time(seconds: float) -> str:

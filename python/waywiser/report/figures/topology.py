@@ -68,11 +68,11 @@ class Layout(Value, frozen=True):
 
 
 def topology_picture(
-    name: str, machine: str, layout: Layout, description: str, data: Sheet
+    name: str, title: str, layout: Layout, description: str, data: Sheet
 ) -> Picture:
     return Picture(
         name=name,
-        title=f"{machine}, with the rates measured on its links in GB/s",
+        title=title,
         description=description,
         draw=_drawing(layout),
         data=data,
