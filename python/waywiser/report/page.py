@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from waywiser.report.figures import theme
 from waywiser.report.figures.render import inline
 from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture, told_there
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 TEMPLATES = Path(__file__).parent / "templates"
+
+_WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*)")
 
 _KINDS = {
     "Words": "words",
@@ -41,6 +48,7 @@ def page(document: Document) -> str:
     def drawn(picture: Picture) -> Markup:
         return Markup(inline(picture, names[id(picture)]))
 
+    environment.filters["told"] = _told
     environment.globals.update(
         drawn=drawn,
         kind=_kind,
@@ -54,6 +62,13 @@ def page(document: Document) -> str:
     for dark, word in ((False, "LIGHT"), (True, "DARK")):
         style = style.replace(f"/* {word} */", theme.style_sheet(dark))
     return environment.get_template("page.html.j2").render(document=document, style=Markup(style))
+
+
+def _told(text: str) -> Markup:
+    """Escaped, with arrows and options that no line breaks in two."""
+    from markupsafe import Markup, escape
+
+    return Markup(_WHOLE.sub(r'<span class="whole">\1</span>', str(escape(text))))
 
 
 def _kind(block: Block) -> str:

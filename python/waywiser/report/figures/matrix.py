@@ -20,6 +20,9 @@ LEFT = 62.0
 TOP = 46.0
 LEAST_WIDTH = 320.0
 
+MOST_SHRUNK = 5
+"""Places whose matrix can still be read as wide as a phone."""
+
 LEAST_RANGE = 1.1
 """The last step is at least so many times the first, or noise would look like a pattern."""
 
@@ -53,6 +56,7 @@ def matrix_picture(
         ),
         draw=_drawing(tuple(places), known),
         data=_data(title, unit, places, known),
+        dense=len(places) > MOST_SHRUNK,
     )
 
 

@@ -127,9 +127,9 @@ def _group_width(group: Group) -> float:
 
 def _host(axes: Any, group: Group, left: float, width: float) -> None:
     _box(axes, left, HOST_TOP, width, HOST_HEIGHT, SOFT.sentinel, dashed=group.found)
-    _text(axes, left + width / 2, HOST_TOP + 18, group.title, bold=True)
+    _text(axes, left + width / 2, HOST_TOP + 16, group.title, bold=True)
     for n, line in enumerate(group.lines[:2]):
-        _text(axes, left + width / 2, HOST_TOP + 35 + 15 * n, line, soft=True)
+        _text(axes, left + width / 2, HOST_TOP + 32.5 + 14 * n, line, soft=True)
 
 
 def _gpu(axes: Any, gpu: GpuBox, left: float) -> None:
