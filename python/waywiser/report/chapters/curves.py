@@ -101,7 +101,8 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
         ),
         rows=tuple(_row(entry, curve, usual, others) for curve in ordered),
         caption=(
-            "GB/s from 64 KiB on, times below, each with ±. "
+            "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
+            "largest size. "
             f"{_DOUBTED} there is reason to doubt it, told under How far to trust it."
         ),
     )
@@ -115,7 +116,7 @@ def _row(entry: Entry, curve: Shown, usual: Sequence[int], others: bool) -> Row:
         rest = [line for line in curve.measured if line.bytes not in usual]
         cells.append(Cell("; ".join(map(_other, rest))))
     shares = [line.of_bound for line in curve.measured if line.of_bound]
-    cells.append(Cell(f"{max(shares):.0%}" if shares else "", number=True))
+    cells.append(Cell(f"{shares[-1]:.0%}" if shares else "", number=True))
     return Row(tuple(cells), entry.links.anchor(curve.text))
 
 
