@@ -4,7 +4,8 @@
 
 Writes profiles of a machine with eight GPUs with every visit that its preset plans, and times the
 commands on them in processes of their own, as a person waits for them. What the profiles hold is
-made from seeds: expected times as planned, 0.3 % of scatter from block to block and 0.2 % within.
+made from seeds: expected times and skipped visits as planned, 0.3 % of scatter from block to block
+and 0.2 % within.
 Only the times of the commands are measurements, and they are of the machine that runs this.
 """
 
@@ -37,7 +38,7 @@ from waywiser.plan.cost import Cost  # noqa: E402
 from waywiser.plan.plan import Plan, Request, make_plan  # noqa: E402
 from waywiser.profile import WritableProfile  # noqa: E402
 from waywiser.profile.whole import write_profile  # noqa: E402
-from waywiser.records import Visit  # noqa: E402
+from waywiser.records import Failure, Visit  # noqa: E402
 from waywiser.stats.summary import summary_of  # noqa: E402
 from waywiser.topology.machine import Machine  # noqa: E402
 
@@ -75,11 +76,21 @@ def host(number: int) -> Machine:
 
 
 def visits(machine: Machine, plan: Plan, seed: int) -> Iterator[Visit]:
+    """All that are planned. Of sizes that are measured only where a rate still grows, or where a
+    curve differs from its like, the share that the plan expects; the rest are skipped."""
     rng = random.Random(seed)
     cost = Cost(machine, Catalogue(machine))
-    expected = [cost.once_seconds(point.workload) for point in plan.points]
+    expected = [
+        cost.once_seconds(point.workload) if rng.random() < point.share else None
+        for point in plan.points
+    ]
+    skipped = Failure("skipped", "the rate has saturated, or a curve like it tells it")
     for block in range(plan.preset.blocks):
         for point, seconds in zip(plan.points, expected, strict=True):
+            if seconds is None:
+                bare = profiles.visit(point.workload, block, failure=skipped)
+                yield msgspec.structs.replace(bare, stop="skipped", buffers=(), gpu_states=())
+                continue
             around = max(seconds, 1e-7) * rng.lognormvariate(0.0, 0.003)
             width = len(point.workload.transfers)
             taken = profiles.samples(rng, around, SAMPLES, transfers=width)
@@ -165,8 +176,9 @@ def document(rows: Sequence[Took]) -> str:
 
 Waywiser {__version__}, Python {platform.python_version()}, {cpus} CPUs ({_processor()}). The \
 profiles hold every visit that the preset plans on a captured machine with eight H200s \
-(tests/captures), {SAMPLES} samples each, made from seeds: their figures are no measurements. \
-Every call is a process of its own; told is the median of {CALLS} calls ({rows[-2].command}: \
+(tests/captures), as many of them skipped as the plan expects, {SAMPLES} samples in the others, \
+made from seeds: their figures are no measurements. Every call is a process of its own; told is \
+the median of {CALLS} calls ({rows[-2].command}: \
 {len(rows[-2].wall)}), the fastest and the slowest.
 
 | command | of | time | CPU time | page | promised |
