@@ -137,7 +137,8 @@ def _health(value: Health) -> None:
 
 def _indices(what: str, indices: Iterable[int]) -> None:
     for index in indices:
-        _require(0 <= index < MOST_INDEX, f"{what} {index}")
+        if not 0 <= index < MOST_INDEX:  # of many, and the text is dear
+            raise Unsound(f"{what} {index}")
 
 
 def _moment(text: str) -> None:
@@ -149,18 +150,21 @@ def _moment(text: str) -> None:
 
 def _counts(what: str, values: Iterable[float]) -> None:
     for value in values:
-        _require(0 <= value <= MOST, f"{value:g} {what}")
+        if not 0 <= value <= MOST:
+            raise Unsound(f"{value:g} {what}")
 
 
 def _times(values: Iterable[float]) -> None:
     """Their sum tells, also of what is no number."""
     total = sum(map(abs, values))
-    _require(total <= MOST_SECONDS, f"times of {total:g} s")
+    if not total <= MOST_SECONDS:
+        raise Unsound(f"times of {total:g} s")
 
 
 def _positive(values: Iterable[float]) -> None:
     for value in values:
-        _require(LEAST_SECONDS <= value <= MOST_SECONDS, f"a time of {value:g} s")
+        if not LEAST_SECONDS <= value <= MOST_SECONDS:
+            raise Unsound(f"a time of {value:g} s")
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {

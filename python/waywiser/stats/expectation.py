@@ -10,6 +10,7 @@ where sizes double (near the ends of a curve, where one is missing, the power la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,17 @@ SURELY, VERY_SURELY = 1.5, 3.0
 where the other side is faster than that line by more than `FASTER`, as after a jump to a better
 protocol."""
 FASTER = 0.1
+
+
+class Points(NamedTuple):
+    """The sizes of a curve, or those of several, one curve after the other."""
+
+    n: Array
+    """Bytes, ascending."""
+    y: Array
+    """Logarithms of seconds."""
+    noise: Array
+    """Variance of these."""
 
 
 class Expected(NamedTuple):
@@ -58,16 +70,43 @@ class _Side(NamedTuple):
     far_noise: Array
 
 
-def expected(n: Array, y: Array, noise: Array, width: int) -> Expected:
-    """``n`` bytes ascending, ``y`` logarithms of seconds with the variances ``noise``; windows do
-    not touch the ends."""
+def expected(curves: Sequence[Points], width: int) -> list[Expected]:
+    """Of each curve, all worked out at once; windows do not touch the ends."""
     import numpy as np
 
-    first = np.arange(1, len(n) - width)
+    if not curves:
+        return []
+    lengths = [len(curve.n) for curve in curves]
+    starts = np.cumsum([0, *lengths[:-1]])
+    together = Points(*(np.concatenate(column) for column in zip(*curves, strict=True)))
+    firsts = [np.arange(1, max(1, length - width)) for length in lengths]
+    made = _expected(
+        together,
+        np.repeat(np.arange(len(curves)), lengths),
+        np.concatenate([first + start for first, start in zip(firsts, starts, strict=True)]),
+        width,
+    )
+    bounds = np.cumsum([0, *map(len, firsts)])
+    return [
+        Expected(
+            made.sizes[low:high] - start,
+            made.between[low:high],
+            made.nearest[low:high],
+            made.exceeded[low:high],
+        )
+        for start, low, high in zip(starts, bounds, bounds[1:], strict=False)
+    ]
+
+
+def _expected(points: Points, curve: Array, first: Array, width: int) -> Expected:
+    """Of the windows that begin ``first``; ``curve`` is which each point is of."""
+    import numpy as np
+
+    n, y, noise = points
     sizes = first[:, None] + np.arange(width)
-    x, t = n[sizes], np.exp(y)
-    left = _side(n, t, noise, first - 1, -1, x[:, :1])
-    right = _side(n, t, noise, first + width, +1, x[:, -1:])
+    x = n[sizes]
+    left = _side(points, curve, first - 1, -1, x[:, :1])
+    right = _side(points, curve, first + width, +1, x[:, -1:])
     edges = np.concatenate([left.n, x, right.n], axis=1)
     local = (edges[:, 1:] <= NEAR * edges[:, :-1]).all(axis=1, keepdims=True)
     lines = [
@@ -91,13 +130,14 @@ def expected(n: Array, y: Array, noise: Array, width: int) -> Expected:
     return Expected(sizes, between + nothing, nearest + nothing, exceeded)
 
 
-def _side(n: Array, t: Array, noise: Array, at: Array, step: int, edge: Array) -> _Side:
+def _side(points: Points, curve: Array, at: Array, step: int, edge: Array) -> _Side:
     """Neighbours at and beyond ``at``; the far one is not-a-number where there is none near."""
     import numpy as np
 
-    beyond = at + step
-    there = (beyond >= 0) & (beyond < len(n))
-    beyond = np.clip(beyond, 0, len(n) - 1)
+    n, noise = points.n, points.noise
+    t = np.exp(points.y)
+    beyond = np.clip(at + step, 0, len(n) - 1)
+    there = (beyond == at + step) & (curve[beyond] == curve[at])
     far_n, far_t = n[beyond][:, None], t[beyond][:, None]
     apart = np.maximum(far_n / edge, edge / far_n)
     missing = np.where(there[:, None] & (apart <= NEAR**2 * NEAR), 0.0, np.nan)

@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.stats.between import quantile_of_t
-from waywiser.stats.expectation import expected
+from waywiser.stats.expectation import Expected, Points, expected
 from waywiser.stats.order import Interval
 from waywiser.stats.scatter import Measured, Prepared, prepared
 from waywiser.words import Value
@@ -92,8 +92,11 @@ def irregularities(curves: Sequence[Measured]) -> list[tuple[Irregularity, ...]]
     usable = [n for n, curve in enumerate(curves) if _is_usable(curve.bytes)]
     tests = sum(len(curves[n].bytes) for n in usable)
     found: list[tuple[Irregularity, ...]] = [()] * len(curves)
-    for n, curve in zip(usable, prepared([curves[n] for n in usable]), strict=True):
-        found[n] = tuple(_of_curve(curve, tests))
+    ready = list(prepared([curves[n] for n in usable]))
+    points = [Points(curve.n, curve.y, curve.noise) for curve in ready]
+    made = [expected(points, width) for width in range(1, WIDEST + 1)]
+    for n, curve, windows in zip(usable, ready, zip(*made, strict=True), strict=True):
+        found[n] = tuple(_of_curve(curve, windows, tests))
     return found
 
 
@@ -101,10 +104,10 @@ def _is_usable(sizes: Sequence[int]) -> bool:
     return len(sizes) >= LEAST_SIZES and all(a < b for a, b in pairwise(sizes))
 
 
-def _of_curve(curve: Prepared, tests: int) -> Iterator[Irregularity]:
+def _of_curve(curve: Prepared, windows: Sequence[Expected], tests: int) -> Iterator[Irregularity]:
     """The surest of dips that overlap, those of windows before wider ones; none that is how a drop
-    begins."""
-    wiggle = _wiggle(curve)
+    begins. ``windows`` are those of one size, of two, and so on."""
+    wiggle = _wiggle(curve, windows[0])
 
     def told(candidates: Iterator[_Candidate]) -> list[Irregularity]:
         found = (_told(curve, each, *wiggle, tests) for each in candidates)
@@ -112,7 +115,7 @@ def _of_curve(curve: Prepared, tests: int) -> Iterator[Irregularity]:
 
     drops = told(_drop(curve))
     kept: list[Irregularity] = []
-    surest = sorted(told(_windows(curve)), key=lambda each: (each.p_value, -each.depth))
+    surest = sorted(told(_dips(curve, windows)), key=lambda each: (each.p_value, -each.depth))
     for dip in (*surest, *told(_sags(curve))):
         begins = any(dip.low <= drop.low <= dip.high for drop in drops)
         if not begins and all(dip.high < other.low or dip.low > other.high for other in kept):
@@ -120,12 +123,11 @@ def _of_curve(curve: Prepared, tests: int) -> Iterator[Irregularity]:
     yield from sorted([*kept, *drops], key=lambda each: each.low)
 
 
-def _wiggle(curve: Prepared) -> tuple[float, float]:
+def _wiggle(curve: Prepared, made: Expected) -> tuple[float, float]:
     """(variance of single sizes around what neighbours let expect, beyond noise; its degrees of
     freedom)."""
     import numpy as np
 
-    made = expected(curve.n, curve.y, curve.noise, 1)
     off = np.abs(curve.y[made.sizes] - made.nearest)[:, 0]
     known = np.isfinite(off)
     if not known.any():
@@ -135,11 +137,10 @@ def _wiggle(curve: Prepared) -> tuple[float, float]:
     return max(0.0, scale**2 - noise), max(1.0, _EFFICIENCY * int(known.sum()))
 
 
-def _windows(curve: Prepared) -> Iterator[_Candidate]:
+def _dips(curve: Prepared, windows: Sequence[Expected]) -> Iterator[_Candidate]:
     import numpy as np
 
-    for width in range(1, min(WIDEST, len(curve.n) - 2) + 1):
-        made = expected(curve.n, curve.y, curve.noise, width)
+    for width, made in enumerate(windows, start=1):
         excess = curve.y[made.sizes] - made.between
         depth = excess.mean(axis=1)
         with np.errstate(invalid="ignore"):
