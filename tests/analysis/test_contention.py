@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -98,6 +99,7 @@ def test_groups_that_are_slowed_differently_are_kept_apart() -> None:
     (finding,) = asked(together([h2d(gpu) for gpu in range(4)], rates)).findings
     assert [device.place for device in finding.devices] == ["gpu:0", "gpu:1"]
     assert "1 further group" in finding.statement
+    assert re.search(r": together [\d.]+ GB/s \(.*\) of 200 alone; 2 of 4 ", finding.statement)
 
 
 def test_five_percent_are_enough() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -92,7 +93,7 @@ def _seconds(transfer: Transfer) -> float:
     return LATENCY + transfer.bytes / rate
 
 
-def subject(machine: Machine, seed: int = 1, **survey: int) -> Subject:
+def subject(machine: Machine, seed: int = 1, **survey: Any) -> Subject:
     """The same without a file."""
     found: dict[str, list[Visit]] = {}
     for visit in visits(machine, seed, **survey):

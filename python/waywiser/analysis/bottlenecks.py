@@ -133,11 +133,18 @@ def _shared(subject: Subject, each: Together) -> Finding:
         if groups[1:]
         else ""
     )
+    # of several groups the sum is what one asks for first, whatever each of them carries
+    whole = (
+        f"together {rate_text(each.rate, each.carried(range(len(each.transfers)))[1])} of "
+        f"{format_rate(each.alone_rate, OF_SUM)} alone; "
+        if groups[1:]
+        else ""
+    )
     what = "one buffer" if each.point.workload.shared else "something"
     return Finding(
         id="shared-bottleneck",
         severity=severity,
-        statement=f"{each.curve.name}: {who} share {what} that carries "
+        statement=f"{each.curve.name}: {whole}{who} share {what} that carries "
         f"{rate_text(rate, span)}, where alone they add up to {format_rate(alone, OF_SUM)} GB/s "
         f"({_members(members)}, {format_bytes(members[0].bytes)} each{more})"
         f"{_who(subject, members)}",

@@ -1,0 +1,65 @@
+"""When a profile was measured, and by whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import profiles
+from report import machines
+from waywiser.report.chapters.method import citation
+from waywiser.report.document import document
+from waywiser.report.entry import Entry, entry, read
+from waywiser.report.markdown import markdown
+from waywiser.report.origin import when
+
+DATED = {"file": "a.json", "tool": "Google Benchmark", "date": "2018-06-03 10:00:05"}
+
+
+def imported(*files: dict[str, str]) -> Entry:
+    subject = machines.subject(profiles.machine(), blocks=1, count=6)
+    overview = msgspec.structs.replace(subject.overview, created="2026-11-20T12:00:00")
+    told = {"imported": list(files), "page_bytes": 4096, "memory_total_bytes": 3 * 2**29}
+    return entry(msgspec.structs.replace(subject, overview=overview, environment=told))
+
+
+def test_a_survey_knows_its_day(tmp_path: Path) -> None:
+    (found,) = read([profiles.write(tmp_path / "a.wwp")])
+    assert when(found).startswith("measured 20")
+    assert when(found) in citation(found)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ((DATED,), "measured 2018-06-03, imported 2026-11-20"),
+        (
+            (DATED, DATED | {"date": "2018-06-13 08:00:00"}),
+            "measured 2018-06-03 to 2018-06-13, imported 2026-11-20",
+        ),
+        (({"file": "b.txt", "tool": "OSU"},), "imported 2026-11-20, not told when it was measured"),
+        ((DATED | {"date": "last week"},), "imported 2026-11-20, not told when it was measured"),
+    ],
+)
+def test_the_day_of_an_import_is_not_that_of_a_measurement(
+    files: tuple[dict[str, str], ...], said: str
+) -> None:
+    found = imported(*files)
+    assert when(found) == said
+    assert citation(found).startswith(f"{files[0]['tool']}, imported by Waywiser ")
+    assert said in citation(found)
+
+
+def test_every_imported_file_has_a_row_and_the_environment_none() -> None:
+    text = markdown(document([imported(DATED, {"file": "c.csv", "left_out": "is empty"})]))
+    assert "| a.json | Google Benchmark |  | 2018-06-03 10:00:05 |" in text
+    assert "is empty" in text
+    assert "| imported |" not in text
+
+
+def test_bytes_are_told_in_the_unit_that_they_fill() -> None:
+    text = markdown(document([imported(DATED)]))
+    assert "| page bytes | 4 KiB |" in text
+    assert "| memory total bytes | 1.5 GiB |" in text
