@@ -50,3 +50,9 @@ def test_what_caches_hold_is_not_what_host_memory_carries() -> None:
     assert found["within a NUMA node"].cells[1].text.startswith("12")
     alone = rows(entry(subject(cached, machine=machine), name="a"))
     assert alone["within a NUMA node"].cells[1].text.startswith("2")
+
+
+def test_what_was_measured_at_few_bytes_alone_is_told_at_these() -> None:
+    found = rows(told("a", sizes=(2**18, 2**20)))
+    assert found["GPU to GPU"].cells[3].text.endswith("1 MiB")
+    assert float(found["GPU to GPU"].cells[1].text) > 10

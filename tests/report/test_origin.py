@@ -63,3 +63,9 @@ def test_bytes_are_told_in_the_unit_that_they_fill() -> None:
     text = markdown(document([imported(DATED)]))
     assert "| page bytes | 4 KiB |" in text
     assert "| memory total bytes | 1.5 GiB |" in text
+
+
+def test_no_interval_is_claimed_where_there_is_none() -> None:
+    subject = machines.subject(profiles.machine(), blocks=1, count=3)
+    assert citation(entry(subject)).endswith("no intervals.")
+    assert "95 % intervals" in citation(entry(machines.subject(profiles.machine(), blocks=1)))

@@ -79,8 +79,10 @@ def _summary(subject: Subject, groups: Sequence[Grouped]) -> str:
     rates = [group.rates for group in groups if group.rates.pairs]
     if not rates:
         nodes = count(len(subject.machine.numa), "NUMA node")
+        if not subject.machine.numa:
+            return "No NUMA node is told."
         if len(subject.machine.numa) > 1:
-            return f"Of the {nodes} none was measured against another."
+            return f"There are {nodes}, and nothing was measured both near and far."
         return f"The system shows {nodes}: no memory is nearer than another."
     differ = [group.label for group in rates if group.verdict == "different"]
     if not differ:

@@ -95,7 +95,7 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
     if remark.remedy:
         yield f"{indent}To do: {_text(remark.remedy)}"
     if remark.more:
-        yield f"{indent}{told_there(remark)}"
+        yield f"{indent}({told_there(remark)}, told below)"
     for each in remark.evidence:
         yield f"{indent}- {_text(each.text)}"
 

@@ -21,7 +21,7 @@ def figure(line: Line) -> tuple[str, str]:
     found = line.estimate
     if found is None:
         return "", ""
-    return quantity(found, line.bytes), format_relative(found.relative)
+    return quantity(found, line.bytes), spread(found.relative)
 
 
 def quantity(found: Estimate, size: int) -> str:
@@ -29,6 +29,11 @@ def quantity(found: Estimate, size: int) -> str:
     if found.rate is None or size < RATE_BYTES:
         return format_time(found.median, found.relative)
     return format_rate(found.rate.value, found.relative)
+
+
+def spread(relative: float | None) -> str:
+    """``±0.6 %``; empty where there is no interval."""
+    return "" if relative is None else format_relative(relative)
 
 
 def value(number: float, unit: Unit, interval: Interval | None) -> str:

@@ -17,8 +17,8 @@ from waywiser.report.families import (
 )
 from waywiser.report.parts import Cell, Row, Section, Sheet
 from waywiser.report.rates import SMALL_BYTES
-from waywiser.report.writing import percent
-from waywiser.stats.figures import format_rate, format_relative, format_time
+from waywiser.report.writing import percent, spread
+from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.shown import Shown
 from waywiser.words import format_bytes
@@ -30,7 +30,7 @@ EVEN = 0.005
 def headlines(entries: Sequence[Entry]) -> Section:
     """Of one machine with all that belongs to a figure, of several side by side."""
     sheet = _alone(entries[0]) if len(entries) == 1 else _beside(entries)
-    return Section("headlines", "What it carries", (sheet,))
+    return Section("headlines", "What it carries", (sheet,) if sheet.rows else ())
 
 
 def _alone(entry: Entry) -> Sheet:
@@ -107,13 +107,28 @@ def _standing_for_many(entry: Entry, family: str) -> list[Shown]:
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    curves = [curve for curve in _standing_for_many(entry, family) if sustained(curve)]
-    known = [curve for curve in curves if not _cached(entry, curve)] or curves
-    if not known:
-        return None
+    """At its largest size; of what no cache holds, where there is any."""
+    several = _standing_for_many(entry, family)
+    sustaining = [curve for curve in several if sustained(curve)]
+    if not sustaining:
+        return _at_few_bytes(several)
+    known = [curve for curve in sustaining if not _cached(entry, curve)] or sustaining
     most = max(map(sustained, known))
     even = [curve for curve in known if sustained(curve) >= (1 - EVEN) * most]
     found = min(even, key=lambda curve: (not is_principal(curve), curve.text))
+    return found, found.measured[-1]
+
+
+def _at_few_bytes(several: Sequence[Shown]) -> tuple[Shown, Line] | None:
+    """Where no size tells of a sustained rate: at the largest that there is."""
+    rated = [
+        (line.bytes, line.estimate.rate.value, n)
+        for n, line in enumerate(curve.measured[-1] for curve in several)
+        if line.estimate is not None and line.estimate.rate is not None
+    ]
+    if not rated:
+        return None
+    found = several[max(rated)[2]]
     return found, found.measured[-1]
 
 
@@ -138,7 +153,7 @@ def _rate(line: Line) -> tuple[str, str]:
     found = line.estimate
     if found is None or found.rate is None:
         return "", ""
-    return format_rate(found.rate.value, found.relative), format_relative(found.relative)
+    return format_rate(found.rate.value, found.relative), spread(found.relative)
 
 
 def _way(curve: Shown, line: Line) -> str:
@@ -152,7 +167,7 @@ def _latency(entry: Entry, quickest: tuple[Shown, Line] | None) -> tuple[Cell, C
     curve, line = quickest
     found = quickest[1].estimate
     text = format_time(found.median, found.relative)
-    time = Cell(text, note=format_relative(found.relative), number=True)
+    time = Cell(text, note=spread(found.relative), number=True)
     way = f"{label(curve)}, {format_bytes(line.bytes)}"
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
     return time, Cell(seen, number=True), Cell(way, link=entry.links.anchor(curve.text))

@@ -18,7 +18,8 @@ from waywiser.report.figures.topology import (
 )
 from waywiser.report.parts import Block, Cell, Picture, Pictures, Row, Section, Sheet, Words
 from waywiser.report.rates import SMALL_BYTES, Between, between_places, places
-from waywiser.stats.figures import count, format_number, format_rate, format_relative
+from waywiser.report.writing import spread
+from waywiser.stats.figures import count, format_number, format_rate
 from waywiser.stats.line import Line
 from waywiser.stats.sides import sentences
 from waywiser.topology.machine import Gpu, Machine, NumaNode
@@ -151,7 +152,13 @@ def _range(found: Sequence[Between]) -> str:
 
 
 def _gb(found: Between) -> str:
-    return format_rate(found.rate, 0.005)
+    return format_rate(found.rate, _digits(found.most))
+
+
+def _digits(line: Line) -> float | None:
+    """Half an interval, but three digits at most: a picture is to be looked at."""
+    relative = line.estimate.relative if line.estimate else None
+    return None if relative is None else max(relative, 0.005)
 
 
 def _table(entry: Entry, measured: Measured) -> Sheet:
@@ -185,7 +192,7 @@ def _cell(line: Line) -> Cell:
     if found is None or found.rate is None:
         return Cell("", number=True)
     text = format_rate(found.rate.value, found.relative)
-    return Cell(text, note=format_relative(found.relative), number=True)
+    return Cell(text, note=spread(found.relative), number=True)
 
 
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
@@ -195,17 +202,14 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
         link = entry.links.anchor(found.curve.text)
         most, least = found.most.estimate, found.least.estimate
         if most is not None:
-            note = format_relative(most.relative)
-            rates[key] = Entered(found.rate, _short(found.rate / 1e9), note, link)
+            note = spread(most.relative)
+            rates[key] = Entered(found.rate, _gb(found), note, link)
         if least is not None and found.least.bytes <= SMALL_BYTES:
-            text = format_number(least.median * 1e6, 0.01)
-            note = format_relative(least.relative)
+            few = None if least.relative is None else max(least.relative, 0.01)
+            text = format_number(least.median * 1e6, few)
+            note = spread(least.relative)
             times[key] = Entered(least.median, text, note, link)
     yield matrix_picture(f"{entry.key}matrix-rate", f"Rate{_at(measured)}", "GB/s", names, rates)
     if times:
         title = f"Time of {_span(found.least.bytes for found in measured.values())}"
         yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

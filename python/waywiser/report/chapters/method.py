@@ -50,7 +50,8 @@ def citation(entry: Entry) -> str:
     sizes = sorted({line.bytes for line in known if line.bytes})
     span = f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}" if sizes else "no sizes"
     samples = sum(line.estimate.count for line in known if line.estimate)
-    kinds = sorted({line.estimate.kind for line in known if line.estimate}, reverse=True)
+    told = [line.estimate for line in known if line.estimate and line.estimate.interval]
+    kinds = sorted({found.kind for found in told}, reverse=True)
     tool = f"Waywiser {seen.runs[-1].version if seen.runs else __version__}"
     tools = imported_from(entry.subject.environment)
     if tools:
@@ -67,11 +68,11 @@ def describe(machine: Machine) -> str:
     """``8 × NVIDIA H200, 2 × Xeon, driver 580.159``."""
     models: dict[str, int] = {}
     for name in [gpu.name for gpu in machine.gpus] + [each.model for each in machine.packages]:
-        if name:
+        if name and not name.startswith("unknown"):
             models[name] = models.get(name, 0) + 1
     told = [f"{many} × {name}" for name, many in models.items()]
     told += [f"driver {machine.driver}"] if machine.driver else []
-    return ", ".join(told) or machine.architecture
+    return ", ".join(told) or machine.architecture or "nobody told what machine"
 
 
 def _numbers(entries: Sequence[Entry]) -> Sheet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.analysis.answer import Mark
+from waywiser.analysis.answer import Answer, Mark
 from waywiser.report.entry import Entry
 from waywiser.report.judgement import judge, things, worst_of
 from waywiser.report.parts import Block, Cell, Remarks, Row, Section, Sheet, Words
@@ -61,6 +61,12 @@ def _where(entries: Sequence[Entry], question: str) -> str:
 def _answer(entry: Entry, question: str) -> Cell:
     for answer in entry.answers:
         if answer.question == question:
-            told = answer.findings or (answer.judged and not answer.unanswered)
-            return Cell(answer.summary, MARK[worst_of(answer)] if told else "")
+            return Cell(answer.summary, _mark(answer))
     return Cell("not asked")
+
+
+def _mark(answer: Answer) -> Mark:
+    """None where nothing is wrong, as far as it can be told, and that is not far."""
+    worst = worst_of(answer)
+    told = answer.judged and (answer.findings or not answer.unanswered)
+    return MARK[worst] if told or worst != "info" else ""

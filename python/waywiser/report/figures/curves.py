@@ -10,7 +10,8 @@ from waywiser.report.figures import axes as scale
 from waywiser.report.figures.render import canvas
 from waywiser.report.figures.theme import INK, SOFT, series
 from waywiser.report.parts import Cell, Picture, Row, Sheet
-from waywiser.stats.figures import format_number, format_relative, format_time
+from waywiser.report.writing import spread
+from waywiser.stats.figures import format_number, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
@@ -176,4 +177,4 @@ def _cell(line: Line | None, what: Quantity) -> Cell:
     relative = line.estimate.relative
     value = _value(line, what)
     text = format_time(value, relative) if what == "time" else format_number(value, relative)
-    return Cell(text, note=format_relative(relative), number=True)
+    return Cell(text, note=spread(relative), number=True)
