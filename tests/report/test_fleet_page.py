@@ -12,7 +12,7 @@ from waywiser.analysis.fleet import Fleet
 from waywiser.cli import run
 from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
-from waywiser.report.parts import Document, Sheet, Verdict
+from waywiser.report.parts import Document, Remarks, Sheet, Verdict
 
 
 def test_the_ill_nodes_come_first(fleet: Document) -> None:
@@ -58,3 +58,18 @@ def test_fleet_writes_its_page_beside_its_table(
     assert output.read_text().startswith("<!doctype html>")
     assert run(["fleet", *files, "--page", files[0]]) == 2
     assert "is not overwritten" in capsys.readouterr().err
+
+
+def test_what_is_no_mere_suspicion_has_something_to_do(fleet: Document) -> None:
+    wrong = next(section for section in fleet.sections if section.anchor == "wrong")
+    remarks = [
+        remark
+        for host in wrong.sections
+        for block in host.blocks
+        if isinstance(block, Remarks)
+        for remark in block.remarks
+    ]
+    assert {bool(remark.remedy) for remark in remarks if remark.severity == "error"} == {True}
+    assert any("reseat" in remark.remedy for remark in remarks)
+    suspected = [remark for remark in remarks if remark.severity == "warning"]
+    assert suspected and not any(remark.remedy for remark in suspected)

@@ -37,6 +37,16 @@ SEVERITY: dict[Status, Severity] = {
     "fine": "info",
 }
 
+COMPARE = "compare its slot, riser, link state (nvidia-smi -q) and firmware settings with a twin's"
+REMEDIES: dict[str, str] = {
+    "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
+    "link": f"reseat the card; {COMPARE}",
+    "slow": COMPARE,
+    "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
+    "missing path": "waywiser show has the reason; measure it again",
+}
+"""By kind of fault, where it is no mere suspicion: that is measured again."""
+
 MOST_PATHS = 6
 """Of a fault; `--json` has all."""
 
@@ -148,6 +158,7 @@ def _remark(fault: Fault) -> Remark:
         severity="error" if fault.verdict else "warning",
         statement=fault.statement,
         devices=tuple(map(str, fault.devices)),
+        remedy=REMEDIES[fault.kind] if fault.verdict or not fault.again else "",
         evidence=tuple(evidence),
     )
 

@@ -211,5 +211,7 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
             times[key] = Entered(least.median, text, note, link)
     yield matrix_picture(f"{entry.key}matrix-rate", f"Rate{_at(measured)}", "GB/s", names, rates)
     if times:
-        title = f"Time of {_span(found.least.bytes for found in measured.values())}"
+        title = (
+            f"Time of {_span(found.least.bytes for found in measured.values())}, one after another"
+        )
         yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)
