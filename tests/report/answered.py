@@ -23,7 +23,10 @@ def answers() -> tuple[Answer, ...]:
     )  # fmt: skip
     small = Finding("dip", "info", "A small dip at 2 MiB.", -0.06)
     cells = (Cell("host to GPU"), Cell("12 %", "yes", CURVE), Cell("", "no"), Cell("", "unclear"))
-    table = Table("Is it so?", ("kind", "large", "small", "other"), (cells,) * 12, "✓ yes, × no")
+    # wider than a phone, and what is read aloud alone stands at its far end
+    wide = (*cells, *(Cell("unbroken" * 4) for _ in range(3)), Cell("", "unclear"))
+    columns = ("kind", "large", "small", "other", "a", "b", "c", "last")
+    table = Table("Is it so?", columns, (wide,) * 12, "✓ yes, × no")
     return (
         Answer(
             "identical", "Are equal links equal?", "One is not.", (slow,), (table,), ("x: few",)
