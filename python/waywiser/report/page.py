@@ -68,7 +68,10 @@ def _told(text: str) -> Markup:
     """Escaped, with arrows and options that no line breaks in two."""
     from markupsafe import Markup, escape
 
-    return Markup(_WHOLE.sub(r'<span class="whole">\1</span>', str(escape(text))))
+    escaped = escape(text)
+    if "-" not in text:  # as in most cells
+        return escaped
+    return Markup(_WHOLE.sub(r'<span class="whole">\1</span>', str(escaped)))
 
 
 def _kind(block: Block) -> str:

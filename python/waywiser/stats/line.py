@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -54,10 +54,11 @@ class Line(Value, frozen=True):
     """Which links it used; None where nobody looked, as at other sizes of the curve."""
 
 
-def line_of(told: ToldSeries, machine: Machine, first: str) -> Line:
-    """``first`` is the curve that stands for the class of the series' own."""
+def line_of(told: ToldSeries, machine: Machine, first: Mapping[str, str]) -> Line:
+    """``first`` gives for each curve the one that stands for its class."""
     series = told.series
     workload = series.workload
+    curve = workload.curve
     found = estimate(series, machine, told=told.told)
     best = bound(machine, workload)
     share = None
@@ -67,7 +68,7 @@ def line_of(told: ToldSeries, machine: Machine, first: str) -> Line:
     return Line(
         identity=workload.identity,
         workload=str(workload),
-        curve=workload.curve,
+        curve=curve,
         name=name_of(workload),
         transfer_rates=tuple(transfer_rates(workload, found.blocks if found else ())),
         bytes=workload.bytes,
@@ -79,7 +80,7 @@ def line_of(told: ToldSeries, machine: Machine, first: str) -> Line:
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
         left_out=_left_out(series),
         ways=ways(series),
-        like="" if first == workload.curve else first,
+        like="" if first[curve] == curve else first[curve],
     )
 
 

@@ -9,6 +9,7 @@ some GPUs *rise and fall together* from block to block; `waywiser.stats.division
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from waywiser.records import BufferRecord, Locality
@@ -66,12 +67,23 @@ class Sides(Value, frozen=True):
         """Number of the group that is near a buffer of a series; None where that is not known."""
         if len(self.groups) != 2 or len(buffer.gpu_seconds) != len(self.gpus):
             return None
-        taken = dict(zip(self.gpus, buffer.gpu_seconds, strict=True))
-        means = [sum(taken[gpu] for gpu in group) / len(group) for group in self.groups]
-        difference = means[1] - means[0]
+        seconds = buffer.gpu_seconds
+        first, second = (
+            sum([seconds[n] for n in positions]) / len(positions)
+            for positions in _positions(self.gpus, self.groups)
+        )
+        difference = second - first
         if abs(difference) < (self.far_seconds - self.near_seconds) / 4:
             return None
         return 0 if difference > 0 else 1
+
+
+@lru_cache(maxsize=64)
+def _positions(
+    gpus: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Where the GPUs of each group stand among all."""
+    return tuple(tuple(gpus.index(gpu) for gpu in group) for group in groups)
 
 
 def judge_sides(found: Iterable[Locality]) -> Sides | None:

@@ -27,6 +27,8 @@ def nearness(visit: Visit, sides: Sides | None) -> Nearness:
 def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
     if len(visit.buffers) != 2 * len(visit.workload.transfers):
         return
+    if not any(buffer.gpu_seconds for buffer in visit.buffers):
+        return  # as of most visits of most surveys
     for n, transfer in enumerate(visit.workload.transfers):
         ends = (transfer.path.source, transfer.path.destination)
         groups = [sides.group_of(m.place.index) for m in ends if m.place.kind == "gpu"]

@@ -158,7 +158,7 @@ def _overview_of(
     visits = 0
     for told in series:
         each = told.series
-        line = line_of(told, machine, first[each.workload.curve])
+        line = line_of(told, machine, first)
         lines.append(line)
         chosen.append(each.workload)
         visits += sum(map(is_finished, each.visits))

@@ -7,7 +7,7 @@ which it does. Where a file has none, or that of other rules, the samples are re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
 from waywiser.stats.block import BlockEstimate, estimate_block
+from waywiser.stats.order import Interval
 from waywiser.words import Value, Workload
 
 RULES = 1
@@ -87,14 +88,19 @@ def _makes_sense(told: Told) -> bool:
     block = told.block
     if block is None:
         return told.taken >= 0
-    numbers = [block.median, block.tick, block.spread, block.farthest, block.drift]
-    numbers += (block.quantiles or {}).values()
-    for interval, median in (
-        (block.interval, block.median),
-        (block.host_interval, block.host_median),
-    ):
-        if interval is not None and median is not None:
-            numbers += (interval.low, median, interval.high)
-            if not interval.low <= median <= interval.high:
-                return False
-    return isfinite(sum(numbers)) and 0 < block.count <= told.taken
+    total = block.median + block.tick + block.spread + block.farthest + block.drift
+    if block.quantiles:
+        total += sum(block.quantiles.values())
+    return (
+        _lies_in(block.median, block.interval)
+        and _lies_in(block.host_median, block.host_interval)
+        and isfinite(total)
+        and 0 < block.count <= told.taken
+    )
+
+
+def _lies_in(median: float | None, interval: Interval | None) -> bool:
+    """Where both are known; infinite ends are none."""
+    if interval is None or median is None:
+        return True
+    return -inf < interval.low <= median <= interval.high < inf
