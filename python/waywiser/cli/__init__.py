@@ -33,13 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     from waywiser.cli import streams
+    from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
-    from waywiser.cli.collecting import collecting_if_lasting
     from waywiser.visible import visible
     from waywiser.words import WaywiserError
 
     try:
-        with collecting_if_lasting(arguments):
+        with brief_unless_lasting(arguments):
             code = call(arguments)
         sys.stdout.flush()
         return code

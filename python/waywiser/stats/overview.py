@@ -11,20 +11,20 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.plan.classes import representatives
-from waywiser.plan.name import label_of, texts_of
+from waywiser.plan.name import texts_of
 from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run, RunHealth
 from waywiser.profile.planned import planned
-from waywiser.profile.profile import is_finished
 from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.estimate import Estimate
+from waywiser.stats.gathered import Gathered, gather, gather_in
 from waywiser.stats.health import HealthReport, health_report
-from waywiser.stats.line import Line, beside_contiguous, line_of
+from waywiser.stats.line import Line, beside_contiguous
 from waywiser.stats.locality import Sides, judge_sides
-from waywiser.stats.nearness import Nearness, near_and_far, nearness
+from waywiser.stats.nearness import Nearness
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.reasons import Group, Reasons, groups
-from waywiser.stats.told import ToldSeries, told_in, told_of
+from waywiser.stats.told import told_of
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
@@ -99,12 +99,16 @@ def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
     """
     _require_known(profile, only)
     workloads = profile.workloads()
-    chosen = (workload for workload in workloads if _asked_for(workload, only))
+    chosen = [workload for workload in workloads if _asked_for(workload, only)]
+    first = representatives(workloads, profile.machine)
+    localities = profile.localities()
+    sides = judge_sides(localities)
     seen = _overview_of(
         profile.machine,
-        told_in(profile, chosen),
-        first=representatives(workloads, profile.machine),
-        localities=profile.localities(),
+        chosen,
+        gather_in(profile, chosen, profile.machine, first, sides),
+        sides,
+        localities=localities,
         refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
         health=profile.health(),
     )
@@ -133,47 +137,38 @@ def overview_of(
     ``first`` gives for each curve the first of its class, as
     `waywiser.plan.classes.representatives` finds it.
     """
+    kept = list(series)
+    sides = judge_sides(localities)
     return _overview_of(
-        machine, map(told_of, series), first=first, localities=localities, refusals=refusals,
-        health=health,
+        machine, [each.workload for each in kept],
+        gather(map(told_of, kept), machine, first, sides), sides,
+        localities=localities, refusals=refusals, health=health,
     )  # fmt: skip
 
 
 def _overview_of(
     machine: Machine,
-    series: Iterable[ToldSeries],
+    workloads: Sequence[Workload],
+    gathered: Gathered,
+    sides: Sides | None,
     *,
-    first: Mapping[str, str],
     localities: Sequence[Locality],
     refusals: Sequence[Refusal],
     health: Sequence[RunHealth],
 ) -> Overview:
-    sides = judge_sides(localities)
-    reasons = Reasons()
+    lines, reasons = gathered.lines, Reasons()
     reasons.add_refusals(refusals)
     reasons.add_localities(localities)
-    lines: list[Line] = []
-    chosen: list[Workload] = []
-    near: dict[str, dict[int, Nearness]] = {}
-    visits = 0
-    for told in series:
-        each = told.series
-        line = line_of(told, machine, first)
-        lines.append(line)
-        chosen.append(each.workload)
-        visits += sum(map(is_finished, each.visits))
-        reasons.add(told, line, machine)
-        if known := _nearness(each, line, sides, reasons):
-            near[each.workload.identity] = known
+    reasons.join(gathered.reasons)
     return Overview(
         schema=SCHEMA,
         profile="",
         created="",
         hostname=machine.hostname,
         runs=(),
-        visits=visits,
+        visits=gathered.visits,
         planned_visits=None,
-        series=tuple(beside_contiguous(lines, chosen)),
+        series=tuple(beside_contiguous(lines, workloads)),
         refusals=groups(reasons.refused),
         failures=groups(reasons.failures),
         declined=groups(reasons.declined),
@@ -185,8 +180,8 @@ def _overview_of(
         summary=_summary(lines, reasons, len(refusals)),
         sides=sides,
         ways=groups(reasons.untold),
-        overtaking=tuple(overtaking(_timed(chosen, lines))),
-        nearness=near,
+        overtaking=tuple(overtaking(_timed(workloads, lines))),
+        nearness=gathered.nearness,
     )
 
 
@@ -197,18 +192,6 @@ def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[T
         for workload, line in zip(workloads, lines, strict=True)
         if workload.transfer is not None and line.estimate is not None
     ]
-
-
-def _nearness(
-    series: Series, line: Line, sides: Sides | None, reasons: Reasons
-) -> dict[int, Nearness]:
-    """By block, as far as known; notes where it matters on which side the memory was."""
-    if sides is None:
-        return {}
-    known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
-    if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
-        reasons.note(note, label_of(series.workload))
-    return {block: where for block, where in known.items() if where}
 
 
 def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from waywiser.plan.name import label_of
 from waywiser.records import Failure, Locality, Refusal, Visit
 from waywiser.stats.doubts import REMEDIES
@@ -25,22 +27,40 @@ class Group(Value, frozen=True):
     remedy: str = ""
 
 
-class Reasons:
+Named = dict[str, list[str]]
+"""By reason, what it concerns."""
+
+_ONCE = ("declined", "unbounded")
+"""Of these, nothing is named twice for one reason."""
+
+
+class Reasons(msgspec.Struct):
     """Reasons and what they concern, filled series by series."""
 
-    def __init__(self) -> None:
-        self.refused: dict[str, list[str]] = {}
-        self.failures: dict[str, list[str]] = {}
-        self.declined: dict[str, list[str]] = {}
-        self.skipped: dict[str, list[str]] = {}
-        self.doubts: dict[str, list[str]] = {}
-        self.notes: dict[str, list[str]] = {}
-        self.unbounded: dict[str, list[str]] = {}
-        self.untold: dict[str, list[str]] = {}
-        self.only_skipped = 0
-        """Series that nothing but a reason to skip them is known of."""
-        self.only_declined = 0
-        """Series that the machine refused whenever it was asked."""
+    refused: Named = msgspec.field(default_factory=dict)
+    failures: Named = msgspec.field(default_factory=dict)
+    declined: Named = msgspec.field(default_factory=dict)
+    skipped: Named = msgspec.field(default_factory=dict)
+    doubts: Named = msgspec.field(default_factory=dict)
+    notes: Named = msgspec.field(default_factory=dict)
+    unbounded: Named = msgspec.field(default_factory=dict)
+    untold: Named = msgspec.field(default_factory=dict)
+    only_skipped: int = 0
+    """Series that nothing but a reason to skip them is known of."""
+    only_declined: int = 0
+    """Series that the machine refused whenever it was asked."""
+
+    def join(self, further: Reasons) -> None:
+        """With those of the series that follow."""
+        for name in self.__struct_fields__:
+            own, others = getattr(self, name), getattr(further, name)
+            if isinstance(own, int):
+                setattr(self, name, own + others)
+                continue
+            for reason, members in others.items():
+                known = own.setdefault(reason, [])
+                before = set(known) if name in _ONCE else ()
+                known += [member for member in members if member not in before]
 
     def add(self, told: ToldSeries, line: Line, machine: Machine) -> None:
         series = told.series
