@@ -65,7 +65,8 @@ class Took(NamedTuple):
 
     def row(self) -> str:
         size = f"{self.bytes / 1e6:.2f} MB" if self.bytes else ""
-        cells = (f"`{self.command}`", self.of, _spread(self.wall), _spread(self.cpu), size)
+        command = " ".join(word for word in self.command.split() if "/" not in word)
+        cells = (f"`{command}`", self.of, _spread(self.wall), _spread(self.cpu), size)
         return "| " + " | ".join((*cells, self.promise)) + " |"
 
 
