@@ -81,12 +81,14 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& w
     const auto generously = [&]() -> std::vector<std::shared_ptr<Buffer>> {
         try {
             return take_all(wants, Manner::generous);
-        } catch (const Refused&) {  // idle scratch files may take what their place allows to all,
-        } catch (const std::bad_alloc&) {    // and idle memory what the machine
-        } catch (const gpu::Error& error) {  // or a GPU has
+        } catch (const Refused&) {
+            return {};  // idle scratch files may take what their place allows to all,
+        } catch (const std::bad_alloc&) {
+            return {};  // and idle memory what the machine
+        } catch (const gpu::Error& error) {
             if (error.kind() != gpu::Failure::out_of_memory) throw;
+            return {};  // or a GPU has
         }
-        return {};
     };
     auto taken = generously();
     if (taken.size() == wants.size()) return taken;
