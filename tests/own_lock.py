@@ -3,11 +3,14 @@ may go on beside it."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from waywiser.topology.nvml import MODULE_VARIABLE
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -51,6 +54,12 @@ def commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Start]:
         for process in begun:
             process.kill()
             process.communicate()
+
+
+def with_nvml(environment: Mapping[str, str], module: str, *folders: Path) -> dict[str, str]:
+    """The environment of a process that asks ``module``, in one of the folders, instead of NVML."""
+    paths = [*map(str, folders), environment["PYTHONPATH"]]
+    return {**environment, "PYTHONPATH": os.pathsep.join(paths), MODULE_VARIABLE: module}
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from own_lock import commands, finish
+from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
-from waywiser.topology.nvml import MODULE_VARIABLE
 
 NVML = """
 import sys
@@ -48,14 +46,10 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run
     """Runs ``waywiser`` over four fake GPUs in ``tmp_path``: code, output and messages."""
     (tmp_path / "scripted_nvml.py").write_text(NVML)
     topology = Path(__file__).parent / "topology"
-    paths = [str(tmp_path), str(topology), fake_native_environment["PYTHONPATH"]]
     environment = {
-        **fake_native_environment,
-        "PYTHONPATH": os.pathsep.join(paths),
+        **with_nvml(fake_native_environment, "scripted_nvml", tmp_path, topology),
         "WAYWISER_FAKE": "devices=4;latency=1;event=1",
-        MODULE_VARIABLE: "scripted_nvml",
     }
-
     with commands(tmp_path, environment) as start:
         yield lambda *arguments: finish(start(*arguments))
 

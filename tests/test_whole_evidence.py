@@ -4,12 +4,11 @@ worker to what is shown, exported, resumed and replayed."""
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from own_lock import commands, finish
+from own_lock import commands, finish, with_nvml
 from topology.scripted_nvml import LINKS, MOVED
 from waywiser.probe import replay
 from waywiser.probe.options import ProbeOptions
@@ -28,11 +27,8 @@ def surveyed(
 ) -> Path:
     """A profile of two paths, with everything looked at."""
     folder = tmp_path_factory.mktemp("evidence")
-    paths = [fake_native_environment["PYTHONPATH"], str(TESTS)]
     environment = {
-        **fake_native_environment,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "WAYWISER_NVML": "topology.scripted_nvml",
+        **with_nvml(fake_native_environment, "topology.scripted_nvml", TESTS),
         "WAYWISER_FAKE": "latency=1;event=1;h2d=40;d2h=40;peer=40",
     }
     peer = "device@gpu:0 -> device@gpu:1 by copy-engine"

@@ -3,14 +3,11 @@ its surveys, and the page of one, say of it."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from own_lock import SCRIPT
+from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
 from waywiser.stats.locality import Sides, judge_sides
 
@@ -21,34 +18,22 @@ DEALT = (1, 2, 3)
 """Seeds by which blocks of memory are dealt to the sides."""
 
 
-def waywiser(folder: Path, environment: dict[str, str], *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def surveyed(
     fake_native_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A folder with the check of one link, once for each deal."""
     folder = tmp_path_factory.mktemp("sides")
-    paths = [fake_native_environment["PYTHONPATH"], str(TESTS)]
-    environment = {
-        **fake_native_environment,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "WAYWISER_NVML": "topology.scripted_nvml",
-        "NO_COLOR": "1",
-    }
+    environment = with_nvml(fake_native_environment, "topology.scripted_nvml", TESTS)
     one = ("--only", "pinned@numa:0 -> device@gpu:0 *", "--sizes", "1MiB")
-    for seed in DEALT:
-        environment["WAYWISER_FAKE"] = f"devices=8;far={FAR_MICROSECONDS}@{seed}"
-        file = f"{seed}.wwp"
-        waywiser(folder, environment, "survey", "--preset", "check", *one, "-o", file)
-    waywiser(folder, environment, "report", "1.wwp", "-o", "report.html")
+    with commands(folder, environment) as start:
+        for seed in DEALT:
+            survey = ("survey", "--preset", "check", *one, "-o", f"{seed}.wwp")
+            fake = f"devices=8;far={FAR_MICROSECONDS}@{seed}"
+            code, _, err = finish(start(*survey, WAYWISER_FAKE=fake))
+            assert code == 0, err
+        code, _, err = finish(start("report", "1.wwp", "-o", "report.html"))
+        assert code == 0, err
     return folder
 
 

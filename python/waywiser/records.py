@@ -65,6 +65,17 @@ class Order(Value, frozen=True):
         return (self.workload.identity, self.block)
 
 
+VOID = 1
+"""Sample flag: the watchdog opened the gate; kept, not counted."""
+
+BELOW_RESOLUTION = 2
+"""Sample flag: shorter than the timer can be trusted with; counted."""
+
+SUMMARY = 4
+"""Sample flag: somebody else's mean or median of unknown many; counted, but no interval comes from
+it, however many there are."""
+
+
 class Samples(Value, frozen=True):
     """The raw samples of one visit, in the order taken, as columns of equal length n."""
 

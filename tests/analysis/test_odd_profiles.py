@@ -16,8 +16,7 @@ from waywiser.analysis import across
 from waywiser.analysis.answer import Answer, Exhibit
 from waywiser.analysis.questions import answers
 from waywiser.analysis.subject import Subject
-from waywiser.records import Failure, Samples, Series, Visit
-from waywiser.stats.block import SUMMARY, VOID
+from waywiser.records import SUMMARY, VOID, Failure, Samples, Series, Visit
 from waywiser.topology.machine import Machine, NumaNode, Package
 
 SPARSE = "managed@numa:0 -> managed@gpu:{a} by page-fault[chunk=8,stride=65536]"

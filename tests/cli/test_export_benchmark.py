@@ -10,7 +10,7 @@ import profiles
 from waywiser.cli import run
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY
 from waywiser.stats.overview import overview
 
 DATA = Path(__file__).parents[1] / "imports" / "data"

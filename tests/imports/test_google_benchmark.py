@@ -9,7 +9,7 @@ from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
 from waywiser.imports.found import Found, Measured
 from waywiser.imports.google_benchmark import read_json, started
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY
 
 DATA = Path(__file__).parent / "data"
 

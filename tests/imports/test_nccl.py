@@ -9,7 +9,7 @@ import pytest
 from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
 from waywiser.imports.nccl import read
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY
 
 FILE = Path(__file__).parent / "data" / "nccl.json"
 

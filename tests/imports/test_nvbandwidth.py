@@ -10,7 +10,7 @@ from waywiser.imports.errors import Malformed
 from waywiser.imports.found import Found
 from waywiser.imports.nvbandwidth import read
 from waywiser.imports.nvbandwidth_cases import BYTES
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY
 
 FILE = Path(__file__).parent / "data" / "nvbandwidth.json"
 OF = f"of {BYTES}"

@@ -8,7 +8,7 @@ from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
 from waywiser.imports.found import Found
 from waywiser.imports.osu import read
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY
 
 DATA = Path(__file__).parent / "data"
 TITLE = "# OSU MPI Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import profiles
 from waywiser.profile import DamagedProfile, Profile, WritableProfile
 from waywiser.profile.digest import RawBlocks
-from waywiser.records import Samples
-from waywiser.stats.block import SUMMARY, VOID, estimate_block
+from waywiser.records import SUMMARY, VOID, Samples
+from waywiser.stats.block import estimate_block
 from waywiser.stats.summary import digests, summaries, summary_of
 
 WHAT = profiles.workload(profiles.H2D, 2**20)

@@ -5,8 +5,8 @@ import random
 import pytest
 
 import profiles
-from waywiser.records import Samples
-from waywiser.stats.block import SUMMARY, counted, estimate_block
+from waywiser.records import SUMMARY, Samples
+from waywiser.stats.block import counted, estimate_block
 from waywiser.stats.order import Interval
 
 WHAT = profiles.workload(profiles.H2D, 2**20)

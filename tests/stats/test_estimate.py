@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profiles
-from waywiser.records import Failure, Samples, Series, Visit
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY, Failure, Samples, Series, Visit
 from waywiser.stats.estimate import Estimate, estimate
 from waywiser.stats.order import median
 

@@ -14,6 +14,7 @@ from waywiser.analysis.answer import Device
 from waywiser.analysis.copies import without_copies
 from waywiser.analysis.node import Node
 from waywiser.analysis.same_gpus import Matched
+from waywiser.profile.planned import Asked
 from waywiser.topology.machine import Gpu
 
 ENVIRONMENT = (
@@ -156,17 +157,10 @@ def _cpu(node: Node) -> str:
     return f"{several}{node.machine.cpu_model}{f', {cpus} CPUs' if cpus else ''}"
 
 
-class _Asked(msgspec.Struct):
-    preset: str = ""
-    only: tuple[str, ...] = ()
-    sizes: str = ""
-    workloads: tuple[str, ...] = ()
-
-
 def _plan(node: Node) -> str:
     """What the survey was asked for, as its options; empty where that is not known."""
     try:
-        asked = msgspec.json.decode(node.asked, type=_Asked)
+        asked = msgspec.json.decode(node.asked, type=Asked)
     except msgspec.MsgspecError:
         return ""
     told = [f"--preset {asked.preset}"] if asked.preset else []

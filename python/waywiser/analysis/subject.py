@@ -88,8 +88,9 @@ class Subject(Value, frozen=True):
     @classmethod
     def of(cls, profile: Profile) -> Subject:
         """Raises `ProfileError` for a damaged file."""
-        seen = overview(profile)
-        workloads = {workload.identity: workload for workload in profile.workloads()}
+        known = profile.workloads()
+        seen = overview(profile, workloads=known)
+        workloads = {workload.identity: workload for workload in known}
         machine = profile.machine
         return cls(machine.hostname or profile.path.stem, machine,
                    curves_of(seen.series, workloads), seen, profile.environment)  # fmt: skip

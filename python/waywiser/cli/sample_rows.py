@@ -7,8 +7,7 @@ from math import isnan
 from typing import Any
 
 from waywiser.profile import Profile
-from waywiser.records import Samples, Visit
-from waywiser.stats.block import BELOW_RESOLUTION, SUMMARY, VOID
+from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
 from waywiser.stats.locality import judge_sides
 from waywiser.stats.nearness import nearness
 

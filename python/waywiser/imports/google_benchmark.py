@@ -26,8 +26,7 @@ from waywiser.imports.errors import Malformed
 from waywiser.imports.found import Found, Measured
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.walk import walk_of
-from waywiser.records import Failure, Refusal, Samples
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY, Failure, Refusal, Samples
 from waywiser.words import Operation, TimingMode, WordError, Workload
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}

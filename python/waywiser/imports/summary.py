@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.records import Samples
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY, Samples
 
 LEAST_SECONDS = 1e-12
 MOST_SECONDS = 1e9

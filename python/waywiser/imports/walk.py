@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.imports.found import Measured
-from waywiser.records import Refusal, Samples
-from waywiser.stats.block import SUMMARY
+from waywiser.records import SUMMARY, Refusal, Samples
 
 
 def walk_of(walks: Sequence[tuple[Measured, int]]) -> Measured | Refusal:

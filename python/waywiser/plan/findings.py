@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from waywiser import native
-from waywiser.records import Visit
+from waywiser.records import VOID, Visit
 from waywiser.words import format_bytes
 
 SATURATED = 0.01
@@ -28,9 +28,6 @@ EQUAL_LATENCY = 0.20
 
 RATE_BYTES = 2**20
 """From here on a size tells of a rate."""
-
-_VOID = 1
-"""The bit of a sample's flags that says its gate was opened by the watchdog."""
 
 
 class Found(NamedTuple):
@@ -74,7 +71,7 @@ class Findings:
         spans = [
             span
             for span, flags in zip(visit.samples.span, visit.samples.flags, strict=True)
-            if not flags & _VOID
+            if not flags & VOID
         ]
         if spans and visit.workload.bytes:
             found = Found(visit.workload.bytes, *native.load().median_interval(spans))

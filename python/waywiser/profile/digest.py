@@ -7,7 +7,6 @@ visits were stored without a summary are summarised while they are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -85,6 +84,7 @@ class RawBlocks(NamedTuple):
 
 
 Summarise = Callable[[RawBlocks], Sequence[Summary]]
+Spreads = Callable[[Profile], dict[int, float]]
 
 
 class _Row(NamedTuple):
@@ -103,14 +103,8 @@ class _Row(NamedTuple):
 
 _SUMMARISED = ("counted", "median", "low", "high")
 
-FEWEST_FOR_INTERVAL = 6
-"""Samples below which a median has no 95 % interval."""
 
-_NO_SAMPLE = 1 | 4
-"""Flags of what tells nothing of how samples scatter: void ones, and other tools' summaries."""
-
-
-def digests(profile: Profile, summarise: Summarise) -> list[Digest]:
+def digests(profile: Profile, summarise: Summarise, spreads_of: Spreads) -> list[Digest]:
     """All series by curve, then by size, each with its blocks in order.
 
     ``summarise`` is asked for all visits that have samples and no summary, as files of earlier
@@ -123,7 +117,7 @@ def digests(profile: Profile, summarise: Summarise) -> list[Digest]:
     )
     rows = profile.select(f"SELECT {columns} FROM visit ORDER BY series, block", _Row)
     made = _made_now(profile, [row for row in rows if row.counted is None], summarise)
-    spreads = _spreads(profile) if "counted" in present else {}
+    spreads = spreads_of(profile) if "counted" in present else {}
     by_series: dict[str, list[_Row]] = {}
     for row in rows:
         by_series.setdefault(row.series, []).append(row)
@@ -178,31 +172,6 @@ def _blocks(
 def _is_summary(count: int, median: float, low: float | None, high: float | None) -> bool:
     within = low is None or high is None or 0 <= low <= median <= high <= MOST_SECONDS
     return 0 < count <= MOST and median <= MOST_SECONDS and within
-
-
-def _spreads(profile: Profile) -> dict[int, float]:
-    """By visit, of those with too few samples for an interval and more than one."""
-    few = profile.select(
-        "SELECT visit FROM visit WHERE counted > 1 AND counted < ?",
-        tuple[int],
-        (FEWEST_FOR_INTERVAL,),
-    )
-    if not few:
-        return {}
-    found = profile.select(
-        "SELECT sample.visit, span FROM sample JOIN visit USING (visit)"
-        " WHERE counted > 1 AND counted < ? AND coalesce(flags, 0) & ? = 0",
-        tuple[int, float],
-        (FEWEST_FOR_INTERVAL, _NO_SAMPLE),
-    )
-    spans: dict[int, list[float]] = {}
-    for visit, span in found:
-        spans.setdefault(visit, []).append(span)
-    return {
-        visit: stdev(each) / mean
-        for visit, each in spans.items()
-        if len(each) > 1 and (mean := fmean(each)) > 0
-    }
 
 
 def _made_now(profile: Profile, rows: list[_Row], summarise: Summarise) -> dict[int, Summary]:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from math import isnan
 
-from waywiser.records import Samples, Visit
+from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
 from waywiser.stats import resolution
 from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval, quantiles
 from waywiser.stats.outliers import OutlierCount, count_outliers
 from waywiser.stats.spread import drift, farthest, spread
 from waywiser.words import Stop, Value
-
-VOID = 1
-"""Sample flag: the watchdog opened the gate; kept, not counted."""
-
-BELOW_RESOLUTION = 2
-"""Sample flag: shorter than the timer can be trusted with; counted."""
-
-SUMMARY = 4
-"""Sample flag: somebody else's mean or median of unknown many; counted, but no interval comes from
-it, however many there are."""
 
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
 _FIRST_QUARTILE = SHOWN_QUANTILES.index(0.25)

@@ -105,8 +105,9 @@ def _expected(points: Points, curve: Array, first: Array, width: int) -> Expecte
     n, y, noise = points
     sizes = first[:, None] + np.arange(width)
     x = n[sizes]
-    left = _side(points, curve, first - 1, -1, x[:, :1])
-    right = _side(points, curve, first + width, +1, x[:, -1:])
+    t = np.exp(y)
+    left = _side(n, t, noise, curve, first - 1, -1, x[:, :1])
+    right = _side(n, t, noise, curve, first + width, +1, x[:, -1:])
     edges = np.concatenate([left.n, x, right.n], axis=1)
     local = (edges[:, 1:] <= NEAR * edges[:, :-1]).all(axis=1, keepdims=True)
     lines = [
@@ -130,12 +131,12 @@ def _expected(points: Points, curve: Array, first: Array, width: int) -> Expecte
     return Expected(sizes, between + nothing, nearest + nothing, exceeded)
 
 
-def _side(points: Points, curve: Array, at: Array, step: int, edge: Array) -> _Side:
+def _side(
+    n: Array, t: Array, noise: Array, curve: Array, at: Array, step: int, edge: Array
+) -> _Side:
     """Neighbours at and beyond ``at``; the far one is not-a-number where there is none near."""
     import numpy as np
 
-    n, noise = points.n, points.noise
-    t = np.exp(points.y)
     beyond = np.clip(at + step, 0, len(n) - 1)
     there = (beyond == at + step) & (curve[beyond] == curve[at])
     far_n, far_t = n[beyond][:, None], t[beyond][:, None]

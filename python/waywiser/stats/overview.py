@@ -91,14 +91,18 @@ class Overview(Value, frozen=True):
     its GPUs; only where sides are known and this is."""
 
 
-def overview(profile: Profile, only: Sequence[str] = ()) -> Overview:
+def overview(
+    profile: Profile, only: Sequence[str] = (), workloads: Sequence[Workload] | None = None
+) -> Overview:
     """Reads the profile once, one series in memory at a time.
 
     ``only`` keeps what matches any of the patterns of `waywiser.plan.select`; raises
     `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
+    ``workloads`` are the profile's, where they were read already.
     """
-    _require_known(profile, only)
-    workloads = profile.workloads()
+    if workloads is None:
+        workloads = profile.workloads()
+    _require_known(profile, workloads, only)
     chosen = [workload for workload in workloads if _asked_for(workload, only)]
     first = representatives(workloads, profile.machine)
     localities = profile.localities()
@@ -220,7 +224,7 @@ def _asked_for(workload: Workload, only: Sequence[str]) -> bool:
     return not only or matches_any(_texts(workload), only)
 
 
-def _require_known(profile: Profile, only: Sequence[str]) -> None:
+def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
     if only:
-        texts = [text for workload in profile.workloads() for text in _texts(workload)]
+        texts = [text for workload in workloads for text in _texts(workload)]
         require_match(only, texts, others=[refusal.path for refusal in profile.refusals])

@@ -6,14 +6,15 @@ files that were stored without summaries, and is a hundred times faster than vis
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from waywiser.profile import Profile
 from waywiser.profile.digest import Digest, RawBlocks
 from waywiser.profile.digest import digests as digests_of
-from waywiser.records import Summary, Visit
-from waywiser.stats.block import SUMMARY, VOID
+from waywiser.records import SUMMARY, VOID, Summary, Visit
 from waywiser.stats.order import lower_rank
 from waywiser.stats.resolution import EVENT_TICK_SECONDS, HOST_TICK_SECONDS, SAME_SECONDS
 from waywiser.stats.told import packed, tell
@@ -36,9 +37,32 @@ def summary_of(visit: Visit) -> Summary:
 def digests(profile: Profile | Path | str) -> list[Digest]:
     """The series of a profile, open or by its file. Raises `ProfileError`."""
     if isinstance(profile, Profile):
-        return digests_of(profile, summaries)
+        return digests_of(profile, summaries, spreads)
     with Profile.open(profile) as opened:
-        return digests_of(opened, summaries)
+        return digests_of(opened, summaries, spreads)
+
+
+FEWEST_FOR_INTERVAL = next(n for n in itertools.count(1) if lower_rank(n) is not None)
+"""Samples below which a median has no 95 % interval: six."""
+
+
+def spreads(profile: Profile) -> dict[int, float]:
+    """Relative standard deviations by visit, of those with too few samples for an interval and more
+    than one; void samples and other tools' summaries tell nothing of how samples scatter."""
+    found = profile.select(
+        "SELECT visit.visit, span FROM visit CROSS JOIN sample ON sample.visit = visit.visit"
+        " WHERE counted > 1 AND counted < ? AND coalesce(flags, 0) & ? = 0",
+        tuple[int, float],
+        (FEWEST_FOR_INTERVAL, VOID | SUMMARY),
+    )  # CROSS: visits first, since few have so few samples
+    spans: dict[int, list[float]] = {}
+    for visit, span in found:
+        spans.setdefault(visit, []).append(span)
+    return {
+        visit: stdev(each) / mean
+        for visit, each in spans.items()
+        if len(each) > 1 and (mean := fmean(each)) > 0
+    }
 
 
 def summaries(raw: RawBlocks) -> list[Summary]:
