@@ -50,9 +50,11 @@ def check(machine: dict[str, str], *arguments: str) -> tuple[int, str]:
 
 
 def steps(text: str) -> dict[str, str]:
-    """Each step with what came of it."""
+    """Each step with what came of it, but for wheels that happen to lie in this checkout."""
     told = (line for line in text.splitlines() if "exit" in line or "not run" in line)
-    return {line[:24].strip(): line[24:].strip() for line in told}
+    found = {line[:24].strip(): line[24:].strip() for line in told}
+    found.pop("carried wheels", None)
+    return found
 
 
 def test_a_part_of_it_runs_only_what_it_needs(machine: dict[str, str], tmp_path: Path) -> None:

@@ -102,6 +102,18 @@ def test_one_far_below_those_that_ought_to_equal_it_is_named() -> None:
     assert below.severity == "warning" and "device@gpu:2" in below.statement
     assert below.effect == pytest.approx(0.5, abs=0.03)
     assert [str(device) for device in below.devices] == ["numa:0", "gpu:2 (0000:02:00.0, GPU-2)"]
+    assert below.remedy.startswith("compare the slots")
+    assert "1 path reaches far less" in said.summary
+
+
+def test_slots_are_not_the_first_suspect_where_cpus_copy() -> None:
+    paths = [f"mapped@file:scratch -> device@gpu:{n} by copy-engine" for n in range(4)]
+    rates = (15e9, 15e9, 15e9, 8e9)
+    curves = (curve(path, postal(9e-6, rate)) for path, rate in zip(paths, rates, strict=True))
+    said = answer(subject(*curves, machine=four_gpus()))
+    (below,) = [each for each in said.findings if each.id == "below-twins"]
+    assert below.remedy.startswith(f"survey again with --only '{paths[3]}'")
+    assert "page-locked" in below.remedy
 
 
 def test_a_cache_is_no_sustained_rate() -> None:

@@ -51,7 +51,8 @@ def curves(of: Plan) -> set[str]:
 
 def test_one_gpu_takes_three_minutes_and_eight_take_six(one: Plan, eight: Plan) -> None:
     assert one.seconds <= one.deadline_seconds <= 180
-    assert eight.seconds <= eight.deadline_seconds <= 360
+    # Starting, reading the last answers and showing them took 6 s on four GPUs.
+    assert eight.seconds <= eight.deadline_seconds <= 345
 
 
 def test_the_plan_is_made_to_fit(one: Plan, eight: Plan) -> None:

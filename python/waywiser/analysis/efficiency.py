@@ -35,7 +35,7 @@ from waywiser.analysis.ways import (
 )
 from waywiser.stats.figures import count, format_rate
 from waywiser.stats.order import median
-from waywiser.words import format_bytes
+from waywiser.words import Path, format_bytes
 
 QUESTION = "efficiency"
 
@@ -47,6 +47,8 @@ FAR_BELOW_TWINS = 0.20
 are equal within a narrow margin is a question of its own."""
 LEAST_TWINS = 3
 """Of two that differ nobody knows which is the odd one."""
+BY_CPU = frozenset({"pageable", "mapped", "file"})
+"""Memory kinds that the driver or the kernel moves by CPUs, wherever these are just then."""
 EVEN = 0.02
 """Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
 ABOVE = 1.005
@@ -243,9 +245,19 @@ def _below_twins(subject: Subject, mates: Sequence[Curve]) -> Iterator[Finding]:
             effect=lack,
             devices=tuple(map(subject.device, ends)),
             exhibits=(exhibit(point), *(exhibit(p) for p in points if p is not point)),
-            remedy="compare the slots, risers, cables and firmware of these devices, and survey "
-            f"again with --only '{curve.text}'",
+            remedy=_compared(path, f"survey again with --only '{curve.text}'"),
         )
+
+
+def _compared(path: Path | None, again: str) -> str:
+    """What tells more of a path that reaches less than its twins."""
+    devices = "compare the slots, risers, cables and firmware of these devices"
+    if path and not {path.source.kind, path.destination.kind}.isdisjoint(BY_CPU):
+        return (
+            f"{again}: what CPUs copy or files hold lies elsewhere in each process; if it stays, "
+            f"and ways between page-locked memory and these devices are slow too, {devices}"
+        )
+    return f"{devices}, and {again}"
 
 
 def _summary(found: Sequence[Group], below: int) -> str:
@@ -259,7 +271,8 @@ def _summary(found: Sequence[Group], below: int) -> str:
         share = least if least == most else f"{least} to {most}"
         text += f"; where a bound is known, it reaches {share} of it"
     if below:
-        text += f"; {count(below, 'path')} reach far less than those that ought to equal them"
+        text += f"; {count(below, 'path')} {'reaches' if below == 1 else 'reach'} far less than "
+        text += "those that ought to equal them"
     return f"{text}."
 
 

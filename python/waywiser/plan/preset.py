@@ -183,7 +183,7 @@ STANDARD = Preset(
     # Three minutes for one GPU and six for eight, less what the estimate may fall short.
     seconds=162.0,
     seconds_between=34.0,
-    seconds_per_gpu=21.0,
+    seconds_per_gpu=18.0,
     late_seconds=10.0,
     pair_smallest=_MIB,
     # One size in a private cache, one in a shared cache, one beyond most.
