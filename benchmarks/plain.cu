@@ -13,6 +13,10 @@
 #include <random>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #define CHECK(call)                                                              \
     do {                                                                         \
         const cudaError_t status = (call);                                       \
@@ -180,7 +184,20 @@ void faults(std::size_t stride) {
     CHECK(cudaFree(data));
 }
 
-// Seconds per dependent load of one thread from page-locked host memory, in a random cycle.
+// Nothing of it in a CPU's caches, from which a GPU is served sooner than from memory.
+void out_of_caches(const unsigned char* data, std::size_t bytes) {
+#if defined(__x86_64__)
+    constexpr std::size_t kLine = 64;
+    for (std::size_t at = 0; at < bytes; at += kLine) _mm_clflush(data + at);
+    _mm_mfence();
+#else
+    std::vector<unsigned char> other(std::size_t{1} << 30);
+    std::fill(other.begin(), other.end(), data[bytes - 1]);
+#endif
+}
+
+// Seconds per dependent load of one thread from page-locked host memory, in a random cycle: as the
+// CPU leaves it that has just linked the cells, and from memory.
 void host_latency(std::size_t bytes) {
     constexpr std::size_t kNode = 128;
     constexpr std::size_t kSteps = 20000;
@@ -199,6 +216,8 @@ void host_latency(std::size_t bytes) {
     const auto chase = [=](std::size_t steps) {
         return by_events([] {}, [=] { go_on<<<1, 1, 0, stream>>>(end, steps); });
     };
+    std::printf("\"host-load-cached\": %.9g, ", (chase(2 * kSteps) - chase(kSteps)) / kSteps);
+    out_of_caches(host, bytes);
     std::printf("\"host-load\": %.9g", (chase(2 * kSteps) - chase(kSteps)) / kSteps);
     CHECK(cudaFree(end));
     CHECK(cudaFreeHost(host));

@@ -1,11 +1,13 @@
 """Whether Waywiser's numbers are right where nobody has a library to ask: the same ways in plain
-CUDA (`plain.cu`), compiled by nvcc and timed in the same call, before and after a survey of them.
+CUDA (`plain.cu`), compiled by nvcc and timed in the same call, before, between and after surveys
+of them.
 
-    python benchmarks/plain.py [--json FILE] [--bytes 1GiB]
+    python benchmarks/plain.py [--json FILE] [--bytes 1GiB] [--rounds 3]
 
 Zero-copy by SMs, managed memory by prefetch and on demand, the latency of a page fault, and that of
-a load from page-locked memory. Needs a GPU and nvcc. The exit status is 1 when a ratio lies outside
-what its row allows and the two plain runs agree within that, else 0.
+a load from page-locked memory. Each round's ratio is of a survey to the plain runs on both sides of
+it; the median of the rounds counts. Needs a GPU and nvcc. The exit status is 1 when it lies outside
+what its row allows and the plain runs all agree within that, else 0.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from surveyed import survey
@@ -49,6 +52,8 @@ WAYS = (
     Way("demand-d2h", "managed@gpu:0 -> managed@numa:0 by page-fault", 0.10),
     Way("fault", "page-fault-latency@gpu:0", float("inf")),
     Way("host-load", "sm-latency[memory=numa:0]@gpu:0", 0.05),
+    # As the CPU leaves the cells that has just linked them, in part in its caches.
+    Way("host-load-cached", "sm-latency[memory=numa:0]@gpu:0", float("inf")),
 )
 
 
@@ -73,32 +78,41 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="also write the figures there")
     parser.add_argument("--bytes", type=parse_bytes, default=1 << 30)
+    parser.add_argument("--rounds", type=int, default=3, help="3 by default")
     wanted = parser.parse_args()
+    curves = list(dict.fromkeys(way.curve for way in WAYS))
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))
-        before = plain(program, wanted.bytes)
-        found = survey([way.curve for way in WAYS], ("--sizes", str(wanted.bytes)))
-        after = plain(program, wanted.bytes)
-    print(f"{format_bytes(wanted.bytes)}; GB/s, latencies in us; ratio of the times")
-    print(f"{'waywiser':>10} {'±':>6} {'plain':>8} {'again':>8} {'ratio':>7}  what")
+        plains = [plain(program, wanted.bytes)]
+        surveys = []
+        for _ in range(wanted.rounds):
+            surveys.append(survey(curves, ("--sizes", str(wanted.bytes))))
+            plains.append(plain(program, wanted.bytes))
+    print(f"{format_bytes(wanted.bytes)}; GB/s, latencies in us; ratio of the times, each round's")
+    print(f"{'waywiser':>10} {'plain':>8} {'from':>8} {'to':>8} {'ratio':>7}  what")
     outside, rows = 0, []
     for way in WAYS:
-        told = found.get(way.curve)
-        if told is None:
-            print(f"{'not measured':>43}  {way.curve}")
+        told = [found[way.curve] for found in surveys if way.curve in found]
+        if len(told) < wanted.rounds:
+            print(f"{'not measured':>45}  {way.curve}")
             outside += 1
             continue
-        ratio = told.median / statistics.mean((before[way.plain], after[way.plain]))
-        steady = abs(before[way.plain] / after[way.plain] - 1) <= way.allowed
+        own = [each.median for each in told]
+        others = [each[way.plain] for each in plains]
+        ratios = [s / statistics.mean(p) for s, p in zip(own, pairwise(others), strict=True)]
+        ratio = statistics.median(ratios)
+        steady = max(others) / min(others) - 1 <= way.allowed
         outside += steady and abs(ratio - 1) > way.allowed
-        row = {"what": way.curve, "bytes": wanted.bytes, "seconds": told.median}
-        row |= {"relative": told.relative, "plain": before[way.plain]}
-        rows.append(row | {"plain_again": after[way.plain], "ratio": ratio})
-        shown = [told.median, before[way.plain], after[way.plain]]
-        latency = told.rate is None
-        own, first, again = (s * 1e6 if latency else wanted.bytes / s / 1e9 for s in shown)
-        within = told.relative if told.relative is not None else float("nan")
-        print(f"{own:10.2f} {within:6.2%} {first:8.2f} {again:8.2f} {ratio:7.4f}  {way.curve}")
+        row = {"what": way.curve, "plain": way.plain, "bytes": wanted.bytes, "seconds": own}
+        row |= {"relative": [each.relative for each in told], "plain_seconds": others}
+        rows.append(row | {"ratios": ratios, "ratio": ratio, "steady": steady})
+        latency = told[0].rate is None
+        shown = [statistics.median(own), statistics.median(others), max(others), min(others)]
+        figures = [s * 1e6 if latency else wanted.bytes / s / 1e9 for s in shown]
+        figures[2:] = sorted(figures[2:])
+        each = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+        print(" ".join(f"{f:{10 if i == 0 else 8}.2f}" for i, f in enumerate(figures))
+              + f" {ratio:7.4f}  {way.plain}: {way.curve} ({each})")  # fmt: skip
     if wanted.json:
         wanted.json.write_text(json.dumps(rows, indent=2) + "\n")
     return 1 if outside else 0
