@@ -3,19 +3,18 @@
 //
 //     nvcc -O3 -std=c++17 -arch=native plain.cu -o plain
 //     ./plain BYTES FAULT_STRIDE CHASE_BYTES      one JSON object: seconds of each, medians
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <vector>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #define CHECK(call)                                                              \
     do {                                                                         \
@@ -35,6 +34,12 @@ constexpr std::size_t kPage = 4096;
 double median(std::vector<double> values) {
     std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
     return values[values.size() / 2];
+}
+
+void print(const char* name, const char* suffix, double seconds) {
+    static const char* separator = "";
+    std::printf("%s\"%s%s\": %.9g", separator, name, suffix, seconds);
+    separator = ", ";
 }
 
 cudaStream_t stream;
@@ -113,9 +118,53 @@ void prefetch(void* data, std::size_t bytes, int device) {
 #endif
 }
 
-void zero_copy(std::size_t bytes) {
-    void *host, *device;
-    CHECK(cudaHostAlloc(&host, bytes, cudaHostAllocMapped));
+// Page-locked memory of the host: what the runtime allocates, or ordinary or huge pages that were
+// touched and then registered.
+class Locked {
+public:
+    enum class From { runtime, pages, huge_pages };
+    Locked(std::size_t bytes, From from) : bytes_((bytes + kHuge - 1) / kHuge * kHuge) {
+        if (from == From::runtime) {
+            CHECK(cudaHostAlloc(&data_, bytes_, cudaHostAllocMapped));
+            return;
+        }
+        data_ = std::aligned_alloc(kHuge, bytes_);
+        madvise(data_, bytes_, from == From::huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+        std::memset(data_, 1, bytes_);
+        CHECK(cudaHostRegister(data_, bytes_, cudaHostRegisterMapped));
+        registered_ = true;
+    }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+    ~Locked() {
+        if (registered_) {
+            CHECK(cudaHostUnregister(data_));
+            std::free(data_);
+        } else {
+            CHECK(cudaFreeHost(data_));
+        }
+    }
+    [[nodiscard]] unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+
+private:
+    static constexpr std::size_t kHuge = std::size_t{2} << 20;
+    std::size_t bytes_;
+    void* data_ = nullptr;
+    bool registered_ = false;
+};
+
+struct Kind {
+    Locked::From from;
+    const char* suffix;
+};
+constexpr Kind kKinds[] = {{Locked::From::pages, ""},
+                           {Locked::From::huge_pages, "-huge"},
+                           {Locked::From::runtime, "-allocated"}};
+
+void zero_copy(std::size_t bytes, const Kind& kind) {
+    const Locked memory(bytes, kind.from);
+    void* const host = memory.data();
+    void* device;
     CHECK(cudaMalloc(&device, bytes));
     cudaDeviceProp properties{};
     CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -136,12 +185,12 @@ void zero_copy(std::size_t bytes) {
                                                            bytes / 4);
                          });
     };
-    std::printf("\"read\": %.9g, \"write\": %.9g, ", tuned(device, host), tuned(host, device));
-    std::printf("\"read-paper\": %.9g, \"write-paper\": %.9g, ", paper(device, host),
-                paper(host, device));
+    print("read", kind.suffix, tuned(device, host));
+    print("write", kind.suffix, tuned(host, device));
+    print("read-paper", kind.suffix, paper(device, host));
+    print("write-paper", kind.suffix, paper(host, device));
     CHECK(cudaGetLastError());
     CHECK(cudaFree(device));
-    CHECK(cudaFreeHost(host));
 }
 
 void managed(std::size_t bytes) {
@@ -149,14 +198,14 @@ void managed(std::size_t bytes) {
     CHECK(cudaMallocManaged(&data, bytes));
     const auto to_host = [=] { prefetch(data, bytes, -1); };
     const auto to_gpu = [=] { prefetch(data, bytes, 0); };
-    std::printf("\"prefetch-h2d\": %.9g, ", by_events(to_host, to_gpu));
-    std::printf("\"prefetch-d2h\": %.9g, ", by_events(to_gpu, to_host));
-    std::printf("\"demand-h2d\": %.9g, ",
-                by_events(to_host, [=] { touch<<<256, 256, 0, stream>>>(data, bytes / kPage); }));
-    std::printf("\"demand-d2h\": %.9g, ", by_clock(to_gpu, [=] {
-                    volatile unsigned char* bytes_of = data;
-                    for (std::size_t at = 0; at < bytes; at += kPage) bytes_of[at] = 1;
-                }));
+    print("prefetch-h2d", "", by_events(to_host, to_gpu));
+    print("prefetch-d2h", "", by_events(to_gpu, to_host));
+    print("demand-h2d", "",
+          by_events(to_host, [=] { touch<<<256, 256, 0, stream>>>(data, bytes / kPage); }));
+    print("demand-d2h", "", by_clock(to_gpu, [=] {
+              volatile unsigned char* bytes_of = data;
+              for (std::size_t at = 0; at < bytes; at += kPage) bytes_of[at] = 1;
+          }));
     CHECK(cudaFree(data));
 }
 
@@ -179,30 +228,17 @@ void faults(std::size_t stride) {
             follow<<<1, 1, 0, stream>>>(reinterpret_cast<void**>(data), steps, end);
         });
     };
-    std::printf("\"fault\": %.9g, ", (chase(2 * kSteps) - chase(kSteps)) / kSteps);
+    print("fault", "", (chase(2 * kSteps) - chase(kSteps)) / kSteps);
     CHECK(cudaFree(end));
     CHECK(cudaFree(data));
 }
 
-// Nothing of it in a CPU's caches, from which a GPU is served sooner than from memory.
-void out_of_caches(const unsigned char* data, std::size_t bytes) {
-#if defined(__x86_64__)
-    constexpr std::size_t kLine = 64;
-    for (std::size_t at = 0; at < bytes; at += kLine) _mm_clflush(data + at);
-    _mm_mfence();
-#else
-    std::vector<unsigned char> other(std::size_t{1} << 30);
-    std::fill(other.begin(), other.end(), data[bytes - 1]);
-#endif
-}
-
-// Seconds per dependent load of one thread from page-locked host memory, in a random cycle: as the
-// CPU leaves it that has just linked the cells, and from memory.
-void host_latency(std::size_t bytes) {
+// Seconds per dependent load of one thread from page-locked host memory, in a random cycle.
+void host_latency(std::size_t bytes, const Kind& kind) {
     constexpr std::size_t kNode = 128;
     constexpr std::size_t kSteps = 20000;
-    unsigned char* host;
-    CHECK(cudaHostAlloc(reinterpret_cast<void**>(&host), bytes, cudaHostAllocMapped));
+    const Locked memory(bytes, kind.from);
+    unsigned char* const host = memory.data();
     void** end;
     CHECK(cudaMalloc(&end, sizeof(void*)));
     std::vector<std::size_t> order(bytes / kNode);
@@ -216,11 +252,8 @@ void host_latency(std::size_t bytes) {
     const auto chase = [=](std::size_t steps) {
         return by_events([] {}, [=] { go_on<<<1, 1, 0, stream>>>(end, steps); });
     };
-    std::printf("\"host-load-cached\": %.9g, ", (chase(2 * kSteps) - chase(kSteps)) / kSteps);
-    out_of_caches(host, bytes);
-    std::printf("\"host-load\": %.9g", (chase(2 * kSteps) - chase(kSteps)) / kSteps);
+    print("host-load", kind.suffix, (chase(2 * kSteps) - chase(kSteps)) / kSteps);
     CHECK(cudaFree(end));
-    CHECK(cudaFreeHost(host));
 }
 
 }  // namespace
@@ -233,10 +266,10 @@ int main(int count, char** arguments) {
     const auto number = [&](int i) { return std::strtoull(arguments[i], nullptr, 10); };
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     std::printf("{");
-    zero_copy(number(1));
+    for (const Kind& kind : kKinds) zero_copy(number(1), kind);
     managed(number(1));
     faults(number(2));
-    host_latency(number(3));
+    for (const Kind& kind : kKinds) host_latency(number(3), kind);
     std::printf("}\n");
     return 0;
 }

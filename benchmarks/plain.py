@@ -52,8 +52,12 @@ WAYS = (
     Way("demand-d2h", "managed@gpu:0 -> managed@numa:0 by page-fault", 0.10),
     Way("fault", "page-fault-latency@gpu:0", float("inf")),
     Way("host-load", "sm-latency[memory=numa:0]@gpu:0", 0.05),
-    # As the CPU leaves the cells that has just linked them, in part in its caches.
-    Way("host-load-cached", "sm-latency[memory=numa:0]@gpu:0", float("inf")),
+    # What huge pages change, and memory that the runtime allocates and nobody can bind.
+    Way("write-paper-huge", "device@gpu:0 -> pinned@numa:0 by sm[grid=paper]", float("inf")),
+    Way("host-load-huge", "sm-latency[memory=numa:0]@gpu:0", float("inf")),
+    Way("read-paper-allocated", "pinned@numa:0 -> device@gpu:0 by sm[grid=paper]", float("inf")),
+    Way("write-paper-allocated", "device@gpu:0 -> pinned@numa:0 by sm[grid=paper]", float("inf")),
+    Way("host-load-allocated", "sm-latency[memory=numa:0]@gpu:0", float("inf")),
 )
 
 

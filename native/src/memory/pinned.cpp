@@ -1,11 +1,22 @@
 // Host memory whose pages are locked, so that a GPU can read and write it by itself: ordinary
-// pages bound to a NUMA node and then registered, since the runtime's own allocator does not bind.
+// pages bound to a NUMA node and then registered, since the runtime's own allocator does not bind;
+// or what that allocator gives, in pages of its own choice. Where ordinary pages lie scattered,
+// small accesses of a GPU take longer there (docs/methodology.md, 3).
 #include "gpu/gpu.hpp"
 #include "memory/pages_variant.hpp"
+#include "memory/runtime_locked.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {
 namespace {
+
+constexpr const char* kFrom = "from";
+constexpr const char* kHostAlloc = "host-alloc";
+
+bool from_runtime(const Memory& memory) {
+    const auto from = memory.variant.find(kFrom);
+    return from != memory.variant.end() && from->second == kHostAlloc;
+}
 
 class PinnedBuffer final : public Buffer {
 public:
@@ -28,7 +39,14 @@ public:
             .description =
                 "page-locked host memory, bound to its NUMA node, registered with every "
                 "GPU",
-            .parameters = {pages_variant()},
+            .parameters =
+                {pages_variant(),
+                 {.name = kFrom,
+                  .description =
+                      "what locks it: the registration of pages that are there "
+                      "(cudaHostRegister), or the runtime's allocator, which cannot bind it "
+                      "(cudaHostAlloc)",
+                  .choices = {"register", kHostAlloc}}},
             .source =
                 "Pearson et al., Comm|Scope, ICPE 2019; Pearson, thesis, ch. Explicit Memory "
                 "Performance (AllocPinned)"};
@@ -41,12 +59,19 @@ public:
     [[nodiscard]] bool page_locked() const override { return true; }
     [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
                                                      const Machine&) const override {
+        if (from_runtime(memory) && page_size(memory) == host::PageSize::huge) {
+            return "the runtime chooses the pages of what it allocates itself";
+        }
         return huge_pages_refusal(memory);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {
-        return std::make_unique<PinnedBuffer>(bytes, *machine.node(memory.place.index),
-                                              page_size(memory), machine.gpus.front().index);
+        const NumaNode& node = *machine.node(memory.place.index);
+        if (from_runtime(memory)) {
+            return RuntimeLocked::on(node, bytes, gpu::HostUse::portable, machine);
+        }
+        return std::make_unique<PinnedBuffer>(bytes, node, page_size(memory),
+                                              machine.gpus.front().index);
     }
 };
 

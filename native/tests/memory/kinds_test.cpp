@@ -99,6 +99,28 @@ TEST_F(MemoryKinds, DeviceMemoryComesFromWhereItSays) {
     EXPECT_EQ(live("ipc").foreign_buffers, 1u);
 }
 
+TEST_F(MemoryKinds, PageLockedMemoryComesFromWhereItSays) {
+    const auto pinned = [&](const std::string& from) {
+        Memory memory;
+        memory.kind = "pinned";
+        memory.place = Place::parse("numa:0");
+        memory.variant["from"] = from;
+        return memory;
+    };
+    const auto live = [&](const std::string& from) {
+        const auto held = allocate(pinned(from), 1, machine);
+        return fake::live();
+    };
+    EXPECT_EQ(live("register").registrations, 1u);
+    EXPECT_EQ(live("register").host_buffers, 0u);
+    EXPECT_EQ(live("host-alloc").registrations, 0u);
+    EXPECT_EQ(live("host-alloc").host_buffers, 1u);
+    Memory both = pinned("host-alloc");
+    both.variant["pages"] = "huge";
+    EXPECT_EQ(Memories::instance().find("pinned")->refusal(both, machine),
+              "the runtime chooses the pages of what it allocates itself");
+}
+
 TEST_F(MemoryKinds, NamesAreUnique) {
     std::set<std::string> names;
     for (const auto& kind : Memories::instance().entries()) {

@@ -1,0 +1,35 @@
+// Page-locked host memory from the runtime's own allocator. It chooses the pages, and they lie
+// where the allocating thread ran: nobody can bind them.
+#pragma once
+
+#include <memory>
+
+#include "gpu/gpu.hpp"
+#include "host/affinity.hpp"
+#include "host/pages.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+
+class RuntimeLocked final : public Buffer {
+public:
+    [[nodiscard]] static std::unique_ptr<RuntimeLocked> on(const NumaNode& node, std::size_t bytes,
+                                                           gpu::HostUse use,
+                                                           const Machine& machine) {
+        const host::RunOn allocating(node.cpus);  // the kernel takes pages near the caller
+        return std::make_unique<RuntimeLocked>(bytes, use, node.index, machine.gpus.front().index);
+    }
+    RuntimeLocked(std::size_t bytes, gpu::HostUse use, int node, int gpu)
+        : memory_(bytes, use, gpu), node_(node) {}
+    [[nodiscard]] std::byte* data() const override { return memory_.data(); }
+    [[nodiscard]] std::size_t bytes() const override { return memory_.bytes(); }
+    [[nodiscard]] Placement placement() const override {
+        return host::placement_of(memory_.data(), memory_.bytes(), node_);
+    }
+
+private:
+    gpu::HostBuffer memory_;
+    int node_;
+};
+
+}  // namespace waywiser
