@@ -50,9 +50,9 @@ def timed(copy: Callable[[], object], device: int) -> float:
 
 
 def peer_copy(device: torch.Tensor) -> Callable[[], object]:
-    """Copies the tensor to the next GPU. PyTorch's own copy waits before and after each for the
-    other GPU's stream, which is 0.5 to 1 % of one of 1 GiB: where CuPy is, its call of the CUDA
-    runtime is taken, once PyTorch's has opened the way between the two."""
+    """Copies the tensor to the next GPU. PyTorch's own copy also waits for the other GPU's stream,
+    before and after: where CuPy is, its call of the CUDA runtime is taken, once PyTorch's has
+    opened the way between the two."""
     far = torch.empty_like(device, device="cuda:1")
     far.copy_(device)
     torch.cuda.synchronize()

@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-RECORDED = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "check.wwp.xz"
+CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
+RECORDED = CATALOGUE / "four-gpus-busy" / "check.wwp.xz"
+EARLIER = CATALOGUE / "four-gpus" / "check.wwp.xz"
+"""From before estimates were kept beside samples."""
 
 KEPT_SERIES = 6
 
@@ -39,10 +42,10 @@ JSON_COLUMNS = (
 )  # fmt: skip
 
 
-def recorded(folder: Path) -> tuple[Path, Path]:
+def recorded(folder: Path, profile: Path = RECORDED) -> tuple[Path, Path]:
     """(a real profile, cut down to a few series; the same without types and constraints)."""
     whole, loose = folder / "whole.wwp", folder / "loose.wwp"
-    whole.write_bytes(lzma.decompress(RECORDED.read_bytes()))
+    whole.write_bytes(lzma.decompress(profile.read_bytes()))
     with sqlite3.connect(whole) as connection:
         _thin(connection)
     connection.execute("VACUUM")

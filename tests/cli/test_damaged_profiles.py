@@ -24,11 +24,19 @@ class Files(NamedTuple):
     bad: Path
 
 
+def files_of(folder: Path, profile: Path) -> Files:
+    whole, loose = damaging.recorded(folder, profile)
+    return Files(str(whole), loose, folder / "bad.wwp")
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    folder = tmp_path_factory.mktemp("damaged")
-    whole, loose = damaging.recorded(folder)
-    return Files(str(whole), loose, folder / "bad.wwp")
+    return files_of(tmp_path_factory.mktemp("damaged"), damaging.RECORDED)
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return files_of(tmp_path_factory.mktemp("earlier"), damaging.EARLIER)
 
 
 def verbs(files: Files) -> dict[str, list[str]]:
@@ -120,13 +128,30 @@ def test_what_no_survey_can_have_stored_is_damage(
 
 
 @pytest.mark.parametrize("value", ["9e999", "-9e999", "NULL", "'x'", "1e30"])
-def test_a_time_that_is_none_is_damage(files: Files, value: str, capsys: Output) -> None:
+def test_a_time_that_is_none_is_damage_where_it_is_read(
+    files: Files, earlier: Files, value: str, capsys: Output
+) -> None:
+    """Samples whose estimate is kept are read by who asks for samples."""
+    for each in (files, earlier):
+        each.bad.write_bytes(each.loose.read_bytes())
+        with sqlite3.connect(each.bad) as connection:
+            connection.execute(f"UPDATE sample SET span = {value} WHERE rowid = 5")
+        connection.close()
+        assert answers(["export", str(each.bad), "-o", "-"], value, capsys) == 2
+    assert answers(["show", str(earlier.bad)], value, capsys) == 2
+    assert answers(["show", str(files.bad)], value, capsys) == 0
+
+
+def test_hardly_anything_known_is_unclear(files: Files, capsys: Output) -> None:
+    """Intervals that reach from microseconds to a second: a hundred thousand fold either way."""
     files.bad.write_bytes(files.loose.read_bytes())
     with sqlite3.connect(files.bad) as connection:
-        connection.execute(f"UPDATE sample SET span = {value} WHERE rowid = 5")
+        connection.execute("UPDATE visit SET high = 1.0")
     connection.close()
-    for words in (["show", str(files.bad)], ["export", str(files.bad), "-o", "-"]):
-        assert answers(words, value, capsys) == 2
+    what = "all highs are 1 s"
+    report = ["report", str(files.bad), "-o", "-", "--format", "md"]
+    assert answers(report, what, capsys) == 0
+    assert answers(["compare", files.whole, str(files.bad)], what, capsys) == 3  # nothing told
 
 
 def test_a_time_that_was_not_taken_is_a_gap_and_no_number(files: Files, capsys: Output) -> None:

@@ -29,8 +29,13 @@ def kind(workload: Workload) -> str:
     return "sets" if moved else "by " + " and ".join(sorted(executors))
 
 
-@pytest.mark.parametrize("name", ["one-gpu", "four-gpus"])
-def test_visits_take_what_is_expected_of_them(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "within", "least"),
+    [("one-gpu", 0.1, 0.7), ("four-gpus", 0.1, 0.7), ("four-gpus-busy", 0.25, 0.6)],
+)
+def test_visits_take_what_is_expected_of_them(
+    name: str, within: float, least: float, tmp_path: Path
+) -> None:
     file = tmp_path / "standard.wwp"
     file.write_bytes(lzma.decompress((RESULTS / name / "standard.wwp.xz").read_bytes()))
     taken: defaultdict[str, float] = defaultdict(float)
@@ -49,7 +54,7 @@ def test_visits_take_what_is_expected_of_them(name: str, tmp_path: Path) -> None
             point = points.get(visit.workload.identity)
             if visit.evidence is not None and point is not None:
                 expected[group] += looks_seconds([point], machine)
-    assert sum(expected.values()) == pytest.approx(sum(taken.values()), rel=0.1)
+    assert sum(expected.values()) == pytest.approx(sum(taken.values()), rel=within)
     for group, seconds in taken.items():
         if seconds > 0.05 * sum(taken.values()):
-            assert 0.7 < expected[group] / seconds < 1.5, group
+            assert least < expected[group] / seconds < 1.5, group

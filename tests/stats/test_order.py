@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from waywiser.stats.order import Interval, lower_rank, median, median_interval, quantile, quantiles
+from waywiser.stats.order import (
+    Interval,
+    lower_rank,
+    median,
+    median_interval,
+    quantile,
+    quantiles,
+    ratio_of,
+    ratios_of,
+)
 
 times = st.floats(1e-9, 1e3)
 samples = st.lists(times, min_size=1, max_size=200)
@@ -129,3 +138,11 @@ def test_no_samples_and_wrong_probabilities_are_refused() -> None:
 def test_intervals_that_touch_overlap() -> None:
     assert Interval(1, 2).overlaps(Interval(2, 3))
     assert not Interval(1, 2).overlaps(Interval(2.1, 3))
+
+
+@given(st.floats(allow_nan=False))
+def test_a_ratio_is_a_number_however_little_is_known(log: float) -> None:
+    assert 0.0 <= ratio_of(log) < float("inf")
+    assert ratios_of(Interval(-log, log)) == Interval(ratio_of(-log), ratio_of(log))
+    if abs(log) < 700:
+        assert ratio_of(log) == pytest.approx(np.exp(log))

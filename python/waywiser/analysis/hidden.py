@@ -20,7 +20,7 @@ from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.stats.equivalence import MARGIN, judged
 from waywiser.stats.far import Found, far_cost
 from waywiser.stats.locality import Sides
-from waywiser.stats.order import Interval, median
+from waywiser.stats.order import Interval, median, ratio_of, ratios_of
 from waywiser.stats.sides import sentences
 from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
@@ -101,9 +101,9 @@ def costs(subject: Subject) -> Iterator[Cost]:
         found = far_cost(blocks)
         if found is not None:
             span = found.interval
-            interval = Interval(math.exp(span.low), math.exp(span.high)) if span else None
+            interval = ratios_of(span) if span else None
             near, far = sum(bool(b.near) for b in blocks), sum(bool(b.far) for b in blocks)
-            ratio = math.exp(found.difference)
+            ratio = ratio_of(found.difference)
             yield Cost(label, part, curves[0].text, near, far, ratio, interval)
 
 

@@ -33,7 +33,7 @@ from waywiser.stats.between import Between, middling, variance_of_median
 from waywiser.stats.equivalence import MANY, Verdict, judged
 from waywiser.stats.multiplicity import holm
 from waywiser.stats.nearness import Nearness
-from waywiser.stats.order import Interval, median
+from waywiser.stats.order import Interval, median, ratios_of
 from waywiser.words import Value
 
 FAR = 3.0
@@ -228,7 +228,7 @@ def _twin(each: _Measured, text: str, scatter: Between | None, margin: float) ->
     if scatter is not None and len(own) > 1 and not summaries:
         variance = variance_of_median(len(own))
         logs = scatter.around(median(own), variance)
-        interval = Interval(math.exp(logs.low), math.exp(logs.high))
+        interval = ratios_of(logs)
         p_value = scatter.p_value(median(own), variance)
         verdict = judged(interval, margin)
         if verdict in ("more", "less") and not _blocks_beyond(own, margin):

@@ -18,7 +18,7 @@ from waywiser.analysis.unit import Pair, Unit
 from waywiser.stats import ranks
 from waywiser.stats.between import Between, variance_of_median
 from waywiser.stats.multiplicity import holm
-from waywiser.stats.order import Interval, median
+from waywiser.stats.order import Interval, median, ratio_of
 from waywiser.words import Value
 
 Verdict = Literal["worse", "missing", "better", "unclear", "new", "same"]
@@ -142,8 +142,8 @@ def _judge(measured: Sequence[_Measured], threshold: float) -> list[Judged]:
                 verdict = "worse" if each.difference > 0 else "better"
         elif -limit <= around.low and around.high <= limit:
             verdict = "same"
-        interval = Interval(math.exp(-around.high), math.exp(-around.low))
-        ratio = math.exp(-each.difference)
+        interval = Interval(ratio_of(-around.high), ratio_of(-around.low))
+        ratio = ratio_of(-each.difference)
         noise = each.noise.deviation
         found.append(Judged(verdict, ratio, interval, p, each.how, each.blocks, noise))
     return found

@@ -28,7 +28,7 @@ from waywiser.stats import ranks
 from waywiser.stats.between import Between, Scatter, middling, pooled, variance_of_median
 from waywiser.stats.block import BlockEstimate
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.order import Interval, median
+from waywiser.stats.order import Interval, median, ratio_of, ratios_of
 from waywiser.words import Value
 
 MARGIN = 0.025
@@ -150,7 +150,7 @@ def tost(a: Sequence[float], b: Sequence[float], margin: float) -> float:
 
 
 def _by_ranks(a: list[float], b: list[float], margin: float, among: int) -> Comparison:
-    ratio = math.exp(ranks.shift(a, b))
+    ratio = ratio_of(ranks.shift(a, b))
     interval = _exp(ranks.shift_interval(a, b))
     p_equal = tost(a, b, margin)
     verdict = judged(interval, margin)
@@ -173,7 +173,7 @@ def _shifted(
     if verdict != "unclear":
         ranked = tost(a, b, margin) if verdict == "equal" else ranks.p_apart(a, b)
         verdict = verdict if ranked <= AGAINST else "unclear"
-    return Comparison(math.exp(shift), interval, "pooled blocks", verdict, p_differ, p_equal)
+    return Comparison(ratio_of(shift), interval, "pooled blocks", verdict, p_differ, p_equal)
 
 
 def _pooled(
@@ -194,7 +194,7 @@ def _pooled(
     if verdict in ("more", "less") and hull is not None and judged(hull, margin) != verdict:
         verdict = "unclear"
     p_differ = between.p_value(difference, variance, among)
-    return Comparison(math.exp(difference), interval, "pooled blocks", verdict, p_differ, p_equal)
+    return Comparison(ratio_of(difference), interval, "pooled blocks", verdict, p_differ, p_equal)
 
 
 def _logs(blocks: Sequence[BlockEstimate]) -> list[float]:
@@ -243,4 +243,4 @@ def reach(estimate: Estimate) -> Interval | None:
 
 
 def _exp(logs: Interval | None) -> Interval | None:
-    return None if logs is None else Interval(math.exp(logs.low), math.exp(logs.high))
+    return None if logs is None else ratios_of(logs)

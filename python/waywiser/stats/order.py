@@ -8,10 +8,13 @@ its use; Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996), type 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 
 from waywiser.words import Value
+
+_MOST_LOG = math.log(sys.float_info.max)
 
 CONFIDENCE = 0.95
 """Of every interval in the house, where nothing else is said."""
@@ -29,6 +32,16 @@ class Interval(Value, frozen=True):
 
     def overlaps(self, other: Interval) -> bool:
         return self.low <= other.high and other.low <= self.high
+
+
+def ratio_of(log: float) -> float:
+    """Of a logarithm; where none is so large, as where hardly anything is known, the largest."""
+    return math.exp(min(log, _MOST_LOG))
+
+
+def ratios_of(logs: Interval) -> Interval:
+    """`ratio_of` both ends."""
+    return Interval(ratio_of(logs.low), ratio_of(logs.high))
 
 
 def median(samples: Sequence[float]) -> float:
