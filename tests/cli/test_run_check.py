@@ -125,6 +125,7 @@ def test_metrics_go_to_standard_output_alone(files: dict[str, str], capsys: Outp
 
 def test_labels_are_escaped() -> None:
     assert escaped('a"b\\c\nd') == r"a\"b\\c\nd"
+    assert escaped("\x1b[31mred") == "[31mred"
     node = nodes.node(1, 'ev"il\\\n', gpus=1)
     found = parsed(exposition(check_up(node, [node]), node))
     assert found["waywiser_gpus"][0][0]["host"] == r"ev\"il\\\n"

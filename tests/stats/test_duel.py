@@ -36,6 +36,28 @@ def test_an_even_size_between_two_that_one_wins_belongs_to_them() -> None:
     assert [(each.winner, each.high) for each in found] == [("first", 512), ("neither", 4096)]
 
 
+NEAR_SIZES = (8, 16, 32, 64, 128, 256)
+
+
+def winners(second: tuple[float, ...], sizes: tuple[int, ...] = NEAR_SIZES) -> list[str]:
+    found = duel(sizes, [timed(1.0)] * len(sizes), [timed(each) for each in second])
+    return [each.winner for each in found]
+
+
+def test_who_wins_one_size_by_little_and_alone_wins_none() -> None:
+    assert winners((1.0, 1.1, 0.9, 1.0, 1.1, 1.0)) == ["neither"]
+    assert winners((1.1, 1.0, 1.0, 1.0, 1.0, 0.9)) == ["neither"]
+
+
+def test_two_sizes_or_much_are_believed() -> None:
+    assert winners((1.0, 1.1, 1.1, 1.0, 1.0, 1.0)) == ["neither", "first", "neither"]
+    assert winners((1.0, 1.0, 1.4, 1.0, 1.0, 1.0)) == ["neither", "first", "neither"]
+
+
+def test_a_size_without_neighbours_stands_for_itself() -> None:
+    assert winners((1.1, 1.0, 0.9), (8, 2**20, 2**26)) == ["first", "neither", "second"]
+
+
 @pytest.mark.parametrize(
     "other", [timed(1.015, 0.0), timed(1.5, 0.5), Timed(1.2, None)], ids=["near", "wide", "none"]
 )

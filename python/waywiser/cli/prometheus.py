@@ -13,6 +13,7 @@ from datetime import datetime
 from waywiser.analysis.checkup import Checkup
 from waywiser.analysis.errors_counted import latest
 from waywiser.analysis.node import Node
+from waywiser.visible import visible
 
 _STATUSES = ("ok", "failed", "inconclusive")
 _VERDICTS = ("worse", "missing", "unclear")
@@ -60,8 +61,8 @@ def _family(name: str, kind: str, help: str, samples: list[_Sample]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A label's value, as the format wants it."""
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    """A label's value, as the format wants it, and nothing that a terminal obeys."""
+    return visible(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _measured(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:

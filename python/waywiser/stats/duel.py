@@ -3,7 +3,9 @@
 At a size one is faster where its interval lies below the other's and it is so by more than `EVEN`;
 where one has no interval, by more than `UNKNOWN`; else the two are even there. Sizes with the same
 winner are one stretch; an even size between two that the same one wins belongs to them, since noise
-hides what both its neighbours show.
+hides what both its neighbours show. One that wins a single size among near ones, none of which
+agrees, wins it by more than `UNKNOWN` or not at all: intervals within processes say nothing of what
+differs from process to process.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ EVEN = 0.02
 UNKNOWN = 0.25
 """Times without an interval that differ by less are not told apart: means of other tools, and paths
 of the host, were seen to vary by so much."""
+
+NEAR = 4
+"""Times as large is still a neighbour that ought to agree."""
 
 Winner = Literal["first", "second", "neither"]
 
@@ -46,7 +51,7 @@ class Stretch(Value, frozen=True):
 def winner(first: Timed, second: Timed) -> Winner:
     ratio = second.seconds / first.seconds
     known = first.interval is not None and second.interval is not None
-    if max(ratio, 1 / ratio) - 1 <= (EVEN if known else UNKNOWN):
+    if _margin(ratio) <= (EVEN if known else UNKNOWN):
         return "neither"
     if first.interval and second.interval and first.interval.overlaps(second.interval):
         return "neither"
@@ -60,16 +65,34 @@ def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) 
         if winners[n] == "neither" and winners[n - 1] == winners[n + 1]:
             winners[n] = winners[n - 1]
     ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
-    found = []
+    winners = [
+        "neither" if _stands_alone(n, sizes, winners) and _margin(ratios[n]) <= UNKNOWN else who
+        for n, who in enumerate(winners)
+    ]
+    found: list[Stretch] = []
     for who, group in groupby(range(len(sizes)), key=winners.__getitem__):
         members = list(group)
         found.append(_stretch(who, [sizes[n] for n in members], [ratios[n] for n in members]))
     return found
 
 
+def _stands_alone(n: int, sizes: Sequence[int], winners: Sequence[Winner]) -> bool:
+    """Whether there are sizes near the n-th, and none has its winner."""
+    near = [
+        m
+        for m in (n - 1, n + 1)
+        if 0 <= m < len(sizes) and max(sizes[m], sizes[n]) <= NEAR * min(sizes[m], sizes[n])
+    ]
+    return bool(near) and all(winners[m] != winners[n] for m in near)
+
+
+def _margin(ratio: float) -> float:
+    return max(ratio, 1 / ratio) - 1
+
+
 def _stretch(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> Stretch:
     if who == "neither":
-        margins = [max(ratio, 1 / ratio) - 1 for ratio in ratios]
+        margins = [_margin(ratio) for ratio in ratios]
     else:
         margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios]
     return Stretch(who, sizes[0], sizes[-1], min(margins), max(margins))
