@@ -44,6 +44,12 @@ as they are. ``fickle``: operations, managed memory and files, which one process
 times slower than another. ``ordinary``: the rest."""
 
 
+Company = Literal["", "devices", "host", "host together"]
+"""What steady paths share: nothing of the host, whose work reaches none of them; the host's memory,
+each by itself; or that with others at the same time, which is where a busy host shows most. Empty
+for the others, which all need the host."""
+
+
 class Kin(NamedTuple):
     """Units that scatter alike, as far as one can say beforehand."""
 
@@ -52,6 +58,7 @@ class Kin(NamedTuple):
     executor: str
     """Who moves the bytes; empty for an operation."""
     habit: Habit
+    company: Company = ""
 
 
 class Pair(NamedTuple):
@@ -196,7 +203,15 @@ def units_of(
 
 def kin_of(workload: Workload, mode: TimingMode) -> Kin:
     executors = sorted({transfer.path.executor for transfer in workload.transfers})
-    return Kin(mode, regime_of(workload), " ".join(executors), habit_of(workload, mode))
+    habit = habit_of(workload, mode)
+    company = company_of(workload) if habit == "steady" else ""
+    return Kin(mode, regime_of(workload), " ".join(executors), habit, company)
+
+
+def company_of(workload: Workload) -> Company:
+    if all(place.kind == "gpu" for place in workload.places):
+        return "devices"
+    return "host" if len(workload.transfers) == 1 else "host together"
 
 
 def habit_of(workload: Workload, mode: TimingMode) -> Habit:

@@ -1,0 +1,62 @@
+"""Five nightly checks of four real GPUs on a busy host: nothing to find, until a GPU is slower."""
+
+from __future__ import annotations
+
+import lzma
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from test_recorded_again import slower
+
+from waywiser.analysis.comparison import compare
+from waywiser.analysis.node import Node, read_node
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "2026-11-20-h200-catalogue"
+ODD = "gpu:2"
+LINKS = {f"pinned@numa:0 -> device@{ODD} by copy-engine",
+         f"device@{ODD} -> pinned@numa:0 by copy-engine"}  # fmt: skip
+PEERS = {
+    f"device@gpu:{a} -> device@gpu:{b} by copy-engine"
+    for a in range(4)
+    for b in range(4)
+    if a != b and ODD in (f"gpu:{a}", f"gpu:{b}")
+}
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
+    folder = tmp_path_factory.mktemp("checks")
+    found = []
+    for name in ("check", *(f"check-{n}" for n in range(1, 5))):
+        file = folder / f"{name}.wwp"
+        packed = RESULTS / "four-gpus-busy" / f"{name}.wwp.xz"
+        file.write_bytes(lzma.decompress(packed.read_bytes()))
+        found.append(read_node(file))
+    return found
+
+
+def test_any_two_are_the_same_or_unclear(checks: list[Node]) -> None:
+    for before, after in combinations(checks, 2):
+        assert not compare([before], [after]).of("worse", "better")
+
+
+def test_three_nights_against_two_are_mostly_the_same(checks: list[Node]) -> None:
+    for new in combinations(checks, 2):
+        found = compare([each for each in checks if each not in new], new)
+        assert not found.of("worse", "better")
+        assert found.counts["same"] >= 20
+
+
+@pytest.mark.parametrize("factor", [1.05, 1.08])
+@pytest.mark.parametrize("night", range(5))
+def test_one_night_with_a_slower_gpu_is_worse_on_its_links_alone(
+    checks: list[Node], night: int, factor: float
+) -> None:
+    """Sets of transfers from the host scatter by 10 % there; the links by themselves do not."""
+    bad = slower(checks[night], lambda digest: ODD in digest.text, factor)
+    found = compare([each for n, each in enumerate(checks) if n != night], [bad])
+    worse = {path.name for path in found.of("worse")}
+    assert worse >= LINKS | PEERS
+    assert all(ODD in path.curve for path in found.of("worse"))
+    assert not found.of("better")
