@@ -79,6 +79,16 @@ def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
     assert "--sizes 256MiB:1GiB:4" in far.findings[0].remedy
 
 
+@pytest.mark.parametrize(
+    ("above", "beyond"), [(2**20, "the L3 cache of 256 MiB"), (2**27, "memory")]
+)
+def test_after_a_cache_comes_the_next_and_memory_after_the_last(above: int, beyond: str) -> None:
+    caches = (Cache(2, 2**21, (0,)), Cache(3, 2**28, (0, 1)))
+    machine = msgspec.structs.replace(profiles.machine(), caches=caches)
+    said = answer(subject(curve(HOST, falling(40e9, 15e9, above)), machine=machine))
+    assert f", and {beyond} is measured" in said.findings[0].statement
+
+
 def test_a_drop_above_all_usual_sizes_is_looked_at_where_it_is() -> None:
     sizes = [2**power for power in range(3, 34)]
     said = answer(subject(curve(HOST, falling(40e9, 15e9, 2**31), sizes=sizes)))

@@ -6,7 +6,7 @@ to be explained: rates above a cache's size are lower, and often lowest just abo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table, ranked
 from waywiser.analysis.fitted import estimate_of
@@ -28,6 +28,8 @@ QUESTION = "irregularities"
 MOST_FINDINGS = 8
 MOST_ROWS = 40
 MOST_EXHIBITS = 4
+MEMORY = "memory"
+"""What comes after the last cache."""
 OTHERS = 2
 """Equal paths that show the same as one of a single block, so that it is believed."""
 NORMAL = 1.96
@@ -48,6 +50,8 @@ class Found(Value, frozen=True):
     """Curves of the class that were measured at these sizes."""
     cache: str
     """What explains it; empty where no cache does."""
+    beyond: str
+    """What is measured where that cache is too small: the next one, or memory."""
 
     @property
     def corroborated(self) -> bool:
@@ -106,30 +110,38 @@ def _grouped(
         mates = [
             mate for mate in curves if representative(mate) == first and mate.at(low) is not None
         ]
-        cache = _cache(subject, curve, what)
-        yield Found(curve, what, len(members) - 1, len(mates), cache)
+        cache, beyond = _cache(subject, curve, what)
+        yield Found(curve, what, len(members) - 1, len(mates), cache, beyond)
 
 
-def _cache(subject: Subject, curve: Curve, what: Irregularity) -> str:
-    """The cache between the faster sizes and the slower ones. Rates that recover to more than they
-    were before the dip were held down by no cache."""
+def _cache(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, str]:
+    """(the cache between the faster sizes and the slower ones, what comes after it), both empty
+    where there is none. Rates that recover to more than they were before the dip were held down by
+    no cache."""
     before, after = curve.at(what.reference), curve.points[-1]
     if before is None or after.rate >= before.rate:
-        return ""
+        return "", ""
     transfer = curve.transfer
     if transfer is None:
-        return ""
+        return "", ""
     places = set(transfer.path.places)
     if len(places) == 1 and next(iter(places)).kind == "gpu":
         low, high = GPU_CACHE
-        return "the last cache of the GPU" if low <= what.low <= high else ""
+        return ("the last cache of the GPU", MEMORY) if low <= what.low <= high else ("", "")
     if all(place.kind == "gpu" for place in places):
-        return ""
+        return "", ""
     sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
     between = [level for level, size in sizes.items() if what.reference <= size <= 2 * what.low]
     if not between:
-        return ""
-    return f"the L{max(between)} cache of {format_bytes(sizes[max(between)])}"
+        return "", ""
+    level = max(between)
+    larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]
+    beyond = _named(min(larger), sizes) if larger else MEMORY
+    return _named(level, sizes), beyond
+
+
+def _named(level: int, sizes: Mapping[int, int]) -> str:
+    return f"the L{level} cache of {format_bytes(sizes[level])}"
 
 
 def _finding(subject: Subject, found: Found) -> Finding:
@@ -164,7 +176,7 @@ def _statement(found: Found) -> str:
     if found.of > 1:
         text += f" (on {found.others + 1} of {found.of} equal paths)"
     if found.cache:
-        text += f": so much no longer fits into {found.cache}, and memory is measured"
+        text += f": so much no longer fits into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
         text += "; seen in a single block only"
     return text
