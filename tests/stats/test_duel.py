@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.duel import Timed, duel, winner
+from waywiser.stats.duel import Timed, agreed, duel, winner
 from waywiser.stats.order import Interval
 
 SIZES = (8, 64, 512, 4096)
@@ -36,26 +36,46 @@ def test_an_even_size_between_two_that_one_wins_belongs_to_them() -> None:
     assert [(each.winner, each.high) for each in found] == [("first", 512), ("neither", 4096)]
 
 
-NEAR_SIZES = (8, 16, 32, 64, 128, 256)
-
-
-def winners(second: tuple[float, ...], sizes: tuple[int, ...] = NEAR_SIZES) -> list[str]:
-    found = duel(sizes, [timed(1.0)] * len(sizes), [timed(each) for each in second])
-    return [each.winner for each in found]
+def winners(*second: float, blocks: tuple[float, ...] = ()) -> list[str]:
+    """Against one that takes a second, at sizes a factor of two apart."""
+    sizes = [2**n for n in range(len(second))]
+    one = Timed(1.0, Interval(1.0, 1.0), blocks)
+    others = [
+        Timed(each, Interval(each, each), tuple(each * block for block in blocks))
+        for each in second
+    ]
+    return [each.winner for each in duel(sizes, [one] * len(sizes), others)]
 
 
 def test_who_wins_one_size_by_little_and_alone_wins_none() -> None:
-    assert winners((1.0, 1.1, 0.9, 1.0, 1.1, 1.0)) == ["neither"]
-    assert winners((1.1, 1.0, 1.0, 1.0, 1.0, 0.9)) == ["neither"]
+    assert winners(1.0, 1.1, 0.9, 1.0, 1.1, 1.0) == ["neither"]
+    assert winners(1.1, 1.0, 1.0, 1.0, 1.0, 0.9) == ["neither"]
+    assert winners(1.1, 1.1, 0.9, 1.1, 1.1) == ["first"]
 
 
 def test_two_sizes_or_much_are_believed() -> None:
-    assert winners((1.0, 1.1, 1.1, 1.0, 1.0, 1.0)) == ["neither", "first", "neither"]
-    assert winners((1.0, 1.0, 1.4, 1.0, 1.0, 1.0)) == ["neither", "first", "neither"]
+    assert winners(1.0, 1.1, 1.1, 1.0, 1.0, 1.0) == ["neither", "first", "neither"]
+    assert winners(1.0, 1.0, 1.4, 1.0, 1.0, 1.0) == ["neither", "first", "neither"]
+    assert winners(1.1) == ["first"]
 
 
-def test_a_size_without_neighbours_stands_for_itself() -> None:
-    assert winners((1.1, 1.0, 0.9), (8, 2**20, 2**26)) == ["first", "neither", "second"]
+def test_one_size_is_believed_where_blocks_agree() -> None:
+    assert winners(1.1, 1.0, 1.0, blocks=(0.99, 1.01)) == ["first", "neither"]
+    assert winners(1.1, 1.0, 1.0, blocks=(0.96, 1.04)) == ["neither"]
+    assert winners(1.1, 1.0, 1.0, blocks=(0.96, 1.04, 0.98, 1.02)) == ["first", "neither"]
+    assert winners(1.1, 1.0, 1.0, blocks=(1.0,)) == ["neither"]
+
+
+def test_few_blocks_agree_where_they_lie_further_apart_than_among_each_other() -> None:
+    def agree(one: tuple[float, ...], other: tuple[float, ...]) -> bool | None:
+        found = agreed(Timed(1.0, None, one), Timed(1.0, None, other))
+        assert found == agreed(Timed(1.0, None, other), Timed(1.0, None, one))
+        return found
+
+    assert agree((1.0, 1.1), (1.3, 1.4)) is True
+    assert agree((1.0, 1.1), (1.15, 1.4)) is False
+    assert agree((1.0, 1.1), (1.05, 1.06)) is False
+    assert agree((1.0,), (2.0, 2.0)) is None
 
 
 @pytest.mark.parametrize(

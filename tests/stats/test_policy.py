@@ -78,3 +78,14 @@ def _fewest(rows: list[list[float]]) -> int:
         changes += 1
         assert not math.isinf(reach) and reach > 0
     return changes
+
+
+def test_blocks_that_disagree_change_no_way() -> None:
+    def row(*blocks: tuple[float, float]) -> list[Timed]:
+        return [Timed(sum(b) / 2, Interval(sum(b) / 2, sum(b) / 2), b) for b in blocks]
+
+    steady = row((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
+    blip = row((2.0, 2.0), (0.7, 0.95), (2.0, 2.0))
+    assert ranges([steady, blip]) == [Range(0, 0, 2)]
+    sure = row((2.0, 2.0), (0.84, 0.85), (2.0, 2.0))
+    assert ranges([steady, sure]) == [Range(0, 0, 0), Range(1, 1, 1), Range(0, 2, 2)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from waywiser.analysis.answer import Cell, Mark, Table
-from waywiser.analysis.duels import Duel
+from waywiser.analysis.duels import Duel, timed_of
 from waywiser.analysis.fitted import estimate_of, seconds_at
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.uncertainty import amount
@@ -124,13 +124,12 @@ def _timed_at(curve: Curve, size: int) -> Timed | None:
     if point is None:
         seconds = seconds_at(curve, size, _seen_seconds)
         return Timed(seconds, None) if seconds is not None else None
-    found = _seen(estimate_of(point))
-    return Timed(found.median, found.interval)
+    return timed_of(estimate_of(point), host=True)
 
 
 def _seen_seconds(point: Point) -> float:
     """From call to completion, where somebody took that."""
-    return _seen(estimate_of(point)).median
+    return timed_of(estimate_of(point), host=True).seconds
 
 
 def _does(seconds: float | None, size: int) -> str:
@@ -150,8 +149,8 @@ def of_duels(fought: Sequence[Duel]) -> Table | None:
         columns=("places", "in common", "one", "other", "one is faster", "other is faster"),
         rows=tuple(_row_of_duel(each) for each in told[:MOST_ROWS]),
         caption="Sizes at which one is faster, with how much longer the other takes; where "
-        f"intervals separate and by more than {EVEN:.0%}, without intervals by {UNKNOWN:.0%}. ✓ at "
-        "all sizes."
+        f"intervals separate and by more than {EVEN:.0%}, without intervals by {UNKNOWN:.0%}; at a "
+        f"single size by {UNKNOWN:.0%} or where blocks agree. ✓ at all sizes."
         + (f" {even} further pairs never differ by {MATTERS:.0%}." if even else "")
         + _left(len(told)),
     )

@@ -13,6 +13,7 @@ from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Curve, Point
 from waywiser.analysis.ways import Group, Pair, memory_text, way
 from waywiser.stats.duel import Stretch, Timed, duel
+from waywiser.stats.estimate import Estimate
 from waywiser.words import Transfer, Value, format_settings
 
 LEAST_SIZES = 3
@@ -79,9 +80,16 @@ def _duels_of(pair: Pair) -> Iterator[Duel]:
 def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
     """What an application sees of both, or what was timed where one lacks that."""
     a, b = estimate_of(first), estimate_of(second)
-    if a.host_median is not None and b.host_median is not None:
-        return Timed(a.host_median, a.host_interval), Timed(b.host_median, b.host_interval)
-    return Timed(a.median, a.interval), Timed(b.median, b.interval)
+    host = a.host_median is not None and b.host_median is not None
+    return timed_of(a, host=host), timed_of(b, host=host)
+
+
+def timed_of(told: Estimate, *, host: bool) -> Timed:
+    """By what an application sees, where it has that and it is asked for, or by its span."""
+    if host and told.host_median is not None:
+        blocks = [each.host_median for each in told.blocks]
+        return Timed(told.host_median, told.host_interval, tuple(b for b in blocks if b))
+    return Timed(told.median, told.interval, tuple(each.median for each in told.blocks))
 
 
 def _winners(found: Duel) -> Sequence[str]:

@@ -3,13 +3,14 @@
 At a size one is faster where its interval lies below the other's and it is so by more than `EVEN`;
 where one has no interval, by more than `UNKNOWN`; else the two are even there. Sizes with the same
 winner are one stretch; an even size between two that the same one wins belongs to them, since noise
-hides what both its neighbours show. One that wins a single size among near ones, none of which
-agrees, wins it by more than `UNKNOWN` or not at all: intervals within processes say nothing of what
-differs from process to process.
+hides what both its neighbours show. A size whose neighbours both say something else is won only by
+more than `UNKNOWN`, or where blocks agree: intervals within processes say nothing of what differs
+from process to process.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -23,8 +24,8 @@ UNKNOWN = 0.25
 """Times without an interval that differ by less are not told apart: means of other tools, and paths
 of the host, were seen to vary by so much."""
 
-NEAR = 4
-"""Times as large is still a neighbour that ought to agree."""
+MANY_BLOCKS = 4
+"""A side, of which all being faster than all others is seldom chance (p = 0.03)."""
 
 Winner = Literal["first", "second", "neither"]
 
@@ -34,6 +35,8 @@ class Timed(NamedTuple):
 
     seconds: float
     interval: Interval | None
+    blocks: tuple[float, ...] = ()
+    """Medians of its blocks, where they are known."""
 
 
 class Stretch(Value, frozen=True):
@@ -61,14 +64,18 @@ def winner(first: Timed, second: Timed) -> Winner:
 def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) -> list[Stretch]:
     """Of each of ``sizes``, ascending, the times of both."""
     winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
+    ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
+    winners = [
+        "neither"
+        if _stands_alone(n, winners)
+        and _margin(ratios[n]) <= UNKNOWN
+        and not agreed(first[n], second[n])
+        else who
+        for n, who in enumerate(winners)
+    ]
     for n in range(1, len(winners) - 1):
         if winners[n] == "neither" and winners[n - 1] == winners[n + 1]:
             winners[n] = winners[n - 1]
-    ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
-    winners = [
-        "neither" if _stands_alone(n, sizes, winners) and _margin(ratios[n]) <= UNKNOWN else who
-        for n, who in enumerate(winners)
-    ]
     found: list[Stretch] = []
     for who, group in groupby(range(len(sizes)), key=winners.__getitem__):
         members = list(group)
@@ -76,14 +83,22 @@ def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) 
     return found
 
 
-def _stands_alone(n: int, sizes: Sequence[int], winners: Sequence[Winner]) -> bool:
-    """Whether there are sizes near the n-th, and none has its winner."""
-    near = [
-        m
-        for m in (n - 1, n + 1)
-        if 0 <= m < len(sizes) and max(sizes[m], sizes[n]) <= NEAR * min(sizes[m], sizes[n])
-    ]
-    return bool(near) and all(winners[m] != winners[n] for m in near)
+def agreed(one: Timed, other: Timed) -> bool | None:
+    """Whether all blocks say who is faster; few of them by more than they differ among each other.
+    None where a side has fewer than two."""
+    sides = [[math.log(block) for block in each.blocks] for each in (one, other)]
+    if min(map(len, sides)) < 2:
+        return None
+    low, high = sorted(sides, key=min)
+    gap = min(high) - max(low)
+    few = min(map(len, sides)) < MANY_BLOCKS
+    return gap > (max(max(side) - min(side) for side in sides) if few else 0.0)
+
+
+def _stands_alone(n: int, winners: Sequence[Winner]) -> bool:
+    """Whether there are sizes beside the n-th, and none has its winner."""
+    beside = [winners[m] for m in (n - 1, n + 1) if 0 <= m < len(winners)]
+    return bool(beside) and winners[n] not in beside
 
 
 def _margin(ratio: float) -> float:

@@ -1,6 +1,7 @@
 """The shortest table that says which way to use at which size, and loses little at any.
 
-At each size some ways are within `TOLERANCE` of the fastest, or not known to be slower. Of all
+At each size some ways are within `TOLERANCE` of the fastest, or not known to be slower, as where
+blocks disagree and the loss is below `waywiser.stats.duel.UNKNOWN`. Of all
 assignments of one such way to each size, the one with the fewest changes is told, and among these
 the one that loses least: dynamic programming over sizes.
 """
@@ -11,7 +12,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from waywiser.stats.duel import EVEN, Timed
+from waywiser.stats.duel import EVEN, UNKNOWN, Timed, agreed
 from waywiser.words import Value
 
 TOLERANCE = 0.05
@@ -76,4 +77,5 @@ def _loss(mine: Timed | None, best: Timed) -> float:
     loss = mine.seconds / best.seconds - 1
     if loss <= EVEN or (mine.interval and best.interval and mine.interval.overlaps(best.interval)):
         return 0.0
-    return loss if loss <= TOLERANCE else math.inf
+    doubted = loss <= UNKNOWN and agreed(mine, best) is False
+    return loss if loss <= TOLERANCE or doubted else math.inf
