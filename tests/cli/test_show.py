@@ -75,7 +75,7 @@ def test_both_directions_at_once_are_written_as_one(shown: str) -> None:
 
 def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
     assert (
-        "not measured: the driver cannot prefetch here (2)\n"
+        "not measured: the driver cannot prefetch here (2 paths)\n"
         "  managed@numa:0 -> device@gpu:0 by prefetch\n"
         "  managed@numa:0 -> device@gpu:1 by prefetch\n" in shown
     )
@@ -84,7 +84,7 @@ def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
 
 
 def test_what_failed_is_listed_with_kind_and_reason(shown: str) -> None:
-    assert "failed: crash: the worker died of SIGSEGV (2)\n" in shown
+    assert "failed: crash: the worker died of SIGSEGV (2 visits of 1 curve)\n" in shown
     assert "  pageable@numa:0 -> device@gpu:0 by copy-engine of 64 KiB, block 1\n" in shown
 
 

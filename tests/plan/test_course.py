@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from machines import machine
 
-from waywiser.plan.course import Course
+from waywiser.plan.course import KEPT, Course, is_for_time
 from waywiser.plan.plan import Plan, Request, make_plan
 from waywiser.records import Failure, Order, Samples, Visit
 
@@ -251,9 +251,25 @@ def test_what_differs_does_not_take_the_time_of_the_blocks_to_come() -> None:
         course.record(visit(order, factor * growing(order)))
     keys = {order.key for order in orders}
     assert {(p.workload.identity, block) for p in certain for block in (0, 1)} <= keys
-    kept = [v for v in skipped if v.failure and "that no other block needs" in v.failure.reason]
+    kept = [v for v in skipped if v.failure and v.failure.reason.startswith(KEPT)]
     assert kept and {v.block for v in kept} == {0}
+    assert {v.failure.reason for v in kept if v.failure} == {
+        f"only what later blocks need was left of the {standard.deadline_seconds:g} s of standard"
+    }
     assert any(points[order.workload.identity].conditional for order in orders)
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("the 90 s of standard were over", True),
+        ("those of the 90 s of standard that no other block needs were over", True),
+        ("only what later blocks need was left of the 90 s of standard", True),
+        (f"equal to {H2D} at 64 MiB, within 3 %", False),
+    ],
+)
+def test_what_is_left_out_for_time_is_known_by_its_reason(reason: str, expected: bool) -> None:
+    assert is_for_time(reason) is expected
 
 
 def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> None:

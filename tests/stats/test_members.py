@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.stats.members import MOST, merged, told
+from waywiser.stats.members import MOST, counted, merged, told
 
 
 def test_few_are_each_told() -> None:
@@ -13,7 +13,7 @@ def test_many_are_told_by_executor_with_the_first_of_each() -> None:
     paths = [f"a@gpu:{n} -> b@gpu:0 by cart[wheels=3] of 8 B" for n in range(2)]
     assert list(told([*pairs, *paths, "c -> d by crate", "empty@gpu:0"])) == [
         f"by carrier: {MOST} pairs of memories, as a0 -> b by carrier",
-        "by cart: 2 paths, as a@gpu:0 -> b@gpu:0 by cart[wheels=3] of 8 B",
+        "by cart: 2 series, as a@gpu:0 -> b@gpu:0 by cart[wheels=3] of 8 B",
         "c -> d by crate",
         "empty@gpu:0",
     ]
@@ -41,6 +41,23 @@ def test_reasons_that_begin_with_a_kind_of_memory_are_one() -> None:
         ),
         ("nobody comes", ["stone -> stone by call"]),
     ]
+
+
+def test_visits_are_counted_as_such_and_their_curves_once() -> None:
+    visits = [
+        f"a@gpu:{n} -> b@gpu:0 by carrier of {size}, block {block}"
+        for n in range(2)
+        for size in ("8 B", "64 MiB")
+        for block in range(3)
+    ]
+    assert list(told(visits)) == [f"by carrier: 12 visits of 2 curves, as {visits[0]}"]
+    calls = ["call@gpu:0, block 0", "call@gpu:0, block 1"]
+    assert [line.partition(", as")[0] for line in told([*visits[:2], *calls, *visits[2:]])] == [
+        "by carrier: 12 visits of 2 curves",
+        "2 visits of 1 curve",
+    ]
+    assert counted([*visits, "a@gpu:0 -> b@gpu:0 by carrier"]) == "13 in all"
+    assert counted(["a@gpu:0 -> b@gpu:0 by carrier"]) == "1 path"
 
 
 def test_executors_with_as_many_share_a_line() -> None:

@@ -21,11 +21,11 @@ from waywiser.cli.matrix import (
 )
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
-from waywiser.plan.course import OVER
+from waywiser.plan.course import is_for_time
 from waywiser.profile import Profile
 from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.members import merged, told
+from waywiser.stats.members import counted, merged, told
 from waywiser.stats.overview import Overview, Summary, overview
 from waywiser.stats.reasons import Group
 from waywiser.stats.shown import Shown, curves
@@ -63,7 +63,7 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:
-        if group.reason.endswith(OVER):
+        if is_for_time(group.reason):
             _print_group(console, "left out", group)
     for group in found.warnings:
         _print_warning(console, marks[group.reason], group)
@@ -145,7 +145,7 @@ def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
 
 
 def _print_group(console: Console, title: str, group: Group) -> None:
-    many = f" ({len(group.members)})" if len(group.members) > 1 else ""
+    many = f" ({counted(group.members)})" if len(group.members) > 1 else ""
     say(console, f"{title}: {group.reason}{many}", "yellow")
     for member in told(group.members):
         say(console, with_sizes(member), indent=2)

@@ -28,7 +28,11 @@ EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
 
 OVER = "were over"
-"""How a reason ends where the preset's time was."""
+"""How a reason ends where the preset's time was; in older profiles also where what was left of it
+was kept."""
+
+KEPT = "only what later blocks need was left of"
+"""How a reason begins where what was left of the preset's time was kept for the blocks to come."""
 
 Key = tuple[str, int]
 
@@ -124,7 +128,7 @@ class Course:
             if reason := self._equal(point, block):
                 return reason
             if self._clock() > self._deadline - self._kept_seconds:
-                return f"those of {whole} that no other block needs {OVER}"
+                return f"{KEPT} {whole}"
         if point.growing and not point.always:
             return self._findings.saturated(point.workload.curve, block, point.size)
         return ""
@@ -161,6 +165,11 @@ class Course:
             timeout_seconds=point.timeout_seconds,
             evidence=block == 0 and identity in self._plan.watched,
         )
+
+
+def is_for_time(reason: str) -> bool:
+    """Whether it is for the preset's time that a size was skipped."""
+    return reason.endswith(OVER) or reason.startswith(KEPT)
 
 
 def _skipped(point: Point, block: int, reason: str) -> Visit:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.stats.figures import count
+from waywiser.stats.sizes_in_text import without_sizes
+
 MOST = 8
 """Of the same reason that are each given a line."""
 
+_BLOCK = re.compile(r", block \d+$")
 _EXECUTOR = re.compile(r" by ([a-z0-9-]+)")
 
 
@@ -21,17 +25,18 @@ def told(members: Sequence[str]) -> Iterator[str]:
     for member in members:
         found = _EXECUTOR.search(member)
         groups.setdefault(found[1] if found else "", []).append(member)
-    as_many: dict[tuple[int, str], list[str]] = {}
+    as_many: dict[tuple[str, bool], list[str]] = {}
     for executor, group in groups.items():
-        as_many.setdefault((len(group), _what(group[0])), []).append(executor)
-    for (count, what), executors in as_many.items():
+        many = counted(group) if len(group) > 1 else ""
+        as_many.setdefault((many, bool(executor)), []).append(executor)
+    for (many, _), executors in as_many.items():
         first = groups[executors[0]][0]
-        if count == 1:
+        if not many:
             yield from (groups[executor][0] for executor in executors)
             continue
         head = f"by {', '.join(executors)}: " if executors[0] else ""
         each = " each" if len(executors) > 1 else ""
-        yield f"{head}{count} {what}{each}, as {first}"
+        yield f"{head}{many}{each}, as {first}"
 
 
 def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
@@ -49,8 +54,30 @@ def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[
     ]
 
 
-def _what(member: str) -> str:
-    """A refused pair of kinds names no place."""
+def counted(members: Sequence[str]) -> str:
+    """``739 visits of 59 curves``, ``3 series``, ``2 paths``: how many of what; ``5 in all`` of
+    operations, and of members that are not of one sort."""
+    sorts = {_sort(member) for member in members}
+    if len(sorts) > 1:
+        return f"{len(members)} in all"
+    sort = next(iter(sorts), "path")
+    if not sort:
+        return f"{len(members)} in all"
+    if sort == "pair":
+        return f"{count(len(members), sort)} of memories"
+    if sort != "visit":
+        return count(len(members), sort)
+    curves = {without_sizes(_BLOCK.sub("", member)) for member in members}
+    return f"{count(len(members), 'visit')} of {count(len(curves), 'curve')}"
+
+
+def _sort(member: str) -> str:
+    """What it names: a visit has a block, a series a size, and a refused pair of kinds no place;
+    nothing for what no bytes move in."""
+    if _BLOCK.search(member):
+        return "visit"
     if " by " not in member:
-        return "in all"
-    return "paths" if "@" in member else "pairs of memories"
+        return ""
+    if without_sizes(member) != member:
+        return "series"
+    return "path" if "@" in member else "pair"

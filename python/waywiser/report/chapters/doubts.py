@@ -8,7 +8,7 @@ from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
 from waywiser.stats.figures import count
-from waywiser.stats.members import merged, told
+from waywiser.stats.members import counted, merged, told
 from waywiser.stats.reasons import Group
 from waywiser.stats.sizes_in_text import with_sizes
 
@@ -62,7 +62,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
     for title, reason, members in groups:
         points = [*map(with_sizes, told(list(members)))]
         listing = Listing(tuple(points[:MOST_MEMBERS]), max(0, len(points) - MOST_MEMBERS))
-        yield Fold(f"{title}: {reason} ({len(members)})", (listing,))
+        yield Fold(f"{title}: {reason} ({counted(members)})", (listing,))
 
 
 def _members(group: Group) -> Listing:
