@@ -142,6 +142,23 @@ def test_a_time_that_is_none_is_damage_where_it_is_read(
     assert answers(["show", str(files.bad)], value, capsys) == 0
 
 
+@pytest.mark.parametrize("value", ["9e999", "-9e999", "1e308", "-1"])
+def test_a_time_of_a_short_visit_that_is_none_is_damage(
+    files: Files, value: str, capsys: Output
+) -> None:
+    """Visits too short for an interval are held against how their samples scatter."""
+    files.bad.write_bytes(files.loose.read_bytes())
+    with sqlite3.connect(files.bad) as connection:
+        ((visit,),) = connection.execute("SELECT min(visit) FROM sample")
+        short = "UPDATE visit SET counted = 4, low = NULL, high = NULL WHERE visit = ?"
+        connection.execute(short, (visit,))
+        where = "WHERE visit = ? AND n < 2"
+        connection.execute(f"UPDATE sample SET span = {value} {where}", (visit,))
+    connection.close()
+    answers(["fleet", files.whole, str(files.bad)], value, capsys)
+    assert answers(["compare", files.whole, str(files.bad)], value, capsys) == 2
+
+
 def test_hardly_anything_known_is_unclear(files: Files, capsys: Output) -> None:
     """Intervals that reach from microseconds to a second: a hundred thousand fold either way."""
     files.bad.write_bytes(files.loose.read_bytes())

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from waywiser.profile import Profile
 from waywiser.profile.digest import Digest, RawBlocks
 from waywiser.profile.digest import digests as digests_of
+from waywiser.profile.opening import damaged
+from waywiser.profile.sound import MOST_SECONDS
 from waywiser.records import SUMMARY, VOID, Summary, Visit
 from waywiser.stats.order import lower_rank
 from waywiser.stats.resolution import EVENT_TICK_SECONDS, HOST_TICK_SECONDS, SAME_SECONDS
@@ -48,7 +50,8 @@ FEWEST_FOR_INTERVAL = next(n for n in itertools.count(1) if lower_rank(n) is not
 
 def spreads(profile: Profile) -> dict[int, float]:
     """Relative standard deviations by visit, of those with too few samples for an interval and more
-    than one; void samples and other tools' summaries tell nothing of how samples scatter."""
+    than one; void samples and other tools' summaries tell nothing of how samples scatter. Raises
+    `ProfileError` for a damaged file."""
     found = profile.select(
         "SELECT visit.visit, span FROM visit CROSS JOIN sample ON sample.visit = visit.visit"
         " WHERE counted > 1 AND counted < ? AND coalesce(flags, 0) & ? = 0",
@@ -58,6 +61,8 @@ def spreads(profile: Profile) -> dict[int, float]:
     spans: dict[int, list[float]] = {}
     for visit, span in found:
         spans.setdefault(visit, []).append(span)
+    if not all(0 <= span <= MOST_SECONDS for _, span in found):
+        raise damaged(profile.path, "a sample is of no time that anybody can have measured")
     return {
         visit: stdev(each) / mean
         for visit, each in spans.items()
