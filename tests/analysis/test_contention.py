@@ -72,6 +72,36 @@ def test_a_shared_bottleneck_is_told_with_what_it_carries() -> None:
     assert [device.place for device in finding.devices] == [f"gpu:{gpu}" for gpu in range(4)]
 
 
+@pytest.mark.parametrize(
+    ("times", "waiting"),
+    [
+        (3, "one after another"),
+        (2, "some wait"),
+        (1, ""),
+    ],
+)
+def test_a_transfer_that_waits_for_others_is_slowed_by_the_wait(times: int, waiting: str) -> None:
+    # each is as fast as alone once it runs; the span is as long as ``times`` of them
+    queued = together([h2d(gpu) for gpu in range(3)], [50e9] * 3)
+    (series,) = queued
+    longer = tuple(
+        msgspec.structs.replace(
+            visit,
+            samples=msgspec.structs.replace(
+                visit.samples, span=tuple(times * span for span in visit.samples.span)
+            ),
+        )
+        for visit in series.visits
+        if visit.samples
+    )
+    (row,) = asked([Series(series.workload, longer)]).tables[0].rows
+    assert row[1].mark == ("no" if times == 1 else "yes")
+    slowest, _, told = row[4].text.partition(", ")
+    assert float(slowest[1:]) == pytest.approx(times, rel=0.02)
+    assert told == waiting
+    assert float(row[5].text[1:]) == pytest.approx(1, abs=0.02)
+
+
 def test_only_those_that_are_slowed_share_it() -> None:
     rates = [25e9, 25e9, 50e9, 50e9]
     (finding,) = asked(together([h2d(gpu) for gpu in range(4)], rates)).findings

@@ -75,7 +75,9 @@ def _table(title: str, found: Sequence[Together]) -> Table:
         rows=tuple(_row(each) for each in found),
         caption="✓ takes longer than its slowest transfer alone by more than "
         f"{MARGIN:.1%}, × as long, ? not to be told; GB/s of all bytes until the last is done; "
-        "how many times as long as alone the transfers take.",
+        "how many times as long as alone the transfers take. Where some wait for others, as copies "
+        "out of one GPU on one engine, the slowest is counted from the common start to the end of "
+        "all, and the fastest from where it began itself.",
     )
 
 
@@ -92,6 +94,6 @@ def _row(each: Together) -> tuple[Cell, ...]:
         ),
         Cell(format_rate(each.rate, half), "", each.point.line.workload),
         Cell(f"{each.share:.0%}"),
-        Cell(f"×{max(each.slowdowns):.2f}"),
+        Cell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
         Cell(f"×{min(each.slowdowns):.2f}"),
     )

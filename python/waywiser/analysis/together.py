@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,12 @@ from waywiser.stats.estimate import Estimate
 from waywiser.stats.multiplicity import holm
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer, Value, Workload
+
+SOME = 0.05
+"""Of the span: with less left over, transfers fill it."""
+
+Waiting = Literal["", "some wait", "one after another"]
+"""What transfers that are queued behind one another do, though all were started at once."""
 
 GAP = 1.15
 """Slowdowns further apart than this have different reasons."""
@@ -77,8 +83,26 @@ class Together(Value, frozen=True):
 
     @property
     def slowdowns(self) -> tuple[float, ...]:
-        """How many times as long each transfer takes as alone."""
+        """How many times as long each transfer takes as alone, from its own start."""
         return tuple(a.rate / rate for a, rate in zip(self.alone, self.rates, strict=True))
+
+    @property
+    def waiting(self) -> Waiting:
+        """Whether transfers waited for others before they began, which their own times leave out:
+        the longest is then clearly shorter than the span, in every block, and where they never
+        overlap all of them add up to no more than it."""
+        blocks = self.point.estimate.blocks
+        told = [(each.transfers, each.median) for each in blocks if each.transfers]
+        if not told or any(max(own) > span * (1 - SOME) for own, span in told):
+            return ""
+        apart = all(sum(own) <= span * (1 + SOME) for own, span in told)
+        return "one after another" if apart else "some wait"
+
+    @property
+    def slowest(self) -> float:
+        """How many times as long as alone the slowest transfer takes; counted from the common
+        start where some wait."""
+        return max(*self.slowdowns, self.comparison.ratio if self.waiting else 0.0)
 
     @property
     def is_slowed(self) -> bool:
