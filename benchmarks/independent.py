@@ -22,6 +22,11 @@ from surveyed import survey
 
 from waywiser.words import format_bytes, parse_bytes
 
+try:
+    from cupy.cuda import runtime
+except ImportError:
+    runtime = None
+
 WARM_UPS, SAMPLES = 3, 15
 
 COPIES = 5
@@ -56,9 +61,7 @@ def peer_copy(device: torch.Tensor) -> Callable[[], object]:
     far = torch.empty_like(device, device="cuda:1")
     far.copy_(device)
     torch.cuda.synchronize()
-    try:
-        from cupy.cuda import runtime
-    except ImportError:
+    if runtime is None:
         return lambda: far.copy_(device, non_blocking=True)
     stream = torch.cuda.current_stream(device.device).cuda_stream
     return lambda: runtime.memcpyPeerAsync(
@@ -109,6 +112,8 @@ def main() -> int:
         steady = abs(before[path] / after[path] - 1) <= TOLERANCE
         outside += steady and abs(ratio - 1) > TOLERANCE
         row = {"path": path, "bytes": wanted.bytes, "waywiser": rate, "relative": within}
+        if path == PEER and runtime is not None:
+            row["copied_by"] = "cudaMemcpyPeerAsync, called by CuPy"
         rows.append(row | {"torch": before[path], "torch_again": after[path], "ratio": ratio})
         print(f"{rate / 1e9:10.2f} {within:6.2%} {before[path] / 1e9:8.2f} "
               f"{after[path] / 1e9:8.2f} {ratio:7.4f}  {path}")  # fmt: skip

@@ -16,6 +16,10 @@
 #include <random>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #define CHECK(call)                                                              \
     do {                                                                         \
         const cudaError_t status = (call);                                       \
@@ -129,7 +133,11 @@ public:
             return;
         }
         data_ = std::aligned_alloc(kHuge, bytes_);
-        madvise(data_, bytes_, from == From::huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+        const int pages = from == From::huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+        if (data_ == nullptr || madvise(data_, bytes_, pages) != 0) {
+            std::perror("host memory");
+            std::exit(1);
+        }
         std::memset(data_, 1, bytes_);
         CHECK(cudaHostRegister(data_, bytes_, cudaHostRegisterMapped));
         registered_ = true;
@@ -233,6 +241,19 @@ void faults(std::size_t stride) {
     CHECK(cudaFree(data));
 }
 
+// Nothing of it in a CPU's caches, which has just written it: Waywiser's cells are linked by the
+// GPU.
+void out_of_caches(const unsigned char* data, std::size_t bytes) {
+#if defined(__x86_64__)
+    constexpr std::size_t kLine = 64;
+    for (std::size_t at = 0; at < bytes; at += kLine) _mm_clflush(data + at);
+    _mm_mfence();
+#else
+    std::vector<unsigned char> other(std::size_t{1} << 30);
+    std::fill(other.begin(), other.end(), data[bytes - 1]);
+#endif
+}
+
 // Seconds per dependent load of one thread from page-locked host memory, in a random cycle.
 void host_latency(std::size_t bytes, const Kind& kind) {
     constexpr std::size_t kNode = 128;
@@ -252,6 +273,7 @@ void host_latency(std::size_t bytes, const Kind& kind) {
     const auto chase = [=](std::size_t steps) {
         return by_events([] {}, [=] { go_on<<<1, 1, 0, stream>>>(end, steps); });
     };
+    out_of_caches(host, bytes);
     print("host-load", kind.suffix, (chase(2 * kSteps) - chase(kSteps)) / kSteps);
     CHECK(cudaFree(end));
 }

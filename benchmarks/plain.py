@@ -52,11 +52,21 @@ WAYS = (
     Way("demand-d2h", "managed@gpu:0 -> managed@numa:0 by page-fault", 0.10),
     Way("fault", "page-fault-latency@gpu:0", float("inf")),
     Way("host-load", "sm-latency[memory=numa:0]@gpu:0", 0.05),
-    # What huge pages change, and memory that the runtime allocates and nobody can bind.
-    Way("write-paper-huge", "device@gpu:0 -> pinned@numa:0 by sm[grid=paper]", float("inf")),
+    # Other memory: huge pages, and what the runtime allocates and nobody can bind.
+    Way("read-paper-huge", "pinned[pages=huge]@numa:0 -> device@gpu:0 by sm[grid=paper]", 0.03),
+    Way("write-paper-huge", "device@gpu:0 -> pinned[pages=huge]@numa:0 by sm[grid=paper]", 0.03),
+    Way(
+        "read-paper-allocated",
+        "pinned[from=host-alloc]@numa:0 -> device@gpu:0 by sm[grid=paper]",
+        0.03,
+    ),
+    Way(
+        "write-paper-allocated",
+        "device@gpu:0 -> pinned[from=host-alloc]@numa:0 by sm[grid=paper]",
+        0.03,
+    ),
+    # Of ordinary pages here, so that they stand beside each other only.
     Way("host-load-huge", "sm-latency[memory=numa:0]@gpu:0", float("inf")),
-    Way("read-paper-allocated", "pinned@numa:0 -> device@gpu:0 by sm[grid=paper]", float("inf")),
-    Way("write-paper-allocated", "device@gpu:0 -> pinned@numa:0 by sm[grid=paper]", float("inf")),
     Way("host-load-allocated", "sm-latency[memory=numa:0]@gpu:0", float("inf")),
 )
 
@@ -84,6 +94,8 @@ def main() -> int:
     parser.add_argument("--bytes", type=parse_bytes, default=1 << 30)
     parser.add_argument("--rounds", type=int, default=3, help="3 by default")
     wanted = parser.parse_args()
+    if wanted.rounds < 1:
+        parser.error("--rounds: at least one")
     curves = list(dict.fromkeys(way.curve for way in WAYS))
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))

@@ -1,7 +1,7 @@
 // Host memory whose pages are locked, so that a GPU can read and write it by itself: ordinary
 // pages bound to a NUMA node and then registered, since the runtime's own allocator does not bind;
-// or what that allocator gives, in pages of its own choice. Where ordinary pages lie scattered,
-// small accesses of a GPU take longer there (docs/methodology.md, 3).
+// or what that allocator gives, in pages of its own choice. Small accesses of a
+// GPU were seen to take longer to the former (docs/methodology.md, 3).
 #include "gpu/gpu.hpp"
 #include "memory/pages_variant.hpp"
 #include "memory/runtime_locked.hpp"
@@ -37,8 +37,9 @@ public:
         static const Info info{
             .name = "pinned",
             .description =
-                "page-locked host memory, bound to its NUMA node, registered with every "
-                "GPU",
+                "page-locked host memory that every GPU reaches: pages bound to their NUMA node "
+                "and "
+                "registered, or what the runtime allocates",
             .parameters =
                 {pages_variant(),
                  {.name = kFrom,
@@ -58,10 +59,11 @@ public:
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] bool page_locked() const override { return true; }
     [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
-                                                     const Machine&) const override {
+                                                     const Machine& machine) const override {
         if (from_runtime(memory) && page_size(memory) == host::PageSize::huge) {
             return "the runtime chooses the pages of what it allocates itself";
         }
+        if (from_runtime(memory)) return RuntimeLocked::refusal(memory, machine);
         return huge_pages_refusal(memory);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "gpu/gpu.hpp"
 #include "host/affinity.hpp"
@@ -13,6 +15,14 @@ namespace waywiser {
 
 class RuntimeLocked final : public Buffer {
 public:
+    // Why a node can have none.
+    [[nodiscard]] static std::optional<std::string> refusal(const Memory& memory,
+                                                            const Machine& machine) {
+        const NumaNode* const node = machine.node(memory.place.index);
+        if (node == nullptr || !node->cpus.empty()) return std::nullopt;
+        return "no CPU of " + memory.place.text() +
+               " may be used, and what the runtime allocates lies where the allocating thread runs";
+    }
     [[nodiscard]] static std::unique_ptr<RuntimeLocked> on(const NumaNode& node, std::size_t bytes,
                                                            gpu::HostUse use,
                                                            const Machine& machine) {

@@ -22,6 +22,10 @@ public:
     }
     [[nodiscard]] bool needs_gpu() const override { return true; }
     [[nodiscard]] bool page_locked() const override { return true; }
+    [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
+                                                     const Machine& machine) const override {
+        return RuntimeLocked::refusal(memory, machine);
+    }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {
         return RuntimeLocked::on(*machine.node(memory.place.index), bytes,

@@ -119,6 +119,25 @@ TEST_F(MemoryKinds, PageLockedMemoryComesFromWhereItSays) {
     both.variant["pages"] = "huge";
     EXPECT_EQ(Memories::instance().find("pinned")->refusal(both, machine),
               "the runtime chooses the pages of what it allocates itself");
+    EXPECT_EQ(fake::live().host_buffers, 0u);
+}
+
+TEST_F(MemoryKinds, WhatTheRuntimeAllocatesNeedsACpuOfTheNode) {
+    Machine bare = machine;
+    bare.numa.front().cpus.clear();
+    const auto reason = [&](const std::string& kind, const std::string& from) {
+        Memory memory;
+        memory.kind = kind;
+        memory.place = Place::parse("numa:0");
+        if (!from.empty()) memory.variant["from"] = from;
+        return Memories::instance().find(kind)->refusal(memory, bare);
+    };
+    const std::string none =
+        "no CPU of numa:0 may be used, and what the runtime allocates lies where the allocating "
+        "thread runs";
+    EXPECT_EQ(reason("write-combined", ""), none);
+    EXPECT_EQ(reason("pinned", "host-alloc"), none);
+    EXPECT_EQ(reason("pinned", ""), std::nullopt);
 }
 
 TEST_F(MemoryKinds, NamesAreUnique) {

@@ -8,6 +8,7 @@ Heterogeneous Systems* (figures 2 to 4).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -35,7 +36,7 @@ from waywiser.analysis.ways import (
 )
 from waywiser.stats.figures import count, format_rate
 from waywiser.stats.order import median
-from waywiser.words import Path, format_bytes
+from waywiser.words import format_bytes
 
 QUESTION = "efficiency"
 
@@ -49,6 +50,7 @@ LEAST_TWINS = 3
 """Of two that differ nobody knows which is the odd one."""
 BY_CPU = frozenset({"pageable", "mapped", "file"})
 """Memory kinds that the driver or the kernel moves by CPUs, wherever these are just then."""
+_OF_A_GPU = re.compile(r"\bgpu:\d+")
 EVEN = 0.02
 """Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
 ABOVE = 1.005
@@ -245,19 +247,21 @@ def _below_twins(subject: Subject, mates: Sequence[Curve]) -> Iterator[Finding]:
             effect=lack,
             devices=tuple(map(subject.device, ends)),
             exhibits=(exhibit(point), *(exhibit(p) for p in points if p is not point)),
-            remedy=_compared(path, f"survey again with --only '{curve.text}'"),
+            remedy=_compared(curve),
         )
 
 
-def _compared(path: Path | None, again: str) -> str:
+def _compared(curve: Curve) -> str:
     """What tells more of a path that reaches less than its twins."""
-    devices = "compare the slots, risers, cables and firmware of these devices"
-    if path and not {path.source.kind, path.destination.kind}.isdisjoint(BY_CPU):
+    again = f"survey again with --only '{_OF_A_GPU.sub('gpu:*', curve.text)}'"
+    path = curve.path
+    kinds = {path.source.kind, path.destination.kind} if path else set()
+    if path and (path.executor == "cpu" or kinds & BY_CPU):
         return (
-            f"{again}: what CPUs copy or files hold lies elsewhere in each process; if it stays, "
-            f"and ways between page-locked memory and these devices are slow too, {devices}"
+            f"{again}, since what CPUs copy and files hold lies elsewhere in each process; if it "
+            "is still so, look at the ways between page-locked memory and this GPU"
         )
-    return f"{devices}, and {again}"
+    return f"compare the slots, risers, cables and firmware of these devices, and {again}"
 
 
 def _summary(found: Sequence[Group], below: int) -> str:
