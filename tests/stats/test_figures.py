@@ -68,7 +68,16 @@ def test_rates_are_decimal() -> None:
 
 @pytest.mark.parametrize(
     ("relative", "text"),
-    [(None, "—"), (0.0004, "<0.1 %"), (0.0062, "±0.6 %"), (0.0996, "±10 %"), (0.19, "±19 %")],
+    [
+        (None, "—"),
+        (0.0004, "<0.1 %"),
+        (0.0062, "±0.6 %"),
+        (0.0996, "±10 %"),
+        (0.19, "±19 %"),
+        (1.0, "±100 %"),
+        (67.41, ">100 %"),
+        (math.inf, ">100 %"),
+    ],
 )
 def test_half_widths(relative: float | None, text: str) -> None:
     assert format_relative(relative) == text

@@ -68,6 +68,11 @@ def _widths(how: How, paths: Sequence[PathVerdict]) -> str:
     return f"standard deviation {', '.join(told)}" if told else ""
 
 
+def _width(share: float) -> str:
+    """Beyond the value itself no digit says anything."""
+    return percent(share) if share <= 1 else ">100 %"
+
+
 def _span(widths: Sequence[float]) -> str:
-    low, high = percent(min(widths)), percent(max(widths))
+    low, high = _width(min(widths)), _width(max(widths))
     return low if low == high else f"{low.removesuffix(' %')}–{high}"

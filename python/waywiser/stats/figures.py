@@ -51,11 +51,14 @@ def format_rate(bytes_per_second: float, relative: float | None = None) -> str:
 
 
 def format_relative(relative: float | None) -> str:
-    """``±0.6 %``, ``±19 %``, ``<0.1 %``; a dash where there is no interval."""
+    """``±0.6 %``, ``±19 %``, ``<0.1 %``; ``>100 %`` from where digits say nothing of the value;
+    a dash where there is no interval."""
     if relative is None:
         return "—"
     if relative < 0.0005:
         return "<0.1 %"
+    if relative > 1:
+        return ">100 %"
     return f"±{relative * 100:.1f} %" if relative < 0.0995 else f"±{relative * 100:.0f} %"
 
 
