@@ -181,6 +181,39 @@ def test_a_path_that_was_left_out_for_time_is_unclear() -> None:
         assert "the time was over" in path.why
 
 
+@pytest.mark.parametrize(
+    ("version", "asked", "verdict"),
+    [
+        ("2.0", "check", "unclear"),
+        ("1.0", "check", "missing"),
+        ("2.0", "quick", "missing"),
+        ("", "check", "missing"),
+    ],
+)
+def test_what_another_version_does_not_plan_is_not_lost(
+    version: str, asked: str, verdict: str
+) -> None:
+    replace = msgspec.structs.replace
+    base = replace(nodes.node(1), environment={"waywiser": "1.0"})
+    again = nodes.node(2)
+    kept = tuple(d for d in again.digests if d.curve != nodes.h2d(2))
+    new = replace(again, digests=kept, asked=asked, environment={"waywiser": version})
+    (path,) = [each for each in compare([base], [new]).paths if each.curve == nodes.h2d(2)]
+    assert path.verdict == verdict
+    assert ("by waywiser 2.0 it is no longer planned" in path.why) is (verdict == "unclear")
+    # one file of the old version beside it speaks for the machine
+    third = tuple(d for d in nodes.node(3).digests if d.curve != nodes.h2d(2))
+    other = replace(new, digests=third, environment={"waywiser": "1.0"}, file="other.wwp")
+    assert compare([base], [new, other]).counts["missing"] == 1
+    # so does a node that is gone
+    bare = replace(new, machine=replace(new.machine, numa=()))
+    assert compare([base], [bare]).counts["missing"] == 1
+    # what is refused is lost, also where all of its kinds are
+    refusals = (Refusal("pinned -> device by copy-engine", "no engine"),)
+    (path,) = compare([base], [replace(new, refusals=refusals)]).of("missing")
+    assert path.why == "no engine"
+
+
 def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:
     sizes = (2**20, nodes.SIZE)
     base, again = (nodes.node(seed, blocks=2, sizes=sizes) for seed in (1, 2))

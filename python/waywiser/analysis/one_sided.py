@@ -21,6 +21,12 @@ Digests = Mapping[str, Sequence[Digest]]
 NOT_ASKED = "the new survey has not measured it"
 """Why a path is missing of which the new file says nothing."""
 
+VERSION = "waywiser"
+"""Of the environment: the version of the program that made the file."""
+
+UNPLANNED = "it is no longer planned for what was asked for"
+"""How a reason ends where another version of the program made the new plan."""
+
 UNFINISHED = "the new survey is unfinished"
 """Why nothing can be said of a path that is not there yet."""
 
@@ -29,12 +35,15 @@ LEFT_OUT = ("skipped", "interrupted")
 
 
 def missing(
-    before: Digests, after: Digests, reference: Node, new: Sequence[Node], gone: set[int]
+    before: Digests, after: Digests, base: Sequence[Node], new: Sequence[Node], gone: set[int]
 ) -> Iterator[PathVerdict]:
     """Paths that the base has measured and the new files have not. One that the new survey left out
-    by itself, as when its time was over, or has not come to yet, is no loss: it is unclear."""
+    by itself, as when its time was over, or has not come to yet, is no loss: it is unclear. So is
+    one that another version of the program does not plan, though it was asked for the same."""
     measured = _measured(after)
     reasons = {r.path: r.reason for node in new for r in node.refusals}
+    replanned = _replanned(base, new)
+    reference = max(base, key=lambda node: len(node.machine.gpus))
     failures = _failures(after)
     for curve, first in _measured(before).items():
         if curve in measured:
@@ -43,6 +52,7 @@ def missing(
         devices = tuple(reference.device(Place("gpu", gpu)) for gpu in gpus)
         lost = ", ".join(f"gpu:{gpu} is gone" for gpu in gpus if gpu in gone)
         failure = failures.get(curve)
+        refused = _refused(first.workload, reasons)
         verdict: Verdict = "missing"
         if lost:
             why = lost
@@ -50,10 +60,14 @@ def missing(
             verdict, why = "unclear", f"left out: {failure.reason}"
         elif failure is not None:
             why = f"{failure.kind}: {failure.reason}"
-        elif curve not in reasons and any(node.unfinished for node in new):
+        elif refused:
+            why = refused
+        elif any(node.unfinished for node in new):
             verdict, why = "unclear", UNFINISHED
+        elif replanned and _has_nodes(first.workload, new):
+            verdict, why = "unclear", f"by waywiser {replanned} {UNPLANNED}"
         else:
-            why = reasons.get(curve, NOT_ASKED)
+            why = NOT_ASKED
         yield PathVerdict(curve, name_of(first.workload), verdict, why, devices)
 
 
@@ -73,6 +87,33 @@ def added(
         else:
             why = "the base has not measured it"
             yield PathVerdict(curve, name_of(first.workload), "new", why, devices)
+
+
+def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
+    """The versions of the new files where all were asked for the same and none was made by a
+    version that made a base; else empty. A plan is that of its version: what another one leaves out
+    without a reason was not lost by the machine."""
+    asked = {node.asked for node in (*base, *new)}
+    before, now = (
+        {node.environment.get(VERSION) for node in side if node.asked} for side in (base, new)
+    )
+    known = all(isinstance(each, str) and each for each in before | now)
+    alike = len(asked) == 1 and all(asked) and known
+    return ", ".join(sorted(map(str, now))) if alike and not before & now else ""
+
+
+def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
+    """Whether all have the NUMA nodes that it names: what is planned for one goes with it."""
+    named = {place.index for place in workload.named_places if place.kind == "numa"}
+    return all(named <= {node.index for node in each.machine.numa} for each in new)
+
+
+def _refused(workload: Workload, reasons: Mapping[str, str]) -> str:
+    """Why it was refused: by its own name, as one of its paths, or with all of its kinds."""
+    paths = [transfer.path for transfer in workload.transfers]
+    kinds = [f"{p.source.kind} -> {p.destination.kind} by {p.executor}" for p in paths]
+    names = [workload.curve, *map(str, paths), *kinds]
+    return next((reasons[name] for name in names if name in reasons), "")
 
 
 def _measured(found: Digests) -> dict[str, Digest]:
