@@ -93,6 +93,7 @@ LITERATURE = {
     "pageable, caches flushed": r"pageable@numa:0 -> device@gpu:0 by copy-engine \(flushed\)",
     "cudaMemcpyAsync, pinned": r"pinned@numa:0 -> device@gpu:0 by copy-engine",
     "pinned and back": r"device@gpu:0 -> pinned@numa:0 by copy-engine",
+    "what cudaHostAlloc gives": r"pinned\[from=host-alloc\]@numa:0 -> device@gpu:0 by copy-engine",
     "pinned, caches flushed": r"pinned@numa:0 -> device@gpu:0 by copy-engine \(flushed\)",
     "source dirtied": r"pinned@numa:0 -> device@gpu:0 by copy-engine \(dirtied\)",
     "synchronous cudaMemcpy": r"pinned@numa:0 -> device@gpu:0 by copy-engine\[api=sync\]",
