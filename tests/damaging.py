@@ -7,7 +7,6 @@ hostile file may hold anything in any place.
 from __future__ import annotations
 
 import json
-import lzma
 import math
 import random
 import sqlite3
@@ -15,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
+from kept import RESULTS, unpacked
+
 CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
 RECORDED = CATALOGUE / "four-gpus-busy" / "check.wwp.xz"
 EARLIER = CATALOGUE / "four-gpus" / "check.wwp.xz"
@@ -44,8 +44,7 @@ JSON_COLUMNS = (
 
 def recorded(folder: Path, profile: Path = RECORDED) -> tuple[Path, Path]:
     """(a real profile, cut down to a few series; the same without types and constraints)."""
-    whole, loose = folder / "whole.wwp", folder / "loose.wwp"
-    whole.write_bytes(lzma.decompress(profile.read_bytes()))
+    whole, loose = unpacked(profile, folder / "whole.wwp"), folder / "loose.wwp"
     with sqlite3.connect(whole) as connection:
         _thin(connection)
     connection.execute("VACUUM")

@@ -175,3 +175,20 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
                 lost = Visit(each.workload, 0, "failed", one.created, failure=failure)
                 profile.commit_visit(lost)
     return path
+
+
+def slower(node: Node, which: Callable[[Digest], bool], factor: float) -> Node:
+    """The node with the series that ``which`` picks ``factor`` times as slow."""
+
+    def block(each: BlockDigest) -> BlockDigest:
+        low = None if each.low is None else each.low * factor
+        high = None if each.high is None else each.high * factor
+        return msgspec.structs.replace(each, median=each.median * factor, low=low, high=high)
+
+    digests = tuple(
+        msgspec.structs.replace(digest, blocks=tuple(map(block, digest.blocks)))
+        if which(digest)
+        else digest
+        for digest in node.digests
+    )
+    return msgspec.structs.replace(node, digests=digests)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
-from collections.abc import Callable
-from pathlib import Path
-
 import msgspec
 import pytest
 
+from analysis.nodes import slower
+from kept import RESULTS, unpacked
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import Node, read_node
-from waywiser.profile.digest import BlockDigest, Digest
+from waywiser.profile.digest import Digest
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results" / "2026-11-20-h200" / "one-gpu"
+ONE_GPU = RESULTS / "2026-11-20-h200" / "one-gpu"
 
 CLEAN = [
     f"{source} -> {destination} by copy-engine"
@@ -26,27 +24,10 @@ CLEAN = [
 @pytest.fixture(scope="module")
 def surveys(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
     folder = tmp_path_factory.mktemp("recorded")
-    found = []
-    for name in ("standard", "standard-again"):
-        file = folder / f"{name}.wwp"
-        file.write_bytes(lzma.decompress((RESULTS / f"{name}.wwp.xz").read_bytes()))
-        found.append(read_node(file))
-    return found
-
-
-def slower(node: Node, which: Callable[[Digest], bool], factor: float) -> Node:
-    def block(each: BlockDigest) -> BlockDigest:
-        low = None if each.low is None else each.low * factor
-        high = None if each.high is None else each.high * factor
-        return msgspec.structs.replace(each, median=each.median * factor, low=low, high=high)
-
-    digests = tuple(
-        msgspec.structs.replace(digest, blocks=tuple(map(block, digest.blocks)))
-        if which(digest)
-        else digest
-        for digest in node.digests
-    )
-    return msgspec.structs.replace(node, digests=digests)
+    return [
+        read_node(unpacked(ONE_GPU / f"{name}.wwp.xz", folder / f"{name}.wwp"))
+        for name in ("standard", "standard-again")
+    ]
 
 
 def mixed(one: Node, blocks_of_one: set[int], other: Node, blocks_of_other: set[int]) -> Node:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
 from itertools import combinations
-from pathlib import Path
 
 import pytest
-from test_recorded_again import slower
 
+from analysis.nodes import slower
+from kept import RESULTS, unpacked
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import Node, read_node
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results" / "2026-11-20-h200-catalogue"
+BUSY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus-busy"
 ODD = "gpu:2"
 LINKS = {f"pinned@numa:0 -> device@{ODD} by copy-engine",
          f"device@{ODD} -> pinned@numa:0 by copy-engine"}  # fmt: skip
@@ -27,13 +26,10 @@ PEERS = {
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
     folder = tmp_path_factory.mktemp("checks")
-    found = []
-    for name in ("check", *(f"check-{n}" for n in range(1, 5))):
-        file = folder / f"{name}.wwp"
-        packed = RESULTS / "four-gpus-busy" / f"{name}.wwp.xz"
-        file.write_bytes(lzma.decompress(packed.read_bytes()))
-        found.append(read_node(file))
-    return found
+    return [
+        read_node(unpacked(BUSY / f"{name}.wwp.xz", folder / f"{name}.wwp"))
+        for name in ("check", *(f"check-{n}" for n in range(1, 5)))
+    ]
 
 
 def test_any_two_are_the_same_or_unclear(checks: list[Node]) -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import lzma
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from kept import RESULTS, unpacked
 from waywiser.analysis import crossovers, efficiency, irregularities, trust
 from waywiser.analysis.fitted import fitted
 from waywiser.analysis.questions import Analysis
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results" / "2026-11-20-h200"
+H200 = RESULTS / "2026-11-20-h200"
 MACHINES = ("one-gpu/standard", "two-gpus/standard")
 PINNED = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
 @cache
 def _recorded(name: str, folder: Path) -> Subject:
-    file = folder / f"{name.replace('/', '-')}.wwp"
-    file.write_bytes(lzma.decompress((RESULTS / f"{name}.wwp.xz").read_bytes()))
+    file = unpacked(H200 / f"{name}.wwp.xz", folder / f"{name.replace('/', '-')}.wwp")
     with Profile.open(file) as profile:
         return Subject.of(profile)
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import lzma
 from pathlib import Path
 
 import pytest
 
+from kept import RESULTS, unpacked
 from waywiser.analysis import affinity, anisotropy, contention, identical
 from waywiser.analysis.answer import Finding
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
 FOUR, TWO = "2026-11-20-h200-catalogue/four-gpus/check", "2026-11-20-h200/two-gpus/standard"
 
 
 def recorded(name: str, folder: Path) -> Subject:
-    plain = folder / "recorded.wwp"
-    plain.write_bytes(lzma.decompress((RESULTS / f"{name}.wwp.xz").read_bytes()))
-    with Profile.open(plain) as profile:
+    with Profile.open(unpacked(RESULTS / f"{name}.wwp.xz", folder / "recorded.wwp")) as profile:
         return Subject.of(profile)
 
 

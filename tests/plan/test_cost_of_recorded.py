@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import lzma
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from kept import RESULTS, unpacked
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.cost import Cost
 from waywiser.plan.evidence import looks_seconds
@@ -16,7 +16,7 @@ from waywiser.plan.plan import Request, make_plan
 from waywiser.profile import Profile
 from waywiser.words import Workload
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results" / "2026-11-20-h200-catalogue"
+CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
 BETWEEN_SECONDS = 0.0026
 """From an answer to the next order, which no visit's own clock sees: the median of both surveys."""
 
@@ -36,8 +36,7 @@ def kind(workload: Workload) -> str:
 def test_visits_take_what_is_expected_of_them(
     name: str, within: float, least: float, tmp_path: Path
 ) -> None:
-    file = tmp_path / "standard.wwp"
-    file.write_bytes(lzma.decompress((RESULTS / name / "standard.wwp.xz").read_bytes()))
+    file = unpacked(CATALOGUE / name / "standard.wwp.xz", tmp_path / "standard.wwp")
     taken: defaultdict[str, float] = defaultdict(float)
     expected: defaultdict[str, float] = defaultdict(float)
     with Profile.open(file) as profile:

@@ -16,7 +16,6 @@ about their mean only (n - 1)/n of the variance is left, which is given back by 
 
 from __future__ import annotations
 
-import lzma
 import math
 import tempfile
 from collections import defaultdict
@@ -29,6 +28,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from kept import unpacked
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
 from waywiser.stats.block import counted
@@ -202,17 +202,17 @@ def deviations(middles: Sequence[float]) -> list[float]:
 
 def _series(file: Path) -> Iterator[Series]:
     """Those like the synthetic ones, with the visits that have samples that count."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "recorded.wwp"
-        path.write_bytes(lzma.decompress(file.read_bytes()))
-        with Profile.open(path) as profile:
-            for workload in profile.workloads():
-                transfers = workload.transfers
-                if not transfers or any(t.path.executor != EXECUTOR for t in transfers):
-                    continue
-                visits = [v for v in profile.visits_of(workload) if counted(v.samples)]
-                if visits and visits[0].mode == MODE:
-                    yield Series(workload, tuple(visits))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Profile.open(unpacked(file, Path(folder) / "recorded.wwp")) as profile,
+    ):
+        for workload in profile.workloads():
+            transfers = workload.transfers
+            if not transfers or any(t.path.executor != EXECUTOR for t in transfers):
+                continue
+            visits = [v for v in profile.visits_of(workload) if counted(v.samples)]
+            if visits and visits[0].mode == MODE:
+                yield Series(workload, tuple(visits))
 
 
 def _middle(visit: Visit) -> float:

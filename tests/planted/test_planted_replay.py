@@ -6,12 +6,12 @@ supervisor hands visits over, profiles are written and read, and digests are com
 
 from __future__ import annotations
 
-import lzma
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from kept import unpacked
 from planted.noise import RESULTS
 from probe.scripted_orders import an_order
 from waywiser.analysis.comparison import compare
@@ -39,9 +39,7 @@ USUAL = (
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("recording") / "two-gpus.wwp"
-    file.write_bytes(lzma.decompress(RECORDED.read_bytes()))
-    return file
+    return unpacked(RECORDED, tmp_path_factory.mktemp("recording") / "two-gpus.wwp")
 
 
 @pytest.fixture(scope="module")

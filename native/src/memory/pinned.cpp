@@ -1,7 +1,7 @@
 // Host memory whose pages are locked, so that a GPU can read and write it by itself: ordinary
 // pages bound to a NUMA node and then registered, since the runtime's own allocator does not bind;
-// or what that allocator gives, in pages of its own choice. Small accesses of a
-// GPU were seen to take longer to the former (docs/methodology.md, 3).
+// or what that allocator gives, in pages of its own choice. Small accesses of a GPU were seen to
+// take longer to the former (docs/methodology.md, 3).
 #include "gpu/gpu.hpp"
 #include "memory/pages_variant.hpp"
 #include "memory/runtime_locked.hpp"
@@ -60,11 +60,11 @@ public:
     [[nodiscard]] bool page_locked() const override { return true; }
     [[nodiscard]] std::optional<std::string> refusal(const Memory& memory,
                                                      const Machine& machine) const override {
-        if (from_runtime(memory) && page_size(memory) == host::PageSize::huge) {
+        if (!from_runtime(memory)) return huge_pages_refusal(memory);
+        if (page_size(memory) == host::PageSize::huge) {
             return "the runtime chooses the pages of what it allocates itself";
         }
-        if (from_runtime(memory)) return RuntimeLocked::refusal(memory, machine);
-        return huge_pages_refusal(memory);
+        return RuntimeLocked::refusal(memory, machine);
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine& machine) const override {

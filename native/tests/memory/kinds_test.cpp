@@ -63,13 +63,15 @@ TEST_F(MemoryKinds, SayWhereTheBytesAreOrWhyTheyDoNotKnow) {
     }
 }
 
-Memory device_memory(const std::string& from) {
+Memory memory_from(const std::string& kind, const std::string& place, const std::string& from) {
     Memory memory;
-    memory.kind = "device";
-    memory.place = Place::parse("gpu:0");
-    memory.variant["from"] = from;
+    memory.kind = kind;
+    memory.place = Place::parse(place);
+    if (!from.empty()) memory.variant["from"] = from;
     return memory;
 }
+
+Memory device_memory(const std::string& from) { return memory_from("device", "gpu:0", from); }
 
 TEST_F(MemoryKinds, DeviceMemoryThatTheDeviceHasNotIsRefused) {
     fake::configure("without=pool,vmm,ipc");
@@ -100,22 +102,15 @@ TEST_F(MemoryKinds, DeviceMemoryComesFromWhereItSays) {
 }
 
 TEST_F(MemoryKinds, PageLockedMemoryComesFromWhereItSays) {
-    const auto pinned = [&](const std::string& from) {
-        Memory memory;
-        memory.kind = "pinned";
-        memory.place = Place::parse("numa:0");
-        memory.variant["from"] = from;
-        return memory;
-    };
     const auto live = [&](const std::string& from) {
-        const auto held = allocate(pinned(from), 1, machine);
+        const auto held = allocate(memory_from("pinned", "numa:0", from), 1, machine);
         return fake::live();
     };
     EXPECT_EQ(live("register").registrations, 1u);
     EXPECT_EQ(live("register").host_buffers, 0u);
     EXPECT_EQ(live("host-alloc").registrations, 0u);
     EXPECT_EQ(live("host-alloc").host_buffers, 1u);
-    Memory both = pinned("host-alloc");
+    Memory both = memory_from("pinned", "numa:0", "host-alloc");
     both.variant["pages"] = "huge";
     EXPECT_EQ(Memories::instance().find("pinned")->refusal(both, machine),
               "the runtime chooses the pages of what it allocates itself");
@@ -126,11 +121,7 @@ TEST_F(MemoryKinds, WhatTheRuntimeAllocatesNeedsACpuOfTheNode) {
     Machine bare = machine;
     bare.numa.front().cpus.clear();
     const auto reason = [&](const std::string& kind, const std::string& from) {
-        Memory memory;
-        memory.kind = kind;
-        memory.place = Place::parse("numa:0");
-        if (!from.empty()) memory.variant["from"] = from;
-        return Memories::instance().find(kind)->refusal(memory, bare);
+        return Memories::instance().find(kind)->refusal(memory_from(kind, "numa:0", from), bare);
     };
     const std::string none =
         "no CPU of numa:0 may be used, and what the runtime allocates lies where the allocating "

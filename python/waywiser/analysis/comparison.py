@@ -66,7 +66,7 @@ def compare(
     devices = _Devices(reference, new, now)
     paths = [
         *_compared(units_of(before, after), threshold, devices),
-        *missing(before, after, base, new, set(gone)),
+        *missing(before, after, reference, base, new, set(gone)),
         *added(before, after, devices),
     ]
     paths = with_failures(paths, before, after)

@@ -7,6 +7,7 @@ to be explained: rates above a cache's size are lower, and often lowest just abo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table, ranked
 from waywiser.analysis.fitted import estimate_of
@@ -39,6 +40,13 @@ GPU_CACHE = (2**20, 2**28)
 tell its size, and the largest had 126 MiB in 2025."""
 
 
+class Outgrown(NamedTuple):
+    """A cache, and what is measured where it is too small: the next one, or memory."""
+
+    cache: str
+    beyond: str = MEMORY
+
+
 class Found(Value, frozen=True):
     """One irregularity of a curve, and of those of its class that show the same."""
 
@@ -48,10 +56,8 @@ class Found(Value, frozen=True):
     """Curves of the class that show it too."""
     of: int
     """Curves of the class that were measured at these sizes."""
-    cache: str
-    """What explains it; empty where no cache does."""
-    beyond: str
-    """What is measured where that cache is too small: the next one, or memory."""
+    outgrown: Outgrown | None
+    """What explains it; None where no cache does."""
 
     @property
     def corroborated(self) -> bool:
@@ -110,34 +116,32 @@ def _grouped(
         mates = [
             mate for mate in curves if representative(mate) == first and mate.at(low) is not None
         ]
-        cache, beyond = _cache(subject, curve, what)
-        yield Found(curve, what, len(members) - 1, len(mates), cache, beyond)
+        yield Found(curve, what, len(members) - 1, len(mates), _outgrown(subject, curve, what))
 
 
-def _cache(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, str]:
-    """(the cache between the faster sizes and the slower ones, what comes after it), both empty
-    where there is none. Rates that recover to more than they were before the dip were held down by
-    no cache."""
+def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> Outgrown | None:
+    """The cache between the faster sizes and the slower ones. Rates that recover to more than they
+    were before the dip were held down by no cache."""
     before, after = curve.at(what.reference), curve.points[-1]
     if before is None or after.rate >= before.rate:
-        return "", ""
+        return None
     transfer = curve.transfer
     if transfer is None:
-        return "", ""
+        return None
     places = set(transfer.path.places)
     if len(places) == 1 and next(iter(places)).kind == "gpu":
         low, high = GPU_CACHE
-        return ("the last cache of the GPU", MEMORY) if low <= what.low <= high else ("", "")
+        return Outgrown("the last cache of the GPU") if low <= what.low <= high else None
     if all(place.kind == "gpu" for place in places):
-        return "", ""
+        return None
     sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
     between = [level for level, size in sizes.items() if what.reference <= size <= 2 * what.low]
     if not between:
-        return "", ""
+        return None
     level = max(between)
     larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]
     beyond = _named(min(larger), sizes) if larger else MEMORY
-    return _named(level, sizes), beyond
+    return Outgrown(_named(level, sizes), beyond)
 
 
 def _named(level: int, sizes: Mapping[int, int]) -> str:
@@ -148,8 +152,8 @@ def _finding(subject: Subject, found: Found) -> Finding:
     what, curve = found.what, found.curve
     exhibits = _exhibits(curve, what)
     return Finding(
-        id=f"{what.kind}-by-cache" if found.cache else what.kind,
-        severity="warning" if found.corroborated and not found.cache else "info",
+        id=f"{what.kind}-by-cache" if found.outgrown else what.kind,
+        severity="warning" if found.corroborated and not found.outgrown else "info",
         statement=_statement(found),
         effect=what.depth,
         interval=what.interval,
@@ -175,8 +179,9 @@ def _statement(found: Found) -> str:
         )
     if found.of > 1:
         text += f" (on {found.others + 1} of {found.of} equal paths)"
-    if found.cache:
-        text += f": so much no longer fits into {found.cache}, and {found.beyond} is measured"
+    if found.outgrown:
+        cache, beyond = found.outgrown
+        text += f": so much no longer fits into {cache}, and {beyond} is measured"
     if not found.corroborated:
         text += "; seen in a single block only"
     return text
@@ -184,7 +189,7 @@ def _statement(found: Found) -> str:
 
 def _remedy(found: Found) -> str:
     what = found.what
-    if found.cache:
+    if found.outgrown:
         return "expect the lower rate for data that does not fit"
     way = found.curve.text
     # a drop lasts to the end of the curve, and its edge is what is looked at
@@ -256,8 +261,8 @@ def _devices(subject: Subject, curve: Curve) -> Iterator[Device]:
 def _summary(found: Sequence[Found], tested: int) -> str:
     if not tested:
         return "No curve has enough sizes to look for dips."
-    unexplained = sum(each.corroborated and not each.cache for each in found)
-    by_cache = sum(bool(each.cache) for each in found)
+    unexplained = sum(each.corroborated and not each.outgrown for each in found)
+    by_cache = sum(bool(each.outgrown) for each in found)
     dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
     text = f"{unexplained or 'No'} {dips} in {count(tested, 'curve')}"
     if single := len(found) - unexplained - by_cache:
@@ -268,7 +273,7 @@ def _summary(found: Sequence[Found], tested: int) -> str:
 
 
 def _table(found: Sequence[Found]) -> Table:
-    ordered = sorted(found, key=lambda each: (bool(each.cache), -each.what.depth))
+    ordered = sorted(found, key=lambda each: (bool(each.outgrown), -each.what.depth))
     left = len(ordered) - MOST_ROWS
     return Table(
         title="Dips and drops",
@@ -292,7 +297,7 @@ def _row(found: Found) -> tuple[Cell, ...]:
         Cell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
         Cell(f"{what.p_value:.1g}"),
         Cell(f"{what.blocks} of {what.of}"),
-        Cell(found.cache or "—"),
+        Cell(found.outgrown.cache if found.outgrown else "—"),
     )
 
 

@@ -82,9 +82,8 @@ def likenesses(units: Sequence[Unit]) -> dict[Kin, Likeness]:
 
 def _jump_alike(one: Kin, other: Kin) -> bool:
     """What is not steady has many reasons to jump, and the largest jump of one kin may be next that
-    of another; steady paths of one regime and company are alike as it is."""
-    alike = (one.regime, one.company) == (other.regime, other.company)
-    return one.habit == other.habit and (one.habit != "steady" or alike)
+    of another; a steady one's kin is all that jumps like it."""
+    return one == other if one.habit == "steady" else one.habit == other.habit
 
 
 def _likeness(kin: Kin, units: Sequence[Unit], jumpy: Sequence[Unit]) -> Likeness:

@@ -35,7 +35,12 @@ LEFT_OUT = ("skipped", "interrupted")
 
 
 def missing(
-    before: Digests, after: Digests, base: Sequence[Node], new: Sequence[Node], gone: set[int]
+    before: Digests,
+    after: Digests,
+    reference: Node,
+    base: Sequence[Node],
+    new: Sequence[Node],
+    gone: set[int],
 ) -> Iterator[PathVerdict]:
     """Paths that the base has measured and the new files have not. One that the new survey left out
     by itself, as when its time was over, or has not come to yet, is no loss: it is unclear. So is
@@ -43,7 +48,6 @@ def missing(
     measured = _measured(after)
     reasons = {r.path: r.reason for node in new for r in node.refusals}
     replanned = _replanned(base, new)
-    reference = max(base, key=lambda node: len(node.machine.gpus))
     failures = _failures(after)
     for curve, first in _measured(before).items():
         if curve in measured:

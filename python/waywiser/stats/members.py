@@ -58,9 +58,7 @@ def counted(members: Sequence[str]) -> str:
     """``739 visits of 59 curves``, ``3 series``, ``2 paths``: how many of what; ``5 in all`` of
     operations, and of members that are not of one sort."""
     sorts = {_sort(member) for member in members}
-    if len(sorts) > 1:
-        return f"{len(members)} in all"
-    sort = next(iter(sorts), "path")
+    sort = next(iter(sorts), "path") if len(sorts) < 2 else ""
     if not sort:
         return f"{len(members)} in all"
     if sort == "pair":
