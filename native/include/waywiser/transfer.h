@@ -1,0 +1,185 @@
+/* The C interface of libwaywiser_transfer: copies between host memory, GPU memory and files.
+ *
+ * Every function that returns a waywiser_status leaves a one-line message for the calling thread,
+ * which waywiser_last_error() returns until the thread's next call that fails. Functions are thread
+ * safe unless they say otherwise. Sizes are in bytes, times in seconds.
+ *
+ * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
+ * default stream of the calling thread. The C++ header maps NULL to the second of them when the
+ * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM.
+ */
+#ifndef WAYWISER_TRANSFER_H
+#define WAYWISER_TRANSFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WAYWISER_API __attribute__((visibility("default")))
+#else
+#define WAYWISER_API
+#endif
+
+/* The version of this interface: it changes when a program has to be compiled again. */
+#define WAYWISER_TRANSFER_ABI 1
+#define WAYWISER_LEGACY_STREAM ((void*)0x1)
+#define WAYWISER_PER_THREAD_STREAM ((void*)0x2)
+
+typedef enum waywiser_status {
+    WAYWISER_OK = 0,
+    WAYWISER_INVALID = 1,        /* an argument makes no sense: ranges overlap, a null pointer */
+    WAYWISER_UNSUPPORTED = 2,    /* this machine or this build cannot do it */
+    WAYWISER_OUT_OF_MEMORY = 3,  /* of the host, of a GPU, or of memory that can be pinned */
+    WAYWISER_GPU = 4,            /* a call of the GPU runtime failed; the GPU can still be used */
+    WAYWISER_GPU_LOST = 5,       /* the same, and only a new process can use the GPU again */
+    WAYWISER_IO = 6,             /* a file: errno is in the message */
+    WAYWISER_TIMEOUT = 7,        /* the transfer still runs */
+    WAYWISER_CANCELLED = 8,      /* its context was released before the transfer started */
+    WAYWISER_FORKED = 9,         /* a child process uses a context of its parent */
+    WAYWISER_INTERNAL = 10
+} waywiser_status;
+
+/* The message of the last call of this thread that failed; never NULL. */
+WAYWISER_API const char* waywiser_last_error(void);
+/* The errno value of that failure when its status was WAYWISER_IO, else 0. */
+WAYWISER_API int waywiser_last_errno(void);
+WAYWISER_API const char* waywiser_version(void);
+WAYWISER_API uint32_t waywiser_transfer_abi(void);
+
+/* --- contexts ---------------------------------------------------------------------------- */
+
+/* Owns threads and staging memory; all transfers of a context share them. */
+typedef struct waywiser_context waywiser_context;
+
+/* Set `size` to sizeof(waywiser_options); a field that is 0 or NULL has its default. */
+typedef struct waywiser_options {
+    size_t size;
+    size_t threads;      /* most copying threads; 0: what affinity, cgroup and ranks allow */
+    size_t pinned_bytes; /* most pinned staging memory; 0: 16 MiB a thread, capped by limits */
+    const int* relays;   /* GPUs whose links may help copies of other GPUs */
+    size_t relay_count;
+    size_t relay_bytes; /* most staging memory on each relay; 0: 64 MiB */
+    /* Most bytes that are queued at once on a GPU's copy engine in one direction; 0: no bound. */
+    size_t polite_bytes;
+    int plain;          /* 1: only plain copies of the GPU runtime, no threads */
+    int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
+} waywiser_options;
+
+WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,
+                                                     waywiser_context** context);
+/* Cancels transfers that wait for their stream, waits for those that have started, and stops the
+ * threads. Does nothing in a forked child. Memory of waywiser_pinned_alloc outlives the context. */
+WAYWISER_API void waywiser_context_release(waywiser_context* context);
+/* What the context uses now and may use at most. */
+typedef struct waywiser_usage {
+    size_t size; /* set to sizeof(waywiser_usage) */
+    size_t threads, most_threads;
+    size_t pinned_bytes, most_pinned_bytes;
+    size_t transfers; /* that are queued or running */
+} waywiser_usage;
+WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
+                                                    waywiser_usage* usage);
+
+/* --- memory ------------------------------------------------------------------------------ */
+
+typedef enum waywiser_memory_kind {
+    WAYWISER_PAGEABLE = 0,
+    WAYWISER_PINNED = 1,
+    WAYWISER_DEVICE = 2,
+    WAYWISER_MANAGED = 3,
+    WAYWISER_MIXED = 4 /* the range covers memory of several kinds, or several registrations */
+} waywiser_memory_kind;
+
+typedef struct waywiser_description {
+    size_t size; /* set to sizeof(waywiser_description) */
+    waywiser_memory_kind kind;
+    int gpu;              /* of device memory, else -1 */
+    int numa;             /* node of the first page of host memory, -1 if unknown */
+    void* allocation;     /* start of the allocation or registration, NULL if unknown */
+    size_t allocation_bytes;
+    size_t registrations; /* how many the range touches */
+} waywiser_description;
+
+/* Describes [data, data + bytes). The whole range is looked at, not only its start. */
+WAYWISER_API waywiser_status waywiser_describe(const void* data, size_t bytes,
+                                               waywiser_description* description);
+
+/* Pinned memory at a NUMA node (-1: the node of the calling thread). Independent of any context. */
+WAYWISER_API waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data);
+/* Waits for the GPUs that may use the memory, then frees it. */
+WAYWISER_API void waywiser_pinned_free(void* data);
+
+/* --- transfers --------------------------------------------------------------------------- */
+
+/* A transfer under way. */
+typedef struct waywiser_transfer waywiser_transfer;
+
+/* Copies with the semantics of cudaMemcpyAsync: ordered in the stream; with pageable memory it
+ * returns when the host's part is done. The ranges must not overlap. */
+WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from,
+                                           size_t bytes, void* stream);
+/* Returns at once. The copy starts after what is in the stream at the call. */
+WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void* to,
+                                                 const void* from, size_t bytes, void* stream,
+                                                 waywiser_transfer** transfer);
+
+/* Copies `count` pieces; sizes[i] bytes from from[i] to to[i]. All sources are of one place, and so
+ * are all destinations. `transfer` may be NULL: then as waywiser_copy, else as waywiser_copy_async. */
+WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
+                                                 const void* const* from, const size_t* sizes,
+                                                 size_t count, void* stream,
+                                                 waywiser_transfer** transfer);
+/* Copies `count` blocks of `block` bytes: from `from + from_index[i] * from_stride` to
+ * `to + to_index[i] * to_stride`. Ranges of blocks: `to_blocks` and `from_blocks`; an index that is
+ * out of range is refused. `transfer` as above. */
+WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to,
+                                                  size_t to_stride, size_t to_blocks,
+                                                  const void* from, size_t from_stride,
+                                                  size_t from_blocks, size_t block,
+                                                  const int64_t* to_index,
+                                                  const int64_t* from_index, size_t count,
+                                                  void* stream, waywiser_transfer** transfer);
+
+/* Reads up to `bytes` of an open file into any memory; fewer only at the end of the file. With
+ * `transfer` NULL it returns when all bytes have left the file and are on their way in the stream,
+ * and sets *moved; else at once. The file must stay open until then. */
+WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offset,
+                                           void* to, size_t bytes, void* stream, size_t* moved,
+                                           waywiser_transfer** transfer);
+/* Writes `bytes` of any memory to an open file. */
+WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
+                                            const void* from, size_t bytes, void* stream,
+                                            size_t* moved, waywiser_transfer** transfer);
+
+/* 1 when the transfer has ended, in success or failure. */
+WAYWISER_API int waywiser_transfer_done(waywiser_transfer* transfer);
+/* Waits until the transfer has ended, at most `timeout` (negative: without limit). Returns the
+ * transfer's own status. *moved: bytes that have arrived, also after a failure; may be NULL. */
+WAYWISER_API waywiser_status waywiser_transfer_result(waywiser_transfer* transfer, double timeout,
+                                                      size_t* moved);
+/* Blocks the host until the last device operation is submitted, then makes the stream wait for
+ * them. With a host destination it blocks until that is filled. */
+WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer, void* stream);
+/* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends;
+ * at once when it has ended. The descriptor must stay open until then. */
+WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
+/* Gives up the handle; the transfer goes on. */
+WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);
+
+/* --- what would be done ------------------------------------------------------------------ */
+
+/* Writes one line that says how a copy would be done, cut to `capacity` with its final NUL. */
+WAYWISER_API waywiser_status waywiser_explain(waywiser_context* context, const void* to,
+                                              const void* from, size_t bytes, char* text,
+                                              size_t capacity);
+/* Writes the discovered machine as JSON. *needed: bytes of the whole text with its NUL. */
+WAYWISER_API waywiser_status waywiser_machine(char* text, size_t capacity, size_t* needed);
+
+#if defined(__cplusplus)
+}
+#endif
+#endif

@@ -1,0 +1,295 @@
+// Copies between host memory, GPU memory and files: the C++20 interface, header only, over the C
+// interface of libwaywiser_transfer. It needs no CUDA header; a stream is a cudaStream_t.
+//
+//     waywiser::Context context;
+//     context.copy(device, host, bytes, stream);          // as cudaMemcpyAsync
+//     auto transfer = context.copy_async(host, device, bytes, stream);
+//     transfer.result();                                  // throws waywiser::TransferError
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "waywiser/transfer.h"
+
+namespace waywiser {
+
+// A call of the library that failed: the status, and in what() one line with cause and remedy.
+class TransferError : public std::runtime_error {
+public:
+    TransferError(waywiser_status status, const std::string& message, int error, std::size_t moved)
+        : std::runtime_error(message), status_(status), errno_(error), moved_(moved) {}
+    [[nodiscard]] waywiser_status status() const { return status_; }
+    // The errno value of a failure of a file, else 0.
+    [[nodiscard]] int error_number() const { return errno_; }
+    // Bytes that had arrived when the transfer failed.
+    [[nodiscard]] std::size_t moved() const { return moved_; }
+
+private:
+    waywiser_status status_;
+    int errno_;
+    std::size_t moved_;
+};
+
+namespace detail {
+inline void check_transfer(waywiser_status status, std::size_t moved = 0) {
+    if (status == WAYWISER_OK) return;
+    throw TransferError(status, waywiser_last_error(), waywiser_last_errno(), moved);
+}
+}  // namespace detail
+
+// A caller's stream, not owned. A null stream is the default stream that the program is compiled
+// for: the legacy one, or the thread's own with CUDA_API_PER_THREAD_DEFAULT_STREAM.
+class StreamRef {
+public:
+    StreamRef() : StreamRef(nullptr) {}
+    StreamRef(void* stream)  // NOLINT(google-explicit-constructor): a cudaStream_t is a StreamRef
+        : stream_(stream) {
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+        if (stream == nullptr) stream_ = WAYWISER_PER_THREAD_STREAM;
+#endif
+    }
+    template <class Stream>
+        requires std::is_pointer_v<Stream>
+    StreamRef(Stream stream)  // NOLINT(google-explicit-constructor)
+        : StreamRef(static_cast<void*>(stream)) {}
+    [[nodiscard]] void* get() const { return stream_; }
+
+private:
+    void* stream_;
+};
+
+// A transfer under way. Destroying it does not wait: the transfer goes on.
+class TransferHandle {
+public:
+    TransferHandle() = default;
+    explicit TransferHandle(waywiser_transfer* transfer) : transfer_(transfer) {}
+    ~TransferHandle() { waywiser_transfer_release(transfer_); }
+    TransferHandle(TransferHandle&& other) noexcept
+        : transfer_(std::exchange(other.transfer_, nullptr)) {}
+    TransferHandle& operator=(TransferHandle&& other) noexcept {
+        std::swap(transfer_, other.transfer_);
+        return *this;
+    }
+    TransferHandle(const TransferHandle&) = delete;
+    TransferHandle& operator=(const TransferHandle&) = delete;
+
+    [[nodiscard]] bool done() const { return waywiser_transfer_done(transfer_) != 0; }
+    // Waits at most `timeout` seconds (negative: without limit); returns the bytes that arrived.
+    std::size_t result(double timeout = -1) const {
+        std::size_t moved = 0;
+        const waywiser_status status = waywiser_transfer_result(transfer_, timeout, &moved);
+        detail::check_transfer(status, moved);
+        return moved;
+    }
+    // Blocks until the last device operation is submitted, then orders the stream after it.
+    void wait(StreamRef stream = {}) const {
+        detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get()));
+    }
+    // Has 8 bytes written to the descriptor (an eventfd) when the transfer ends.
+    void notify(int descriptor) const {
+        detail::check_transfer(waywiser_transfer_notify(transfer_, descriptor));
+    }
+    [[nodiscard]] waywiser_transfer* get() const { return transfer_; }
+
+private:
+    waywiser_transfer* transfer_ = nullptr;
+};
+
+// What a context may use. Zero means the default that transfer.h states.
+struct ContextOptions {
+    std::size_t threads = 0;
+    std::size_t pinned_bytes = 0;
+    std::vector<int> relays{};
+    std::size_t relay_bytes = 0;
+    std::size_t polite_bytes = 0;
+    bool plain = false;
+    bool peer_access = true;
+};
+
+// Equal blocks within an array: `count` of them, each `stride` bytes after the one before.
+template <class Byte>
+struct BlockArray {
+    Byte* data = nullptr;
+    std::size_t stride = 0;
+    std::size_t count = 0;
+};
+
+// Threads and staging memory that transfers share. Thread safe. Its destructor cancels transfers
+// that have not started and waits for the others.
+class Context {
+public:
+    explicit Context(const ContextOptions& options = {}) {
+        waywiser_options plain{};
+        plain.size = sizeof plain;
+        plain.threads = options.threads;
+        plain.pinned_bytes = options.pinned_bytes;
+        plain.relays = options.relays.data();
+        plain.relay_count = options.relays.size();
+        plain.relay_bytes = options.relay_bytes;
+        plain.polite_bytes = options.polite_bytes;
+        plain.plain = options.plain ? 1 : 0;
+        plain.no_peer_access = options.peer_access ? 0 : 1;
+        detail::check_transfer(waywiser_context_create(&plain, &context_));
+    }
+    ~Context() { waywiser_context_release(context_); }
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    void copy(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
+        detail::check_transfer(waywiser_copy(context_, to, from, bytes, stream.get()));
+    }
+    [[nodiscard]] TransferHandle copy_async(void* to, const void* from, std::size_t bytes,
+                                            StreamRef stream = {}) {
+        waywiser_transfer* transfer = nullptr;
+        detail::check_transfer(
+            waywiser_copy_async(context_, to, from, bytes, stream.get(), &transfer));
+        return TransferHandle(transfer);
+    }
+
+    void copy_batch(std::span<void* const> to, std::span<const void* const> from,
+                    std::span<const std::size_t> sizes, StreamRef stream = {}) {
+        batch(to, from, sizes, stream, nullptr);
+    }
+    [[nodiscard]] TransferHandle copy_batch_async(std::span<void* const> to,
+                                                  std::span<const void* const> from,
+                                                  std::span<const std::size_t> sizes,
+                                                  StreamRef stream = {}) {
+        waywiser_transfer* transfer = nullptr;
+        batch(to, from, sizes, stream, &transfer);
+        return TransferHandle(transfer);
+    }
+
+    // Copies block from_index[i] to block to_index[i], `block` bytes each.
+    void copy_blocks(BlockArray<void> to, BlockArray<const void> from, std::size_t block,
+                     std::span<const std::int64_t> to_index,
+                     std::span<const std::int64_t> from_index, StreamRef stream = {}) {
+        blocks(to, from, block, to_index, from_index, stream, nullptr);
+    }
+    [[nodiscard]] TransferHandle copy_blocks_async(BlockArray<void> to, BlockArray<const void> from,
+                                                   std::size_t block,
+                                                   std::span<const std::int64_t> to_index,
+                                                   std::span<const std::int64_t> from_index,
+                                                   StreamRef stream = {}) {
+        waywiser_transfer* transfer = nullptr;
+        blocks(to, from, block, to_index, from_index, stream, &transfer);
+        return TransferHandle(transfer);
+    }
+
+    // Returns the bytes that were read: fewer than asked for only at the end of the file.
+    std::size_t read(int file, std::uint64_t offset, void* to, std::size_t bytes,
+                     StreamRef stream = {}) {
+        std::size_t moved = 0;
+        const waywiser_status status =
+            waywiser_read(context_, file, offset, to, bytes, stream.get(), &moved, nullptr);
+        detail::check_transfer(status, moved);
+        return moved;
+    }
+    [[nodiscard]] TransferHandle read_async(int file, std::uint64_t offset, void* to,
+                                            std::size_t bytes, StreamRef stream = {}) {
+        waywiser_transfer* transfer = nullptr;
+        detail::check_transfer(waywiser_read(context_, file, offset, to, bytes, stream.get(),
+                                             nullptr, &transfer));
+        return TransferHandle(transfer);
+    }
+    std::size_t write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
+                      StreamRef stream = {}) {
+        std::size_t moved = 0;
+        const waywiser_status status =
+            waywiser_write(context_, file, offset, from, bytes, stream.get(), &moved, nullptr);
+        detail::check_transfer(status, moved);
+        return moved;
+    }
+    [[nodiscard]] TransferHandle write_async(int file, std::uint64_t offset, const void* from,
+                                             std::size_t bytes, StreamRef stream = {}) {
+        waywiser_transfer* transfer = nullptr;
+        detail::check_transfer(waywiser_write(context_, file, offset, from, bytes, stream.get(),
+                                              nullptr, &transfer));
+        return TransferHandle(transfer);
+    }
+
+    // One line that says how a copy would be done.
+    [[nodiscard]] std::string explain(const void* to, const void* from, std::size_t bytes) const {
+        std::string text(1024, '\0');
+        detail::check_transfer(
+            waywiser_explain(context_, to, from, bytes, text.data(), text.size()));
+        text.resize(text.find('\0'));
+        return text;
+    }
+    [[nodiscard]] waywiser_usage usage() const {
+        waywiser_usage usage{};
+        usage.size = sizeof usage;
+        detail::check_transfer(waywiser_context_usage(context_, &usage));
+        return usage;
+    }
+    [[nodiscard]] waywiser_context* get() const { return context_; }
+
+private:
+    void batch(std::span<void* const> to, std::span<const void* const> from,
+               std::span<const std::size_t> sizes, StreamRef stream, waywiser_transfer** transfer) {
+        if (to.size() != from.size() || to.size() != sizes.size()) {
+            throw TransferError(WAYWISER_INVALID,
+                                "copy_batch: destinations, sources and sizes differ in number", 0,
+                                0);
+        }
+        detail::check_transfer(waywiser_copy_batch(context_, to.data(), from.data(), sizes.data(),
+                                                   to.size(), stream.get(), transfer));
+    }
+    void blocks(const BlockArray<void>& to, const BlockArray<const void>& from, std::size_t block,
+                std::span<const std::int64_t> to_index, std::span<const std::int64_t> from_index,
+                StreamRef stream, waywiser_transfer** transfer) {
+        if (to_index.size() != from_index.size()) {
+            throw TransferError(WAYWISER_INVALID, "copy_blocks: the two indices differ in length",
+                                0, 0);
+        }
+        detail::check_transfer(waywiser_copy_blocks(
+            context_, to.data, to.stride, to.count, from.data, from.stride, from.count, block,
+            to_index.data(), from_index.data(), to_index.size(), stream.get(), transfer));
+    }
+
+    waywiser_context* context_ = nullptr;
+};
+
+// What and where memory is, over the whole range.
+inline waywiser_description describe(const void* data, std::size_t bytes) {
+    waywiser_description description{};
+    description.size = sizeof description;
+    detail::check_transfer(waywiser_describe(data, bytes, &description));
+    return description;
+}
+
+// The machine as this process may use it, as JSON.
+inline std::string machine_json() {
+    std::size_t needed = 0;
+    detail::check_transfer(waywiser_machine(nullptr, 0, &needed));
+    std::string text(needed, '\0');
+    detail::check_transfer(waywiser_machine(text.data(), text.size(), &needed));
+    text.resize(needed - 1);
+    return text;
+}
+
+// Pinned memory that is freed with its owner, after the GPUs that may use it are done.
+class PinnedBuffer {
+public:
+    explicit PinnedBuffer(std::size_t bytes, int numa = -1) : bytes_(bytes) {
+        detail::check_transfer(waywiser_pinned_alloc(bytes, numa, &data_));
+    }
+    ~PinnedBuffer() { waywiser_pinned_free(data_); }
+    PinnedBuffer(const PinnedBuffer&) = delete;
+    PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+    [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    void* data_ = nullptr;
+};
+
+}  // namespace waywiser
