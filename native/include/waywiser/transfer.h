@@ -6,7 +6,8 @@
  *
  * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
  * default stream of the calling thread. The C++ header maps NULL to the second of them when the
- * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM.
+ * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM. These belong to the GPU that is
+ * current in the calling thread, as in CUDA; the macros with _OF name the GPU.
  */
 #ifndef WAYWISER_TRANSFER_H
 #define WAYWISER_TRANSFER_H
@@ -28,6 +29,9 @@ extern "C" {
 #define WAYWISER_TRANSFER_ABI 1
 #define WAYWISER_LEGACY_STREAM ((void*)0x1)
 #define WAYWISER_PER_THREAD_STREAM ((void*)0x2)
+/* The default streams of one GPU, whichever is current. */
+#define WAYWISER_LEGACY_STREAM_OF(gpu) ((void*)((((uintptr_t)(gpu) + 1) << 8) | 0x1))
+#define WAYWISER_PER_THREAD_STREAM_OF(gpu) ((void*)((((uintptr_t)(gpu) + 1) << 8) | 0x2))
 
 typedef enum waywiser_status {
     WAYWISER_OK = 0,
@@ -154,6 +158,12 @@ WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, 
 WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
                                             const void* from, size_t bytes, void* stream,
                                             size_t* moved, waywiser_transfer** transfer);
+
+/* Marks the end of what is in the stream: a transfer of no bytes that ends when the stream has come
+ * so far. waywiser_transfer_wait() orders another stream after it. *transfer is NULL where there is
+ * nothing to wait for: on a machine without a GPU, and when the stream is being captured. */
+WAYWISER_API waywiser_status waywiser_mark(waywiser_context* context, void* stream,
+                                           waywiser_transfer** transfer);
 
 /* 1 when the transfer has ended, in success or failure. */
 WAYWISER_API int waywiser_transfer_done(waywiser_transfer* transfer);

@@ -60,6 +60,9 @@ public:
         requires std::is_pointer_v<Stream>
     StreamRef(Stream stream)  // NOLINT(google-explicit-constructor)
         : StreamRef(static_cast<void*>(stream)) {}
+    // The legacy default stream of a GPU, whichever is current.
+    static StreamRef legacy_of(int gpu) { return {WAYWISER_LEGACY_STREAM_OF(gpu)}; }
+    static StreamRef per_thread_of(int gpu) { return {WAYWISER_PER_THREAD_STREAM_OF(gpu)}; }
     [[nodiscard]] void* get() const { return stream_; }
 
 private:
@@ -81,6 +84,8 @@ public:
     TransferHandle(const TransferHandle&) = delete;
     TransferHandle& operator=(const TransferHandle&) = delete;
 
+    // False for a handle without a transfer.
+    explicit operator bool() const { return transfer_ != nullptr; }
     [[nodiscard]] bool done() const { return waywiser_transfer_done(transfer_) != 0; }
     // Waits at most `timeout` seconds (negative: without limit); returns the bytes that arrived.
     std::size_t result(double timeout = -1) const {
@@ -212,6 +217,14 @@ public:
         waywiser_transfer* transfer = nullptr;
         detail::check_transfer(waywiser_write(context_, file, offset, from, bytes, stream.get(),
                                               nullptr, &transfer));
+        return TransferHandle(transfer);
+    }
+
+    // Ends when what is in the stream at the call is done. Empty without a GPU, and when the stream
+    // is being captured.
+    [[nodiscard]] TransferHandle mark(StreamRef stream = {}) {
+        waywiser_transfer* transfer = nullptr;
+        detail::check_transfer(waywiser_mark(context_, stream.get(), &transfer));
         return TransferHandle(transfer);
     }
 
