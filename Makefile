@@ -48,7 +48,7 @@ $(ready): $(set_up)
 
 # What was built and fetched; profiles stay.
 clean:
-	rm -rf build dist .venv .deps python/waywiser/_native*.so python/waywiser/waywiser-owner
+	rm -rf build dist .venv .deps python/waywiser/*.so python/waywiser/lib
 
 help:
 	@echo "make survey   measure this machine (quick)"

@@ -40,9 +40,11 @@ if(waywiser_hwloc_is_ours)
         target_include_directories(waywiser::hwloc INTERFACE
             "${WAYWISER_HWLOC_HEADERS}/${CMAKE_LIBRARY_ARCHITECTURE}")
     endif()
-    cmake_path(GET WAYWISER_HWLOC_LIBRARY PARENT_PATH waywiser_hwloc_folder)
-    file(REAL_PATH "${waywiser_hwloc_folder}/libhwloc.so.15" waywiser_hwloc_file)
-    install(FILES "${waywiser_hwloc_file}" DESTINATION waywiser/lib RENAME libhwloc.so.15)
-    install(FILES "${WAYWISER_DEPENDENCIES}/usr/share/doc/libhwloc15/copyright"
-        DESTINATION waywiser/lib RENAME libhwloc-copyright)
+    if(SKBUILD)
+        cmake_path(GET WAYWISER_HWLOC_LIBRARY PARENT_PATH waywiser_hwloc_folder)
+        file(REAL_PATH "${waywiser_hwloc_folder}/libhwloc.so.15" waywiser_hwloc_file)
+        install(FILES "${waywiser_hwloc_file}" DESTINATION waywiser/lib RENAME libhwloc.so.15)
+        install(FILES "${WAYWISER_DEPENDENCIES}/usr/share/doc/libhwloc15/copyright"
+            DESTINATION waywiser/lib RENAME libhwloc-copyright)
+    endif()
 endif()

@@ -11,7 +11,7 @@ import pytest
 
 import waywiser
 
-OWNER = Path(waywiser.__file__).parent / "waywiser-owner"
+OWNER = Path(waywiser.__file__).parent / "lib" / "waywiser-owner"
 REQUEST = struct.Struct("QQ")
 ANSWER = struct.Struct("i60s64sQ")
 NO_SUCH_GPU = "GPU-00000000-0000-0000-0000-000000000000"

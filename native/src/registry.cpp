@@ -2,83 +2,12 @@
 
 #include <algorithm>
 
-#include "host/clock.hpp"
+#include "refusals.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
-#include "waywiser/operation.hpp"
 
 namespace waywiser {
 namespace {
-
-// Of an operation in one sample: enough for a nanosecond each to last.
-constexpr std::size_t kMostRepetitions = 1 << 16;
-
-std::string choices_text(const Parameter& parameter) {
-    std::string text;
-    for (const std::string& choice : parameter.choices) text += (text.empty() ? "" : ", ") + choice;
-    return text;
-}
-
-// Ordered parameters take any whole number from the smallest to the largest of their choices.
-bool takes(const Parameter& parameter, const std::string& value) {
-    if (std::ranges::find(parameter.choices, value) != parameter.choices.end()) return true;
-    if (parameter.kind != ParameterKind::ordered || value.empty() || value.size() > 9 ||
-        !std::ranges::all_of(value, [](unsigned char c) { return c >= '0' && c <= '9'; })) {
-        return false;
-    }
-    const auto number = [](const std::string& text) { return std::stol(text); };
-    const auto [least, most] = std::ranges::minmax(parameter.choices, {}, number);
-    return number(value) >= number(least) && number(value) <= number(most);
-}
-
-const Parameter* find(const std::vector<Parameter>& parameters, const std::string& name) {
-    const auto it = std::ranges::find(parameters, name, &Parameter::name);
-    return it == parameters.end() ? nullptr : &*it;
-}
-
-std::optional<std::string> bad_setting(const std::string& owner,
-                                       const std::vector<Parameter>& known,
-                                       const Settings& settings) {
-    for (const auto& [name, value] : settings) {
-        const Parameter* parameter = find(known, name);
-        if (parameter == nullptr) return owner + " has no '" + name + "' here";
-        if (!takes(*parameter, value)) {
-            return owner + " has no " + name + "=" + value + " here: it takes " +
-                   choices_text(*parameter);
-        }
-    }
-    return std::nullopt;
-}
-
-// What the settings say of a parameter, else its default; nothing where it means nothing.
-std::string setting(const std::string& owner, const std::vector<Parameter>& known,
-                    const Settings& settings, const std::string& name) {
-    const Parameter* found = find(known, name);
-    if (found == nullptr) return {};
-    const auto it = settings.find(name);
-    if (it == settings.end()) return found->fallback();
-    if (!takes(*found, it->second)) {
-        throw Refused(*bad_setting(owner, known, {{name, it->second}}));
-    }
-    return it->second;
-}
-
-bool among(const std::vector<Place::Kind>& kinds, Place::Kind kind) {
-    return std::ranges::find(kinds, kind) != kinds.end();
-}
-
-std::optional<std::string> missing_place(const Place& place, const Machine& machine) {
-    if (place.kind == Place::Kind::gpu && machine.gpu(place.index) == nullptr) {
-        return "this machine has no " + place.text();
-    }
-    if (place.kind == Place::Kind::numa && machine.node(place.index) == nullptr) {
-        return "this machine has no " + place.text() + " with CPUs and memory";
-    }
-    if (place.kind == Place::Kind::file && machine.file(place.file) == nullptr) {
-        return "this machine has no " + place.text() + ": name it with --file";
-    }
-    return std::nullopt;
-}
 
 std::optional<std::string> memory_refusal(const Memory& memory, const Machine& machine) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
@@ -111,6 +40,18 @@ std::optional<std::string> coming_refusal(const Executor& executor, const Transf
 
 }  // namespace
 
+template <>
+Registry<MemoryKind>& Registry<MemoryKind>::instance() {
+    static Registry registry;
+    return registry;
+}
+
+template <>
+Registry<Executor>& Registry<Executor>::instance() {
+    static Registry registry;
+    return registry;
+}
+
 std::optional<std::string> MemoryKind::refusal(const Memory&, const Machine&) const {
     return std::nullopt;
 }
@@ -134,40 +75,6 @@ std::string parameter(const Executor& executor, const Transfer& transfer, const 
                       const std::string& name) {
     return setting(executor.info().name, executor.parameters(transfer, machine),
                    transfer.parameters, name);
-}
-
-double Trial::overhead() const { return host::clock_overhead(); }
-
-std::size_t Trial::most_repetitions() const { return kMostRepetitions; }
-
-std::optional<std::string> Operation::refusal(const OperationCall&, const Machine&) const {
-    return std::nullopt;
-}
-
-std::vector<Parameter> Operation::parameters(const Place&, const Machine&) const {
-    return info().parameters;
-}
-
-std::string parameter(const Operation& operation, const OperationCall& call, const Machine& machine,
-                      const std::string& name) {
-    return setting(call.name, operation.parameters(call.place, machine), call.parameters, name);
-}
-
-std::optional<std::string> refusal(const OperationCall& call, const Machine& machine) {
-    const Operation* operation = Operations::instance().find(call.name);
-    if (operation == nullptr) return "there is no operation '" + call.name + "'";
-    if (!among(operation->place_kinds(), call.place.kind)) {
-        return call.name + " is not performed at " + call.place.text();
-    }
-    if (auto reason = missing_place(call.place, machine)) return reason;
-    if (auto reason =
-            bad_setting(call.name, operation->parameters(call.place, machine), call.parameters)) {
-        return reason;
-    }
-    if (call.place.kind == Place::Kind::numa && machine.cpus(call.place).empty()) {
-        return "no CPU of " + call.place.text() + " may be used";  // who would perform it there
-    }
-    return operation->refusal(call, machine);
 }
 
 std::optional<std::string> refusal(const Transfer& transfer, const Machine& machine) {

@@ -83,6 +83,8 @@ public:
         const Transfer&, const Machine&, const std::vector<gpu::Stream*>& lanes) const = 0;
 };
 
+template <>
+Registry<Executor>& Registry<Executor>::instance();
 using Executors = Registry<Executor>;
 
 // The value of a parameter of a transfer: what it says, else the default of its executor there.

@@ -70,6 +70,8 @@ public:
                                                            const Machine&) const = 0;
 };
 
+template <>
+Registry<MemoryKind>& Registry<MemoryKind>::instance();
 using Memories = Registry<MemoryKind>;
 
 }  // namespace waywiser

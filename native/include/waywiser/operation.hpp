@@ -66,6 +66,8 @@ public:
                                                          OperationTools&) const = 0;
 };
 
+template <>
+Registry<Operation>& Registry<Operation>::instance();
 using Operations = Registry<Operation>;
 
 // The value of a parameter: what the call says, else the default there.

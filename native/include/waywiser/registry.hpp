@@ -30,6 +30,8 @@ struct Info {
     std::string source;                 // in the literature
 };
 
+// One for each kind of thing. instance() is specialised for MemoryKind, Executor and Operation, each in
+// one .cpp file, so that the shared libraries of a process use the same object.
 template <class T>
 class Registry {
 public:

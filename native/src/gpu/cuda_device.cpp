@@ -119,8 +119,8 @@ void synchronize_device(int device) {
 }
 
 void detail::before_launch(const Stream& stream) { use(stream.device()); }
-void detail::after_launch(const char* what, std::source_location where) {
-    check(cudaGetLastError(), what, where);
+void detail::after_launch(int code, const char* what, std::source_location where) {
+    check(static_cast<cudaError_t>(code), what, where);
 }
 
 }  // namespace waywiser::gpu

@@ -37,9 +37,9 @@ struct alignas(16) Quad {
 };
 
 namespace detail {
-// Sets the device of the stream and throws what the launch left behind.
+// Sets the device of the stream, and throws where the launch failed with this error of the runtime.
 void before_launch(const Stream& stream);
-void after_launch(const char* what, std::source_location where);
+void after_launch(int code, const char* what, std::source_location where);
 // The fake runs this on the stream's thread.
 void run_on_host(const Stream& stream, std::function<void()> work);
 }  // namespace detail
@@ -57,7 +57,9 @@ void launch(const Stream& stream, Shape shape, const Body& body,
             std::source_location where = std::source_location::current()) {
     detail::before_launch(stream);
     run_body<<<shape.blocks, shape.threads, 0, static_cast<cudaStream_t>(stream.handle())>>>(body);
-    detail::after_launch("kernel launch", where);
+    // Asked here: each shared library with kernels has its own copy of the runtime, and only that
+    // copy knows the error of this launch.
+    detail::after_launch(cudaGetLastError(), "kernel launch", where);
 }
 
 // Adds to a counter that threads of the launch share.
