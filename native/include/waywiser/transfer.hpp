@@ -200,8 +200,8 @@ public:
     [[nodiscard]] TransferHandle read_async(int file, std::uint64_t offset, void* to,
                                             std::size_t bytes, StreamRef stream = {}) {
         waywiser_transfer* transfer = nullptr;
-        detail::check_transfer(waywiser_read(context_, file, offset, to, bytes, stream.get(),
-                                             nullptr, &transfer));
+        detail::check_transfer(
+            waywiser_read(context_, file, offset, to, bytes, stream.get(), nullptr, &transfer));
         return TransferHandle(transfer);
     }
     std::size_t write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
@@ -215,8 +215,8 @@ public:
     [[nodiscard]] TransferHandle write_async(int file, std::uint64_t offset, const void* from,
                                              std::size_t bytes, StreamRef stream = {}) {
         waywiser_transfer* transfer = nullptr;
-        detail::check_transfer(waywiser_write(context_, file, offset, from, bytes, stream.get(),
-                                              nullptr, &transfer));
+        detail::check_transfer(
+            waywiser_write(context_, file, offset, from, bytes, stream.get(), nullptr, &transfer));
         return TransferHandle(transfer);
     }
 

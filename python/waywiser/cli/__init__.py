@@ -24,10 +24,15 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command ``waywiser``; always raises `SystemExit`."""
-    from waywiser.cli import streams
+    from waywiser.cli import cmake, streams
 
     streams.prepare()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    words = sys.argv[1:] if arguments is None else arguments
+    if list(words) == [cmake.OPTION] and (folder := cmake.folder()):
+        # Builds ask this while they are configured: they do not wait for the verbs to load.
+        print(folder)
+        sys.exit(0)
+    sys.exit(run(words))
 
 
 def run(arguments: Sequence[str]) -> int:

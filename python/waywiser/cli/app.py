@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from waywiser import __version__
+from waywiser.cli import cmake
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -44,12 +45,27 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _cmake_dir(wanted: bool) -> None:
+    if wanted:
+        typer.echo(cmake.require_folder())
+        raise typer.Exit
+
+
 @app.callback()
 def _waywiser(
     version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+    cmake_dir: Annotated[
+        bool,
+        typer.Option(
+            cmake.OPTION,
+            callback=_cmake_dir,
+            is_eager=True,
+            help="Print the folder for CMake's waywiser_DIR and exit.",
         ),
     ] = False,
 ) -> None:
