@@ -1,6 +1,8 @@
 #include "refusals.hpp"
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 namespace waywiser {
 namespace {
@@ -11,9 +13,23 @@ std::string choices_text(const Parameter& parameter) {
     return text;
 }
 
+// Subsets are several different choices, joined by plus signs.
+bool is_subset(const Parameter& parameter, const std::string& value) {
+    std::set<std::string> members;
+    std::istringstream stream(value);
+    for (std::string member; std::getline(stream, member, '+');) {
+        if (std::ranges::find(parameter.choices, member) == parameter.choices.end() ||
+            member == parameter.fallback() || !members.insert(member).second) {
+            return false;
+        }
+    }
+    return !members.empty() && !value.ends_with('+');
+}
+
 // Ordered parameters take any whole number from the smallest to the largest of their choices.
 bool takes(const Parameter& parameter, const std::string& value) {
     if (std::ranges::find(parameter.choices, value) != parameter.choices.end()) return true;
+    if (parameter.kind == ParameterKind::subset) return is_subset(parameter, value);
     if (parameter.kind != ParameterKind::ordered || value.empty() || value.size() > 9 ||
         !std::ranges::all_of(value, [](unsigned char c) { return c >= '0' && c <= '9'; })) {
         return false;

@@ -67,6 +67,26 @@ int Executor::submit_node(const Transfer& transfer, const Machine& machine) cons
     return -1;
 }
 
+Requirements Executor::requirements(const Transfer& transfer, const Machine& machine) const {
+    Requirements needs;
+    const Path& path = transfer.path;
+    const bool between = path.source.on_gpu() && path.destination.on_gpu();
+    for (const Memory* side : {&path.source, &path.destination}) {
+        if (side->on_gpu() && !between) needs.host_links.push_back(side->place.index);
+    }
+    if (between && path.source.place != path.destination.place) {
+        const std::pair pair{path.source.place.index, path.destination.place.index};
+        if (peer_access(transfer, machine) == true) {
+            needs.peers.push_back(pair);
+        } else {
+            needs.host_links = {pair.first, pair.second};
+        }
+    }
+    const std::string threads = parameter(*this, transfer, machine, "threads");
+    if (!threads.empty()) needs.threads = std::stoul(threads);
+    return needs;
+}
+
 std::optional<bool> Executor::peer_access(const Transfer&, const Machine&) const {
     return std::nullopt;
 }

@@ -214,10 +214,16 @@ std::vector<Transfer> variations(const Path& path, const Machine& machine, const
     return found;
 }
 
+// Enough for every size of these tests, and few enough to be taken in turn.
+constexpr std::size_t kStaging = std::size_t{64} << 20;
+
 Caller::Caller(const Transfer& transfer, const Machine& machine)
     : transfer_(transfer),
       machine_(machine),
-      executor_(Executors::instance().find(transfer.path.executor)) {
+      executor_(Executors::instance().find(transfer.path.executor)),
+      engine_(std::make_unique<transfer::Engine>(
+          machine,
+          transfer::EngineOptions{.pinned_bytes = kStaging, .relay_bytes = kStaging})) {
     for (const int device : executor_->lanes(transfer, machine)) {
         streams_.push_back(std::make_unique<gpu::Stream>(device));
         lanes_.push_back(streams_.back().get());
@@ -227,12 +233,11 @@ Caller::Caller(const Transfer& transfer, const Machine& machine)
 TimingMode Caller::timing() const { return executor_->timing(transfer_, machine_); }
 
 std::unique_ptr<Execution> Caller::prepare() const {
-    if (executor_->peer_access(transfer_, machine_).value_or(false)) {
-        for (const GpuPlace& gpu : machine_.gpus) {
-            for (const int peer : gpu.peers) gpu::enable_peer_access(gpu.index, peer);
-        }
+    for (const auto& [one, other] : executor_->requirements(transfer_, machine_).peers) {
+        gpu::enable_peer_access(one, other);
+        gpu::enable_peer_access(other, one);
     }
-    return executor_->prepare(transfer_, machine_, lanes_);
+    return executor_->prepare(transfer_, machine_, lanes_, *engine_);
 }
 
 void Caller::run(Execution& execution, const View& source, const View& destination) const {

@@ -9,6 +9,7 @@
 
 #include "conformance_buffers.hpp"
 #include "gpu/gpu.hpp"
+#include "transfer/engine.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 #include "waywiser/words.hpp"
@@ -58,6 +59,7 @@ private:
     const Executor* executor_;
     std::vector<std::unique_ptr<gpu::Stream>> streams_;
     std::vector<gpu::Stream*> lanes_;
+    std::unique_ptr<transfer::Engine> engine_;
 };
 
 // Moves the bytes once, at these offsets from where they may start; says what was wrong, or

@@ -61,7 +61,7 @@ public:
         return {};
     }
     [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer&, const Machine&, const std::vector<gpu::Stream*>&) const override {
+        const Transfer&, const Machine&, const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
         return nullptr;
     }
 };

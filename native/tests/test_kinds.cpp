@@ -63,7 +63,7 @@ public:
         return {};
     }
     [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer&, const Machine&, const std::vector<gpu::Stream*>&) const override {
+        const Transfer&, const Machine&, const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
         return std::make_unique<Turn>();
     }
 };

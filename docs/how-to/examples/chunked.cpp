@@ -70,7 +70,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>&) const override {
+        const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
         const auto bytes = std::stoul(parameter(*this, transfer, machine, "chunk"));
         return std::make_unique<ChunkedExecution>(bytes);
     }

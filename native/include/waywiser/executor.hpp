@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "waywiser/arrangement.hpp"
@@ -19,6 +21,9 @@ namespace waywiser {
 
 namespace gpu {
 class Stream;
+}
+namespace transfer {
+class Engine;
 }
 
 // Somebody's bytes: where they start, how many, and what and where they are.
@@ -46,6 +51,17 @@ public:
     [[nodiscard]] virtual std::size_t entries() const { return 1; }
     // Host timing: returns when every byte has arrived at the destination.
     virtual void finish() {}
+};
+
+// What a transfer takes besides the memory of its two sides. Memory limits, plans and the evidence of
+// links read this one answer.
+struct Requirements {
+    std::size_t threads = 0;                     // of CPUs that move bytes
+    std::size_t pinned_bytes = 0;                // staging on the host
+    std::map<int, std::size_t> device_bytes;     // staging by GPU
+    std::vector<std::pair<int, int>> peers;      // GPUs that access each other's memory
+    std::vector<int> host_links;                 // GPUs whose links to the host carry bytes
+    bool operator==(const Requirements&) const = default;
 };
 
 class Executor {
@@ -78,9 +94,14 @@ public:
     // Peer access between the contexts of the process that this transfer needs: on or off, or
     // nothing where it does not matter.
     [[nodiscard]] virtual std::optional<bool> peer_access(const Transfer&, const Machine&) const;
-    // `lanes` are the caller's streams, one per entry of lanes(), and outlive the execution.
+    // At its number of bytes and with its parameters. The default knows no staging: the links of
+    // both sides, and peer access where the executor asks for it.
+    [[nodiscard]] virtual Requirements requirements(const Transfer&, const Machine&) const;
+    // `lanes` are the caller's streams, one per entry of lanes(), and outlive the execution. So
+    // does the engine, whose threads and staging memory it may use.
     [[nodiscard]] virtual std::unique_ptr<Execution> prepare(
-        const Transfer&, const Machine&, const std::vector<gpu::Stream*>& lanes) const = 0;
+        const Transfer&, const Machine&, const std::vector<gpu::Stream*>& lanes,
+        transfer::Engine& engine) const = 0;
 };
 
 template <>

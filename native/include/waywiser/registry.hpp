@@ -13,7 +13,8 @@ namespace waywiser {
 enum class ParameterKind { choice, ordered, subset };
 
 // A setting of an executor or a variant of a memory kind; the first choice is the default.
-// Ordered parameters are whole numbers: `choices` holds the useful ones for this machine.
+// Ordered parameters are whole numbers: `choices` holds the useful ones for this machine. A subset is
+// its default, or several of the other choices joined by plus signs.
 struct Parameter {
     std::string name;
     std::string description;

@@ -110,7 +110,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes) const override {
+        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
         if (!gpu::has_batch()) {
             throw Refused(
                 "batched copies need a CUDA runtime and driver of 12.8 or later; here are " +

@@ -243,7 +243,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes) const override {
+        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
         const Path& path = transfer.path;
         const auto end = [&](const Memory& memory, gpu::Stream& lane) -> std::unique_ptr<End> {
             if (memory.on_gpu()) return std::make_unique<GpuEnd>(lane);

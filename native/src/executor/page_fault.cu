@@ -159,7 +159,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes) const override {
+        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
         const Path& path = transfer.path;
         require_migration(path);
         const Pattern pattern{.chunk = std::stoul(parameter(*this, transfer, machine, "chunk")),

@@ -51,7 +51,7 @@ public:
     }
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine&,
-        const std::vector<gpu::Stream*>& lanes) const override {
+        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
         require_migration(transfer.path);
         return std::make_unique<PrefetchExecution>(transfer.path, *lanes.front());
     }

@@ -250,7 +250,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<Execution> prepare(
         const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes) const override {
+        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
         if (parameter(*this, transfer, machine, "grid") == "paper") {
             return std::make_unique<SmExecution>(*lanes.front(), Grid{.paper = true});
         }

@@ -9,7 +9,7 @@ using cuda::raw;
 using cuda::use;
 
 void detail::StreamDeleter::operator()(void* handle) const noexcept {
-    forget(cudaStreamDestroy(static_cast<cudaStream_t>(handle)));
+    if (owned) forget(cudaStreamDestroy(static_cast<cudaStream_t>(handle)));
 }
 void detail::EventDeleter::operator()(void* handle) const noexcept {
     forget(cudaEventDestroy(static_cast<cudaEvent_t>(handle)));

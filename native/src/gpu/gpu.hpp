@@ -81,6 +81,7 @@ void synchronize_device(int device);
 
 namespace detail {
 struct StreamDeleter {
+    bool owned = true;
     void operator()(void* handle) const noexcept;
 };
 struct EventDeleter {
@@ -88,10 +89,14 @@ struct EventDeleter {
 };
 }  // namespace detail
 
-// A stream that does not synchronise with the default stream.
+// A stream that does not synchronise with the default stream, or a caller's.
 class Stream {
 public:
     explicit Stream(int device);
+    // A stream that somebody else owns: the runtime's handle, nullptr for the legacy default
+    // stream of the device.
+    Stream(int device, void* callers)
+        : device_(device), handle_(callers, detail::StreamDeleter{.owned = false}) {}
     void synchronize() const;
     [[nodiscard]] bool done() const;
     [[nodiscard]] int device() const { return device_; }
@@ -119,6 +124,58 @@ private:
 void wait(const Stream& stream, const Event& event);
 // Seconds between two recorded, completed timing events of one device.
 double seconds_between(const Event& start, const Event& stop);
+
+// --- what belongs to a caller ----------------------------------------------------------------
+
+enum class PointerKind { pageable, pinned, device, managed };
+
+// What the runtime knows of an address: `start` and `bytes` are the allocation or the registration
+// that it lies in; nothing of pageable memory.
+struct PointerInfo {
+    PointerKind kind = PointerKind::pageable;
+    int device = -1;  // of device memory
+    std::byte* start = nullptr;
+    std::size_t bytes = 0;
+};
+// Makes no context. Throws Error.
+PointerInfo pointer_info(const void* data);
+
+struct StreamInfo {
+    int device = -1;
+    bool primary = true;  // of the device's primary context, the only one that this seam uses
+    bool capturing = false;
+};
+// A default stream belongs to the device that is current in the calling thread; where none is, to
+// `otherwise`. Throws Error where the handle is not a stream.
+StreamInfo stream_info(void* stream, int otherwise);
+// Whether the stream is being captured, or cannot be asked because another one is.
+bool capturing(void* stream) noexcept;
+
+// The devices that have a primary context in this process. Makes none.
+std::vector<int> active_devices();
+
+// Whether the calling thread has a current context.
+bool has_context() noexcept;
+// cudaMemcpyAsync on a caller's stream, in the context that is current: no device is selected.
+// False where the runtime refuses it as invalid, as it does across two registrations. Throws Error.
+bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream);
+
+// Keeps what the calling thread has: its current context is restored at the end of the scope, and
+// until then its calls do not disturb streams that other threads capture.
+class CallerState {
+public:
+    CallerState();
+    ~CallerState();
+    CallerState(const CallerState&) = delete;
+    CallerState& operator=(const CallerState&) = delete;
+
+private:
+    void* context_ = nullptr;
+    int capture_mode_ = 0;
+    bool saved_ = false;
+};
+// The second half of it for a thread of the library, for good.
+void relax_capture();
 
 // --- memory --------------------------------------------------------------------------------
 

@@ -104,7 +104,8 @@ Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
     return placement;
 }
 
-Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size) : bytes_(bytes) {
+Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing placing)
+    : bytes_(bytes) {
     const std::size_t aligned =
         (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
     mapped_bytes_ = aligned + kHugePage;  // room to start on a huge page
@@ -118,6 +119,7 @@ Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size) : bytes_(by
     madvise(data_, aligned, size == PageSize::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     const std::string binding_error = bind_to(data_, aligned, node.index);
     touch(data_, bytes_, node.cpus);
+    if (placing == Placing::trusted) return;
     placement_ = placement_of(data_, bytes_, node.index);
     if (size == PageSize::huge) placement_.fraction_huge = huge_fraction(data_, bytes_);
     if (placement_.state == Placement::State::unverified && !binding_error.empty()) {

@@ -14,12 +14,15 @@
 namespace waywiser::host {
 
 enum class PageSize { standard, huge };
+// Whether to ask the kernel where the pages are, which takes milliseconds in large processes.
+enum class Placing { looked_at, trusted };
 
 // Pages mapped, bound to a node, and first touched by a thread on that node.
 class Pages {
 public:
     // Throws std::bad_alloc when the address space, or the memory of the process, is exhausted.
-    Pages(std::size_t bytes, const NumaNode& node, PageSize size);
+    Pages(std::size_t bytes, const NumaNode& node, PageSize size,
+          Placing placing = Placing::looked_at);
     ~Pages();
     Pages(const Pages&) = delete;
     Pages& operator=(const Pages&) = delete;

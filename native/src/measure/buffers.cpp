@@ -34,10 +34,10 @@ bool BufferPool::make_room(const Memory& memory, std::size_t bytes) {
     // A smaller idle one of the same memory will not be wanted again soon.
     std::erase_if(entries_,
                   [&](const Entry& entry) { return entry.memory == memory && idle(entry.buffer); });
-    for (auto it = entries_.begin(); it != entries_.end() && this->bytes() + bytes > limit_;) {
+    for (auto it = entries_.begin(); it != entries_.end() && this->bytes() + bytes > room();) {
         it = idle(it->buffer) ? entries_.erase(it) : std::next(it);
     }
-    return this->bytes() + bytes <= limit_;
+    return this->bytes() + bytes <= room();
 }
 
 // The smallest that will do: a larger one may be wanted by the same workload.
@@ -58,7 +58,7 @@ std::shared_ptr<Buffer> BufferPool::idle_for(const Want& want) {
 
 std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Want>& wants,
                                                           Manner manner) {
-    const bool roomy = manner == Manner::generous && kUsual * kUsualFraction <= limit_;
+    const bool roomy = manner == Manner::generous && kUsual * kUsualFraction <= room();
     std::vector<std::shared_ptr<Buffer>> taken;
     for (const Want& want : wants) {
         if (auto found = idle_for(want)) {

@@ -1,6 +1,7 @@
 // The buffers of a session: kept between series of one process, within a bound.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -25,6 +26,9 @@ public:
     std::vector<std::shared_ptr<Buffer>> take(const std::vector<Want>& wants);
     std::shared_ptr<Buffer> take(const Memory& memory, std::size_t bytes);
 
+    // So many bytes of the bound are for staging memory of the next workload.
+    void reserve(std::size_t bytes) { reserved_ = bytes; }
+
     [[nodiscard]] std::size_t bytes() const;
     [[nodiscard]] std::size_t peak_bytes() const { return peak_; }
     void clear();  // gives up everything that nobody holds
@@ -45,6 +49,8 @@ private:
 
     const Machine& machine_;
     std::size_t limit_;
+    std::size_t reserved_ = 0;
+    [[nodiscard]] std::size_t room() const { return limit_ - std::min(limit_, reserved_); }
     std::size_t peak_ = 0;
     std::list<Entry> entries_;  // least recently used first
 };

@@ -17,13 +17,38 @@
 #include "measure/watchdog.hpp"
 #include "measure/watched.hpp"
 #include "measure/workbench.hpp"
+#include "transfer/engine.hpp"
 
 namespace waywiser {
+
+namespace {
+
+// Staging memory may take this part of what the session may allocate, on the host and on each GPU.
+constexpr std::size_t kStagingFraction = 4;
+
+// Of all transfers of a workload together.
+std::size_t staging_bytes(const Request& request, const Machine& machine) {
+    std::size_t total = 0;
+    for (const Transfer& transfer : request.transfers) {
+        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const Requirements needs = executor.requirements(transfer, machine);
+        total += needs.pinned_bytes;
+        for (const auto& [gpu, bytes] : needs.device_bytes) total += bytes;
+    }
+    return total;
+}
+
+}  // namespace
 
 struct Session::State {
     Machine machine;
     SessionOptions options;
     measure::BufferPool pool{machine, options.memory_bytes};
+    // Its threads and staging memory last from series to series.
+    transfer::Engine engine{machine,
+                            {.pinned_bytes = options.memory_bytes / kStagingFraction,
+                             .relay_bytes = options.memory_bytes / kStagingFraction,
+                             .peer_access = options.peer_access}};
     measure::Streams streams;
     measure::ClockRaiser clocks;
     measure::BufferSides sides{machine, streams};
@@ -70,8 +95,9 @@ void Session::State::admit(const Request& request) const {
 
 void Session::State::enable_peers(const Transfer& transfer) {
     const Executor& executor = *Executors::instance().find(transfer.path.executor);
-    if (executor.peer_access(transfer, machine) != true) return;
-    enable_peers(transfer.path.source.place.index, transfer.path.destination.place.index);
+    for (const auto& [one, other] : executor.requirements(transfer, machine).peers) {
+        enable_peers(one, other);
+    }
 }
 
 void Session::State::enable_peers(int one, int other) {
@@ -114,7 +140,8 @@ Outcome Session::State::measure_transfers(const Request& request,
     Outcome outcome;
     outcome.mode = timing(request);
     for (const Transfer& transfer : request.transfers) enable_peers(transfer);
-    measure::Workbench bench(request, machine, pool, streams);
+    pool.reserve(staging_bytes(request, machine));
+    measure::Workbench bench(request, machine, pool, streams, engine);
     for (const int gpu : bench.gpus()) clocks.raise(gpu);
     bench.fill();
 

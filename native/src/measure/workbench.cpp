@@ -51,11 +51,11 @@ gpu::Stream& Streams::get(int device, std::size_t n) {
 }
 
 Workbench::Workbench(const Request& request, const Machine& machine, BufferPool& pool,
-                     Streams& streams)
+                     Streams& streams, transfer::Engine& engine)
     : request_(request), machine_(machine), plan_(plan_buffers(request, machine)) {
     buffers_ = pool.take(plan_.wants);
     parts_.reserve(request.transfers.size());
-    for (std::size_t i = 0; i < request.transfers.size(); ++i) lay_out(i, streams);
+    for (std::size_t i = 0; i < request.transfers.size(); ++i) lay_out(i, streams, engine);
 }
 
 Workbench::~Workbench() {
@@ -82,7 +82,7 @@ View Workbench::view(const Memory& memory, std::size_t buffer, std::size_t bytes
     return view;
 }
 
-void Workbench::lay_out(std::size_t index, Streams& streams) {
+void Workbench::lay_out(std::size_t index, Streams& streams, transfer::Engine& engine) {
     const Transfer& transfer = request_.transfers[index];
     const Lie& lie = plan_.transfers[index];
     const Executor& executor = *Executors::instance().find(transfer.path.executor);
@@ -104,7 +104,7 @@ void Workbench::lay_out(std::size_t index, Streams& streams) {
         if (!node->cpus.empty()) part.cpu = {node->cpus.front()};
         if (submit_cpus_.empty()) submit_cpus_ = node->cpus;
     }
-    part.execution = executor.prepare(transfer, own, part.lanes);
+    part.execution = executor.prepare(transfer, own, part.lanes, engine);
     parts_.push_back(std::move(part));
 }
 

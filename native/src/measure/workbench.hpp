@@ -26,7 +26,8 @@ private:
 
 class Workbench {
 public:
-    Workbench(const Request& request, const Machine& machine, BufferPool& pool, Streams& streams);
+    Workbench(const Request& request, const Machine& machine, BufferPool& pool, Streams& streams,
+              transfer::Engine& engine);
     ~Workbench();  // waits for what a failure left under way: the next workload gets the buffers
     Workbench(const Workbench&) = delete;
     Workbench& operator=(const Workbench&) = delete;
@@ -50,7 +51,7 @@ public:
     void condition(std::size_t repetitions);
 
 private:
-    void lay_out(std::size_t index, Streams& streams);
+    void lay_out(std::size_t index, Streams& streams, transfer::Engine& engine);
     [[nodiscard]] View view(const Memory& memory, std::size_t buffer, std::size_t bytes,
                             const Arrangement& arrangement) const;
     [[nodiscard]] std::uint64_t seed(std::size_t transfer, std::size_t slice) const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/affinity.hpp"
+#include "transfer/engine.hpp"
 #include "waywiser/executor.hpp"
 
 namespace waywiser {
@@ -41,7 +42,8 @@ TEST(CpuExecutor, HasNoMoreThreadsThanEitherSideHasCpus) {
 TEST(CpuExecutor, CopiesWhetherItsThreadsWereWokenOrNot) {
     const Machine here{{{0, host::allowed_cpus()}}, {}};
     const Transfer transfer = copy(0, 0, {{"threads", here.numa[0].cpus.size() > 1 ? "2" : "1"}});
-    const auto execution = Executors::instance().find("cpu")->prepare(transfer, here, {});
+    transfer::Engine engine(here, {});
+    const auto execution = Executors::instance().find("cpu")->prepare(transfer, here, {}, engine);
     std::vector<std::byte> from(100000, std::byte{1});
     std::vector<std::byte> to(from.size());
     for (int round = 0; round < 3; ++round) {

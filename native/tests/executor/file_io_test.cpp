@@ -4,6 +4,7 @@
 
 #include "host/files.hpp"
 #include "scratch_folder.hpp"
+#include "transfer/engine.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
@@ -35,8 +36,9 @@ protected:
         return found;
     }
     void run(const Transfer& transfer, const View& source, const View& destination) const {
+        transfer::Engine engine(machine, {});
         const auto execution =
-            Executors::instance().find(GetParam())->prepare(transfer, machine, {});
+            Executors::instance().find(GetParam())->prepare(transfer, machine, {}, engine);
         execution->wake();
         execution->start(source, destination);
         execution->finish();

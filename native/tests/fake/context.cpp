@@ -89,8 +89,14 @@ void Context::check_device(const char* call, int device) const {
 
 void Context::enter(const char* call, int device) {
     check_device(call, device);
+    current() = device;
     const std::lock_guard lock(mutex_);
     entered_.insert(device);
+}
+
+int& Context::current() {
+    thread_local int device = -1;
+    return device;
 }
 
 std::set<int> Context::entered() const {
@@ -209,6 +215,9 @@ std::ostream& operator<<(std::ostream& stream, const Live& live) {
 }
 
 Counts counts() { return Context::instance().counts(); }
+
+int current_device() { return Context::current(); }
+void set_current_device(int device) { Context::current() = device; }
 
 std::set<int> contexts() { return Context::instance().entered(); }
 

@@ -42,6 +42,8 @@ public:
     // The same for a call that is made in the device's context, which it then has.
     void enter(const char* call, int device);
     [[nodiscard]] std::set<int> entered() const;
+    // The device whose context the calling thread has; -1 before its first call in one.
+    static int& current();
     // The same, then counts, and strikes as told: throws, crashes, or says what is to happen.
     Effects pass(Point point, const char* call, std::size_t bytes = 0);
 

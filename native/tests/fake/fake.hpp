@@ -91,6 +91,9 @@ Counts counts();
 
 // The devices in whose context a call was made since configure(): each would take memory of them.
 std::set<int> contexts();
+// The device whose context the calling thread has; -1 for none.
+int current_device();
+void set_current_device(int device);
 
 // Where a byte of managed memory is: on no device and no node in particular until it is prefetched
 // or filled. What kernels and CPUs touch stays where it is. Throws std::out_of_range for other

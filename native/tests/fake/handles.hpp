@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -62,7 +63,15 @@ struct EventHandle {
     std::shared_ptr<Mark> last;
 };
 
+// The handles 0, 1 and 2 are default streams, as in CUDA. The fake has one of them per device,
+// which does not wait for other streams.
+inline bool is_default_stream(const void* handle) {
+    return reinterpret_cast<std::uintptr_t>(handle) <= 2;
+}
+StreamThread& default_stream(int device);
+
 inline StreamThread& thread_of(const gpu::Stream& stream) {
+    if (is_default_stream(stream.handle())) return default_stream(stream.device());
     return *static_cast<StreamHandle*>(stream.handle())->thread;
 }
 inline EventHandle& handle_of(const gpu::Event& event) {

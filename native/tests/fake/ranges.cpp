@@ -53,6 +53,15 @@ Side Ranges::side(const void* data, std::size_t bytes, const char* call) const {
     throw gpu::Error(gpu::Failure::other, call, kInvalidValue, "cudaErrorInvalidValue");
 }
 
+std::optional<Ranges::Known> Ranges::range(const void* data) const {
+    const std::lock_guard lock(mutex_);
+    const auto after = ranges_.upper_bound(address(data));
+    if (after == ranges_.begin()) return std::nullopt;
+    const auto& [begin, range] = *std::prev(after);
+    if (address(data) >= begin + range.bytes) return std::nullopt;
+    return Known{reinterpret_cast<std::byte*>(begin), range.bytes, range.side};
+}
+
 std::size_t Ranges::device_bytes(int device) const {
     const std::lock_guard lock(mutex_);
     std::size_t total = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace waywiser::fake {
 
@@ -31,6 +32,13 @@ public:
     // Throws an invalid value where the bytes reach out of a range, into or out of it.
     [[nodiscard]] Side side(const void* data, std::size_t bytes, const char* call) const;
     [[nodiscard]] std::size_t device_bytes(int device) const;
+    struct Known {
+        std::byte* start = nullptr;
+        std::size_t bytes = 0;
+        Side side;
+    };
+    // The range that an address lies in; nothing of pageable memory.
+    [[nodiscard]] std::optional<Known> range(const void* data) const;
 
 private:
     struct Range {

@@ -31,6 +31,7 @@ void refuse_capturing(const Stream& stream, const char* call) {
 }  // namespace
 
 void detail::StreamDeleter::operator()(void* handle) const noexcept {
+    if (!owned) return;
     auto* stream = static_cast<fake::StreamHandle*>(handle);
     stream->thread->close();
     delete stream;

@@ -1,4 +1,5 @@
 #include "measure/workbench.hpp"
+#include "transfer/engine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ TEST(Workbench, SharesOutTheCpusOfEachNodeByItself) {
     const Request request{.transfers = {copy(0, "3"), copy(1, "6"), copy(0, "3")}, .rule = {}};
     BufferPool pool(machine, std::size_t{1} << 20);
     Streams streams;
-    const Workbench bench(request, machine, pool, streams);
+    transfer::Engine engine(machine, {});
+    const Workbench bench(request, machine, pool, streams, engine);
     ASSERT_EQ(bench.parts().size(), 3u);
     EXPECT_EQ(bench.parts()[0].cpu, std::vector<int>{1});
     EXPECT_EQ(bench.parts()[1].cpu, std::vector<int>{9});
@@ -52,7 +54,8 @@ protected:
 
 TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherTransfer) {
     const Request request = copies(2, Cache::warm);
-    Workbench bench(request, machine, pool, streams);
+    transfer::Engine engine(machine, {});
+    Workbench bench(request, machine, pool, streams, engine);
     const Part& one = bench.parts()[0];
     const Part& other = bench.parts()[1];
     bench.fill();
@@ -67,7 +70,8 @@ TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherTransfer) {
 
 TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherSlice) {
     const Request request = copies(1, Cache::flushed);
-    Workbench bench(request, machine, pool, streams);
+    transfer::Engine engine(machine, {});
+    Workbench bench(request, machine, pool, streams, engine);
     const Part& part = bench.parts().front();
     const std::size_t last = bench.most_repetitions() - 1;
     ASSERT_GE(last, 1u);
@@ -85,7 +89,8 @@ TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherSlice) {
 TEST_F(WorkbenchOfCopies, KnowsWhatTransfersShare) {
     Request request = copies(2, Cache::flushed);
     request.shared = true;
-    Workbench bench(request, machine, pool, streams);
+    transfer::Engine engine(machine, {});
+    Workbench bench(request, machine, pool, streams, engine);
     bench.fill();
     for (const Part& part : bench.parts()) move(part, 0, part, 0);
     EXPECT_NO_THROW(bench.check(1));

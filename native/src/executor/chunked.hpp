@@ -1,0 +1,44 @@
+// What executors share that copy in chunks with an engine's threads and staging memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transfer/chunked_copy.hpp"
+#include "waywiser/executor.hpp"
+
+namespace waywiser {
+
+// One side of a copy, as a start gives it.
+transfer::End end_of(const View& view);
+
+class ChunkedExecution final : public Execution {
+public:
+    ChunkedExecution(transfer::Engine& engine, transfer::CopyShape shape)
+        : engine_(engine), shape_(std::move(shape)) {}
+    // Returns when every byte has arrived.
+    void start(const View& source, const View& destination) override;
+
+private:
+    transfer::Engine& engine_;
+    const transfer::CopyShape shape_;
+};
+
+// The GPU whose links carry the bytes: the destination's, else the source's; -1 for none.
+int gpu_of(const Path& path);
+
+// Why CPUs cannot fill or drain slots from the memory: GPUs that reach it need no slots.
+std::optional<std::string> staging_refusal(const Memory& memory);
+
+// `threads`: the useful numbers for one link on the machine, the usual one first.
+Parameter copying_threads(const Machine& machine);
+Parameter chunk_parameter(std::vector<std::string> choices);
+Parameter slots_parameter(std::vector<std::string> choices);
+Parameter stores_parameter();
+
+// The shape that the transfer's parameters ask for.
+transfer::CopyShape shape_of(const Executor& executor, const Transfer& transfer,
+                             const Machine& machine);
+
+}  // namespace waywiser

@@ -1,0 +1,77 @@
+// Copies of pageable memory that is pinned for the copy alone: registered, copied by the copy
+// engine, and released again. It is measured since programs do it; it loses to the plain copy.
+#include <algorithm>
+#include <cstdint>
+
+#include "executor/chunked.hpp"
+#include "executor/reach.hpp"
+#include "gpu/gpu.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+class RegisteredExecution final : public Execution {
+public:
+    explicit RegisteredExecution(gpu::Stream& stream) : stream_(stream) {}
+
+    void start(const View& source, const View& destination) override {
+        const View& host = source.memory->on_gpu() ? destination : source;
+        const std::size_t before = reinterpret_cast<std::uintptr_t>(host.data) % kPage;
+        const std::size_t bytes = (before + host.bytes + kPage - 1) / kPage * kPage;
+        const gpu::Registration pinned(host.data - before, bytes, stream_.device());
+        gpu::copy_async(destination.data, source.data, source.bytes, stream_);
+        stream_.synchronize();
+    }
+
+private:
+    gpu::Stream& stream_;
+};
+
+class RegisteredCopy final : public Executor {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{.name = "registered",
+                               .description =
+                                   "pageable memory is registered, copied by a copy engine, and "
+                                   "unregistered",
+                               .parameters = {},
+                               .source = "CUDA Programming Guide (cudaHostRegister)"};
+        return info;
+    }
+
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine&) const override {
+        const Path& path = transfer.path;
+        if (path.source.on_gpu() == path.destination.on_gpu()) {
+            return "pageable memory is registered for copies between the host and a GPU";
+        }
+        const Memory& host = path.source.on_gpu() ? path.destination : path.source;
+        if (!host.on_host()) return "files are not registered";
+        if (known_to_gpus(host)) return host.kind + " memory is pinned already";
+        return std::nullopt;
+    }
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer&,
+                                                    const Machine&) const override {
+        return {};
+    }
+    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
+        return TimingMode::host;
+    }
+    [[nodiscard]] std::vector<int> lanes(const Transfer& transfer, const Machine&) const override {
+        return {gpu_of(transfer.path)};
+    }
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer&, const Machine&,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine&) const override {
+        return std::make_unique<RegisteredExecution>(*lanes.front());
+    }
+};
+
+const Registered<Executor, RegisteredCopy> registered;
+
+}  // namespace
+}  // namespace waywiser

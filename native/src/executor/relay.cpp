@@ -1,0 +1,146 @@
+// Copies between host memory and one GPU over the links of several: chunks from a common queue go
+// over the GPU's own link, or over the link of a relay and from there between the GPUs.
+#include <algorithm>
+#include <sstream>
+
+#include "executor/chunked.hpp"
+#include "executor/reach.hpp"
+#include "waywiser/executor.hpp"
+#include "waywiser/memory.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr const char* kAll = "all";
+
+std::vector<int> possible_relays(const Path& path, const Machine& machine) {
+    std::vector<int> found;
+    const GpuPlace* own = machine.gpu(gpu_of(path));
+    if (own == nullptr) return found;
+    for (const int peer : own->peers) {
+        const GpuPlace* other = machine.gpu(peer);
+        if (other != nullptr && std::ranges::find(other->peers, own->index) != other->peers.end()) {
+            found.push_back(peer);
+        }
+    }
+    return found;
+}
+
+class Relay final : public Executor {
+public:
+    [[nodiscard]] const Info& info() const override {
+        static const Info info{
+            .name = "relay",
+            .description =
+                "chunks to or from one GPU over its own link and the links of other GPUs at once",
+            .parameters = {relays({kAll}), chunk(), slots(), copying_threads({}),
+                           stores_parameter()},
+            .source = "none known: docs/transfer.md describes it"};
+        return info;
+    }
+
+    [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
+                                                     const Machine& machine) const override {
+        const Path& path = transfer.path;
+        if (path.source.on_gpu() == path.destination.on_gpu()) {
+            return "relays help between the host and one GPU";
+        }
+        const Memory& host = path.source.on_gpu() ? path.destination : path.source;
+        const Memory& device = path.source.on_gpu() ? path.source : path.destination;
+        const MemoryKind* kind = Memories::instance().find(host.kind);
+        if (kind == nullptr || (host.in_file() && kind->cpu_accessible())) {
+            return "relays do not read mapped files";
+        }
+        if (auto reason = Memories::instance().find(device.kind)->peer_refusal(device)) {
+            return *reason + ", not of a relay";
+        }
+        if (possible_relays(path, machine).empty()) {
+            return "no other GPU has peer access with gpu:" + std::to_string(gpu_of(path));
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
+                                                    const Machine& machine) const override {
+        const Path& path = transfer.path;
+        std::vector<std::string> choices{kAll};
+        for (const int relay : possible_relays(path, machine)) {
+            choices.push_back(std::to_string(relay));
+        }
+        std::vector<Parameter> known{relays(std::move(choices)), chunk(), slots()};
+        const Memory& host = path.source.on_gpu() ? path.destination : path.source;
+        if (known_to_gpus(host)) return known;
+        known.push_back(copying_threads(machine));
+        if (path.destination.on_host()) known.push_back(stores_parameter());
+        return known;
+    }
+
+    [[nodiscard]] std::optional<bool> peer_access(const Transfer&, const Machine&) const override {
+        return true;
+    }
+    [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
+        return TimingMode::host;
+    }
+    [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
+        return {};
+    }
+
+    [[nodiscard]] Requirements requirements(const Transfer& transfer,
+                                            const Machine& machine) const override {
+        Requirements needs;
+        const transfer::CopyShape shape = shape_with_relays(transfer, machine);
+        const int own = gpu_of(transfer.path);
+        const Memory& host =
+            transfer.path.source.on_gpu() ? transfer.path.destination : transfer.path.source;
+        needs.threads = shape.threads;
+        needs.host_links.push_back(own);
+        const std::size_t whole = (transfer.bytes + shape.chunk - 1) / shape.chunk * shape.chunk;
+        const std::size_t on_way = known_to_gpus(host)
+                                       ? shape.slots * shape.chunk
+                                       : shape.threads * shape.slots * shape.chunk;
+        if (!known_to_gpus(host)) needs.pinned_bytes = std::min(whole, on_way);
+        for (const int relay : shape.relays) {
+            needs.host_links.push_back(relay);
+            needs.peers.emplace_back(own, relay);
+            needs.device_bytes[relay] = std::min(whole, on_way);
+        }
+        return needs;
+    }
+
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>&,
+                                                     transfer::Engine& engine) const override {
+        return std::make_unique<ChunkedExecution>(engine, shape_with_relays(transfer, machine));
+    }
+
+private:
+    transfer::CopyShape shape_with_relays(const Transfer& transfer, const Machine& machine) const {
+        transfer::CopyShape shape = shape_of(*this, transfer, machine);
+        const std::string chosen = parameter(*this, transfer, machine, "relays");
+        if (chosen == kAll) {
+            shape.relays = possible_relays(transfer.path, machine);
+            return shape;
+        }
+        std::istringstream stream(chosen);
+        for (std::string relay; std::getline(stream, relay, '+');) {
+            shape.relays.push_back(std::stoi(relay));
+        }
+        return shape;
+    }
+    static Parameter relays(std::vector<std::string> choices) {
+        return {.name = "relays",
+                .description = "GPUs whose links help: all that can, or some, as in 1+3",
+                .kind = ParameterKind::subset,
+                .choices = std::move(choices)};
+    }
+    static Parameter chunk() {
+        return chunk_parameter({"4194304", "1048576", "2097152", "8388608"});
+    }
+    static Parameter slots() { return slots_parameter({"3", "1", "2", "4"}); }
+};
+
+const Registered<Executor, Relay> registered;
+
+}  // namespace
+}  // namespace waywiser

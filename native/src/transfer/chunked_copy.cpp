@@ -1,0 +1,221 @@
+#include "transfer/chunked_copy.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "host/files.hpp"
+#include "host/streaming.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kMorePages = std::size_t{64} << 10;  // fewer bytes: the CPU makes them itself
+
+std::size_t page_bytes() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+bool is_resident(std::byte* page) {
+    unsigned char resident = 0;
+    return mincore(page, page_bytes(), &resident) != 0 || (resident & 1) != 0;
+}
+
+}  // namespace
+
+void prefer_huge_pages(std::byte* data, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    const auto begin = (address + kHugePage - 1) / kHugePage * kHugePage;
+    const auto end = (address + bytes) / kHugePage * kHugePage;
+    if (end <= begin || is_resident(reinterpret_cast<std::byte*>(begin))) return;
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+void copy_to_fresh(std::byte* to, const std::byte* from, std::size_t bytes, bool streaming) {
+    const std::size_t page = page_bytes();
+    const auto address = reinterpret_cast<std::uintptr_t>(to);
+    const std::size_t head = (page - address % page) % page;
+    if (bytes >= kMorePages + head) {
+        std::byte* const first = to + head;
+        const std::size_t whole = (bytes - head) / page * page;
+#if defined(MADV_POPULATE_WRITE)
+        if (!is_resident(first)) madvise(first, whole, MADV_POPULATE_WRITE);
+#endif
+    }
+    if (streaming) {
+        host::copy_streaming(to, from, bytes);
+    } else {
+        std::memcpy(to, from, bytes);
+    }
+}
+
+End End::host(void* data, bool pinned) {
+    return {.kind = Kind::host, .data = static_cast<std::byte*>(data), .pinned = pinned};
+}
+End End::device(void* data, int gpu) {
+    return {.kind = Kind::device, .data = static_cast<std::byte*>(data), .gpu = gpu};
+}
+End End::of_file(int file, std::uint64_t offset) {
+    return {.kind = Kind::file, .file = file, .offset = offset};
+}
+
+ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
+                         const CopyShape& shape)
+    : Job(bytes, shape.chunk,
+          static_cast<std::size_t>(from.kind == End::Kind::file ? from.offset : to.offset)),
+      to_(to),
+      from_(from),
+      streaming_(shape.streaming),
+      direct_io_(shape.direct_io),
+      sync_(shape.sync) {
+    if (from.kind == End::Kind::file) source_file_.emplace(from.file);
+    if (to.kind == End::Kind::file) target_file_.emplace(to.file);
+    if (shape.threads != 0) most_threads_ = shape.threads;
+    chunks_per_thread_ = std::max<std::size_t>(shape.slots, 1);
+    for (const End* end : {&to, &from}) {
+        const GpuPlace* gpu = end->gpu >= 0 ? engine.machine().gpu(end->gpu) : nullptr;
+        if (gpu != nullptr) node_ = gpu->numa;
+    }
+    if (to.kind == End::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
+    add_routes(engine, shape);
+}
+
+// Whether chunks pass through pinned staging.
+bool ChunkedCopy::slotted() const {
+    const bool to_gpu = to_.kind == End::Kind::device;
+    const bool from_gpu = from_.kind == End::Kind::device;
+    if (to_gpu && from_gpu) return true;
+    if (to_gpu || from_gpu) return !(to_gpu ? from_ : to_).pinned;
+    return to_.kind == End::Kind::file && from_.kind == End::Kind::file;
+}
+
+void ChunkedCopy::add_routes(Engine& engine, const CopyShape& shape) {
+    const bool to_gpu = to_.kind == End::Kind::device;
+    const bool from_gpu = from_.kind == End::Kind::device;
+    Route route{.slot_bytes = slotted() ? shape.chunk : 0};
+    if (to_gpu && from_gpu) {
+        route.device = from_.gpu;
+        route.direction = Direction::out;
+        route.second_device = to_.gpu;
+        route.second_direction = Direction::in;
+        routes_.push_back(route);
+        return;
+    }
+    if (!to_gpu && !from_gpu) {
+        routes_.push_back(route);
+        return;
+    }
+    const int gpu = to_gpu ? to_.gpu : from_.gpu;
+    route.device = gpu;
+    route.direction = to_gpu ? Direction::in : Direction::out;
+    // Without CPUs' work in between, a few chunks keep a link busy, and more only make others wait.
+    if (!slotted()) route.most_chunks = chunks_per_thread_;
+    if (shape.direct_route) routes_.push_back(route);
+    for (const int relay : shape.relays) {
+        if (relay == gpu || !engine.enable_peers(relay, gpu)) continue;
+        // The relay's own link and its link to the GPU work at the same time, on two streams.
+        route.device = relay;
+        route.direction = to_gpu ? Direction::in : Direction::peer;
+        route.second_device = relay;
+        route.second_direction = to_gpu ? Direction::peer : Direction::out;
+        route.bounce_bytes = shape.chunk;
+        routes_.push_back(route);
+    }
+    if (routes_.empty()) {  // no relay can be used
+        route = Route{.device = gpu,
+                      .direction = to_gpu ? Direction::in : Direction::out,
+                      .slot_bytes = route.slot_bytes,
+                      .most_chunks = route.most_chunks};
+        routes_.push_back(route);
+    }
+}
+
+bool ChunkedCopy::drains() const {
+    return to_.kind == End::Kind::file || (to_.kind == End::Kind::host && !to_.pinned);
+}
+
+void ChunkedCopy::fill(Chunk& chunk) {
+    if (from_.kind == End::Kind::device) return;
+    const bool through_gpu = to_.kind == End::Kind::device;
+    std::byte* into = chunk.slot.data();
+    if (from_.kind == End::Kind::host) {
+        const std::byte* const source = from_.data + chunk.at;
+        if (through_gpu) {
+            if (into != nullptr) std::memcpy(into, source, chunk.bytes);
+        } else if (to_.kind == End::Kind::host) {
+            copy_to_fresh(to_.data + chunk.at, source, chunk.bytes, streaming_);
+        } else {
+            target_file_->write(source, chunk.bytes, to_.offset + chunk.at);
+        }
+        return;
+    }
+    const std::uint64_t at = from_.offset + chunk.at;
+    if (into != nullptr) {
+        chunk.skew = at % host::kDiskBlock;
+        into += chunk.skew;
+    } else {
+        into = to_.data + chunk.at;
+    }
+    // A slot is a whole number of blocks, and so are its bytes around the chunk's.
+    const bool whole_blocks = at % host::kDiskBlock == 0 && chunk.bytes % host::kDiskBlock == 0;
+    const bool room = direct_io_ && (chunk.slot || whole_blocks);
+    const std::size_t got = source_file_->read(into, chunk.bytes, at, room);
+    if (got < chunk.bytes) {
+        ends_at(chunk.at + got);
+        chunk.bytes = got;
+    }
+    if (to_.kind == End::Kind::file && got > 0) {
+        target_file_->write(into, got, to_.offset + chunk.at);
+    }
+}
+
+void ChunkedCopy::submit(Chunk& chunk) {
+    const Route& route = routes_[chunk.route];
+    std::byte* const slot = chunk.slot ? chunk.slot.data() + chunk.skew : nullptr;
+    std::byte* const bounce = chunk.bounce.data();
+    const std::size_t bytes = chunk.bytes;
+    const bool to_gpu = to_.kind == End::Kind::device;
+    const bool from_gpu = from_.kind == End::Kind::device;
+    std::byte* const to = to_gpu || slot == nullptr ? to_.data + chunk.at : slot;
+    const std::byte* const from = from_gpu || slot == nullptr ? from_.data + chunk.at : slot;
+    const auto hand_over = [&] {
+        chunk.handover->record(*chunk.stream);
+        gpu::wait(*chunk.second, *chunk.handover);
+    };
+    if (to_gpu && from_gpu) {
+        gpu::copy_async(slot, from, bytes, *chunk.stream);
+        hand_over();
+        gpu::copy_async(to, slot, bytes, *chunk.second);
+    } else if (bounce == nullptr) {
+        gpu::copy_async(to, from, bytes, *chunk.stream);
+    } else if (to_gpu) {
+        gpu::copy_async(bounce, from, bytes, *chunk.stream);
+        hand_over();
+        gpu::copy_peer_async(to, to_.gpu, bounce, route.device, bytes, *chunk.second);
+    } else {
+        gpu::copy_peer_async(bounce, route.device, from, from_.gpu, bytes, *chunk.stream);
+        hand_over();
+        gpu::copy_async(to, bounce, bytes, *chunk.second);
+    }
+}
+
+void ChunkedCopy::drain(Chunk& chunk) {
+    if (from_.kind != End::Kind::device || !chunk.slot) return;
+    const std::byte* const from = chunk.slot.data() + chunk.skew;
+    if (to_.kind == End::Kind::file) {
+        target_file_->write(from, chunk.bytes, to_.offset + chunk.at);
+    } else if (to_.kind == End::Kind::host) {
+        copy_to_fresh(to_.data + chunk.at, from, chunk.bytes, streaming_);
+    }
+}
+
+void ChunkedCopy::finish() {
+    if (sync_ && target_file_) target_file_->sync();
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,453 @@
+#include "transfer/copy.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "transfer/describe.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+// Below, a copy by the runtime alone is faster: threads would wake for longer than they gain
+// (measured on H200 with 16 CPUs, docs/transfer.md).
+constexpr std::size_t kPlainToGpuBelow = std::size_t{8} << 20;
+constexpr std::size_t kPlainFromGpuBelow = std::size_t{4} << 20;
+constexpr std::size_t kPlainHostBelow = std::size_t{8} << 20;
+constexpr std::size_t kPlainBetweenGpusBelow = std::size_t{4} << 20;
+// No method but the plain one is chosen below, whatever the memory is.
+constexpr std::size_t kAlwaysPlainBelow = kPlainFromGpuBelow;
+constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
+constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
+constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
+constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
+// A copy has so many chunks at least: the first is filled, and the last drained, while the link is
+// idle.
+constexpr std::size_t kFewestChunks = 32;
+constexpr std::size_t kChunksPerThread = 4;
+// Threads for one link: more gain nothing there.
+constexpr std::size_t kThreadsPerLink = 12;
+constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
+
+bool overlap(const void* a, const void* b, std::size_t bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(a);
+    const auto second = reinterpret_cast<std::uintptr_t>(b);
+    return first < second + bytes && second < first + bytes;
+}
+
+// The caller's stream, with the device that it belongs to.
+struct Ordering {
+    std::optional<gpu::Stream> stream;  // nothing on a machine without GPUs
+    bool capturing = false;
+};
+
+Ordering ordering(const Engine& engine, const CallerStream& stream, int operand) {
+    if (engine.machine().gpus.empty()) return {};
+    if (stream.is_default() && stream.gpu >= 0) {
+        return {gpu::Stream(stream.gpu, stream.handle), gpu::capturing(stream.handle)};
+    }
+    // Host memory alone, and a stream that belongs to nobody in particular: no GPU is asked.
+    if (operand < 0 && stream.is_default()) return {};
+    const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
+    if (!info.primary) {
+        throw Refused(
+            "the stream belongs to a CUDA context that is not the primary context of its GPU: "
+            "use a stream of the runtime");
+    }
+    return {gpu::Stream(info.device, stream.handle), info.capturing};
+}
+
+// An event behind what is in the stream; nothing if the stream is empty.
+std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream) {
+    if (!order.stream) return std::nullopt;
+    if (!stream.is_legacy() && order.stream->done()) return std::nullopt;
+    gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
+    event.record(*order.stream);
+    return event;
+}
+
+int operand_gpu(const Side& to, const Side& from) {
+    return to.end.gpu >= 0 ? to.end.gpu : from.end.gpu;
+}
+
+bool gpu_reaches(const Side& side) {
+    return side.uniform &&
+           (side.end.kind == End::Kind::device || side.end.pinned) && !side.managed;
+}
+
+void check_arguments(const void* to, const void* from, std::size_t bytes) {
+    if (to == nullptr || from == nullptr) throw InvalidCopy("copy: a null pointer");
+    if (overlap(to, from, bytes)) {
+        throw InvalidCopy("copy: source and destination overlap in " + std::to_string(bytes) +
+                          " bytes: copy through a third buffer");
+    }
+}
+
+void refuse_capture() {
+    throw Refused(
+        "the stream is being captured: only copies between device and pinned memory can be "
+        "recorded; copy before the capture, or pin the memory (pinned_empty)");
+}
+
+// By calls of the runtime on the caller's stream, cut where registrations end.
+void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order) {
+    if (!order.stream) {
+        std::memcpy(to.end.data, from.end.data, bytes);
+        return;
+    }
+    if (to.uniform && from.uniform) {
+        gpu::copy_async(to.end.data, from.end.data, bytes, *order.stream);
+        return;
+    }
+    std::size_t at = 0;
+    for (const Segment& out : segments(to.end.data, bytes)) {
+        for (const Segment& in : segments(from.end.data + at, out.bytes)) {
+            gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
+            at += in.bytes;
+        }
+    }
+}
+
+struct Prepared {
+    Side to, from;
+    Ordering order;
+    Choice choice;
+};
+
+Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes, const CallerStream& stream) {
+    check_arguments(to, from, bytes);
+    Prepared ready{.to = side_of(to, bytes), .from = side_of(const_cast<void*>(from), bytes)};
+    ready.order = ordering(engine, stream, operand_gpu(ready.to, ready.from));
+    ready.choice = choose(engine, ready.to, ready.from, bytes);
+    if (ready.order.capturing) {
+        if (!gpu_reaches(ready.to) || !gpu_reaches(ready.from)) refuse_capture();
+        ready.choice.method = Choice::Method::plain;
+    }
+    return ready;
+}
+
+std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes) {
+    return std::make_shared<ChunkedCopy>(engine, ready.to.end, ready.from.end, bytes,
+                                         ready.choice.shape);
+}
+
+// Runs a job with the calling thread; then the caller's stream goes on after it.
+void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+                 const CallerStream& stream) {
+    const bool ends = job->drains() || !order.stream;
+    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, after(order, stream));
+    if (!ends) job->order(*order.stream);
+}
+
+Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call) {
+    if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
+    Side side = engine.machine().gpus.empty() ? Side{.end = End::host(data, false)}
+                                              : side_of(data, bytes);
+    if (side.managed) side.end = End::host(data, false);  // CPUs reach it
+    return side;
+}
+
+CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
+    CopyShape shape = default_shape(bytes, engine.options().threads,
+                                    memory.end.kind == End::Kind::device);
+    shape.chunk = std::max(shape.chunk, std::size_t{256} << 10);
+    return shape;
+}
+
+struct FileCopy {
+    std::shared_ptr<Job> job;
+    Ordering order;
+};
+
+FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t bytes, bool reads,
+                      const CallerStream& stream) {
+    const char* const call = reads ? "read" : "write";
+    const Side memory = file_memory(engine, data, bytes, call);
+    FileCopy made{.job = nullptr, .order = ordering(engine, stream, memory.end.gpu)};
+    if (made.order.capturing) {
+        throw Refused("the stream is being captured: files cannot be read or written then");
+    }
+    End end = memory.end;
+    if (end.kind == End::Kind::host) end.pinned = false;  // the CPU moves the bytes
+    made.job = std::make_shared<ChunkedCopy>(engine, reads ? end : file, reads ? file : end, bytes,
+                                             file_shape(engine, bytes, memory));
+    return made;
+}
+
+}  // namespace
+
+// --- what was started ------------------------------------------------------------------------
+
+bool Started::done() {
+    if (job_) return job_->done();
+    return !event_ || event_->done();
+}
+
+bool Started::wait(double seconds) {
+    if (job_) {
+        if (!job_->wait(seconds)) return false;
+        job_->rethrow();
+        return true;
+    }
+    if (!event_) return true;
+    if (seconds < 0) {
+        event_->synchronize();
+        return true;
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!event_->done()) {
+        if (std::chrono::steady_clock::now() >= until) return false;
+        std::this_thread::sleep_for(kPoll);
+    }
+    return true;
+}
+
+void Started::order(const gpu::Stream& stream) {
+    if (job_) {
+        job_->order(stream);
+    } else if (event_) {
+        gpu::wait(stream, *event_);
+    }
+}
+
+void Started::notify(int descriptor, const std::shared_ptr<Engine>& engine) {
+    if (!job_ && event_ && !event_->done()) {
+        // From now on it is a job of no bytes that starts, and ends, with the event.
+        auto job = std::make_shared<Job>(0, 1);
+        job->notify(descriptor);
+        engine_ = engine;
+        engine->start(job, std::move(event_));
+        event_.reset();
+        job_ = std::move(job);
+        return;
+    }
+    if (job_) return job_->notify(descriptor);
+    write_notifications({descriptor});
+}
+
+void Started::order(const Engine& engine, const CallerStream& stream) {
+    const Ordering known = ordering(engine, stream, 0);
+    if (known.stream) return order(*known.stream);
+    wait(-1);
+}
+
+CallerStream CallerStream::of(void* given) {
+    constexpr std::uintptr_t kKind = 0xff;
+    constexpr std::uintptr_t kMostGpus = 256;
+    const auto value = reinterpret_cast<std::uintptr_t>(given);
+    const std::uintptr_t kind = value & kKind;
+    const std::uintptr_t gpu = value >> 8;
+    if ((kind == 1 || kind == 2) && gpu >= 1 && gpu <= kMostGpus) {
+        return {reinterpret_cast<void*>(kind), static_cast<int>(gpu) - 1};
+    }
+    return {given, -1};
+}
+
+bool CallerStream::is_default() const { return reinterpret_cast<std::uintptr_t>(handle) <= 2; }
+bool CallerStream::is_legacy() const { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
+
+// --- choosing --------------------------------------------------------------------------------
+
+Side side_of(void* data, std::size_t bytes) {
+    const Range range = range_of(data, bytes);
+    Side side{.end = End::host(data, false), .managed = false, .uniform = range.uniform};
+    switch (range.kind) {
+        case gpu::PointerKind::pageable: break;
+        case gpu::PointerKind::pinned: side.end.pinned = range.uniform; break;
+        case gpu::PointerKind::device: side.end = End::device(data, range.device); break;
+        case gpu::PointerKind::managed: side.managed = true; break;
+    }
+    return side;
+}
+
+CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
+    CopyShape shape;
+    threads = std::clamp<std::size_t>(threads, 1, kThreadsPerLink);
+    const std::size_t chunks = std::max(kFewestChunks, kChunksPerThread * threads);
+    shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / chunks, 1)),
+                             kSmallestChunk, kLargestChunk);
+    shape.threads = threads;
+    // Stores around the caches save the CPUs a third of the memory traffic; the GPU reads what was
+    // stored last sooner from a cache.
+    shape.streaming = from_gpu;
+    return shape;
+}
+
+Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t bytes) {
+    Choice choice;
+    const auto plain = [&](std::string why) {
+        choice.why = std::move(why);
+        return choice;
+    };
+    const EngineOptions& options = engine.options();
+    if (options.plain) return plain("plain copies were asked for");
+    const bool to_gpu = to.end.kind == End::Kind::device;
+    const bool from_gpu = from.end.kind == End::Kind::device;
+    if (to.managed || from.managed) return plain("the runtime moves managed memory");
+    choice.shape = default_shape(bytes, options.threads, from_gpu);
+    if (!to_gpu && !from_gpu) {
+        if (bytes < kPlainHostBelow) return plain("too small for several threads");
+        choice.method = Choice::Method::chunked;
+        choice.shape.chunk = std::max(choice.shape.chunk, std::size_t{512} << 10);
+        choice.why = "threads copy between host memories";
+        return choice;
+    }
+    if (to_gpu && from_gpu) {
+        if (to.end.gpu == from.end.gpu) return plain("within one GPU");
+        if (engine.enable_peers(to.end.gpu, from.end.gpu)) return plain("over the peer link");
+        if (bytes < kPlainBetweenGpusBelow) return plain("too small for staging");
+        choice.method = Choice::Method::chunked;
+        choice.why = "staged through pinned memory: the GPUs have no peer access";
+        return choice;
+    }
+    const End& host = to_gpu ? from.end : to.end;
+    if (!host.pinned && bytes < (to_gpu ? kPlainToGpuBelow : kPlainFromGpuBelow)) return plain("too small for staging");
+    if (!options.relays.empty() && bytes >= kRelayFrom) {
+        choice.shape.relays = options.relays;
+        if (host.pinned) {
+            choice.shape.chunk =
+                std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk, kRelayChunk);
+        }
+        choice.shape.threads *= 1 + options.relays.size();
+        choice.method = Choice::Method::chunked;
+        choice.why = "over the links of the relays too";
+        return choice;
+    }
+    if (host.pinned) {
+        if (options.polite_bytes == 0 || bytes <= options.polite_bytes) {
+            return plain("the copy engine reaches both sides");
+        }
+        choice.method = Choice::Method::chunked;
+        choice.shape.chunk = std::clamp(std::bit_floor(options.polite_bytes / 2), kSmallestChunk,
+                                        kLargestChunk);
+        choice.why = "in pieces, so that other copies get their turn";
+        return choice;
+    }
+    choice.method = Choice::Method::chunked;
+    if (options.polite_bytes != 0) {
+        choice.shape.chunk =
+            std::min(choice.shape.chunk, std::max(std::bit_floor(options.polite_bytes / 2),
+                                                  kSmallestChunk));
+    }
+    choice.why = "threads copy through pinned slots: the memory is pageable";
+    return choice;
+}
+
+// --- the calls -------------------------------------------------------------------------------
+
+void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+          const CallerStream& stream) {
+    engine.check_process();
+    if (bytes == 0) return;
+    // The shortest way for small copies: nothing is asked that cannot change the method.
+    if (bytes < kAlwaysPlainBelow && stream.gpu < 0 && gpu::has_context() &&
+        !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
+        !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle)) {
+        return;
+    }
+    const gpu::CallerState keep;
+    const Prepared ready = prepare(engine, to, from, bytes, stream);
+    if (ready.choice.method == Choice::Method::plain) {
+        return plain_copy(ready.to, ready.from, bytes, ready.order);
+    }
+    run_ordered(engine, job_of(engine, ready, bytes), ready.order, stream);
+}
+
+Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                   std::size_t bytes, const CallerStream& stream) {
+    engine->check_process();
+    if (bytes == 0) return Started(0);
+    const gpu::CallerState keep;
+    const Prepared ready = prepare(*engine, to, from, bytes, stream);
+    if (ready.order.capturing) {
+        throw Refused("the stream is being captured: record the copy with copy()");
+    }
+    const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
+    if (ready.choice.method == Choice::Method::plain &&
+        (!blocks || engine->options().plain || ready.to.managed || ready.from.managed)) {
+        plain_copy(ready.to, ready.from, bytes, ready.order);
+        if (!ready.order.stream) return Started(bytes);
+        gpu::Event event(ready.order.stream->device(), gpu::EventUse::ordering);
+        event.record(*ready.order.stream);
+        return {bytes, std::move(event)};
+    }
+    // A plain copy of pageable memory would block the caller: a thread does it instead.
+    auto job = job_of(*engine, ready, bytes);
+    engine->start(job, after(ready.order, stream));
+    return {engine, std::move(job)};
+}
+
+std::size_t read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
+                 const CallerStream& stream) {
+    engine.check_process();
+    if (bytes == 0) return 0;
+    const gpu::CallerState keep;
+    const FileCopy made =
+        prepare_file(engine, End::of_file(file, offset), to, bytes, true, stream);
+    run_ordered(engine, made.job, made.order, stream);
+    return made.job->moved_or_expected();
+}
+
+Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset, void* to,
+                   std::size_t bytes, const CallerStream& stream) {
+    engine->check_process();
+    if (bytes == 0) return Started(0);
+    const gpu::CallerState keep;
+    FileCopy made = prepare_file(*engine, End::of_file(file, offset), to, bytes, true, stream);
+    engine->start(made.job, after(made.order, stream));
+    return {engine, std::move(made.job)};
+}
+
+std::size_t write(Engine& engine, int file, std::uint64_t offset, const void* from,
+                  std::size_t bytes, const CallerStream& stream) {
+    engine.check_process();
+    if (bytes == 0) return 0;
+    const gpu::CallerState keep;
+    const FileCopy made = prepare_file(engine, End::of_file(file, offset), const_cast<void*>(from),
+                                       bytes, false, stream);
+    run_ordered(engine, made.job, made.order, stream);
+    return made.job->moved();
+}
+
+Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset,
+                    const void* from, std::size_t bytes, const CallerStream& stream) {
+    engine->check_process();
+    if (bytes == 0) return Started(0);
+    const gpu::CallerState keep;
+    FileCopy made = prepare_file(*engine, End::of_file(file, offset), const_cast<void*>(from),
+                                 bytes, false, stream);
+    engine->start(made.job, after(made.order, stream));
+    return {engine, std::move(made.job)};
+}
+
+std::optional<Started> mark(Engine& engine, const CallerStream& stream) {
+    engine.check_process();
+    const gpu::CallerState keep;
+    const Ordering order = ordering(engine, stream, 0);
+    if (!order.stream || order.capturing) return std::nullopt;
+    gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
+    event.record(*order.stream);
+    return Started(0, std::move(event));
+}
+
+std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes) {
+    engine.check_process();
+    const gpu::CallerState keep;
+    if (bytes == 0) return "nothing to copy";
+    check_arguments(to, from, bytes);
+    const Choice choice = choose(engine, side_of(const_cast<void*>(to), bytes),
+                                 side_of(const_cast<void*>(from), bytes), bytes);
+    if (choice.method == Choice::Method::plain) return "plain copy: " + choice.why;
+    std::string text = "chunked copy: " + choice.why + "; chunks of " +
+                       std::to_string(choice.shape.chunk >> 10) + " KiB, up to " +
+                       std::to_string(engine.options().threads) + " threads";
+    if (!choice.shape.relays.empty()) {
+        text += ", relays";
+        for (const int relay : choice.shape.relays) text += " gpu:" + std::to_string(relay);
+    }
+    return text;
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,102 @@
+// The copies that programs call: what both sides are is found out, a method is chosen, and the copy
+// is ordered in the caller's stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "transfer/chunked_copy.hpp"
+#include "transfer/engine.hpp"
+
+namespace waywiser::transfer {
+
+// A stream as a caller names it.
+struct CallerStream {
+    void* handle = nullptr;  // of the runtime
+    int gpu = -1;            // of a default stream: whose; -1: the GPU that is current
+
+    // Reads the names that transfer.h gives to default streams.
+    static CallerStream of(void* given);
+    [[nodiscard]] bool is_default() const;
+    [[nodiscard]] bool is_legacy() const;
+};
+
+// Arguments that make no sense.
+class InvalidCopy : public std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+// A copy that was started: a job, a plain copy that an event follows, or nothing left to wait for.
+class Started {
+public:
+    explicit Started(std::size_t bytes) : bytes_(bytes) {}
+    Started(std::size_t bytes, gpu::Event after) : bytes_(bytes), event_(std::move(after)) {}
+    Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job)
+        : engine_(std::move(engine)), job_(std::move(job)) {}
+
+    [[nodiscard]] bool done();
+    // Waits at most so many seconds (negative: without limit); false if it still runs. Throws what
+    // the transfer failed with.
+    bool wait(double seconds);
+    [[nodiscard]] std::size_t moved() const { return job_ ? job_->moved() : bytes_; }
+    void order(const gpu::Stream& stream);
+    // Orders a caller's stream after it; blocks as order() of a job does.
+    void order(const Engine& engine, const CallerStream& stream);
+    // `engine` watches a plain copy, which no thread looks at otherwise.
+    void notify(int descriptor, const std::shared_ptr<Engine>& engine);
+
+private:
+    std::size_t bytes_ = 0;
+    std::optional<gpu::Event> event_;
+    std::shared_ptr<Engine> engine_;
+    std::shared_ptr<Job> job_;
+};
+
+// One side of a copy as it was found.
+struct Side {
+    End end;
+    bool managed = false;
+    bool uniform = true;  // one call of the runtime can copy all of it
+};
+Side side_of(void* data, std::size_t bytes);
+
+// How a copy is done.
+struct Choice {
+    enum class Method { plain, chunked };
+    Method method = Method::plain;
+    CopyShape shape;
+    std::string why;  // one line
+};
+// Without a policy: safe defaults. Does not ask any GPU.
+Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t bytes);
+// The shape of a copy through pinned slots.
+CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
+
+// Copies as cudaMemcpyAsync does. A host destination that is pageable is filled on return, and a
+// pageable source can be reused. Throws InvalidCopy, Refused, gpu::Error, Cancelled, ForkedProcess.
+void copy(Engine& engine, void* to, const void* from, std::size_t bytes, const CallerStream& stream);
+// Returns at once; starts after what is in the stream.
+Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                   std::size_t bytes, const CallerStream& stream);
+
+// Bytes read, or what was started.
+std::size_t read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
+                 const CallerStream& stream);
+Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset, void* to,
+                   std::size_t bytes, const CallerStream& stream);
+std::size_t write(Engine& engine, int file, std::uint64_t offset, const void* from,
+                  std::size_t bytes, const CallerStream& stream);
+Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset,
+                    const void* from, std::size_t bytes, const CallerStream& stream);
+
+// A transfer of no bytes that ends when the stream has come so far; nothing where there is no GPU,
+// or while the stream is captured.
+std::optional<Started> mark(Engine& engine, const CallerStream& stream);
+
+std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes);
+
+}  // namespace waywiser::transfer

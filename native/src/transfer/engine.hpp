@@ -1,0 +1,158 @@
+// The threads, streams and staging memory that all transfers of a context share.
+//
+// A thread holds at most a few chunks at a time. It never waits for one resource while it holds
+// another: staging is taken or not taken, and a thread that has none holds nothing while it sleeps.
+// So one thread with one slot completes any set of transfers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "transfer/job.hpp"
+#include "transfer/staging.hpp"
+#include "waywiser/words.hpp"
+
+namespace waywiser::transfer {
+
+struct EngineOptions {
+    std::size_t threads = 0;       // 0: thread_limit()
+    std::size_t pinned_bytes = 0;  // 0: 16 MiB for each thread; capped by pinned_limit()
+    std::vector<int> relays;       // GPUs that may help, in this order
+    std::size_t relay_bytes = 0;   // staging on each of them; 0: 64 MiB
+    std::size_t polite_bytes = 0;  // queued at once on a copy engine; 0: no bound
+    bool plain = false;            // only plain copies of the runtime
+    bool peer_access = true;       // may be enabled between the GPUs of a copy
+};
+
+class Engine {
+public:
+    // Starts no thread and takes no memory before the first job.
+    Engine(Machine machine, EngineOptions options);
+    // As stop(). In a forked child it leaves everything as it is.
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Queues a job that starts when `after` has happened (at once without it). Throws Cancelled
+    // after stop(), and what the system says if not even one thread can be had.
+    void start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> after = std::nullopt);
+    enum class Until { submitted, done };
+    // The same, and returns when all chunks are submitted or done. The calling thread works too.
+    // Throws what the job fails with.
+    void run(const std::shared_ptr<Job>& job, Until until,
+             std::optional<gpu::Event> after = std::nullopt);
+
+    // Cancels jobs that wait for their start, completes the others and ends the threads.
+    void stop();
+
+    // Lets both GPUs access each other's memory. False if they cannot, or must not.
+    bool enable_peers(int one, int other);
+
+    [[nodiscard]] const Machine& machine() const { return machine_; }
+    [[nodiscard]] const EngineOptions& options() const { return options_; }
+    // What it uses now.
+    [[nodiscard]] std::size_t threads() const;
+    [[nodiscard]] std::size_t pinned_bytes() const;
+    [[nodiscard]] std::size_t jobs() const;
+    // Warnings so far, each once.
+    [[nodiscard]] std::vector<std::string> warnings() const;
+
+    // Throws ForkedProcess in a child of the process that made the engine.
+    void check_process() const;
+    [[nodiscard]] bool forked() const;
+
+private:
+    struct Held;
+    struct Worker;
+    using Lane = std::pair<int, Direction>;
+
+    void spawn(std::size_t wanted);
+    void work(Worker& self, const std::shared_ptr<Job>& only, Until until);
+    [[nodiscard]] bool leaves(const Worker& self, const Job* only, Until until);
+    bool reap(Worker& self);
+    std::unique_ptr<Held> claim(Worker& self, const Job* only);
+    [[nodiscard]] static std::optional<std::size_t> free_route(const Job& job);
+    [[nodiscard]] static bool exhausted(const Job& job);
+    bool process(Worker& self, std::unique_ptr<Held> held);
+    [[nodiscard]] bool take_staging(Held& held);
+    bool enter_queue(Held& held);
+    void count_queued(Held& held);
+    void leave_queue(Held& held);
+    void submit(Held& held);
+    bool submit_filled(Worker& self);
+    void pass_on(Worker& self, std::unique_ptr<Held> held, bool arrived);
+    void hand_back(Worker& self, Held& held);
+    void finish(Worker& self, std::unique_ptr<Held> held, bool arrived);
+    static void leave_route(Job& job, const Chunk& chunk);
+    void leave_job(Worker& self, Job& job);
+    void all_submitted(Job& job);
+    static void fail(Job& job, std::exception_ptr why);
+    void complete(const std::shared_ptr<Job>& job);
+    void poll_starts();
+    void nap(const Worker& self) const;
+    void notify_work();
+    void staging_changed();
+    void warn(const std::string& message);
+
+    gpu::Stream& stream(int device, Direction direction);
+    gpu::Event take_event(int device);
+    void keep_event(int device, gpu::Event event);
+    Slots& slots(int node, int device);
+    Slots& bounces(int device);
+
+    const Machine machine_;
+    const EngineOptions options_;
+    const unsigned process_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable work_;
+    std::uint64_t generation_ = 0;  // of what there may be to do
+    std::size_t sleeping_ = 0;
+    std::list<std::shared_ptr<Job>> waiting_;  // for their start
+    std::deque<std::shared_ptr<Job>> ready_;   // with chunks that nobody has taken
+    std::vector<std::unique_ptr<Held>> orphans_;  // whose thread has left
+    struct Queue {
+        std::size_t bytes = 0;
+        std::deque<Held*> chunks;  // in the order of the stream
+    };
+    std::map<Lane, Queue> queued_;  // on copy engines, where that is bounded
+    std::size_t jobs_ = 0;
+    bool stopping_ = false;
+    bool helping_ = false;  // a calling thread works
+    bool polling_ = false;  // a thread looks at the starts
+    std::vector<std::thread> threads_;
+    std::atomic<bool> starved_{false};  // a thread may have found no staging
+
+    mutable std::mutex resources_;
+    std::map<Lane, gpu::Stream> streams_;
+    std::map<int, std::vector<gpu::Event>> events_;
+    std::map<std::pair<int, bool>, std::unique_ptr<Slots>> slots_;  // by node, pinned or not
+    std::map<int, std::unique_ptr<Slots>> bounces_;
+    std::set<std::pair<int, int>> peers_;
+    std::set<std::string> warnings_;
+    int pinning_device_ = -1;  // a GPU that is an operand: in its context memory is pinned
+};
+
+// A child process uses an engine of its parent.
+class ForkedProcess : public std::runtime_error {
+public:
+    ForkedProcess()
+        : std::runtime_error(
+              "this process was forked from the one that made the transfer context: make a context "
+              "of its own here (with CUDA, start processes by spawn instead of fork)") {}
+};
+
+}  // namespace waywiser::transfer

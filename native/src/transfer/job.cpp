@@ -1,0 +1,72 @@
+#include "transfer/job.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+
+namespace waywiser::transfer {
+
+void write_notifications(const std::vector<int>& descriptors) {
+    for (const int descriptor : descriptors) {
+        const std::uint64_t one = 1;
+        while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+    }
+}
+
+std::size_t Job::moved() const {
+    const std::size_t complete = moved_.load(std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    return failure_ ? complete : std::min(complete, end_.load());
+}
+
+bool Job::wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    if (seconds < 0) {
+        changed_.wait(lock, [this] { return done(); });
+        return true;
+    }
+    return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                             [this] { return done(); });
+}
+
+void Job::order(const gpu::Stream& stream) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done() || (submitted_ && !drains()); });
+    if (failure_) {
+        lock.unlock();
+        wait();
+        rethrow();
+    }
+    for (const gpu::Event* event : in_flight_) gpu::wait(stream, *event);
+}
+
+void Job::rethrow() const {
+    std::exception_ptr failure;
+    {
+        const std::lock_guard lock(mutex_);
+        failure = failure_;
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+void Job::notify(int descriptor) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!done()) {
+            notified_.push_back(descriptor);
+            return;
+        }
+    }
+    write_notifications({descriptor});
+}
+
+void Job::ends_at(std::size_t bytes) {
+    std::size_t known = end_.load();
+    while (bytes < known && !end_.compare_exchange_weak(known, bytes)) {
+    }
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,147 @@
+// A transfer that is cut into chunks. Each chunk is filled by a CPU, submitted to GPUs and drained by
+// a CPU; a job needs one to three of these steps.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "transfer/staging.hpp"
+
+namespace waywiser::transfer {
+
+// The copy engine of a GPU that a chunk occupies: from the host, to the host, or to and from peers.
+enum class Direction { in, out, peer };
+
+// One way for chunks of a job.
+struct Route {
+    int device = -1;         // whose stream carries the chunk; -1: CPUs alone move it
+    Direction direction = Direction::in;
+    int second_device = -1;  // takes over on another stream, after the first
+    Direction second_direction = Direction::in;
+    std::size_t slot_bytes = 0;    // pinned staging for a chunk; 0: none
+    std::size_t bounce_bytes = 0;  // staging on `device` for a chunk; 0: none
+    std::size_t most_chunks = std::numeric_limits<std::size_t>::max();  // on their way at once
+};
+
+// One chunk on its way.
+struct Chunk {
+    std::size_t at = 0;  // bytes of the transfer before it
+    std::size_t bytes = 0;    // fill() lowers it at the end of a file
+    std::size_t claimed = 0;  // what it was before
+    std::size_t route = 0;
+    Slot slot;
+    Slot bounce;
+    gpu::Stream* stream = nullptr;  // of the route's device
+    gpu::Stream* second = nullptr;  // of its second device
+    gpu::Event* handover = nullptr; // between the two, for submit()
+    std::size_t skew = 0;           // bytes of the slot before the chunk's first one
+};
+
+class Job {
+public:
+    // `bytes` are cut into chunks of `chunk` bytes, counted from a multiple of it at or before
+    // `first` (of files: the offset).
+    Job(std::size_t bytes, std::size_t chunk, std::size_t first = 0)
+        : bytes_(bytes), chunk_(chunk), first_(first) {}
+    virtual ~Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    // By a CPU, before submit(): brings the bytes into the slot, or to a host destination.
+    virtual void fill(Chunk&) {}
+    // Enqueues on the chunk's streams and does not block. Called if the route has a device.
+    virtual void submit(Chunk&) {}
+    // By a CPU, after what was submitted is done.
+    virtual void drain(Chunk&) {}
+    // Whether drain() has something to do: then the host waits for all of the transfer.
+    [[nodiscard]] virtual bool drains() const { return false; }
+    // Called once when all chunks are done, before anybody is told. May throw.
+    virtual void finish() {}
+
+    [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    [[nodiscard]] std::size_t chunk() const { return chunk_; }
+    [[nodiscard]] std::size_t chunks() const { return (first_ % chunk_ + bytes_ + chunk_ - 1) / chunk_; }
+    [[nodiscard]] int node() const { return node_; }
+
+    // --- for whoever started it; thread safe
+    [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+    // Bytes whose chunks are complete; of a file that ends early, those before its end.
+    [[nodiscard]] std::size_t moved() const;
+    // The same while the last chunks are on their way: all bytes, or those before the end of a file.
+    [[nodiscard]] std::size_t moved_or_expected() const { return std::min(bytes_, end_.load()); }
+    // Waits until the job has ended; false if it has not within `seconds` (negative: no limit).
+    bool wait(double seconds = -1);
+    // Waits until all chunks are submitted or the job has ended, then makes the stream wait for
+    // the chunks that are on their way.
+    void order(const gpu::Stream& stream);
+    // Throws what the job failed with; nothing of a job that succeeded.
+    void rethrow() const;
+    // Has an eight-byte 1 written to the descriptor at the end.
+    void notify(int descriptor);
+
+protected:
+    std::vector<Route> routes_;
+    // Most threads that work on it at once; the NUMA node that they should be of.
+    std::size_t most_threads_ = std::numeric_limits<std::size_t>::max();
+    int node_ = -1;
+    std::size_t chunks_per_thread_ = 3;  // on their way at once
+    // Whether a chunk that is complete may let another thread work on the job.
+    [[nodiscard]] bool limited() const {
+        return most_threads_ != std::numeric_limits<std::size_t>::max() ||
+               std::ranges::any_of(routes_, [](const Route& route) {
+                   return route.most_chunks != std::numeric_limits<std::size_t>::max();
+               });
+    }
+    // The end is earlier than expected: a file is shorter. Called by fill().
+    void ends_at(std::size_t bytes);
+
+private:
+    friend class Engine;
+
+    const std::size_t bytes_;
+    const std::size_t chunk_;
+    const std::size_t first_;
+
+    // Guarded by the engine's mutex.
+    std::optional<gpu::Event> start_;  // of the stream that the transfer follows
+    std::size_t next_ = 0;             // first byte that no chunk has taken
+    std::vector<std::pair<std::size_t, std::size_t>> returned_;  // chunks that found no staging
+    std::size_t on_way_ = 0;       // chunks that are not complete
+    std::size_t not_submitted_ = 0;  // of these
+    std::vector<std::size_t> on_route_;
+    std::size_t threads_ = 0;  // that hold chunks of it
+    std::size_t turn_ = 0;     // route that is tried first
+
+    // Guarded by its own mutex.
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    bool submitted_ = false;  // all chunks are
+    std::vector<const gpu::Event*> in_flight_;
+    std::exception_ptr failure_;
+    std::vector<int> notified_;
+    std::atomic<std::size_t> moved_{0};
+    std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};
+    std::atomic<bool> done_{false};
+};
+
+// Writes an eight-byte 1 to each of the descriptors.
+void write_notifications(const std::vector<int>& descriptors);
+
+// The transfer did not start, since its engine was stopped.
+class Cancelled : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace waywiser::transfer

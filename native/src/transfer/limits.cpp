@@ -1,0 +1,129 @@
+#include "transfer/limits.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include "host/affinity.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::size_t> number(std::string_view text) {
+    std::size_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end == text.data()) return std::nullopt;
+    return value;
+}
+
+std::string first_line(const fs::path& file) {
+    std::ifstream stream(file);
+    std::string line;
+    std::getline(stream, line);
+    return line;
+}
+
+// Calls visit(folder) for a cgroup and its ancestors up to the root.
+template <class Visit>
+void for_each_ancestor(const fs::path& cgroup, const fs::path& root, const Visit& visit) {
+    for (fs::path folder = cgroup;; folder = folder.parent_path()) {
+        visit(folder);
+        if (folder == root || folder == folder.parent_path()) return;
+    }
+}
+
+std::optional<std::size_t> least(std::optional<std::size_t> a, std::optional<std::size_t> b) {
+    if (!a) return b;
+    return b ? std::min(*a, *b) : a;
+}
+
+std::optional<std::size_t> quota_of(const fs::path& folder) {
+    const std::string line = first_line(folder / "cpu.max");
+    const auto space = line.find(' ');
+    if (space == std::string::npos) return std::nullopt;
+    const auto quota = number(std::string_view(line).substr(0, space));
+    const auto period = number(std::string_view(line).substr(space + 1));
+    if (!quota || !period || *period == 0) return std::nullopt;  // "max": no limit
+    return std::max<std::size_t>((*quota + *period - 1) / *period, 1);
+}
+
+std::optional<std::size_t> room_of(const fs::path& folder) {
+    const auto limit = number(first_line(folder / "memory.max"));
+    const auto used = number(first_line(folder / "memory.current"));
+    if (!limit) return std::nullopt;
+    return *limit - std::min(*limit, used.value_or(0));
+}
+
+}  // namespace
+
+std::optional<fs::path> own_cgroup(const fs::path& proc, const fs::path& root) {
+    std::ifstream stream(proc / "self" / "cgroup");
+    for (std::string line; std::getline(stream, line);) {
+        constexpr std::string_view kUnified = "0::";
+        if (!line.starts_with(kUnified)) continue;
+        const fs::path folder = root / fs::path(line.substr(kUnified.size())).relative_path();
+        std::error_code failed;
+        // In a container the path may be the host's, which is not visible here.
+        return fs::is_directory(folder, failed) ? folder.lexically_normal() : root;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::size_t> cpu_quota(const fs::path& cgroup, const fs::path& root) {
+    std::optional<std::size_t> found;
+    for_each_ancestor(cgroup, root, [&](const fs::path& f) { found = least(found, quota_of(f)); });
+    return found;
+}
+
+std::optional<std::size_t> memory_room(const fs::path& cgroup, const fs::path& root) {
+    std::optional<std::size_t> found;
+    for_each_ancestor(cgroup, root, [&](const fs::path& f) { found = least(found, room_of(f)); });
+    return found;
+}
+
+std::size_t local_ranks() {
+    constexpr std::array kVariables{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                    "PMI_LOCAL_SIZE",             "PALS_LOCAL_SIZE",
+                                    "LOCAL_WORLD_SIZE",           "SLURM_NTASKS_PER_NODE"};
+    for (const char* name : kVariables) {
+        const char* text = std::getenv(name);
+        if (text == nullptr) continue;
+        if (const auto ranks = number(text); ranks && *ranks > 0) return *ranks;
+    }
+    return 1;
+}
+
+std::size_t thread_limit() {
+    const std::size_t allowed = std::max<std::size_t>(host::allowed_cpus().size(), 1);
+    const auto online = static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+    std::size_t most = allowed;
+    if (const auto cgroup = own_cgroup()) most = std::min(most, cpu_quota(*cgroup).value_or(most));
+    // A launcher that bound this rank to some of the CPUs has shared them out already.
+    const std::size_t ranks = local_ranks();
+    const bool bound = allowed * ranks <= online;
+    if (!bound) most = std::min(most, std::max<std::size_t>(allowed / ranks, 1));
+    return most;
+}
+
+std::size_t pinned_limit(std::size_t wanted) {
+    constexpr std::size_t kShareOfRoom = 2;
+    if (const auto cgroup = own_cgroup()) {
+        if (const auto room = memory_room(*cgroup)) wanted = std::min(wanted, *room / kShareOfRoom);
+    }
+    rlimit limit{};
+    if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY) {
+        wanted = std::min<std::size_t>(wanted, limit.rlim_cur);
+    }
+    return wanted;
+}
+
+}  // namespace waywiser::transfer

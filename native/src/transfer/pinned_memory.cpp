@@ -1,0 +1,119 @@
+#include "transfer/pinned_memory.hpp"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "host/affinity.hpp"
+#include "host/pages.hpp"
+#include "transfer/discover.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{256} << 20;
+
+struct PinnedMemory {
+    PinnedMemory(std::size_t bytes, const NumaNode& node)
+        : pages(bytes, node, host::PageSize::huge, host::Placing::trusted) {}
+
+    host::Pages pages;
+    std::vector<gpu::Registration> registrations;
+    pid_t process = getpid();
+};
+
+// Never destroyed: arrays may be freed while the process ends.
+struct All {
+    std::mutex mutex;
+    std::map<void*, std::unique_ptr<PinnedMemory>> memory;
+};
+
+All& all() {
+    static All& known = *new All();
+    return known;
+}
+
+int node_of_this_thread() {
+    unsigned cpu = 0;
+    unsigned node = 0;
+    if (syscall(SYS_getcpu, &cpu, &node, nullptr) != 0) return -1;
+    return static_cast<int>(node);
+}
+
+NumaNode node_for(int numa) {
+    const std::vector<NumaNode> nodes = numa_nodes();
+    if (numa >= 0) {
+        const auto named = std::ranges::find(nodes, numa, &NumaNode::index);
+        if (named == nodes.end()) {
+            throw Refused("this machine has no NUMA node " + std::to_string(numa) + " with memory");
+        }
+        return *named;
+    }
+    const auto here = std::ranges::find(nodes, node_of_this_thread(), &NumaNode::index);
+    return here == nodes.end() ? nodes.front() : *here;
+}
+
+int pinning_device() {
+    const std::vector<int> active = gpu::active_devices();
+    return active.empty() ? 0 : active.front();
+}
+
+void pin(PinnedMemory& memory, std::size_t bytes) {
+    const int device = pinning_device();
+    try {
+        memory.registrations.emplace_back(memory.pages.data(), bytes, device);
+        return;
+    } catch (const gpu::Error& error) {
+        if (error.kind() == gpu::Failure::sticky || bytes <= kPiece) throw;
+    }
+    for (std::size_t at = 0; at < bytes; at += kPiece) {
+        memory.registrations.emplace_back(memory.pages.data() + at, std::min(kPiece, bytes - at),
+                                          device);
+    }
+    std::fprintf(stderr,
+                 "waywiser: %zu MiB of pinned memory are in %zu registrations of at most %zu MiB, "
+                 "since one was refused: other libraries may not copy across their borders\n",
+                 bytes >> 20, memory.registrations.size(), kPiece >> 20);
+}
+
+}  // namespace
+
+void* pinned_allocate(std::size_t bytes, int numa) {
+    bytes = std::max<std::size_t>(bytes, 1);
+    auto made = std::make_unique<PinnedMemory>(bytes, node_for(numa));
+    if (gpu::device_count() > 0) pin(*made, bytes);
+    void* const data = made->pages.data();
+    const std::lock_guard lock(all().mutex);
+    all().memory.emplace(data, std::move(made));
+    return data;
+}
+
+void pinned_free(void* data) noexcept {
+    std::unique_ptr<PinnedMemory> memory;
+    {
+        const std::lock_guard lock(all().mutex);
+        const auto known = all().memory.find(data);
+        if (known == all().memory.end()) return;
+        if (known->second->process != getpid()) return;  // it is the parent's
+        memory = std::move(known->second);
+        all().memory.erase(known);
+    }
+    if (memory->registrations.empty()) return;
+    for (const int device : gpu::active_devices()) {
+        try {
+            gpu::synchronize_device(device);
+        } catch (const gpu::Error&) {  // a lost context uses nothing any more
+        }
+    }
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,164 @@
+#include "transfer/staging.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "host/pages.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kSmallestSlot = std::size_t{64} << 10;
+
+class PinnedSlab final : public Slab {
+public:
+    PinnedSlab(std::size_t bytes, const NumaNode& node)
+        : pages_(bytes, node, host::PageSize::huge, host::Placing::trusted) {}
+    void pin(int device) { registration_.emplace(pages_.data(), pages_.bytes(), device); }
+    [[nodiscard]] std::byte* data() const override { return pages_.data(); }
+
+private:
+    host::Pages pages_;
+    std::optional<gpu::Registration> registration_;
+};
+
+class DeviceSlab final : public Slab {
+public:
+    DeviceSlab(std::size_t bytes, int device) : memory_(device, bytes) {}
+    [[nodiscard]] std::byte* data() const override { return memory_.data(); }
+
+private:
+    gpu::DeviceBuffer memory_;
+};
+
+}  // namespace
+
+Slot& Slot::operator=(Slot&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    owner_ = std::exchange(other.owner_, nullptr);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+}
+
+void Slot::release() noexcept {
+    if (owner_ != nullptr && data_ != nullptr) owner_->give_back(data_);
+    owner_ = nullptr;
+    data_ = nullptr;
+}
+
+Slots::Slots(std::size_t budget, std::size_t slab_bytes, Make make, std::function<void()> changed)
+    : budget_(budget),
+      slab_bytes_(slab_bytes),
+      make_(std::move(make)),
+      changed_(std::move(changed)) {}
+
+std::size_t Slots::bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+}
+
+std::optional<Slot> Slots::take_free(std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    auto& free = free_[size];
+    if (free.empty()) return std::nullopt;
+    std::byte* const data = free.back();
+    free.pop_back();
+    ++std::prev(slabs_.upper_bound(data))->second.in_use;
+    ++in_use_;
+    return Slot(this, data, size);
+}
+
+// Takes slabs out whose slots are all free, until so many bytes more fit into the budget.
+std::vector<std::unique_ptr<Slab>> Slots::evict_idle(std::size_t needed) {
+    std::vector<std::unique_ptr<Slab>> evicted;
+    for (auto it = slabs_.begin(); it != slabs_.end() && bytes_ + needed > budget_;) {
+        if (it->second.in_use != 0) {
+            ++it;
+            continue;
+        }
+        const std::byte* const begin = it->first;
+        const std::byte* const end = begin + it->second.bytes;
+        std::erase_if(free_[it->second.slot],
+                      [&](const std::byte* slot) { return slot >= begin && slot < end; });
+        bytes_ -= it->second.bytes;
+        evicted.push_back(std::move(it->second.slab));
+        it = slabs_.erase(it);
+    }
+    return evicted;
+}
+
+std::optional<Slot> Slots::take(std::size_t bytes) {
+    const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestSlot));
+    if (auto slot = take_free(size)) return slot;
+    const std::unique_lock growing(growing_, std::try_to_lock);
+    // Another thread makes a slab right now; there may be something when it is done.
+    if (!growing.owns_lock()) return std::nullopt;
+    if (auto slot = take_free(size)) return slot;
+    std::size_t slab = size;
+    std::vector<std::unique_ptr<Slab>> evicted;
+    {
+        const std::lock_guard lock(mutex_);
+        evicted = evict_idle(std::max(size, std::min(slab_bytes_, budget_)));
+        const std::size_t room = budget_ - std::min(budget_, bytes_);
+        slab = std::max(size, std::min(slab_bytes_, room) / size * size);
+        if (slab > room && in_use_ > 0) return std::nullopt;
+    }
+    evicted.clear();  // freed before more is taken
+    std::unique_ptr<Slab> made;
+    try {
+        made = make_(slab);
+    } catch (...) {
+        changed_();  // who waits for this slab looks again
+        const std::lock_guard lock(mutex_);
+        if (in_use_ > 0) return std::nullopt;  // those in use come back
+        throw;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        std::byte* const data = made->data();
+        std::size_t slots = slab / size;
+        for (const auto& [at, entry] : slabs_) {
+            if (entry.slot == size) slots += entry.bytes / size;
+        }
+        free_[size].reserve(slots);  // giving one back never allocates
+        for (std::size_t at = 0; at + size <= slab; at += size) free_[size].push_back(data + at);
+        slabs_.emplace(data,
+                       Entry{.slab = std::move(made), .bytes = slab, .slot = size, .in_use = 0});
+        bytes_ += slab;
+    }
+    changed_();
+    return take_free(size);
+}
+
+void Slots::give_back(std::byte* data) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        Entry& entry = std::prev(slabs_.upper_bound(data))->second;
+        --entry.in_use;
+        --in_use_;
+        free_[entry.slot].push_back(data);
+    }
+    changed_();
+}
+
+std::unique_ptr<Slab> pinned_slab(std::size_t bytes, const NumaNode& node, int device,
+                                  const std::function<void(const std::string&)>& on_failure) {
+    auto slab = std::make_unique<PinnedSlab>(bytes, node);
+    try {
+        slab->pin(device);
+    } catch (const gpu::Error& error) {
+        if (error.kind() == gpu::Failure::sticky) throw;
+        on_failure(error.what());
+    }
+    return slab;
+}
+
+std::unique_ptr<Slab> device_slab(std::size_t bytes, int device) {
+    return std::make_unique<DeviceSlab>(bytes, device);
+}
+
+}  // namespace waywiser::transfer

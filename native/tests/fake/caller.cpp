@@ -1,0 +1,85 @@
+// What belongs to a caller, in the fake: pointers, streams, the current device of a thread.
+#include <array>
+
+#include "context.hpp"
+#include "copy_work.hpp"
+#include "gpu/gpu.hpp"
+#include "handles.hpp"
+#include "ranges.hpp"
+
+namespace waywiser::fake {
+
+StreamThread& default_stream(int device) {
+    constexpr std::size_t kMostDevices = 64;
+    // Never destroyed: work may be queued after main().
+    static auto& streams = *new std::array<std::shared_ptr<StreamThread>, kMostDevices>();
+    static std::mutex& guard = *new std::mutex();
+    const std::lock_guard lock(guard);
+    auto& stream = streams.at(static_cast<std::size_t>(device));
+    if (!stream) stream = StreamThread::start(device);
+    return *stream;
+}
+
+}  // namespace waywiser::fake
+
+namespace waywiser::gpu {
+
+using fake::Context;
+
+PointerInfo pointer_info(const void* data) {
+    const auto known = fake::Ranges::instance().range(data);
+    if (!known) return {};
+    PointerInfo info{.device = known->side.device, .start = known->start, .bytes = known->bytes};
+    switch (known->side.type) {
+        case fake::MemoryType::pageable: return {};
+        case fake::MemoryType::page_locked: info.kind = PointerKind::pinned; break;
+        case fake::MemoryType::managed: info.kind = PointerKind::managed; break;
+        case fake::MemoryType::device: info.kind = PointerKind::device; break;
+    }
+    return info;
+}
+
+StreamInfo stream_info(void* stream, int otherwise) {
+    Context::instance().check("cuStreamGetCtx");
+    if (fake::is_default_stream(stream)) {
+        const int device = Context::current() >= 0 ? Context::current() : otherwise;
+        return {.device = device, .capturing = fake::default_stream(device).capturing()};
+    }
+    auto& thread = *static_cast<fake::StreamHandle*>(stream)->thread;
+    return {.device = thread.device(), .capturing = thread.capturing()};
+}
+
+std::vector<int> active_devices() {
+    const auto entered = Context::instance().entered();
+    return {entered.begin(), entered.end()};
+}
+
+bool capturing(void* stream) noexcept {
+    if (fake::is_default_stream(stream)) return false;
+    return static_cast<fake::StreamHandle*>(stream)->thread->capturing();
+}
+
+bool has_context() noexcept { return Context::current() >= 0; }
+
+bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream) {
+    constexpr int kInvalidValue = 1;
+    const int own = fake::is_default_stream(stream)
+                        ? Context::current()
+                        : static_cast<fake::StreamHandle*>(stream)->thread->device();
+    const int before = Context::current();
+    try {
+        copy_async(destination, source, bytes, Stream(own, stream));
+    } catch (const Error& error) {
+        Context::current() = before;
+        if (error.kind() == Failure::other && error.code() == kInvalidValue) return false;
+        throw;
+    }
+    Context::current() = before;
+    return true;
+}
+
+CallerState::CallerState() : capture_mode_(Context::current()), saved_(true) {}
+CallerState::~CallerState() { Context::current() = capture_mode_; }
+void relax_capture() {}
+
+}  // namespace waywiser::gpu

@@ -1,0 +1,356 @@
+// The public C++ interface over the fake GPU: what copies, reads and writes promise.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "waywiser/transfer.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = kKiB * kKiB;
+
+std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
+    std::vector<std::byte> data(bytes);
+    std::minstd_rand random(seed + 1);
+    for (std::byte& byte : data) byte = static_cast<std::byte>(random() >> 8);
+    return data;
+}
+
+// An open file without a name.
+class File {
+public:
+    File() : number_(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {}
+    ~File() { close(number_); }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    [[nodiscard]] int number() const { return number_; }
+    void put(const std::vector<std::byte>& bytes) const {
+        ASSERT_EQ(pwrite(number_, bytes.data(), bytes.size(), 0),
+                  static_cast<ssize_t>(bytes.size()));
+    }
+
+private:
+    int number_;
+};
+
+class Calls : public test::OnFake {
+protected:
+    static ContextOptions small() { return {.pinned_bytes = 8 * kMiB}; }
+};
+
+TEST_F(Calls, CopyAsTheRuntimeDoes) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    for (const std::size_t bytes : {std::size_t{1}, 4 * kKiB, kMiB, 17 * kMiB + 3}) {
+        const auto from = sequence(bytes, 1);
+        std::vector<std::byte> back(bytes);
+        const gpu::DeviceBuffer device(0, bytes);
+        context.copy(device.data(), from.data(), bytes, stream.handle());
+        context.copy(back.data(), device.data(), bytes, stream.handle());
+        EXPECT_EQ(back, from) << bytes;
+    }
+}
+
+TEST_F(Calls, AreOrderedInTheStream) {
+    fake::configure("h2d=2;d2d=2");
+    Context context(small());
+    const gpu::Stream stream(0);
+    const std::size_t bytes = 12 * kMiB;
+    auto first = sequence(bytes, 1);
+    const auto second = sequence(bytes, 2);
+    const gpu::DeviceBuffer a(0, bytes);
+    const gpu::DeviceBuffer b(0, bytes);
+    context.copy(a.data(), first.data(), bytes, stream.handle());
+    std::memset(first.data(), 0, bytes);  // the source can be reused
+    context.copy(b.data(), a.data(), bytes, stream.handle());
+    context.copy(a.data(), second.data(), bytes, stream.handle());
+    std::vector<std::byte> back(bytes);
+    context.copy(back.data(), b.data(), bytes, stream.handle());
+    EXPECT_EQ(back, sequence(bytes, 1));
+    context.copy(back.data(), a.data(), bytes, stream.handle());
+    EXPECT_EQ(back, second);
+}
+
+TEST_F(Calls, AsyncCopiesStartAfterTheStreamAndSayWhenTheyAreDone) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const auto from = sequence(9 * kMiB, 3);
+    const gpu::DeviceBuffer device(0, from.size());
+    const auto transfer =
+        context.copy_async(device.data(), from.data(), from.size(), stream.handle());
+    EXPECT_FALSE(transfer.done());
+    try {
+        transfer.result(0.01);
+        ADD_FAILURE() << "the stream is behind a gate";
+    } catch (const TransferError& error) {
+        EXPECT_EQ(error.status(), WAYWISER_TIMEOUT);
+    }
+    const int descriptor = eventfd(0, EFD_CLOEXEC);
+    transfer.notify(descriptor);
+    gate.open();
+    std::uint64_t told = 0;
+    ASSERT_EQ(::read(descriptor, &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    close(descriptor);
+    EXPECT_TRUE(transfer.done());
+    EXPECT_EQ(transfer.result(), from.size());
+    EXPECT_EQ(std::memcmp(device.data(), from.data(), from.size()), 0);
+}
+
+TEST_F(Calls, PlainAsyncCopiesNotifyToo) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kMiB);
+    const auto transfer = context.copy_async(device.data(), host.data(), kMiB, stream.handle());
+    const int descriptor = eventfd(0, EFD_CLOEXEC);
+    transfer.notify(descriptor);
+    EXPECT_FALSE(transfer.done());
+    gate.open();
+    std::uint64_t told = 0;
+    ASSERT_EQ(::read(descriptor, &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    close(descriptor);
+    EXPECT_TRUE(transfer.done());
+    transfer.result();
+}
+
+TEST_F(Calls, ReadsAndWritesFiles) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    const auto content = sequence(9 * kMiB + 77, 5);
+    const File file;
+    file.put(content);
+    const gpu::DeviceBuffer device(0, content.size() + 100);
+    for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{4095}, 3 * kMiB + 5}) {
+        const std::size_t left = content.size() - offset;
+        EXPECT_EQ(context.read(file.number(), offset, device.data(), left + 50, stream.handle()), left);
+        stream.synchronize();
+        EXPECT_EQ(std::memcmp(device.data(), content.data() + offset, left), 0) << offset;
+        std::vector<std::byte> host(left + 50);
+        EXPECT_EQ(context.read(file.number(), offset, host.data(), left + 50), left);
+        EXPECT_EQ(std::memcmp(host.data(), content.data() + offset, left), 0) << offset;
+    }
+    EXPECT_EQ(context.read(file.number(), content.size() + 5, device.data(), 10), 0U);
+    const File other;
+    context.write(other.number(), 13, device.data(), 5 * kMiB, stream.handle());
+    std::vector<std::byte> back(5 * kMiB);
+    EXPECT_EQ(context.read(other.number(), 13, back.data(), back.size()), back.size());
+    EXPECT_EQ(std::memcmp(back.data(), device.data(), back.size()), 0);
+}
+
+TEST_F(Calls, SayWhatIsWrongWithAFile) {
+    Context context(small());
+    std::vector<std::byte> host(kMiB);
+    const gpu::DeviceBuffer device(0, host.size());
+    for (std::byte* data : {host.data(), device.data()}) {
+        try {
+            context.read(-1, 0, data, host.size());
+            ADD_FAILURE();
+        } catch (const TransferError& error) {
+            EXPECT_EQ(error.status(), WAYWISER_IO);
+            EXPECT_EQ(error.error_number(), EBADF);
+        }
+    }
+    const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    try {
+        context.write(full, 0, device.data(), host.size());
+        ADD_FAILURE();
+    } catch (const TransferError& error) {
+        EXPECT_EQ(error.error_number(), ENOSPC);
+    }
+    close(full);
+}
+
+TEST_F(Calls, RefuseWhatMakesNoSense) {
+    Context context(small());
+    std::vector<std::byte> host(2 * kMiB);
+    const auto status = [&](auto call) {
+        try {
+            call();
+        } catch (const TransferError& error) {
+            return error.status();
+        }
+        return WAYWISER_OK;
+    };
+    EXPECT_EQ(status([&] { context.copy(host.data(), host.data() + 1, kMiB); }), WAYWISER_INVALID);
+    EXPECT_EQ(status([&] { context.copy(nullptr, host.data(), kMiB); }), WAYWISER_INVALID);
+    EXPECT_EQ(status([&] { context.copy(host.data(), nullptr, 0); }), WAYWISER_OK);
+    EXPECT_EQ(status([&] { const Context bad({.relays = {7}}); }), WAYWISER_INVALID);
+    const std::int64_t out[] = {5};
+    const std::int64_t in[] = {0};
+    EXPECT_EQ(status([&] {
+                  context.copy_blocks({host.data(), kKiB, 4}, {host.data() + kMiB, kKiB, 4}, kKiB,
+                                      out, in);
+              }),
+              WAYWISER_INVALID);
+}
+
+TEST_F(Calls, RecordPlainCopiesWhileAStreamIsCaptured) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kMiB);
+    std::vector<std::byte> pageable(kMiB);
+    std::memset(host.data(), 7, kMiB);
+    const gpu::Graph graph(stream, [&] {
+        context.copy(device.data(), host.data(), kMiB, stream.handle());
+        EXPECT_THROW(context.copy(device.data(), pageable.data(), kMiB, stream.handle()),
+                     TransferError);
+        EXPECT_THROW((void)context.copy_async(device.data(), host.data(), kMiB, stream.handle()),
+                     TransferError);
+    });
+    std::memset(device.data(), 0, kMiB);
+    gpu::ExecutableGraph(graph).launch(stream);
+    stream.synchronize();
+    EXPECT_EQ(std::memcmp(device.data(), host.data(), kMiB), 0);
+}
+
+TEST_F(Calls, KeepTheCurrentDeviceOfTheCaller) {
+    fake::configure("devices=3");
+    Context context(small());
+    const gpu::DeviceBuffer device(1, 9 * kMiB);
+    const auto from = sequence(9 * kMiB, 7);
+    fake::set_current_device(2);
+    context.copy(device.data(), from.data(), from.size(), WAYWISER_LEGACY_STREAM_OF(1));
+    EXPECT_EQ(fake::current_device(), 2);
+    fake::set_current_device(-1);
+    (void)describe(device.data(), 10);
+    (void)machine_json();
+    EXPECT_EQ(fake::current_device(), -1);
+}
+
+TEST_F(Calls, CopyAcrossTheBordersOfRegistrations) {
+    Context context(small());
+    std::vector<std::byte> host(64 * kKiB * 3 + 4096);
+    auto* const base = reinterpret_cast<std::byte*>(
+        (reinterpret_cast<std::uintptr_t>(host.data()) + 4095) / 4096 * 4096);
+    const auto content = sequence(64 * kKiB * 3, 9);
+    std::memcpy(base, content.data(), content.size());
+    const gpu::DeviceBuffer device(0, content.size());
+    const gpu::Registration first(base, 64 * kKiB, 0);
+    const gpu::Registration second(base + 64 * kKiB, 64 * kKiB, 0);
+    EXPECT_EQ(describe(base, content.size()).kind, WAYWISER_MIXED);
+    EXPECT_EQ(describe(base, content.size()).registrations, 2U);
+    context.copy(device.data(), base, content.size(), WAYWISER_LEGACY_STREAM_OF(0));
+    std::vector<std::byte> back(content.size());
+    context.copy(back.data(), device.data(), back.size(), WAYWISER_LEGACY_STREAM_OF(0));
+    EXPECT_EQ(back, content);
+}
+
+TEST_F(Calls, WorkWithoutAGpu) {
+    fake::configure("devices=0");
+    Context context(small());
+    const auto from = sequence(20 * kMiB, 11);
+    std::vector<std::byte> to(from.size());
+    context.copy(to.data(), from.data(), from.size());
+    EXPECT_EQ(to, from);
+    std::memset(to.data(), 0, to.size());
+    EXPECT_EQ(context.copy_async(to.data(), from.data(), from.size()).result(), from.size());
+    EXPECT_EQ(to, from);
+    const PinnedBuffer pinned(kMiB);
+    std::memset(pinned.data(), 1, kMiB);
+}
+
+TEST_F(Calls, PinnedMemoryOutlivesTheContext) {
+    const auto from = sequence(kMiB, 13);
+    const gpu::DeviceBuffer device(0, from.size());
+    const PinnedBuffer pinned(from.size());
+    {
+        Context context(small());
+        std::memcpy(pinned.data(), from.data(), from.size());
+        context.copy(device.data(), pinned.data(), from.size(), WAYWISER_LEGACY_STREAM_OF(0));
+        EXPECT_EQ(describe(pinned.data(), from.size()).kind, WAYWISER_PINNED);
+    }
+    gpu::synchronize_device(0);
+    EXPECT_EQ(std::memcmp(device.data(), pinned.data(), from.size()), 0);
+}
+
+// Random copies with real bytes: sizes, offsets, kinds of memory, streams, faults. A copy either
+// brings every byte and touches no other, or says that it failed.
+TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
+    constexpr int kCases = 10000;
+    constexpr std::size_t kRoom = 320 * kKiB;
+    std::mt19937 random(20261122);
+    const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
+    fake::configure("devices=2;latency=0;event=0;h2d=200;d2h=200;d2d=500;peer=500;staged=200");
+    const gpu::DeviceBuffer devices[2] = {gpu::DeviceBuffer(0, kRoom), gpu::DeviceBuffer(1, kRoom)};
+    const gpu::HostBuffer pinned(kRoom, gpu::HostUse::portable, 0);
+    const gpu::ManagedBuffer managed(kRoom, 0);
+    std::vector<std::byte> pageable(kRoom);
+    const gpu::Stream streams[2] = {gpu::Stream(0), gpu::Stream(1)};
+    std::byte* const places[] = {devices[0].data(), devices[1].data(), pinned.data(),
+                                 managed.data(), pageable.data()};
+    const auto content = sequence(kRoom, 1);
+    // Its thresholds are low, so that small copies take every method.
+    std::size_t failed = 0;
+    std::size_t copied = 0;
+    for (int block = 0; block < kCases / 250; ++block) {
+        const bool faulty = block % 4 == 3;
+        Context context({.threads = 2,
+                         .pinned_bytes = 256 * kKiB,
+                         .relays = block % 2 == 1 ? std::vector{0, 1} : std::vector<int>{},
+                         .relay_bytes = 128 * kKiB,
+                         .polite_bytes = block % 3 == 2 ? 64 * kKiB : 0});
+        for (int i = 0; i < 250; ++i) {
+            const std::size_t a = pick(5);
+            const std::size_t b = pick(5);
+            const std::size_t bytes = 1 + pick(pick(4) == 0 ? 150 * kKiB : 300);
+            const std::size_t to_at = pick(64);
+            const std::size_t from_at = a == b ? kRoom / 2 + pick(64) : pick(64);
+            if (a == b && to_at + bytes > kRoom / 2) continue;
+            std::byte* const to = places[a] + to_at;
+            std::byte* const from = places[b] + from_at;
+            std::memcpy(from, content.data(), bytes);
+            std::memset(to, 0, bytes);
+            const std::byte guard{0x5A};
+            to[bytes] = guard;
+            const gpu::Stream& stream = streams[pick(2)];
+            if (faulty && pick(8) == 0) {
+                fake::configure("devices=2;latency=0;event=0;fail=copy@" +
+                                std::to_string(1 + pick(3)));
+            }
+            bool arrived = true;
+            try {
+                if (pick(2) == 0) {
+                    context.copy(to, from, bytes, stream.handle());
+                } else {
+                    context.copy_async(to, from, bytes, stream.handle()).result();
+                }
+                stream.synchronize();
+            } catch (const TransferError& error) {
+                arrived = false;
+                ++failed;
+                EXPECT_EQ(error.status(), WAYWISER_GPU) << error.what();
+            }
+            if (faulty) {
+                stream.synchronize();
+                fake::configure("devices=2;latency=0;event=0");
+            }
+            ASSERT_EQ(to[bytes], guard) << "case " << i << " of block " << block;
+            if (arrived) {
+                ++copied;
+                ASSERT_EQ(std::memcmp(to, content.data(), bytes), 0)
+                    << "case " << i << " of block " << block << ": " << bytes << " bytes from "
+                    << b << " to " << a;
+            }
+        }
+    }
+    EXPECT_GT(copied, 9000U);
+    EXPECT_GT(failed, 10U);
+}
+
+}  // namespace
+}  // namespace waywiser

@@ -1,0 +1,423 @@
+// The engine of the transfer library over the fake GPU: order, progress, limits, failures, ends.
+#include "transfer/engine.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "conformance.hpp"
+#include "fake/fixture.hpp"
+#include "transfer/chunked_copy.hpp"
+#include "transfer/copy.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = kKiB * kKiB;
+
+std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
+    std::vector<std::byte> data(bytes);
+    unsigned state = seed * 2654435761U + 1;
+    for (std::byte& byte : data) {
+        state = state * 1664525U + 1013904223U;
+        byte = static_cast<std::byte>(state >> 24);
+    }
+    return data;
+}
+
+// Device memory of the fake is host memory: tests look at it directly.
+bool same(const std::byte* a, const std::byte* b, std::size_t bytes) {
+    return std::memcmp(a, b, bytes) == 0;
+}
+
+class OnEngine : public test::OnFake {
+protected:
+    std::shared_ptr<Engine> engine(EngineOptions options = {}) {
+        if (options.pinned_bytes == 0) options.pinned_bytes = 4 * kMiB;
+        return std::make_shared<Engine>(test::this_machine(), std::move(options));
+    }
+    static CopyShape small_chunks() {
+        return {.chunk = 64 * kKiB, .threads = 0, .slots = 2, .streaming = false};
+    }
+    static std::shared_ptr<Job> job(Engine& engine, const End& to, const End& from,
+                                    std::size_t bytes, const CopyShape& shape = small_chunks()) {
+        return std::make_shared<ChunkedCopy>(engine, to, from, bytes, shape);
+    }
+};
+
+TEST_F(OnEngine, MovesAnySizeAndOffsetBothWays) {
+    auto own = engine();
+    constexpr std::size_t kMost = 700 * kKiB + 13;
+    const gpu::DeviceBuffer device(0, kMost + 64);
+    for (const std::size_t bytes : {std::size_t{1}, 63 * kKiB + 1, 64 * kKiB, 128 * kKiB + 7, kMost}) {
+        for (const std::size_t offset : {0, 1, 61}) {
+            const auto from = sequence(bytes + 64, static_cast<unsigned>(bytes));
+            std::vector<std::byte> back(bytes + 64, std::byte{0xEE});
+            own->run(job(*own, End::device(device.data() + offset, 0),
+                         End::host(const_cast<std::byte*>(from.data()) + offset, false), bytes),
+                     Engine::Until::done);
+            ASSERT_TRUE(same(device.data() + offset, from.data() + offset, bytes));
+            own->run(job(*own, End::host(back.data() + offset, false),
+                         End::device(device.data() + offset, 0), bytes),
+                     Engine::Until::done);
+            ASSERT_TRUE(same(back.data() + offset, from.data() + offset, bytes));
+            for (std::size_t i = 0; i < offset; ++i) ASSERT_EQ(back[i], std::byte{0xEE});
+            for (std::size_t i = offset + bytes; i < back.size(); ++i) {
+                ASSERT_EQ(back[i], std::byte{0xEE});
+            }
+        }
+    }
+}
+
+TEST_F(OnEngine, StagesBetweenGpusAndRelaysOverOthers) {
+    fake::configure("devices=3");
+    auto own = engine({.relay_bytes = kMiB});
+    constexpr std::size_t kBytes = kMiB + 5;
+    const auto from = sequence(kBytes, 3);
+    const gpu::DeviceBuffer one(0, kBytes);
+    const gpu::DeviceBuffer two(1, kBytes);
+    std::memcpy(one.data(), from.data(), kBytes);
+    own->run(job(*own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes),
+             Engine::Until::done);
+    EXPECT_TRUE(same(two.data(), from.data(), kBytes));
+
+    CopyShape shape = small_chunks();
+    shape.relays = {1, 2};
+    for (const bool pinned : {true, false}) {
+        const gpu::HostBuffer locked(kBytes, gpu::HostUse::portable, 0);
+        std::vector<std::byte> pageable(kBytes);
+        std::byte* const host = pinned ? locked.data() : pageable.data();
+        std::memcpy(host, from.data(), kBytes);
+        std::memset(one.data(), 0, kBytes);
+        own->run(job(*own, End::device(one.data(), 0), End::host(host, pinned), kBytes, shape),
+                 Engine::Until::done);
+        EXPECT_TRUE(same(one.data(), from.data(), kBytes));
+        std::memset(host, 0, kBytes);
+        own->run(job(*own, End::host(host, pinned), End::device(one.data(), 0), kBytes, shape),
+                 Engine::Until::done);
+        EXPECT_TRUE(same(host, from.data(), kBytes));
+    }
+}
+
+TEST_F(OnEngine, OneThreadWithOneSlotCompletesAnySetOfTransfers) {
+    fake::configure("devices=2");
+    auto own = engine({.threads = 1, .pinned_bytes = 64 * kKiB, .relay_bytes = 64 * kKiB});
+    constexpr std::size_t kBytes = 300 * kKiB;
+    const auto from = sequence(kBytes, 5);
+    std::vector<std::unique_ptr<gpu::DeviceBuffer>> devices;
+    std::vector<std::vector<std::byte>> back(4, std::vector<std::byte>(kBytes));
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (int i = 0; i < 4; ++i) {
+        devices.push_back(std::make_unique<gpu::DeviceBuffer>(i % 2, kBytes));
+        std::memcpy(devices.back()->data(), from.data(), kBytes);
+        CopyShape shape = small_chunks();
+        if (i == 3) shape.relays = {0};
+        jobs.push_back(job(*own, End::host(back[static_cast<std::size_t>(i)].data(), false),
+                           End::device(devices.back()->data(), i % 2), kBytes, shape));
+        own->start(jobs.back());
+    }
+    for (const auto& each : jobs) {
+        each->wait();
+        each->rethrow();
+        EXPECT_EQ(each->moved(), kBytes);
+    }
+    for (const auto& bytes : back) EXPECT_EQ(bytes, from);
+    EXPECT_LE(own->pinned_bytes(), 64 * kKiB);
+}
+
+TEST_F(OnEngine, TakesNothingBeforeTheStreamHasComeSoFar) {
+    auto own = engine();
+    constexpr std::size_t kBytes = 256 * kKiB;
+    auto from = sequence(kBytes, 7);
+    const gpu::DeviceBuffer device(0, kBytes);
+    const gpu::Stream stream(0);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    gpu::Event event(0, gpu::EventUse::ordering);
+    event.record(stream);
+    const auto waiting = job(*own, End::device(device.data(), 0), End::host(from.data(), false), kBytes);
+    own->start(waiting, std::move(event));
+    EXPECT_FALSE(waiting->wait(0.05));
+    EXPECT_EQ(own->pinned_bytes(), 0U);
+    EXPECT_EQ(waiting->moved(), 0U);
+    // Another transfer overtakes it.
+    std::vector<std::byte> back(kBytes);
+    own->run(job(*own, End::host(back.data(), false), End::device(device.data(), 0), kBytes),
+             Engine::Until::done);
+    gate.open();
+    waiting->wait();
+    waiting->rethrow();
+    EXPECT_TRUE(same(device.data(), from.data(), kBytes));
+}
+
+TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
+    auto own = engine();
+    auto from = sequence(64 * kKiB, 7);
+    const gpu::DeviceBuffer device(0, from.size());
+    const gpu::Stream stream(0);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    gpu::Event event(0, gpu::EventUse::ordering);
+    event.record(stream);
+    const auto waiting =
+        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    own->start(waiting, std::move(event));
+    own->stop();
+    EXPECT_TRUE(waiting->done());
+    EXPECT_THROW(waiting->rethrow(), Cancelled);
+    EXPECT_THROW(own->start(job(*own, End::device(device.data(), 0),
+                                End::host(from.data(), false), from.size())),
+                 Cancelled);
+    gate.open();
+}
+
+TEST_F(OnEngine, CompletesWhatIsUnderWayWhenItIsStopped) {
+    fake::configure("staged=0.5;h2d=0.5");
+    auto own = engine();
+    auto from = sequence(2 * kMiB, 9);
+    const gpu::DeviceBuffer device(0, from.size());
+    const auto under_way =
+        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    own->start(under_way);
+    own->stop();
+    EXPECT_TRUE(under_way->done());
+    under_way->rethrow();
+    EXPECT_TRUE(same(device.data(), from.data(), from.size()));
+}
+
+// Every call of the runtime that a transfer makes fails once: it says so, and nothing is left.
+TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
+    fake::configure("devices=2");
+    constexpr std::size_t kBytes = 512 * kKiB;
+    auto from = sequence(kBytes, 11);
+    std::vector<std::byte> back(kBytes);
+    const gpu::DeviceBuffer one(0, kBytes);
+    const gpu::DeviceBuffer two(1, kBytes);
+    const auto shapes = [&](Engine& own, int which) {
+        CopyShape shape = small_chunks();
+        switch (which) {
+            case 0: return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes, shape);
+            case 1: return job(own, End::host(back.data(), false), End::device(one.data(), 0), kBytes, shape);
+            case 2: return job(own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes, shape);
+            default:
+                shape.relays = {1};
+                return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes, shape);
+        }
+    };
+    std::size_t failures = 0;
+    for (const char* fault : {"fail=copy", "fail=event", "oom_at=", "fail=alloc", "lost=copy", "sticky=event"}) {
+        for (int which = 0; which < 4; ++which) {
+            for (const int when : {1, 2, 5, 9}) {
+                const std::string text(fault);
+                const std::string at = std::to_string(when);
+                fake::configure("devices=2;" + text + (text.ends_with('=') ? "" : "@") + at);
+                auto own = engine();
+                try {
+                    const auto made = shapes(*own, which);
+                    try {
+                        own->run(made, Engine::Until::done);
+                        EXPECT_EQ(made->moved(), kBytes);
+                    } catch (const gpu::Error&) {
+                        ++failures;
+                        EXPECT_LT(made->moved(), kBytes) << text << when << " of " << which;
+                    }
+                    EXPECT_TRUE(made->done());
+                } catch (const gpu::Error&) {
+                    ++failures;  // peer access, before anything began
+                }
+                own->stop();
+                EXPECT_EQ(own->jobs(), 0U);
+                own.reset();
+                fake::configure("devices=2");
+            }
+        }
+    }
+    EXPECT_GT(failures, 40U);
+}
+
+TEST_F(OnEngine, CopiesThroughOrdinaryMemoryWhereNothingCanBePinned) {
+    fake::configure("fail=alloc@1+");
+    auto own = engine();
+    auto from = sequence(512 * kKiB, 13);
+    fake::configure("");
+    const gpu::DeviceBuffer device(0, from.size());
+    fake::configure("fail=alloc@1+");
+    own->run(job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size()),
+             Engine::Until::done);
+    EXPECT_TRUE(same(device.data(), from.data(), from.size()));
+    ASSERT_EQ(own->warnings().size(), 1U);
+    EXPECT_NE(own->warnings().front().find("ulimit -l"), std::string::npos);
+    own.reset();
+    fake::configure("");
+}
+
+TEST_F(OnEngine, ManyCallersShareItsThreads) {
+    auto own = engine();
+    constexpr std::size_t kBytes = 400 * kKiB;
+    const auto from = sequence(kBytes, 15);
+    const gpu::DeviceBuffer device(0, 8 * kBytes);
+    std::vector<std::thread> callers;
+    for (std::size_t i = 0; i < 8; ++i) {
+        callers.emplace_back([&, i] {
+            for (int round = 0; round < 5; ++round) {
+                std::vector<std::byte> mine = from;
+                std::vector<std::byte> back(kBytes);
+                std::byte* const there = device.data() + i * kBytes;
+                own->run(job(*own, End::device(there, 0), End::host(mine.data(), false), kBytes),
+                         Engine::Until::done);
+                own->run(job(*own, End::host(back.data(), false), End::device(there, 0), kBytes),
+                         Engine::Until::done);
+                EXPECT_EQ(back, from);
+            }
+        });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_LE(own->threads(), own->options().threads);
+}
+
+TEST_F(OnEngine, ATransferIsOrderedBeforeWhatComesAfterIt) {
+    fake::configure("h2d=1");
+    auto own = engine();
+    auto from = sequence(kMiB, 17);
+    const gpu::DeviceBuffer device(0, from.size());
+    const gpu::DeviceBuffer copy(0, from.size());
+    const gpu::Stream stream(0);
+    const auto made =
+        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    own->start(made);
+    made->order(stream);
+    gpu::copy_async(copy.data(), device.data(), from.size(), stream);
+    stream.synchronize();
+    EXPECT_TRUE(same(copy.data(), from.data(), from.size()));
+    made->wait();
+}
+
+TEST_F(OnEngine, AChildProcessIsTold) {
+    auto own = engine();
+    auto from = sequence(64 * kKiB, 19);
+    const gpu::DeviceBuffer device(0, from.size());
+    own->run(job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size()),
+             Engine::Until::done);
+    const pid_t child = fork();
+    if (child == 0) {
+        int status = 1;
+        try {
+            own->check_process();
+        } catch (const ForkedProcess&) {
+            own->stop();  // does nothing
+            status = 0;
+        }
+        _exit(status);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(OnEngine, TouchesNoGpuThatIsNoOperand) {
+    fake::configure("devices=4");
+    auto own = engine();
+    auto from = sequence(256 * kKiB, 21);
+    const gpu::DeviceBuffer device(2, from.size());
+    own->run(job(*own, End::device(device.data(), 2), End::host(from.data(), false), from.size()),
+             Engine::Until::done);
+    EXPECT_EQ(fake::contexts(), std::set<int>{2});
+}
+
+// A bound on the copy engine's queue slows nothing down to a halt, and is kept.
+TEST_F(OnEngine, PoliteTransfersComplete) {
+    auto own = engine({.polite_bytes = 64 * kKiB});
+    auto from = sequence(kMiB, 23);
+    std::vector<std::byte> back(from.size());
+    const gpu::DeviceBuffer device(0, from.size());
+    own->run(job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size()),
+             Engine::Until::done);
+    own->run(job(*own, End::host(back.data(), false), End::device(device.data(), 0), from.size()),
+             Engine::Until::done);
+    EXPECT_EQ(back, from);
+}
+
+// Random chunked copies between all kinds of ends, some of which fail.
+TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
+    constexpr int kCases = 10000;
+    constexpr std::size_t kRoom = 96 * kKiB;
+    const std::string quick = "devices=3;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500";
+    fake::configure(quick);
+    std::mt19937 random(7);
+    const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
+    const gpu::DeviceBuffer devices[2] = {gpu::DeviceBuffer(0, kRoom), gpu::DeviceBuffer(1, kRoom)};
+    const gpu::HostBuffer pinned(kRoom, gpu::HostUse::portable, 0);
+    std::vector<std::byte> pageable(kRoom);
+    const int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0);
+    ASSERT_EQ(ftruncate(file, kRoom), 0);
+    auto* const mapped =
+        static_cast<std::byte*>(mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    ASSERT_NE(static_cast<void*>(mapped), MAP_FAILED);
+    std::byte* const bytes_of[] = {devices[0].data(), devices[1].data(), pinned.data(),
+                                   pageable.data(), mapped};
+    const auto end = [&](std::size_t kind, std::size_t at) {
+        if (kind < 2) return End::device(bytes_of[kind] + at, static_cast<int>(kind));
+        if (kind == 4) return End::of_file(file, at);
+        return End::host(bytes_of[kind] + at, kind == 2);
+    };
+    const auto content = sequence(kRoom, 1);
+    std::size_t arrived = 0;
+    std::size_t failed = 0;
+    for (int block = 0; block < kCases / 200; ++block) {
+        auto own = engine({.threads = 1 + pick(3),
+                           .pinned_bytes = pick(2) == 0 ? 64 * kKiB : kMiB,
+                           .relay_bytes = 128 * kKiB,
+                           .polite_bytes = block % 3 == 0 ? 8 * kKiB : 0});
+        for (int i = 0; i < 200; ++i) {
+            const std::size_t a = pick(5);
+            const std::size_t b = (a + 1 + pick(4)) % 5;
+            const std::size_t bytes = pick(8) == 0 ? 1 + pick(80 * kKiB) : 1 + pick(9000);
+            const std::size_t to_at = pick(5000);
+            const std::size_t from_at = pick(5000);
+            std::memcpy(bytes_of[b] + from_at, content.data(), bytes);
+            std::memset(bytes_of[a] + to_at, 0, bytes);
+            bytes_of[a][to_at + bytes] = std::byte{0x5A};
+            CopyShape shape{.chunk = std::size_t{4096} << pick(3),
+                            .threads = pick(3),
+                            .slots = 1 + pick(3),
+                            .streaming = pick(2) == 0,
+                            .direct_io = pick(2) == 0};
+            if (pick(3) == 0) shape.relays = {2, 1, 0};
+            if (pick(12) == 0) {
+                static const char* const kFaults[] = {"fail=copy@", "fail=event@", "oom_at="};
+                fake::configure(quick + ";" + kFaults[pick(3)] + std::to_string(1 + pick(4)));
+            }
+            try {
+                const auto made = job(*own, end(a, to_at), end(b, from_at), bytes, shape);
+                own->run(made, Engine::Until::done);
+                ASSERT_EQ(made->moved(), bytes);
+                ASSERT_TRUE(same(bytes_of[a] + to_at, content.data(), bytes))
+                    << bytes << " bytes from " << b << " to " << a << ", case " << i << " of " << block;
+                ++arrived;
+            } catch (const gpu::Error&) {
+                ++failed;
+            }
+            ASSERT_EQ(bytes_of[a][to_at + bytes], std::byte{0x5A});
+            fake::configure(quick);
+        }
+        own->stop();
+        EXPECT_EQ(own->jobs(), 0U);
+    }
+    munmap(mapped, kRoom);
+    close(file);
+    EXPECT_GT(arrived, 9000U);
+    EXPECT_GT(failed, 50U);
+}
+
+}  // namespace
+}  // namespace waywiser::transfer
