@@ -8,10 +8,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_NATIVE = "waywiser_fake._native"
 FAKE_FOLDER = ROOT / "build" / "dev"
+
+# How long an example takes depends on the load of the machine, not on what is tested.
+settings.register_profile("waywiser", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("waywiser")
 
 for name in [name for name in os.environ if name.startswith("WAYWISER_")]:
     # What somebody set in a shell to try something is no business of the tests.

@@ -43,7 +43,7 @@ def test_it_answers_each_time_with_what_failed(owner: subprocess.Popen[bytes]) -
 def test_it_leaves_when_its_input_ends(owner: subprocess.Popen[bytes]) -> None:
     assert owner.stdin is not None
     owner.stdin.close()
-    assert owner.wait(timeout=30) == 0
+    assert owner.wait(timeout=60) == 0
 
 
 def test_it_says_who_starts_it() -> None:

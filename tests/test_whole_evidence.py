@@ -103,7 +103,7 @@ def test_a_replay_carries_both(surveyed: Path) -> None:
         machine = profile.machine
         (before,) = profile.localities()
     work = visits(surveyed)[H2D].workload
-    order = Order(work, 0, Process(), Rule(), 1, 0, 1.0, 20.0, evidence=True)
+    order = Order(work, 0, Process(), Rule(), 1, 0, 1.0, 60.0, evidence=True)
     pinned = Workload.parse(f"{H2D} of 8").transfers[0].path.source
     options = ProbeOptions(command=replay.command(surveyed), located=(pinned,))
     run_orders([order], machine, options=options, on_visit=again.append, on_locality=located.append)

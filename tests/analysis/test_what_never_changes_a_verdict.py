@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import nodes
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.analysis.compared import Comparison
@@ -23,7 +23,7 @@ from waywiser.stats.equivalence import compare as relate
 SIZES = (4096, 2**20, nodes.SIZE)
 MIRRORED = {"worse": "better", "better": "worse", "missing": "new", "new": "missing"}
 
-few = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=12)
 seeds = st.integers(0, 10**6)
 blocks = st.sampled_from([1, 2, 6])
 

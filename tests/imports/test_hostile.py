@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.imports.errors import ImportRefused
@@ -20,9 +20,7 @@ from waywiser.words import WaywiserError
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.iterdir())
-QUICK = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+QUICK = settings(max_examples=60)
 
 
 def survives(content: bytes, look: bool = False) -> None:

@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from scripted_orders import a_command, a_machine, is_alive, processes_in, wait_until
+from scripted_orders import (
+    PATIENCE_SECONDS,
+    a_command,
+    a_machine,
+    is_alive,
+    processes_in,
+    wait_until,
+)
 
+from waywiser.probe import member
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import Progress, run_orders
 from waywiser.records import Locality, Order, Visit
@@ -23,9 +31,10 @@ def pids(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(pids: Path) -> Iterator[Callable[..., list[Visit]]]:
+def run(pids: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[Visit]]]:
     """Runs orders with scripted workers: the visits. Afterwards no process and no descriptor of
     the run may be left."""
+    monkeypatch.setattr(member, "_EXIT_SECONDS", PATIENCE_SECONDS)
     descriptors = set(Path("/proc/self/fd").iterdir())
 
     def run(
@@ -39,7 +48,8 @@ def run(pids: Path) -> Iterator[Callable[..., list[Visit]]]:
     ) -> list[Visit]:
         visits: list[Visit] = []
         settings = {
-            "startup_seconds": 20.0,
+            "startup_seconds": PATIENCE_SECONDS,
+            "locating_seconds": PATIENCE_SECONDS,
             "command": a_command("--pids", str(pids), *arguments),
             **options,
         }
@@ -54,5 +64,5 @@ def run(pids: Path) -> Iterator[Callable[..., list[Visit]]]:
         return visits
 
     yield run
-    assert wait_until(lambda: not any(map(is_alive, processes_in(pids))), 2.0)
+    assert wait_until(lambda: not any(map(is_alive, processes_in(pids))))
     assert set(Path("/proc/self/fd").iterdir()) == descriptors

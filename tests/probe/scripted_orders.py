@@ -15,6 +15,9 @@ from waywiser.words import Path as WayPath
 
 SCRIPTED_WORKER = Path(__file__).with_name("scripted_worker.py")
 
+PATIENCE_SECONDS = 60.0
+"""Longer than anything takes that does not hang, on however busy a machine."""
+
 PATH = WayPath(Memory("pageable", Place("numa", 0)), Memory("pageable", Place("numa", 0)), "cpu")
 
 
@@ -35,7 +38,7 @@ def an_order(
     *scripts: dict[str, str],
     block: int = 0,
     process: Process | None = None,
-    timeout_seconds: float = 20.0,
+    timeout_seconds: float = PATIENCE_SECONDS,
     path: WayPath = PATH,
 ) -> Order:
     """One transfer per script, of 1, 2, ... bytes; one well-behaved transfer for no script."""
@@ -70,7 +73,7 @@ def processes_in(pids: Path) -> list[int]:
     return [int(file.name.rpartition("-")[2]) for file in pids.iterdir()]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -16,6 +16,9 @@ from waywiser.probe.serve import OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.records import BlockLatencies, BufferRecord, Samples
 
+HANG_SECONDS = 600
+"""Longer than any test waits for its end."""
+
 arguments = parser("misbehaves")
 arguments.add_argument("--startup", default="")
 arguments.add_argument("--locating", default="", help="what it does when it is asked to locate")
@@ -33,7 +36,7 @@ def put_huge_line() -> None:
         for _ in range(1000):
             put(b"x" * (1 << 20))
     except OSError:
-        time.sleep(60)
+        time.sleep(HANG_SECONDS)
 
 
 def crash() -> None:
@@ -43,7 +46,7 @@ def crash() -> None:
 
 def close_answers() -> None:
     os.close(said.write_fd)
-    time.sleep(60)
+    time.sleep(HANG_SECONDS)
 
 
 def put_half_a_line() -> None:
@@ -62,17 +65,24 @@ def make_noise() -> None:
 def leave_child() -> None:
     child = os.fork()
     if child == 0:
-        time.sleep(60)
+        time.sleep(HANG_SECONDS)
     (said.pids / f"child-{child}").touch()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_to_go_on() -> None:
+    """Until the test has made the file."""
+    while not (said.pids.parent / "go-on").exists():
+        time.sleep(0.01)
 
 
 DEEDS = {
     "": lambda: None,
     "segv": crash,
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "hang": lambda: time.sleep(60),
+    "hang": lambda: time.sleep(HANG_SECONDS),
     "sleep": lambda: time.sleep(0.5),
+    "wait": wait_to_go_on,
     "garbage": lambda: put(b"libgpu: warning 7\n"),
     "huge": put_huge_line,
     "version": lambda: put(b'{"v":2,"type":"prepared","id":1}\n'),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scripted_orders import an_order, processes_in
+from scripted_orders import PATIENCE_SECONDS, an_order, processes_in
 
 from waywiser.records import Visit
 
@@ -43,7 +43,9 @@ def test_nobody_starts_before_all_are_prepared(run: Run) -> None:
 
 @pytest.mark.parametrize("deed", ["kill", "hang", "sticky", "garbage"])
 def test_the_loss_of_one_member_is_the_loss_of_the_group(run: Run, deed: str) -> None:
-    orders = [an_order({}, {}), an_order({}, {"do": deed}, timeout_seconds=0.5), an_order({}, {})]
+    seconds = 0.5 if deed == "hang" else PATIENCE_SECONDS
+    orders = [an_order({}, {}), an_order({}, {"do": deed}, timeout_seconds=seconds)]
+    orders.append(an_order({}, {}))
     _, lost, after = run(orders, size=2)
     assert lost.failure is not None
     assert lost.stop == "failed"

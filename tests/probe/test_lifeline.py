@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from scripted_orders import a_command, is_alive, processes_in, wait_until
+from scripted_orders import PATIENCE_SECONDS, a_command, is_alive, processes_in, wait_until
 
 from waywiser.probe.environment import worker_environment
 
@@ -41,8 +41,8 @@ def test_no_worker_outlives_its_supervisor(number: signal.Signals, pids: Path) -
         (worker,) = processes_in(pids)
         assert is_alive(worker)
         supervisor.send_signal(number)
-        assert wait_until(lambda: not is_alive(worker), 1.0)
-        assert supervisor.wait(5.0) != 0
+        assert wait_until(lambda: not is_alive(worker))
+        assert supervisor.wait(PATIENCE_SECONDS) != 0
 
 
 def start(parent: int, pids: Path) -> tuple[subprocess.Popen[bytes], int, int]:
@@ -64,7 +64,7 @@ def start(parent: int, pids: Path) -> tuple[subprocess.Popen[bytes], int, int]:
 def test_the_end_of_the_orders_ends_a_worker_whose_parent_lives_on(pids: Path) -> None:
     process, to_worker, from_worker = start(0, pids)
     os.close(to_worker)
-    assert process.wait(5.0) == -signal.SIGKILL
+    assert process.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     os.close(from_worker)
 
 
@@ -72,7 +72,7 @@ def test_a_worker_that_comes_too_late_for_its_parent_ends_at_once(pids: Path) ->
     gone = subprocess.Popen(["true"])
     gone.wait()
     process, to_worker, from_worker = start(gone.pid, pids)
-    assert process.wait(5.0) == -signal.SIGKILL
+    assert process.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     os.close(to_worker)
     os.close(from_worker)
 
@@ -80,7 +80,7 @@ def test_a_worker_that_comes_too_late_for_its_parent_ends_at_once(pids: Path) ->
 def test_a_worker_spoken_to_out_of_turn_says_so_and_ends(pids: Path) -> None:
     process, to_worker, from_worker = start(os.getpid(), pids)
     os.write(to_worker, b'{"v":1,"type":"start","id":1}\n')
-    assert process.wait(5.0) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
     assert b"'start' before 'hello'" in os.read(from_worker, 4096)
     os.close(to_worker)
     os.close(from_worker)
@@ -97,4 +97,4 @@ def test_signals_of_the_terminal_do_not_reach_a_measuring_worker(pids: Path) -> 
         time.sleep(0.1)
         assert is_alive(worker)
         supervisor.kill()
-    assert wait_until(lambda: not is_alive(worker), 1.0)
+    assert wait_until(lambda: not is_alive(worker))

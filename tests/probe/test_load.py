@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from scripted_orders import PATH, a_machine, an_order
 
-from waywiser.probe import supervisor
+from waywiser.probe import load, supervisor
 from waywiser.probe.load import LoadReadings
 from waywiser.records import GpuState, Visit
 from waywiser.topology.machine import Gpu
@@ -22,6 +23,9 @@ class Telemetry:
     """Stands in for NVML; remembers whether it was closed."""
 
     made: list[Telemetry]
+    read_times = 0
+    go_on: Path
+    """Made at the third reading."""
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self.gpus = [gpu.index for gpu in gpus]
@@ -29,6 +33,9 @@ class Telemetry:
         type(self).made.append(self)
 
     def read(self, indices: Sequence[int]) -> tuple[GpuState, ...]:
+        self.read_times += 1
+        if self.read_times == 3:
+            self.go_on.touch()
         return tuple(GpuState(index, clock_sm_mhz=1980) for index in self.gpus if index in indices)
 
     def close(self) -> None:
@@ -36,10 +43,21 @@ class Telemetry:
 
 
 @pytest.fixture
-def telemetry(monkeypatch: pytest.MonkeyPatch) -> list[Telemetry]:
-    Telemetry.made = []
+def telemetry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Telemetry]:
+    Telemetry.made, Telemetry.go_on = [], tmp_path / "go-on"
     monkeypatch.setattr(supervisor, "GpuTelemetry", Telemetry)
     return Telemetry.made
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the clock of readings to so many seconds, at first 0."""
+
+    def now(seconds: float) -> None:
+        monkeypatch.setattr(load, "time", SimpleNamespace(monotonic=lambda: seconds))
+
+    now(0.0)
+    return now
 
 
 Run = Callable[..., list[Visit]]
@@ -48,11 +66,11 @@ Run = Callable[..., list[Visit]]
 def test_a_visit_holds_readings_of_its_own_gpus_under_load(
     run: Run, telemetry: list[Telemetry]
 ) -> None:
-    order = an_order({"do": "sleep", "when": "late"}, path=TO_GPU)
+    order = an_order({"do": "wait", "when": "late"}, path=TO_GPU)  # for three readings
     machine = a_machine(gpus=2)
-    (visit,) = run([order], "--backend", "cuda", machine=machine, telemetry_seconds=0.2)
+    (visit,) = run([order], "--backend", "cuda", machine=machine, telemetry_seconds=0.05)
     assert {state.index for state in visit.gpu_states} == {1}
-    assert 2 <= len(visit.gpu_states) <= 4  # at the first estimate, then two in half a second
+    assert len(visit.gpu_states) >= 3
     assert [made.closed for made in telemetry] == [True]
 
 
@@ -67,28 +85,42 @@ def test_gpus_that_are_not_there_are_not_read(run: Run, telemetry: list[Telemetr
     assert telemetry == []
 
 
+def made(interval: float, patience: float = 0.0) -> LoadReadings:
+    gpus = Telemetry(a_machine(gpus=1).gpus)
+    return LoadReadings(gpus, [0], interval, patience)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("telemetry")
 def test_readings_are_due_at_the_first_load_and_then_at_intervals(
-    telemetry: list[Telemetry],
+    now: Callable[[float], None],
 ) -> None:
-    readings = LoadReadings(Telemetry(a_machine(gpus=1).gpus), [0], 60.0)  # type: ignore[arg-type]
-    assert 59.0 < readings.take() <= 60.0
+    readings = made(60.0)
+    now(1.0)
+    assert readings.take() == 59.0
     assert readings.taken == ()
     readings.under_load()
-    assert 59.0 < readings.take() <= 60.0
+    assert readings.take() == 60.0
+    assert len(readings.taken) == 1
+    now(2.0)
     readings.under_load()
+    assert readings.take() == 59.0
+    assert len(readings.taken) == 1
+    now(61.0)
+    assert readings.take() == 60.0
+    assert len(readings.taken) == 2
+
+
+@pytest.mark.usefixtures("telemetry")
+def test_a_reading_is_taken_where_no_estimate_ever_comes(now: Callable[[float], None]) -> None:
+    readings = made(60.0)
+    now(60.0)
     readings.take()
     assert len(readings.taken) == 1
 
 
-def test_a_reading_is_taken_where_no_estimate_ever_comes(telemetry: list[Telemetry]) -> None:
-    readings = LoadReadings(Telemetry(a_machine(gpus=1).gpus), [0], 0.01)  # type: ignore[arg-type]
-    time.sleep(0.02)
-    readings.take()
-    assert len(readings.taken) == 1
-
-
-def test_a_visit_that_is_over_at_once_is_read_at_its_end(telemetry: list[Telemetry]) -> None:
-    readings = LoadReadings(Telemetry(a_machine(gpus=1).gpus), [0], 60.0)  # type: ignore[arg-type]
+@pytest.mark.usefixtures("telemetry", "now")
+def test_a_visit_that_is_over_at_once_is_read_at_its_end() -> None:
+    readings = made(60.0)
     readings.take()
     assert not readings.taken
     readings.at_end()
@@ -97,9 +129,14 @@ def test_a_visit_that_is_over_at_once_is_read_at_its_end(telemetry: list[Telemet
     assert len(readings.taken) == 1
 
 
-def test_small_transfers_are_left_in_peace_for_a_while(telemetry: list[Telemetry]) -> None:
-    gpus = Telemetry(a_machine(gpus=1).gpus)
-    readings = LoadReadings(gpus, [0], 60.0, patience_seconds=30.0)  # type: ignore[arg-type]
+@pytest.mark.usefixtures("telemetry")
+def test_small_transfers_are_left_in_peace_for_a_while(now: Callable[[float], None]) -> None:
+    readings = made(60.0, patience=30.0)
     readings.under_load()
-    assert 29.0 < readings.take() <= 30.0
+    assert readings.take() == 30.0
+    now(29.0)
+    assert readings.take() == 1.0
     assert not readings.taken
+    now(30.0)
+    readings.take()
+    assert len(readings.taken) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from scripted_orders import a_machine, is_alive
+from scripted_orders import PATIENCE_SECONDS, a_machine, is_alive
 
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.supervisor import run_orders
@@ -23,7 +23,9 @@ HOST = "pageable@numa:0 -> pageable@numa:0 by cpu of 64KiB"
 RULE = Rule(maximum=10, minimum_seconds=0.0, soft_seconds=0.02, hard_seconds=0.1)
 
 
-def an_order(workload: str | Workload, *, block: int = 0, timeout_seconds: float = 20.0) -> Order:
+def an_order(
+    workload: str | Workload, *, block: int = 0, timeout_seconds: float = PATIENCE_SECONDS
+) -> Order:
     work = Workload.parse(workload) if isinstance(workload, str) else workload
     return Order(
         workload=work,
@@ -65,7 +67,7 @@ def measure(
         once = f"once={tmp_path / 'struck'};" if fault else ""
         monkeypatch.setenv("WAYWISER_FAKE", f"h2d=40;d2h=40;latency=1;{once}{fault}")
         visits: list[Visit] = []
-        settings = ProbeOptions(**{"startup_seconds": 20.0, **options})  # type: ignore[arg-type]
+        settings = ProbeOptions(**{"startup_seconds": PATIENCE_SECONDS, **options})  # type: ignore[arg-type]
         run_orders(orders, fake_machine(), options=settings, on_visit=visits.append)
         return visits
 
@@ -110,10 +112,10 @@ FAULTS = [
     ("sticky=copy@3", "sticky", ""),
     ("sticky=event@1", "sticky", ""),
     ("lost=copy@2", "sticky", ""),
-    ("hang=copy@1", "timeout", "took too long and was killed, while measuring"),
-    ("hang=copy@9", "timeout", "took too long and was killed, while measuring"),
+    ("hang=copy@1", "timeout", "took too long and was killed, while "),
+    ("hang=copy@9", "timeout", "took too long and was killed, while "),
     ("crash=copy@2", "crash", "killed by SIGSEGV, while measuring"),
-    ("gate=stuck", "timeout", "took too long and was killed, while measuring"),
+    ("gate=stuck", "timeout", "took too long and was killed, while "),
 ]
 
 
@@ -121,8 +123,12 @@ FAULTS = [
 def test_a_fault_costs_one_workload_and_the_next_is_measured_afresh(
     measure: Measure, fault: str, kind: str, reason: str
 ) -> None:
-    orders = [an_order(HOST), an_order(H2D, timeout_seconds=1.0), an_order(D2H)]
-    before, lost, after = measure(orders, fault, watchdog_seconds=0.2)
+    hangs = kind == "timeout"
+    seconds = 1.0 if hangs else PATIENCE_SECONDS
+    orders = [an_order(HOST), an_order(H2D, timeout_seconds=seconds), an_order(D2H)]
+    before, lost, after = measure(
+        orders, fault, watchdog_seconds=0.2 if hangs else PATIENCE_SECONDS
+    )
     assert before.failure is None
     assert lost.failure is not None
     assert lost.failure.kind == kind

@@ -81,7 +81,7 @@ def any_samples(draw: st.DrawFn) -> Samples:
     )
 
 
-@settings(max_examples=30, deadline=None)  # each commit waits for the disk
+@settings(max_examples=30)  # each commit waits for the disk
 @given(taken=any_samples(), notes=st.lists(st.text(max_size=8), max_size=2))
 def test_any_visit_comes_back_to_the_bit(
     tmp_path_factory: pytest.TempPathFactory, taken: Samples, notes: list[str]

@@ -1,4 +1,5 @@
-"""Chromium, as the system has it or as set-up fetched it, for tests that look at pages."""
+"""Chromium, as the system has it or as set-up fetched it, for tests that look at pages: with fonts
+of their own, so that the pages look the same whatever fonts are installed."""
 
 from __future__ import annotations
 
@@ -9,11 +10,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = ROOT / ".deps" / "chromium"
 SYSTEM = ("chromium", "chromium-headless-shell", "google-chrome")
+
+FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+"""Those that come with Matplotlib."""
+FAMILIES = {
+    "sans-serif": "DejaVu Sans",
+    "system-ui": "DejaVu Sans",
+    "monospace": "DejaVu Sans Mono",
+}
+
+PATIENCE_MILLISECONDS = 180_000
+"""Only what hangs takes so long, on however busy a machine."""
 
 FLAGS = (
     "--no-sandbox",  # root in a container has none; the pages are our own
@@ -46,9 +59,11 @@ def launched(folder: Path) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        environment = _environment(folder) if found.is_relative_to(FETCHED) else dict(os.environ)
         browser = playwright.chromium.launch(
-            executable_path=found, args=list(FLAGS), env={**environment}
+            executable_path=found,
+            args=list(FLAGS),
+            env=_environment(folder, found),
+            timeout=PATIENCE_MILLISECONDS,
         )
         try:
             yield browser
@@ -56,16 +71,28 @@ def launched(folder: Path) -> Iterator[Any]:
             browser.close()
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """With the libraries and the font that were fetched beside it."""
-    libraries = list((FETCHED / "usr" / "lib").glob("*-linux-gnu*"))
-    libraries += [path for each in libraries for path in each.glob("pulseaudio")]
-    fonts = folder / "fonts.conf"
-    known = f"<dir>{FETCHED / 'usr' / 'share' / 'fonts'}</dir><cachedir>{folder}</cachedir>"
+def _environment(folder: Path, found: Path) -> dict[str, str | float | bool]:
+    """With the tests' own fonts, and with the libraries that were fetched beside it."""
+    environment = {**os.environ, "FONTCONFIG_FILE": str(_fonts(folder))}
+    if found.is_relative_to(FETCHED):
+        libraries = list((FETCHED / "usr" / "lib").glob("*-linux-gnu*"))
+        libraries += [path for each in libraries for path in each.glob("pulseaudio")]
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, libraries))
+    return {**environment}
+
+
+def _fonts(folder: Path) -> Path:
+    """A configuration with the fonts in `FAMILIES` and no other."""
+    fonts = folder / "fonts"
+    fonts.mkdir()
+    for file in (*FONTS.glob("DejaVuSans.ttf"), *FONTS.glob("DejaVuSans[-M]*.ttf")):
+        (fonts / file.name).symlink_to(file)
+    names = "".join(
+        f"<alias><family>{name}</family><prefer><family>{family}</family></prefer></alias>"
+        for name, family in FAMILIES.items()
+    )
     head = '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">'
-    fonts.write_text(f"{head}<fontconfig>{known}</fontconfig>")
-    return {
-        **os.environ,
-        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
-        "FONTCONFIG_FILE": str(fonts),
-    }
+    known = f"<dir>{fonts}</dir><cachedir>{folder}</cachedir>{names}"
+    configuration = folder / "fonts.conf"
+    configuration.write_text(f"{head}<fontconfig>{known}</fontconfig>")
+    return configuration

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from report.browser import FAMILIES, PATIENCE_MILLISECONDS
 from report.conftest import HOSTILE
 
 PHONE = {"width": 390, "height": 844}
@@ -45,6 +46,13 @@ CONTRASTS = """() => {
   return found;
 }"""
 
+BEFORE_THE_VERDICT = """() => {
+  const verdict = document.querySelector('.verdict');
+  const before = each => each.compareDocumentPosition(verdict) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return [...document.querySelectorAll('main *')]
+    .filter(each => before(each) && !each.contains(verdict)).map(each => each.tagName);
+}"""
+
 Look = Callable[..., Any]
 
 
@@ -55,6 +63,7 @@ def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
 
     def open_page(name: str = "alone", **options: Any) -> Any:
         context = chromium.new_context(**{"viewport": DESKTOP, **options})
+        context.set_default_timeout(PATIENCE_MILLISECONDS)
         opened.append(context)
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
@@ -70,6 +79,22 @@ def look(chromium: Any, pages: dict[str, Path]) -> Iterator[Look]:
     assert said == []
     fetched = [url for url in asked if not url.startswith("data:")]
     assert len(fetched) == len(opened), fetched
+
+
+def test_every_machine_shows_pages_in_the_same_fonts(look: Look) -> None:
+    """Sizes of text decide what fits where, and installed fonts are different everywhere."""
+    page = look()
+    session = page.context.new_cdp_session(page)
+    session.send("DOM.enable")
+    session.send("CSS.enable")
+    root = session.send("DOM.getDocument")["root"]["nodeId"]
+    asked = {"nodeId": root, "selector": "h1, h2, p, td, th, pre, code, svg text"}
+    used = {
+        font["familyName"]
+        for node in session.send("DOM.querySelectorAll", asked)["nodeIds"]
+        for font in session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+    }
+    assert used and used <= set(FAMILIES.values())
 
 
 @pytest.mark.parametrize("name", ["alone", "beside", "direct"])
@@ -120,7 +145,7 @@ def test_evidence_leads_to_its_curve_though_that_is_folded(look: Look) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = false)")
     assert not page.locator(f"[id='{row[1:]}']").is_visible()
     page.evaluate(f"location.hash = '{row}'")
-    page.locator(f"[id='{row[1:]}']").wait_for(state="visible", timeout=5000)
+    page.locator(f"[id='{row[1:]}']").wait_for(state="visible")
 
 
 @pytest.mark.parametrize("name", ["alone", "beside", "fleet"])
@@ -141,9 +166,11 @@ def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> No
 
 @pytest.mark.parametrize("name", ["alone", "beside", "fleet"])
 def test_the_verdict_is_on_the_first_screen_of_a_phone(look: Look, name: str) -> None:
+    """All of it, and of the text nothing but its heading comes before."""
     page = look(name, viewport=PHONE)
+    assert page.evaluate(BEFORE_THE_VERDICT) == ["H2"]
     box = page.locator(".verdict").first.bounding_box()
-    assert box is not None and box["y"] + box["height"] < PHONE["height"] * 0.6
+    assert box is not None and 0 < box["y"] < box["y"] + box["height"] <= PHONE["height"]
 
 
 def test_contents_are_folded_on_a_phone_and_beside_the_text_on_a_desk(look: Look) -> None:

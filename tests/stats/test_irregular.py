@@ -103,7 +103,7 @@ def test_ordinary_shapes_have_no_dips(shape: str) -> None:
 
 
 @given(st.integers(0, 10**6), st.floats(0.0005, 0.03), st.integers(1, 7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_noise_of_any_size_is_no_dip(seed: int, sigma: float, blocks: int) -> None:
     made = [curve(line, seed=seed * 4 + n, sigma=sigma, blocks=blocks) for n in range(4)]
     assert sum(map(bool, irregularities(made))) <= 1

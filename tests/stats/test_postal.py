@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import result_and_calls
 from waywiser.stats.postal import ENOUGH_BLOCKS, Points, fit_all
 
 SIZES = tuple(2**n for n in range(3, 31))
@@ -34,7 +34,7 @@ def points(
 
 
 @given(latency=st.floats(1e-7, 1e-3), rate=st.floats(1e8, 5e12), blocks=st.integers(1, 7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_an_exact_line_is_found_exactly(latency: float, rate: float, blocks: int) -> None:
     (fit,) = fit_all([points(latency, rate, blocks=blocks)], draws=20)
     assert fit is not None
@@ -48,7 +48,7 @@ def test_an_exact_line_is_found_exactly(latency: float, rate: float, blocks: int
 
 
 @given(factor=st.floats(0.01, 100.0), scale=st.integers(1, 64))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_units_do_not_matter(factor: float, scale: int) -> None:
     made = points(5e-6, 50e9, noise=0.01)
     other = Points(
@@ -105,10 +105,10 @@ def test_what_falls_with_size_has_no_negative_rate() -> None:
     assert fit.inverse_rate == 0.0 and fit.half_peak is None and fit.half_peak_interval is None
 
 
-def test_a_full_profile_takes_well_under_a_second() -> None:
+def test_the_draws_of_a_full_profile_are_fitted_together() -> None:
+    """It takes 100,000 calls; the 36,000 draws one by one would take millions."""
     made = [points(5e-6, 50e9, blocks=6, noise=0.01, seed=seed) for seed in range(180)]
     fit_all(made[:1])  # numpy is loaded
-    start = time.process_time()
-    fits = fit_all(made)
-    assert time.process_time() - start < 1.0
+    fits, calls = result_and_calls(lambda: fit_all(made))
+    assert calls < 200_000
     assert fits == fit_all(made)  # and the draws are seeded
