@@ -42,6 +42,16 @@ bool Event::done() const { refuse("Event::done"); }
 void wait(const Stream&, const Event&) { refuse("wait"); }
 double seconds_between(const Event&, const Event&) { refuse("seconds_between"); }
 
+PointerInfo pointer_info(const void*) { return {}; }
+StreamInfo stream_info(void*, int) { refuse("stream_info"); }
+bool capturing(void*) noexcept { return false; }
+std::vector<int> active_devices() { return {}; }
+bool has_context() noexcept { return false; }
+bool try_copy_on(void*, const void*, std::size_t, void*) { refuse("try_copy_on"); }
+CallerState::CallerState() = default;
+CallerState::~CallerState() = default;
+void relax_capture() {}
+
 DeviceBuffer::DeviceBuffer(int, std::size_t bytes, DeviceUse) : bytes_(bytes) {
     refuse("DeviceBuffer");
 }
