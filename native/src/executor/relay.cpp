@@ -67,10 +67,12 @@ public:
         for (const int relay : possible_relays(path, machine)) {
             choices.push_back(std::to_string(relay));
         }
-        std::vector<Parameter> known{relays(std::move(choices)), chunk(), slots()};
         const Memory& host = path.source.on_gpu() ? path.destination : path.source;
-        if (known_to_gpus(host)) return known;
-        known.push_back(copying_threads(machine));
+        if (known_to_gpus(host)) return {relays(std::move(choices)), chunk(), slots()};
+        // Slots that CPUs fill and drain stay in their caches only where they are few and small.
+        std::vector<Parameter> known{relays(std::move(choices)),
+                                     chunk_parameter({"2097152", "1048576", "4194304", "8388608"}),
+                                     slots_parameter({"2", "1", "3", "4"}), all_threads(machine)};
         if (path.destination.on_host()) known.push_back(stores_parameter());
         return known;
     }
@@ -128,6 +130,12 @@ private:
         }
         return shape;
     }
+    // Each link has use for a dozen of them.
+    static Parameter all_threads(const Machine& machine) {
+        Parameter threads = copying_threads(machine);
+        std::ranges::rotate(threads.choices, threads.choices.end() - 1);
+        return threads;
+    }
     static Parameter relays(std::vector<std::string> choices) {
         return {.name = "relays",
                 .description = "GPUs whose links help: all that can, or some, as in 1+3",
@@ -135,7 +143,7 @@ private:
                 .choices = std::move(choices)};
     }
     static Parameter chunk() {
-        return chunk_parameter({"4194304", "1048576", "2097152", "8388608"});
+        return chunk_parameter({"8388608", "1048576", "2097152", "4194304"});
     }
     static Parameter slots() { return slots_parameter({"3", "1", "2", "4"}); }
 };

@@ -21,12 +21,19 @@ std::size_t page_bytes() {
     return bytes;
 }
 
-bool is_resident(std::byte* page) {
+bool is_resident(const std::byte* at) {
+    const auto page = reinterpret_cast<std::uintptr_t>(at) / page_bytes() * page_bytes();
     unsigned char resident = 0;
-    return mincore(page, page_bytes(), &resident) != 0 || (resident & 1) != 0;
+    return mincore(reinterpret_cast<void*>(page), page_bytes(), &resident) != 0 ||
+           (resident & 1) != 0;
 }
 
 }  // namespace
+
+bool is_fresh(const std::byte* data, std::size_t bytes) {
+    return bytes > 0 && !is_resident(data) && !is_resident(data + bytes / 2) &&
+           !is_resident(data + bytes - 1);
+}
 
 void prefer_huge_pages(std::byte* data, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
@@ -64,9 +71,21 @@ End End::of_file(int file, std::uint64_t offset) {
     return {.kind = Kind::file, .file = file, .offset = offset};
 }
 
+namespace {
+
+// Where no CPU has a part, a link is busy from the start.
+std::size_t least_chunk(const End& to, const End& from, const CopyShape& shape) {
+    const auto reached = [](const End& end) {
+        return end.kind == End::Kind::device || (end.kind == End::Kind::host && end.pinned);
+    };
+    return reached(to) && reached(from) && to.kind != from.kind ? shape.chunk : shape.least;
+}
+
+}  // namespace
+
 ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
                          const CopyShape& shape)
-    : Job(bytes, shape.chunk,
+    : Job(bytes, shape.chunk, least_chunk(to, from, shape),
           static_cast<std::size_t>(from.kind == End::Kind::file ? from.offset : to.offset)),
       to_(to),
       from_(from),

@@ -30,7 +30,8 @@ struct End {
 
 // How it is cut and carried.
 struct CopyShape {
-    std::size_t chunk = std::size_t{2} << 20;  // a power of two, at least 64 KiB
+    std::size_t chunk = std::size_t{2} << 20;    // at most; a multiple of 4 KiB
+    std::size_t least = std::size_t{256} << 10;  // the first and the last chunks
     std::size_t threads = 0;                   // at most; 0: all
     std::size_t slots = 3;                     // chunks on their way for each thread or relay
     bool streaming = false;                    // stores to host memory go around the caches
@@ -67,6 +68,8 @@ private:
     std::optional<FileEnd> target_file_;
 };
 
+// Whether the pages of a range do not exist yet, as its first, middle and last one show.
+bool is_fresh(const std::byte* data, std::size_t bytes);
 // Asks for huge pages in a range whose pages do not exist yet. It may be pageable memory of anybody:
 // nothing of its content changes.
 void prefer_huge_pages(std::byte* data, std::size_t bytes);

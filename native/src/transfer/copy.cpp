@@ -23,10 +23,11 @@ constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
-// A copy has so many chunks at least: the first is filled, and the last drained, while the link is
+// A copy has so many chunks at least: while the first is filled, and the last drained, the link is
 // idle.
 constexpr std::size_t kFewestChunks = 32;
-constexpr std::size_t kChunksPerThread = 4;
+constexpr std::size_t kThreadsBetweenGpus = 2;
+constexpr std::size_t kSlotsBetweenGpus = 6;
 // Threads for one link: more gain nothing there.
 constexpr std::size_t kThreadsPerLink = 12;
 constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
@@ -118,7 +119,9 @@ struct Prepared {
 
 Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes, const CallerStream& stream) {
     check_arguments(to, from, bytes);
-    Prepared ready{.to = side_of(to, bytes), .from = side_of(const_cast<void*>(from), bytes)};
+    Prepared ready;
+    ready.to = side_of(to, bytes);
+    ready.from = side_of(const_cast<void*>(from), bytes);
     ready.order = ordering(engine, stream, operand_gpu(ready.to, ready.from));
     ready.choice = choose(engine, ready.to, ready.from, bytes);
     if (ready.order.capturing) {
@@ -215,7 +218,7 @@ void Started::order(const gpu::Stream& stream) {
 void Started::notify(int descriptor, const std::shared_ptr<Engine>& engine) {
     if (!job_ && event_ && !event_->done()) {
         // From now on it is a job of no bytes that starts, and ends, with the event.
-        auto job = std::make_shared<Job>(0, 1);
+        auto job = std::make_shared<Job>(0, 1, 1);
         job->notify(descriptor);
         engine_ = engine;
         engine->start(job, std::move(event_));
@@ -265,8 +268,7 @@ Side side_of(void* data, std::size_t bytes) {
 CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
     threads = std::clamp<std::size_t>(threads, 1, kThreadsPerLink);
-    const std::size_t chunks = std::max(kFewestChunks, kChunksPerThread * threads);
-    shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / chunks, 1)),
+    shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
                              kSmallestChunk, kLargestChunk);
     shape.threads = threads;
     // Stores around the caches save the CPUs a third of the memory traffic; the GPU reads what was
@@ -299,18 +301,29 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
         if (engine.enable_peers(to.end.gpu, from.end.gpu)) return plain("over the peer link");
         if (bytes < kPlainBetweenGpusBelow) return plain("too small for staging");
         choice.method = Choice::Method::chunked;
+        // Copy engines do all the work: the threads only keep them busy.
+        choice.shape.threads = kThreadsBetweenGpus;
+        choice.shape.slots = kSlotsBetweenGpus;
+        choice.shape.chunk = std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk,
+                                        kLargestChunk / 2);
         choice.why = "staged through pinned memory: the GPUs have no peer access";
         return choice;
     }
     const End& host = to_gpu ? from.end : to.end;
     if (!host.pinned && bytes < (to_gpu ? kPlainToGpuBelow : kPlainFromGpuBelow)) return plain("too small for staging");
+    // Making pages is work for CPUs: all of them help.
+    if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) choice.shape.threads = 0;
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
         if (host.pinned) {
             choice.shape.chunk =
                 std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk, kRelayChunk);
+        } else {
+            // With all threads, small slots stay in the CPUs' caches.
+            choice.shape.threads = 0;
+            choice.shape.chunk = std::min(choice.shape.chunk, kLargestChunk / 2);
+            choice.shape.slots = 2;
         }
-        choice.shape.threads *= 1 + options.relays.size();
         choice.method = Choice::Method::chunked;
         choice.why = "over the links of the relays too";
         return choice;

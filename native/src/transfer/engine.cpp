@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -96,6 +97,7 @@ struct Engine::Held {
 struct Engine::Worker {
     std::vector<std::unique_ptr<Held>> chunks;
     std::unique_ptr<Held> filled;  // that its copy engine does not take yet
+    bool caller = false;           // the thread of a program that waits
     int node = -1;
 
     [[nodiscard]] std::size_t of(const Job& job) const {
@@ -130,10 +132,28 @@ void Engine::check_process() const {
     if (forked()) throw ForkedProcess();
 }
 
+// Wakes everybody. What is rare does so: an end, staging that others wait for.
 void Engine::notify_work() {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
-    if (sleeping_ > 0) work_.notify_all();
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+    }
+    work_.notify_all();
+    help_.notify_all();
+}
+
+// Wakes two threads, each of which wakes two more where it finds more to do: waking a thread takes
+// its waker several microseconds, and more on a virtual machine.
+void Engine::wake_some() {
+    bool asleep = false;
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+        asleep = sleeping_ > 0;
+    }
+    if (!asleep) return;
+    work_.notify_one();
+    work_.notify_one();
 }
 
 void Engine::staging_changed() {
@@ -306,9 +326,8 @@ void Engine::start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> af
                 ready_.push_back(job);
             }
         }
-        ++generation_;
-        work_.notify_all();
     }
+    wake_some();
     if (empty && !job->start_) complete(job);
 }
 
@@ -322,15 +341,16 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
     }
     if (helps) {
         Worker self;
-        const auto slack = prctl(PR_GET_TIMERSLACK);
-        prctl(PR_SET_TIMERSLACK, 1UL);
+        self.caller = true;
         work(self, job, until);
-        prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
-        const std::lock_guard lock(mutex_);
-        for (auto& held : self.chunks) orphans_.push_back(std::move(held));
-        helping_ = false;
-        ++generation_;
-        work_.notify_all();
+        bool left = false;
+        {
+            const std::lock_guard lock(mutex_);
+            left = !self.chunks.empty();
+            for (auto& held : self.chunks) orphans_.push_back(std::move(held));
+            helping_ = false;
+        }
+        if (left) wake_some();
     }
     {
         std::unique_lock lock(job->mutex_);
@@ -348,9 +368,8 @@ void Engine::stop() {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
         cancelled.swap(waiting_);
-        ++generation_;
-        work_.notify_all();
     }
+    notify_work();
     for (const auto& job : cancelled) {
         fail(*job, std::make_exception_ptr(
                        Cancelled("the transfer context was closed before the transfer started")));
@@ -366,7 +385,15 @@ void Engine::stop() {
 
 // --- working ---------------------------------------------------------------------------------
 
-void Engine::nap(const Worker&) const { std::this_thread::sleep_for(kNap); }
+// Between two looks at chunks on their way. A thread of the engine sleeps; a caller, which waits for
+// nothing else, lets others run, as the runtime does while it waits for a stream.
+void Engine::nap(const Worker& self) {
+    if (self.caller) {
+        std::this_thread::yield();
+    } else {
+        std::this_thread::sleep_for(kNap);
+    }
+}
 
 // Whether the thread ends: a thread of the engine when all is done after stop(), a caller's when
 // its job has come far enough.
@@ -395,7 +422,10 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         bool progress = submit_filled(self);
         progress |= reap(self);
         if (!self.filled) {
-            if (auto held = claim(self, only.get())) progress |= process(self, std::move(held));
+            if (auto held = claim(self, only.get())) {
+                if (more_to_do()) wake_some();
+                progress |= process(self, std::move(held));
+            }
         }
         if (progress) continue;
         if (!self.chunks.empty() || self.filled) {
@@ -404,21 +434,23 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         }
         std::unique_lock lock(mutex_);
         if (generation_ != seen) continue;
-        ++sleeping_;
+        std::condition_variable& sleep = self.caller ? help_ : work_;
+        if (!self.caller) ++sleeping_;
         const auto changed = [&] { return generation_ != seen; };
         if (!waiting_.empty() && !polling_) {  // this thread looks at the starts
             polling_ = true;
-            work_.wait_for(lock, kStartNap, changed);
+            sleep.wait_for(lock, kStartNap, changed);
             polling_ = false;
         } else {
-            work_.wait(lock, changed);
+            sleep.wait(lock, changed);
         }
-        --sleeping_;
+        if (!self.caller) --sleeping_;
     }
 }
 
 void Engine::poll_starts() {
     std::vector<std::shared_ptr<Job>> failed;
+    bool some = false;
     {
         const std::lock_guard lock(mutex_);
         for (auto it = waiting_.begin(); it != waiting_.end();) {
@@ -441,11 +473,11 @@ void Engine::poll_starts() {
                 failed.push_back(job);  // nothing to move: complete at once
             } else {
                 ready_.push_back(job);
+                some = true;
             }
-            ++generation_;
-            work_.notify_all();
         }
     }
+    if (some) wake_some();
     for (const auto& job : failed) complete(job);
 }
 
@@ -485,6 +517,28 @@ bool Engine::exhausted(const Job& job) {
     return job.next_ >= end && job.returned_.empty();
 }
 
+// Whether a thread that sleeps would find a chunk.
+bool Engine::more_to_do() const {
+    const std::lock_guard lock(mutex_);
+    return sleeping_ > 0 && (!orphans_.empty() || std::ranges::any_of(ready_, [](const auto& job) {
+               return !exhausted(*job) && job->threads_ < job->most_threads_ && free_route(*job);
+           }));
+}
+
+// Bytes of the chunk that starts at the job's next byte. Sizes grow with what is behind it, and shrink
+// with what is left, for each thread.
+std::size_t Engine::next_chunk(const Job& job) const {
+    constexpr std::size_t kGrowth = 4;
+    constexpr std::size_t kShrinkage = 2;
+    const std::size_t threads = std::min(job.most_threads_, options_.threads);
+    const std::size_t left = job.bytes_ - job.next_;
+    const std::size_t grown = std::bit_floor(job.next_ * kGrowth / threads);
+    const std::size_t shrunk = std::bit_floor(left * kShrinkage / threads);
+    const std::size_t size = std::max(std::min({job.chunk_, grown, shrunk}), job.least_);
+    const std::size_t over = (job.first_ + job.next_) % job.least_;  // only of the first chunk
+    return std::min(left, size - over);
+}
+
 std::optional<std::size_t> Engine::free_route(const Job& job) {
     const auto& routes = job.routes();
     for (std::size_t i = 0; i < routes.size(); ++i) {
@@ -521,12 +575,9 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
             std::tie(held->chunk.at, held->chunk.bytes) = job->returned_.back();
             job->returned_.pop_back();
         } else {
-            const std::size_t at = job->next_;
-            const std::size_t border =
-                ((job->first_ + at) / job->chunk_ + 1) * job->chunk_ - job->first_;
-            held->chunk.at = at;
-            held->chunk.bytes = std::min(job->bytes_, border) - at;
-            job->next_ = at + held->chunk.bytes;
+            held->chunk.at = job->next_;
+            held->chunk.bytes = next_chunk(*job);
+            job->next_ += held->chunk.bytes;
         }
         held->chunk.claimed = held->chunk.bytes;
         job->turn_ = *route + 1;
@@ -698,9 +749,16 @@ void Engine::pass_on(Worker& self, std::unique_ptr<Held> held, bool arrived) {
 }
 
 void Engine::all_submitted(Job& job) {
-    const std::lock_guard lock(job.mutex_);
-    job.submitted_ = true;
-    job.changed_.notify_all();
+    {
+        const std::lock_guard lock(job.mutex_);
+        job.submitted_ = true;
+        job.changed_.notify_all();
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+    }
+    help_.notify_all();
 }
 
 void Engine::leave_route(Job& job, const Chunk& chunk) {
@@ -729,7 +787,6 @@ void Engine::finish(Worker& self, std::unique_ptr<Held> held, bool arrived) {
     if (held->handover) keep_event(held->route().device, std::move(*held->handover));
     if (arrived) job->moved_.fetch_add(chunk.bytes, std::memory_order_relaxed);
     bool last = false;
-    bool room = false;  // for another thread
     {
         const std::lock_guard lock(mutex_);
         leave_route(*job, chunk);
@@ -737,16 +794,10 @@ void Engine::finish(Worker& self, std::unique_ptr<Held> held, bool arrived) {
         if (exhausted(*job)) {  // also where fill() has found the end of a file
             std::erase(ready_, job);
             last = job->on_way_ == 0;
-        } else {
-            room = job->limited();
         }
     }
     held.reset();  // its staging is free before anybody is told
-    if (last) {
-        complete(job);
-    } else if (room) {
-        notify_work();
-    }
+    if (last) complete(job);
 }
 
 // From now on its chunks are only brought to an end.

@@ -86,6 +86,7 @@ private:
     std::unique_ptr<Held> claim(Worker& self, const Job* only);
     [[nodiscard]] static std::optional<std::size_t> free_route(const Job& job);
     [[nodiscard]] static bool exhausted(const Job& job);
+    [[nodiscard]] std::size_t next_chunk(const Job& job) const;
     bool process(Worker& self, std::unique_ptr<Held> held);
     [[nodiscard]] bool take_staging(Held& held);
     bool enter_queue(Held& held);
@@ -102,8 +103,10 @@ private:
     static void fail(Job& job, std::exception_ptr why);
     void complete(const std::shared_ptr<Job>& job);
     void poll_starts();
-    void nap(const Worker& self) const;
+    static void nap(const Worker& self);
     void notify_work();
+    void wake_some();
+    [[nodiscard]] bool more_to_do() const;
     void staging_changed();
     void warn(const std::string& message);
 
@@ -118,7 +121,8 @@ private:
     const unsigned process_;
 
     mutable std::mutex mutex_;
-    std::condition_variable work_;
+    std::condition_variable work_;  // threads of the engine sleep there
+    std::condition_variable help_;  // and a calling thread that works
     std::uint64_t generation_ = 0;  // of what there may be to do
     std::size_t sleeping_ = 0;
     std::list<std::shared_ptr<Job>> waiting_;  // for their start

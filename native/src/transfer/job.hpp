@@ -50,10 +50,12 @@ struct Chunk {
 
 class Job {
 public:
-    // `bytes` are cut into chunks of `chunk` bytes, counted from a multiple of it at or before
-    // `first` (of files: the offset).
-    Job(std::size_t bytes, std::size_t chunk, std::size_t first = 0)
-        : bytes_(bytes), chunk_(chunk), first_(first) {}
+    // `bytes` are cut into chunks of at most `chunk` bytes. The first and the last ones are smaller,
+    // down to `least`: a link starts sooner, and no thread works on alone at the end. Borders are
+    // multiples of `least`, counted from a multiple of it at or before `first` (of files: the
+    // offset).
+    Job(std::size_t bytes, std::size_t chunk, std::size_t least, std::size_t first = 0)
+        : bytes_(bytes), chunk_(chunk), least_(std::min(least, chunk)), first_(first % least_) {}
     virtual ~Job() = default;
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
@@ -72,7 +74,8 @@ public:
     [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     [[nodiscard]] std::size_t chunk() const { return chunk_; }
-    [[nodiscard]] std::size_t chunks() const { return (first_ % chunk_ + bytes_ + chunk_ - 1) / chunk_; }
+    // At most so many chunks.
+    [[nodiscard]] std::size_t chunks() const { return (first_ + bytes_ + least_ - 1) / least_; }
     [[nodiscard]] int node() const { return node_; }
 
     // --- for whoever started it; thread safe
@@ -97,13 +100,6 @@ protected:
     std::size_t most_threads_ = std::numeric_limits<std::size_t>::max();
     int node_ = -1;
     std::size_t chunks_per_thread_ = 3;  // on their way at once
-    // Whether a chunk that is complete may let another thread work on the job.
-    [[nodiscard]] bool limited() const {
-        return most_threads_ != std::numeric_limits<std::size_t>::max() ||
-               std::ranges::any_of(routes_, [](const Route& route) {
-                   return route.most_chunks != std::numeric_limits<std::size_t>::max();
-               });
-    }
     // The end is earlier than expected: a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
 
@@ -112,6 +108,7 @@ private:
 
     const std::size_t bytes_;
     const std::size_t chunk_;
+    const std::size_t least_;
     const std::size_t first_;
 
     // Guarded by the engine's mutex.
