@@ -222,8 +222,7 @@ Caller::Caller(const Transfer& transfer, const Machine& machine)
       machine_(machine),
       executor_(Executors::instance().find(transfer.path.executor)),
       engine_(std::make_unique<transfer::Engine>(
-          machine,
-          transfer::EngineOptions{.pinned_bytes = kStaging, .relay_bytes = kStaging})) {
+          machine, transfer::EngineOptions{.pinned_bytes = kStaging, .relay_bytes = kStaging})) {
     for (const int device : executor_->lanes(transfer, machine)) {
         streams_.push_back(std::make_unique<gpu::Stream>(device));
         lanes_.push_back(streams_.back().get());

@@ -60,8 +60,9 @@ public:
     [[nodiscard]] std::vector<int> lanes(const Transfer&, const Machine&) const override {
         return {};
     }
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer&, const Machine&, const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer&, const Machine&,
+                                                     const std::vector<gpu::Stream*>&,
+                                                     transfer::Engine&) const override {
         return nullptr;
     }
 };

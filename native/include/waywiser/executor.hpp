@@ -53,14 +53,14 @@ public:
     virtual void finish() {}
 };
 
-// What a transfer takes besides the memory of its two sides. Memory limits, plans and the evidence of
-// links read this one answer.
+// What a transfer takes besides the memory of its two sides. Memory limits, plans and the evidence
+// of links read this one answer.
 struct Requirements {
-    std::size_t threads = 0;                     // of CPUs that move bytes
-    std::size_t pinned_bytes = 0;                // staging on the host
-    std::map<int, std::size_t> device_bytes;     // staging by GPU
-    std::vector<std::pair<int, int>> peers;      // GPUs that access each other's memory
-    std::vector<int> host_links;                 // GPUs whose links to the host carry bytes
+    std::size_t threads = 0;                  // of CPUs that move bytes
+    std::size_t pinned_bytes = 0;             // staging on the host
+    std::map<int, std::size_t> device_bytes;  // staging by GPU
+    std::vector<std::pair<int, int>> peers;   // GPUs that access each other's memory
+    std::vector<int> host_links;              // GPUs whose links to the host carry bytes
     bool operator==(const Requirements&) const = default;
 };
 
@@ -99,9 +99,9 @@ public:
     [[nodiscard]] virtual Requirements requirements(const Transfer&, const Machine&) const;
     // `lanes` are the caller's streams, one per entry of lanes(), and outlive the execution. So
     // does the engine, whose threads and staging memory it may use.
-    [[nodiscard]] virtual std::unique_ptr<Execution> prepare(
-        const Transfer&, const Machine&, const std::vector<gpu::Stream*>& lanes,
-        transfer::Engine& engine) const = 0;
+    [[nodiscard]] virtual std::unique_ptr<Execution> prepare(const Transfer&, const Machine&,
+                                                             const std::vector<gpu::Stream*>& lanes,
+                                                             transfer::Engine& engine) const = 0;
 };
 
 template <>

@@ -13,8 +13,8 @@ namespace waywiser {
 enum class ParameterKind { choice, ordered, subset };
 
 // A setting of an executor or a variant of a memory kind; the first choice is the default.
-// Ordered parameters are whole numbers: `choices` holds the useful ones for this machine. A subset is
-// its default, or several of the other choices joined by plus signs.
+// Ordered parameters are whole numbers: `choices` holds the useful ones for this machine. A subset
+// is its default, or several of the other choices joined by plus signs.
 struct Parameter {
     std::string name;
     std::string description;
@@ -31,8 +31,8 @@ struct Info {
     std::string source;                 // in the literature
 };
 
-// One for each kind of thing. instance() is specialised for MemoryKind, Executor and Operation, each in
-// one .cpp file, so that the shared libraries of a process use the same object.
+// One for each kind of thing. instance() is specialised for MemoryKind, Executor and Operation,
+// each in one .cpp file, so that the shared libraries of a process use the same object.
 template <class T>
 class Registry {
 public:

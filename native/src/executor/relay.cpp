@@ -97,9 +97,8 @@ public:
         needs.threads = shape.threads;
         needs.host_links.push_back(own);
         const std::size_t whole = (transfer.bytes + shape.chunk - 1) / shape.chunk * shape.chunk;
-        const std::size_t on_way = known_to_gpus(host)
-                                       ? shape.slots * shape.chunk
-                                       : shape.threads * shape.slots * shape.chunk;
+        const std::size_t on_way = known_to_gpus(host) ? shape.slots * shape.chunk
+                                                       : shape.threads * shape.slots * shape.chunk;
         if (!known_to_gpus(host)) needs.pinned_bytes = std::min(whole, on_way);
         for (const int relay : shape.relays) {
             needs.host_links.push_back(relay);

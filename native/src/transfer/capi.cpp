@@ -208,8 +208,8 @@ waywiser_status waywiser_describe(const void* data, size_t bytes,
         const auto parts = transfer::segments(data, std::max<std::size_t>(bytes, 1));
         waywiser_description found{};
         const gpu::PointerInfo& first = parts.front().info;
-        found.kind = parts.size() > 1 ? WAYWISER_MIXED
-                                      : static_cast<waywiser_memory_kind>(first.kind);
+        found.kind =
+            parts.size() > 1 ? WAYWISER_MIXED : static_cast<waywiser_memory_kind>(first.kind);
         found.gpu = first.device;
         found.numa = first.kind == gpu::PointerKind::device ? -1 : transfer::numa_of_page(data);
         found.allocation = first.start;
@@ -275,8 +275,8 @@ waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t
                                      const int64_t* from_index, size_t count, void* stream,
                                      waywiser_transfer** handle) {
     const auto list = [&] {
-        need(count == 0 || (to != nullptr && from != nullptr && to_index != nullptr &&
-                            from_index != nullptr),
+        need(count == 0 ||
+                 (to != nullptr && from != nullptr && to_index != nullptr && from_index != nullptr),
              "copy_blocks: a null pointer");
         return transfer::pieces_of({.data = static_cast<std::byte*>(to),
                                     .stride = to_stride,
@@ -304,7 +304,8 @@ waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offs
                               waywiser_transfer** handle) {
     if (handle != nullptr) {
         return begin(context, handle, [&] {
-            return transfer::read_async(context->engine, file, offset, to, bytes, CallerStream::of(stream));
+            return transfer::read_async(context->engine, file, offset, to, bytes,
+                                        CallerStream::of(stream));
         });
     }
     return guarded([&] {
@@ -320,7 +321,8 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
                                waywiser_transfer** handle) {
     if (handle != nullptr) {
         return begin(context, handle, [&] {
-            return transfer::write_async(context->engine, file, offset, from, bytes, CallerStream::of(stream));
+            return transfer::write_async(context->engine, file, offset, from, bytes,
+                                         CallerStream::of(stream));
         });
     }
     return guarded([&] {
@@ -331,8 +333,7 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
     });
 }
 
-waywiser_status waywiser_mark(waywiser_context* context, void* stream,
-                              waywiser_transfer** handle) {
+waywiser_status waywiser_mark(waywiser_context* context, void* stream, waywiser_transfer** handle) {
     return guarded([&] {
         need(context != nullptr && handle != nullptr, "a null pointer");
         *handle = nullptr;
@@ -352,8 +353,7 @@ int waywiser_transfer_done(waywiser_transfer* handle) {
     }
 }
 
-waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeout,
-                                         size_t* moved) {
+waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeout, size_t* moved) {
     if (moved != nullptr) *moved = 0;
     bool ended = true;
     const waywiser_status status = guarded([&] {

@@ -18,8 +18,8 @@ struct End {
     enum class Kind { host, device, file };
     Kind kind = Kind::host;
     std::byte* data = nullptr;
-    int gpu = -1;             // of device memory
-    bool pinned = false;      // of host memory: GPUs reach all of it
+    int gpu = -1;         // of device memory
+    bool pinned = false;  // of host memory: GPUs reach all of it
     int file = -1;
     std::uint64_t offset = 0;  // in the file
 
@@ -32,13 +32,13 @@ struct End {
 struct CopyShape {
     std::size_t chunk = std::size_t{2} << 20;    // at most; a multiple of 4 KiB
     std::size_t least = std::size_t{256} << 10;  // the first and the last chunks
-    std::size_t threads = 0;                   // at most; 0: all
-    std::size_t slots = 3;                     // chunks on their way for each thread or relay
-    bool streaming = false;                    // stores to host memory go around the caches
-    bool direct_io = true;                     // files that are not cached: around the page cache
-    bool sync = false;                         // a file is on its disk at the end
-    bool direct_route = true;                  // the GPU's own link is used too
-    std::vector<int> relays;                   // other GPUs that chunks go through
+    std::size_t threads = 0;                     // at most; 0: all
+    std::size_t slots = 3;                       // chunks on their way for each thread or relay
+    bool streaming = false;                      // stores to host memory go around the caches
+    bool direct_io = true;                       // files that are not cached: around the page cache
+    bool sync = false;                           // a file is on its disk at the end
+    bool direct_route = true;                    // the GPU's own link is used too
+    std::vector<int> relays;                     // other GPUs that chunks go through
 };
 
 class ChunkedCopy final : public Job {
@@ -70,8 +70,8 @@ private:
 
 // Whether the pages of a range do not exist yet, as its first, middle and last one show.
 bool is_fresh(const std::byte* data, std::size_t bytes);
-// Asks for huge pages in a range whose pages do not exist yet. It may be pageable memory of anybody:
-// nothing of its content changes.
+// Asks for huge pages in a range whose pages do not exist yet. It may be pageable memory of
+// anybody: nothing of its content changes.
 void prefer_huge_pages(std::byte* data, std::size_t bytes);
 // Copies into host memory whose pages may not exist yet: they are made first, all at once.
 void copy_to_fresh(std::byte* to, const std::byte* from, std::size_t bytes, bool streaming);

@@ -74,8 +74,7 @@ int operand_gpu(const Side& to, const Side& from) {
 }
 
 bool gpu_reaches(const Side& side) {
-    return side.uniform &&
-           (side.end.kind == End::Kind::device || side.end.pinned) && !side.managed;
+    return side.uniform && (side.end.kind == End::Kind::device || side.end.pinned) && !side.managed;
 }
 
 void check_arguments(const void* to, const void* from, std::size_t bytes) {
@@ -117,7 +116,8 @@ struct Prepared {
     Choice choice;
 };
 
-Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes, const CallerStream& stream) {
+Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
+                 const CallerStream& stream) {
     check_arguments(to, from, bytes);
     Prepared ready;
     ready.to = side_of(to, bytes);
@@ -146,15 +146,15 @@ void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering
 
 Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call) {
     if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
-    Side side = engine.machine().gpus.empty() ? Side{.end = End::host(data, false)}
-                                              : side_of(data, bytes);
+    Side side =
+        engine.machine().gpus.empty() ? Side{.end = End::host(data, false)} : side_of(data, bytes);
     if (side.managed) side.end = End::host(data, false);  // CPUs reach it
     return side;
 }
 
 CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
-    CopyShape shape = default_shape(bytes, engine.options().threads,
-                                    memory.end.kind == End::Kind::device);
+    CopyShape shape =
+        default_shape(bytes, engine.options().threads, memory.end.kind == End::Kind::device);
     shape.chunk = std::max(shape.chunk, std::size_t{256} << 10);
     return shape;
 }
@@ -304,13 +304,14 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
         // Copy engines do all the work: the threads only keep them busy.
         choice.shape.threads = kThreadsBetweenGpus;
         choice.shape.slots = kSlotsBetweenGpus;
-        choice.shape.chunk = std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk,
-                                        kLargestChunk / 2);
+        choice.shape.chunk =
+            std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk, kLargestChunk / 2);
         choice.why = "staged through pinned memory: the GPUs have no peer access";
         return choice;
     }
     const End& host = to_gpu ? from.end : to.end;
-    if (!host.pinned && bytes < (to_gpu ? kPlainToGpuBelow : kPlainFromGpuBelow)) return plain("too small for staging");
+    if (!host.pinned && bytes < (to_gpu ? kPlainToGpuBelow : kPlainFromGpuBelow))
+        return plain("too small for staging");
     // Making pages is work for CPUs: all of them help.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) choice.shape.threads = 0;
     if (!options.relays.empty() && bytes >= kRelayFrom) {
@@ -333,16 +334,15 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
             return plain("the copy engine reaches both sides");
         }
         choice.method = Choice::Method::chunked;
-        choice.shape.chunk = std::clamp(std::bit_floor(options.polite_bytes / 2), kSmallestChunk,
-                                        kLargestChunk);
+        choice.shape.chunk =
+            std::clamp(std::bit_floor(options.polite_bytes / 2), kSmallestChunk, kLargestChunk);
         choice.why = "in pieces, so that other copies get their turn";
         return choice;
     }
     choice.method = Choice::Method::chunked;
     if (options.polite_bytes != 0) {
-        choice.shape.chunk =
-            std::min(choice.shape.chunk, std::max(std::bit_floor(options.polite_bytes / 2),
-                                                  kSmallestChunk));
+        choice.shape.chunk = std::min(
+            choice.shape.chunk, std::max(std::bit_floor(options.polite_bytes / 2), kSmallestChunk));
     }
     choice.why = "threads copy through pinned slots: the memory is pageable";
     return choice;
@@ -397,8 +397,7 @@ std::size_t read(Engine& engine, int file, std::uint64_t offset, void* to, std::
     engine.check_process();
     if (bytes == 0) return 0;
     const gpu::CallerState keep;
-    const FileCopy made =
-        prepare_file(engine, End::of_file(file, offset), to, bytes, true, stream);
+    const FileCopy made = prepare_file(engine, End::of_file(file, offset), to, bytes, true, stream);
     run_ordered(engine, made.job, made.order, stream);
     return made.job->moved_or_expected();
 }

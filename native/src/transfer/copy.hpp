@@ -78,7 +78,8 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
 
 // Copies as cudaMemcpyAsync does. A host destination that is pageable is filled on return, and a
 // pageable source can be reused. Throws InvalidCopy, Refused, gpu::Error, Cancelled, ForkedProcess.
-void copy(Engine& engine, void* to, const void* from, std::size_t bytes, const CallerStream& stream);
+void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+          const CallerStream& stream);
 // Returns at once; starts after what is in the stream.
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
                    std::size_t bytes, const CallerStream& stream);

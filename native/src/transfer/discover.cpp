@@ -103,16 +103,16 @@ std::string machine_json(const Machine& machine) {
     std::string nodes;
     for (const NumaNode& node : machine.numa) {
         nodes += (nodes.empty() ? "" : ", ");
-        nodes += "{\"index\": " + std::to_string(node.index) + ", \"cpus\": " + listed(node.cpus) +
-                 "}";
+        nodes +=
+            "{\"index\": " + std::to_string(node.index) + ", \"cpus\": " + listed(node.cpus) + "}";
     }
     std::string gpus;
     for (const GpuPlace& place : machine.gpus) {
         const gpu::Device device = gpu::device(place.index);
         gpus += (gpus.empty() ? "" : ", ");
-        gpus += "{\"index\": " + std::to_string(place.index) + ", \"name\": " +
-                quoted(device.name) + ", \"uuid\": " + quoted(place.uuid) + ", \"pci\": " +
-                quoted(device.pci) + ", \"numa\": " + std::to_string(place.numa) +
+        gpus += "{\"index\": " + std::to_string(place.index) +
+                ", \"name\": " + quoted(device.name) + ", \"uuid\": " + quoted(place.uuid) +
+                ", \"pci\": " + quoted(device.pci) + ", \"numa\": " + std::to_string(place.numa) +
                 ", \"memory_bytes\": " + std::to_string(device.memory_bytes) +
                 ", \"peers\": " + listed(place.peers) + "}";
     }

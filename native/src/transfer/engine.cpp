@@ -222,8 +222,8 @@ Slots& Engine::slots(int node, int device) {
     if (pinned) pinning_device_ = device;
     const NumaNode* known = machine_.node(node);
     if (known == nullptr || known->cpus.empty()) {
-        const auto any = std::ranges::find_if(machine_.numa,
-                                              [](const NumaNode& n) { return !n.cpus.empty(); });
+        const auto any =
+            std::ranges::find_if(machine_.numa, [](const NumaNode& n) { return !n.cpus.empty(); });
         known = any == machine_.numa.end() ? nullptr : &*any;
     }
     const NumaNode place = known == nullptr ? NumaNode{0, host::allowed_cpus()} : *known;
@@ -385,8 +385,8 @@ void Engine::stop() {
 
 // --- working ---------------------------------------------------------------------------------
 
-// Between two looks at chunks on their way. A thread of the engine sleeps; a caller, which waits for
-// nothing else, lets others run, as the runtime does while it waits for a stream.
+// Between two looks at chunks on their way. A thread of the engine sleeps; a caller, which waits
+// for nothing else, lets others run, as the runtime does while it waits for a stream.
 void Engine::nap(const Worker& self) {
     if (self.caller) {
         std::this_thread::yield();
@@ -481,8 +481,8 @@ void Engine::poll_starts() {
     for (const auto& job : failed) complete(job);
 }
 
-// Completes the oldest of the thread's chunks if it is done: they go one after another. New work for
-// the GPU comes before the next one.
+// Completes the oldest of the thread's chunks if it is done: they go one after another. New work
+// for the GPU comes before the next one.
 bool Engine::reap(Worker& self) {
     if (self.chunks.empty()) return false;
     bool arrived = true;
@@ -525,8 +525,8 @@ bool Engine::more_to_do() const {
            }));
 }
 
-// Bytes of the chunk that starts at the job's next byte. Sizes grow with what is behind it, and shrink
-// with what is left, for each thread.
+// Bytes of the chunk that starts at the job's next byte. Sizes grow with what is behind it, and
+// shrink with what is left, for each thread.
 std::size_t Engine::next_chunk(const Job& job) const {
     constexpr std::size_t kGrowth = 4;
     constexpr std::size_t kShrinkage = 2;
@@ -563,7 +563,8 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
         if (joins && job->threads_ >= job->most_threads_) continue;
         // Threads of another node help where there are too few of the job's own.
         const bool foreign = self.node >= 0 && job->node_ >= 0 && self.node != job->node_;
-        if (foreign && job->threads_ >= threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1)) {
+        if (foreign &&
+            job->threads_ >= threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1)) {
             continue;
         }
         const auto route = free_route(*job);

@@ -125,8 +125,8 @@ private:
     std::condition_variable help_;  // and a calling thread that works
     std::uint64_t generation_ = 0;  // of what there may be to do
     std::size_t sleeping_ = 0;
-    std::list<std::shared_ptr<Job>> waiting_;  // for their start
-    std::deque<std::shared_ptr<Job>> ready_;   // with chunks that nobody has taken
+    std::list<std::shared_ptr<Job>> waiting_;     // for their start
+    std::deque<std::shared_ptr<Job>> ready_;      // with chunks that nobody has taken
     std::vector<std::unique_ptr<Held>> orphans_;  // whose thread has left
     struct Queue {
         std::size_t bytes = 0;

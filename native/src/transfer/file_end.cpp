@@ -81,8 +81,7 @@ std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bo
     }
     if (done == bytes) return done;
     std::size_t rest = 0;
-    const bool aligned =
-        reinterpret_cast<std::uintptr_t>(to) % kDiskBlock == at % kDiskBlock;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(to) % kDiskBlock == at % kDiskBlock;
     // What is cached in part is read anew as a whole: direct I/O wants whole blocks.
     if (nowait_ && room && aligned && try_direct_ && read_direct(to, bytes, at, rest)) return rest;
     return done + read_buffered(to + done, bytes - done, at + done);

@@ -43,7 +43,7 @@ private:
     int direct();
 
     int file_;
-    std::atomic<bool> nowait_{true};     // the file system knows RWF_NOWAIT
+    std::atomic<bool> nowait_{true};  // the file system knows RWF_NOWAIT
     std::atomic<bool> try_direct_{true};
     std::mutex opening_;
     host::Descriptor direct_;  // the same file with O_DIRECT

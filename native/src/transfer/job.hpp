@@ -1,5 +1,5 @@
-// A transfer that is cut into chunks. Each chunk is filled by a CPU, submitted to GPUs and drained by
-// a CPU; a job needs one to three of these steps.
+// A transfer that is cut into chunks. Each chunk is filled by a CPU, submitted to GPUs and drained
+// by a CPU; a job needs one to three of these steps.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ enum class Direction { in, out, peer };
 
 // One way for chunks of a job.
 struct Route {
-    int device = -1;         // whose stream carries the chunk; -1: CPUs alone move it
+    int device = -1;  // whose stream carries the chunk; -1: CPUs alone move it
     Direction direction = Direction::in;
     int second_device = -1;  // takes over on another stream, after the first
     Direction second_direction = Direction::in;
@@ -36,24 +36,24 @@ struct Route {
 
 // One chunk on its way.
 struct Chunk {
-    std::size_t at = 0;  // bytes of the transfer before it
+    std::size_t at = 0;       // bytes of the transfer before it
     std::size_t bytes = 0;    // fill() lowers it at the end of a file
     std::size_t claimed = 0;  // what it was before
     std::size_t route = 0;
     Slot slot;
     Slot bounce;
-    gpu::Stream* stream = nullptr;  // of the route's device
-    gpu::Stream* second = nullptr;  // of its second device
-    gpu::Event* handover = nullptr; // between the two, for submit()
-    std::size_t skew = 0;           // bytes of the slot before the chunk's first one
+    gpu::Stream* stream = nullptr;   // of the route's device
+    gpu::Stream* second = nullptr;   // of its second device
+    gpu::Event* handover = nullptr;  // between the two, for submit()
+    std::size_t skew = 0;            // bytes of the slot before the chunk's first one
 };
 
 class Job {
 public:
-    // `bytes` are cut into chunks of at most `chunk` bytes. The first and the last ones are smaller,
-    // down to `least`: a link starts sooner, and no thread works on alone at the end. Borders are
-    // multiples of `least`, counted from a multiple of it at or before `first` (of files: the
-    // offset).
+    // `bytes` are cut into chunks of at most `chunk` bytes. The first and the last ones are
+    // smaller, down to `least`: a link starts sooner, and no thread works on alone at the end.
+    // Borders are multiples of `least`, counted from a multiple of it at or before `first` (of
+    // files: the offset).
     Job(std::size_t bytes, std::size_t chunk, std::size_t least, std::size_t first = 0)
         : bytes_(bytes), chunk_(chunk), least_(std::min(least, chunk)), first_(first % least_) {}
     virtual ~Job() = default;
@@ -82,7 +82,8 @@ public:
     [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
     // Bytes whose chunks are complete; of a file that ends early, those before its end.
     [[nodiscard]] std::size_t moved() const;
-    // The same while the last chunks are on their way: all bytes, or those before the end of a file.
+    // The same while the last chunks are on their way: all bytes, or those before the end of a
+    // file.
     [[nodiscard]] std::size_t moved_or_expected() const { return std::min(bytes_, end_.load()); }
     // Waits until the job has ended; false if it has not within `seconds` (negative: no limit).
     bool wait(double seconds = -1);
@@ -115,8 +116,8 @@ private:
     std::optional<gpu::Event> start_;  // of the stream that the transfer follows
     std::size_t next_ = 0;             // first byte that no chunk has taken
     std::vector<std::pair<std::size_t, std::size_t>> returned_;  // chunks that found no staging
-    std::size_t on_way_ = 0;       // chunks that are not complete
-    std::size_t not_submitted_ = 0;  // of these
+    std::size_t on_way_ = 0;                                     // chunks that are not complete
+    std::size_t not_submitted_ = 0;                              // of these
     std::vector<std::size_t> on_route_;
     std::size_t threads_ = 0;  // that hold chunks of it
     std::size_t turn_ = 0;     // route that is tried first

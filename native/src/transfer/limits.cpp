@@ -90,9 +90,9 @@ std::optional<std::size_t> memory_room(const fs::path& cgroup, const fs::path& r
 }
 
 std::size_t local_ranks() {
-    constexpr std::array kVariables{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                                    "PMI_LOCAL_SIZE",             "PALS_LOCAL_SIZE",
-                                    "LOCAL_WORLD_SIZE",           "SLURM_NTASKS_PER_NODE"};
+    constexpr std::array kVariables{
+        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",      "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE",
+        "LOCAL_WORLD_SIZE",           "SLURM_NTASKS_PER_NODE"};
     for (const char* name : kVariables) {
         const char* text = std::getenv(name);
         if (text == nullptr) continue;

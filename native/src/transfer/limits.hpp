@@ -10,9 +10,9 @@
 namespace waywiser::transfer {
 
 // The cgroup (version 2) folder of this process below `root`; nothing if there is none.
-std::optional<std::filesystem::path> own_cgroup(const std::filesystem::path& proc = "/proc",
-                                                const std::filesystem::path& root =
-                                                    "/sys/fs/cgroup");
+std::optional<std::filesystem::path> own_cgroup(
+    const std::filesystem::path& proc = "/proc",
+    const std::filesystem::path& root = "/sys/fs/cgroup");
 
 // CPUs that the quotas of a cgroup and of all its ancestors allow, rounded up; nothing without one.
 std::optional<std::size_t> cpu_quota(const std::filesystem::path& cgroup,

@@ -91,6 +91,17 @@ std::vector<std::unique_ptr<Slab>> Slots::evict_idle(std::size_t needed) {
     return evicted;
 }
 
+// Bytes of the next slab for slots of a size, for which idle ones of other sizes are freed; 0 if
+// the budget has no room while others use it.
+std::size_t Slots::make_room(std::size_t size) {
+    std::vector<std::unique_ptr<Slab>> evicted;  // freed without the lock
+    const std::lock_guard lock(mutex_);
+    evicted = evict_idle(std::max(size, std::min(slab_bytes_, budget_)));
+    const std::size_t room = budget_ - std::min(budget_, bytes_);
+    const std::size_t slab = std::max(size, std::min(slab_bytes_, room) / size * size);
+    return slab > room && in_use_ > 0 ? 0 : slab;
+}
+
 std::optional<Slot> Slots::take(std::size_t bytes) {
     const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestSlot));
     if (auto slot = take_free(size)) return slot;
@@ -98,16 +109,8 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
     // Another thread makes a slab right now; there may be something when it is done.
     if (!growing.owns_lock()) return std::nullopt;
     if (auto slot = take_free(size)) return slot;
-    std::size_t slab = size;
-    std::vector<std::unique_ptr<Slab>> evicted;
-    {
-        const std::lock_guard lock(mutex_);
-        evicted = evict_idle(std::max(size, std::min(slab_bytes_, budget_)));
-        const std::size_t room = budget_ - std::min(budget_, bytes_);
-        slab = std::max(size, std::min(slab_bytes_, room) / size * size);
-        if (slab > room && in_use_ > 0) return std::nullopt;
-    }
-    evicted.clear();  // freed before more is taken
+    const std::size_t slab = make_room(size);
+    if (slab == 0) return std::nullopt;
     std::unique_ptr<Slab> made;
     try {
         made = make_(slab);

@@ -63,7 +63,7 @@ public:
     // one. Throws what `make` throws if not even one can be had.
     std::optional<Slot> take(std::size_t bytes);
 
-    [[nodiscard]] std::size_t bytes() const;   // allocated now
+    [[nodiscard]] std::size_t bytes() const;  // allocated now
     [[nodiscard]] std::size_t budget() const { return budget_; }
 
 private:
@@ -78,15 +78,16 @@ private:
     void give_back(std::byte* data) noexcept;
     std::optional<Slot> take_free(std::size_t size);
     std::vector<std::unique_ptr<Slab>> evict_idle(std::size_t needed);
+    std::size_t make_room(std::size_t size);
 
     const std::size_t budget_;
     const std::size_t slab_bytes_;
     const Make make_;
     const std::function<void()> changed_;
     mutable std::mutex mutex_;
-    std::mutex growing_;                                  // held while a slab is made
-    std::map<std::byte*, Entry> slabs_;                   // by their start
-    std::map<std::size_t, std::vector<std::byte*>> free_; // by the size of a slot
+    std::mutex growing_;                                   // held while a slab is made
+    std::map<std::byte*, Entry> slabs_;                    // by their start
+    std::map<std::size_t, std::vector<std::byte*>> free_;  // by the size of a slot
     std::size_t bytes_ = 0;
     std::size_t in_use_ = 0;
 };

@@ -134,9 +134,11 @@ TEST_F(Calls, ReadsAndWritesFiles) {
     const File file;
     file.put(content);
     const gpu::DeviceBuffer device(0, content.size() + 100);
-    for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{4095}, 3 * kMiB + 5}) {
+    for (const std::size_t offset :
+         {std::size_t{0}, std::size_t{1}, std::size_t{4095}, 3 * kMiB + 5}) {
         const std::size_t left = content.size() - offset;
-        EXPECT_EQ(context.read(file.number(), offset, device.data(), left + 50, stream.handle()), left);
+        EXPECT_EQ(context.read(file.number(), offset, device.data(), left + 50, stream.handle()),
+                  left);
         stream.synchronize();
         EXPECT_EQ(std::memcmp(device.data(), content.data() + offset, left), 0) << offset;
         std::vector<std::byte> host(left + 50);
@@ -343,8 +345,8 @@ TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
             if (arrived) {
                 ++copied;
                 ASSERT_EQ(std::memcmp(to, content.data(), bytes), 0)
-                    << "case " << i << " of block " << block << ": " << bytes << " bytes from "
-                    << b << " to " << a;
+                    << "case " << i << " of block " << block << ": " << bytes << " bytes from " << b
+                    << " to " << a;
             }
         }
     }

@@ -58,7 +58,8 @@ TEST_F(OnEngine, MovesAnySizeAndOffsetBothWays) {
     auto own = engine();
     constexpr std::size_t kMost = 700 * kKiB + 13;
     const gpu::DeviceBuffer device(0, kMost + 64);
-    for (const std::size_t bytes : {std::size_t{1}, 63 * kKiB + 1, 64 * kKiB, 128 * kKiB + 7, kMost}) {
+    for (const std::size_t bytes :
+         {std::size_t{1}, 63 * kKiB + 1, 64 * kKiB, 128 * kKiB + 7, kMost}) {
         for (const std::size_t offset : {0, 1, 61}) {
             const auto from = sequence(bytes + 64, static_cast<unsigned>(bytes));
             std::vector<std::byte> back(bytes + 64, std::byte{0xEE});
@@ -144,7 +145,8 @@ TEST_F(OnEngine, TakesNothingBeforeTheStreamHasComeSoFar) {
     gate.close(stream);
     gpu::Event event(0, gpu::EventUse::ordering);
     event.record(stream);
-    const auto waiting = job(*own, End::device(device.data(), 0), End::host(from.data(), false), kBytes);
+    const auto waiting =
+        job(*own, End::device(device.data(), 0), End::host(from.data(), false), kBytes);
     own->start(waiting, std::move(event));
     EXPECT_FALSE(waiting->wait(0.05));
     EXPECT_EQ(own->pinned_bytes(), 0U);
@@ -174,8 +176,8 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
     own->stop();
     EXPECT_TRUE(waiting->done());
     EXPECT_THROW(waiting->rethrow(), Cancelled);
-    EXPECT_THROW(own->start(job(*own, End::device(device.data(), 0),
-                                End::host(from.data(), false), from.size())),
+    EXPECT_THROW(own->start(job(*own, End::device(device.data(), 0), End::host(from.data(), false),
+                                from.size())),
                  Cancelled);
     gate.open();
 }
@@ -205,16 +207,24 @@ TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
     const auto shapes = [&](Engine& own, int which) {
         CopyShape shape = small_chunks();
         switch (which) {
-            case 0: return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes, shape);
-            case 1: return job(own, End::host(back.data(), false), End::device(one.data(), 0), kBytes, shape);
-            case 2: return job(own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes, shape);
+            case 0:
+                return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes,
+                           shape);
+            case 1:
+                return job(own, End::host(back.data(), false), End::device(one.data(), 0), kBytes,
+                           shape);
+            case 2:
+                return job(own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes,
+                           shape);
             default:
                 shape.relays = {1};
-                return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes, shape);
+                return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes,
+                           shape);
         }
     };
     std::size_t failures = 0;
-    for (const char* fault : {"fail=copy", "fail=event", "oom_at=", "fail=alloc", "lost=copy", "sticky=event"}) {
+    for (const char* fault :
+         {"fail=copy", "fail=event", "oom_at=", "fail=alloc", "lost=copy", "sticky=event"}) {
         for (int which = 0; which < 4; ++which) {
             for (const int when : {1, 2, 5, 9}) {
                 const std::string text(fault);
@@ -350,7 +360,8 @@ TEST_F(OnEngine, PoliteTransfersComplete) {
 TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
     constexpr int kCases = 10000;
     constexpr std::size_t kRoom = 96 * kKiB;
-    const std::string quick = "devices=3;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500";
+    const std::string quick =
+        "devices=3;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500";
     fake::configure(quick);
     std::mt19937 random(7);
     const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
@@ -402,7 +413,8 @@ TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
                 own->run(made, Engine::Until::done);
                 ASSERT_EQ(made->moved(), bytes);
                 ASSERT_TRUE(same(bytes_of[a] + to_at, content.data(), bytes))
-                    << bytes << " bytes from " << b << " to " << a << ", case " << i << " of " << block;
+                    << bytes << " bytes from " << b << " to " << a << ", case " << i << " of "
+                    << block;
                 ++arrived;
             } catch (const gpu::Error&) {
                 ++failed;

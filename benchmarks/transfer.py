@@ -1,0 +1,659 @@
+"""Compares `waywiser.transfer` with the copies that programs make today.
+
+    python benchmarks/transfer.py [--processes 6] [--only PATTERN] [--json FILE] [--gib 4]
+
+Every process measures all rows in turn, with memory that was touched before. A row is a time, and
+its ratio to the base of its group in the same process: the bandwidth as a part of the base's. The
+figure is the median over the processes. The interval is their smallest and largest ratio: with six
+processes it holds the median of all processes with 97 % probability (order statistics, no
+normality assumed). Needs torch and a GPU; libraries that are not installed are listed as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib.util
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
+BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
+BASE = "base"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--only", default="", help="groups whose name matches the expression")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--gib", type=int, default=4, help="size of the safetensors file")
+    parser.add_argument("--replicate", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.replicate:
+        json.dump(replicate(asked.only, asked.gib), sys.stdout)
+        return 0
+    runs = []
+    for number in range(asked.processes):
+        command = [sys.executable, __file__, "--replicate", "--only", asked.only]
+        done = subprocess.run(
+            [*command, "--gib", str(asked.gib)], stdout=subprocess.PIPE, text=True, check=False
+        )
+        if done.returncode != 0:
+            print(f"process {number} failed with {done.returncode}", file=sys.stderr)
+            continue
+        runs.append(json.loads(done.stdout))
+    if not runs:
+        return 1
+    if asked.json:
+        asked.json.write_text(json.dumps(runs, indent=1) + "\n")
+    show(runs)
+    return 0
+
+
+def show(runs: list[dict[str, Any]]) -> None:
+    """Prints a Markdown table of each group."""
+    print(f"{runs[0]['machine']}, n = {len(runs)} processes\n")
+    for group, rows in runs[0]["groups"].items():
+        print(f"| {group} | time | GB/s | of the base | interval |\n|---|---|---|---|---|")
+        for name in rows:
+            times = [run["groups"][group][name] for run in runs if name in run["groups"][group]]
+            if isinstance(times[0]["seconds"], str):
+                print(f"| {name} | {times[0]['seconds']} | | | |")
+                continue
+            seconds = statistics.median(each["seconds"] for each in times)
+            moved = times[0]["bytes"]
+            rate = f"{moved / seconds / 1e9:.2f}" if moved else ""
+            ratios = [ratio_to_base(run["groups"][group], name) for run in runs]
+            known = [ratio for ratio in ratios if ratio is not None]
+            ratio, interval = "", ""
+            if known:
+                ratio = f"{statistics.median(known):.3f}"
+                interval = f"{min(known):.3f} to {max(known):.3f}"
+            print(f"| {name} | {format_seconds(seconds)} | {rate} | {ratio} | {interval} |")
+        print()
+    for note in sorted({note for run in runs for note in run["notes"]}):
+        print(f"- {note}")
+
+
+def ratio_to_base(rows: dict[str, Any], name: str) -> float | None:
+    """The bandwidth of a row over that of its base, which is named or the group's first row."""
+    row = rows[name]
+    base = rows.get(row.get(BASE) or next(iter(rows)))
+    if base is None or isinstance(base["seconds"], str) or not row["bytes"]:
+        return None
+    return (row["bytes"] / row["seconds"]) / (base["bytes"] / base["seconds"])
+
+
+def format_seconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f} us" if seconds < 1e-3 else f"{seconds * 1e3:.3f} ms"
+
+
+# --- one process ---------------------------------------------------------------------------------
+
+
+class Rows:
+    """The rows of one process, by group."""
+
+    def __init__(self, only: str) -> None:
+        self.only = re.compile(only)
+        self.groups: dict[str, dict[str, Any]] = {}
+        self.notes: list[str] = []
+
+    def wants(self, group: str) -> bool:
+        return self.only.search(group) is not None
+
+    def measure(self, group: str, size: int, methods: dict[str, Callable[[], object]]) -> None:
+        """Times all methods of a group in rotation; each returns when its copy has ended."""
+        if not self.wants(group):
+            return
+        rows = self.groups.setdefault(group, {})
+        times: dict[str, list[float]] = {name: [] for name in methods}
+        rounds = 3 if size >= 2 * GIB else 7 if size >= 64 * MIB else 30 if size >= MIB else 300
+        for method in methods.values():
+            method()
+        for _ in range(rounds):
+            for name, method in methods.items():
+                start = time.perf_counter()
+                method()
+                times[name].append(time.perf_counter() - start)
+        for name, seconds in times.items():
+            rows[name] = {"seconds": statistics.median(seconds), "bytes": size}
+
+    def missing(self, group: str, name: str, why: str) -> None:
+        if self.wants(group):
+            self.groups.setdefault(group, {})[name] = {"seconds": why, "bytes": 0}
+
+
+def replicate(only: str, gib: int) -> dict[str, Any]:
+    import torch
+
+    rows = Rows(only)
+    torch.cuda.init()
+    for part in (contiguous, few_threads, both_ways, small, several_gpus, polite, blocks):
+        part(rows)
+        torch.cuda.empty_cache()
+    files(rows, gib)
+    gpus = torch.cuda.device_count()
+    machine = f"{gpus} x {torch.cuda.get_device_name(0)}, {os.cpu_count()} CPUs"
+    return {
+        "machine": f"{machine}, torch {torch.__version__}",
+        "groups": rows.groups,
+        "notes": rows.notes,
+    }
+
+
+def label(size: int) -> str:
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def host_tensor(size: int, pinned: bool = False) -> Any:
+    """Returns touched host memory."""
+    import torch
+
+    return torch.ones(size, dtype=torch.uint8, pin_memory=pinned)
+
+
+def waited(call: Callable[[], object]) -> Callable[[], None]:
+    """Makes a call that returns when all of the current GPU's work is done."""
+    import torch
+
+    def run() -> None:
+        kept = call()
+        torch.cuda.synchronize()
+        del kept
+
+    return run
+
+
+def contiguous(rows: Rows) -> None:
+    for size in SIZES:
+        into, out = f"H2D {label(size)}", f"D2H {label(size)}"
+        if rows.wants(into) or rows.wants(out):
+            contiguous_of(rows, size, into, out)
+
+
+def contiguous_of(rows: Rows, size: int, into: str, out: str) -> None:
+    import torch
+
+    import waywiser.transfer as ww
+
+    device = torch.empty(size, dtype=torch.uint8, device="cuda")
+    pinned, pageable = host_tensor(size, True), host_tensor(size)
+    rows.measure(
+        into,
+        size,
+        {
+            "torch, pinned": waited(lambda: device.copy_(pinned, non_blocking=True)),
+            "waywiser, pinned": waited(lambda: ww.copy(device, pinned)),
+            "torch, pageable": waited(lambda: device.copy_(pageable)),
+            "waywiser, pageable": waited(lambda: ww.copy(device, pageable)),
+        },
+    )
+    methods = {
+        "torch, pinned": waited(lambda: pinned.copy_(device, non_blocking=True)),
+        "waywiser, pinned": waited(lambda: ww.copy(pinned, device)),
+        "torch, pageable": waited(lambda: pageable.copy_(device)),
+        "waywiser, pageable": waited(lambda: ww.copy(pageable, device)),
+        "torch .cpu(), fresh memory": waited(lambda: device.cpu()),
+        "waywiser to_host(), fresh memory": waited(lambda: ww.to_host(device)),
+    }
+    rows.measure(out, size, methods)
+
+
+def few_threads(rows: Rows) -> None:
+    import torch
+
+    import waywiser.transfer as ww
+
+    group = "D2H 1 GiB, 4 threads"
+    if not rows.wants(group):
+        return
+    device = torch.empty(GIB, dtype=torch.uint8, device="cuda")
+    pinned, pageable = host_tensor(GIB, True), host_tensor(GIB)
+    with ww.Context(threads=4) as four:
+
+        def plain() -> None:
+            pinned.copy_(device, non_blocking=True)
+            torch.cuda.synchronize()
+
+        rows.measure(
+            group,
+            GIB,
+            {"torch, pinned": plain, "waywiser, pageable": lambda: four.copy(pageable, device)},
+        )
+
+
+def both_ways(rows: Rows) -> None:
+    import torch
+
+    import waywiser.transfer as ww
+
+    group = "H2D and D2H at once, 1 GiB each"
+    if not rows.wants(group):
+        return
+    a, b = (torch.empty(GIB, dtype=torch.uint8, device="cuda") for _ in range(2))
+    pins = [host_tensor(GIB, True) for _ in range(2)]
+    pages = [host_tensor(GIB) for _ in range(2)]
+    streams = [torch.cuda.Stream() for _ in range(2)]
+
+    def pinned() -> None:
+        with torch.cuda.stream(streams[0]):
+            a.copy_(pins[0], non_blocking=True)
+        with torch.cuda.stream(streams[1]):
+            pins[1].copy_(b, non_blocking=True)
+        torch.cuda.synchronize()
+
+    def staged() -> None:
+        handles = [
+            ww.copy_async(a, pages[0], stream=streams[0]),
+            ww.copy_async(pages[1], b, stream=streams[1]),
+        ]
+        for handle in handles:
+            handle.result()
+
+    rows.measure(group, 2 * GIB, {"torch, pinned": pinned, "waywiser, pageable": staged})
+
+
+def small(rows: Rows) -> None:
+    """The time of the call alone, of 4 KiB: what a program pays besides the copy."""
+    import torch
+
+    import waywiser.transfer as ww
+
+    group = "Python call, pinned 4 KiB, H2D"
+    if not rows.wants(group):
+        return
+    device = torch.empty(4 * KIB, dtype=torch.uint8, device="cuda")
+    pinned = host_tensor(4 * KIB, True)
+
+    def theirs() -> None:
+        for _ in range(20):
+            device.copy_(pinned)
+
+    def ours() -> None:
+        for _ in range(20):
+            ww.copy(device, pinned)
+
+    rows.measure(group, 20 * 4 * KIB, {"torch copy_": theirs, "waywiser copy": ours})
+
+
+def several_gpus(rows: Rows) -> None:
+    import torch
+
+    import waywiser.transfer as ww
+
+    if torch.cuda.device_count() < 2:
+        if rows.wants("relay") or rows.wants("peer access off"):
+            rows.notes.append("one GPU: relays and copies between GPUs were not measured")
+        return
+    peers_off(rows)
+    device = torch.empty(GIB, dtype=torch.uint8, device="cuda:0")
+    pinned, pageable = host_tensor(GIB, True), host_tensor(GIB)
+    with ww.Context(relays=list(range(1, torch.cuda.device_count()))) as relayed:
+        rows.measure(
+            "relay H2D 1 GiB",
+            GIB,
+            {
+                "torch, pinned": waited(lambda: device.copy_(pinned, non_blocking=True)),
+                "waywiser, pinned": waited(lambda: relayed.copy(device, pinned)),
+                "waywiser, pageable": waited(lambda: relayed.copy(device, pageable)),
+            },
+        )
+        rows.measure(
+            "relay D2H 1 GiB",
+            GIB,
+            {
+                "torch, pinned": waited(lambda: pinned.copy_(device, non_blocking=True)),
+                "waywiser, pinned": waited(lambda: relayed.copy(pinned, device)),
+                "waywiser, pageable": waited(lambda: relayed.copy(pageable, device)),
+            },
+        )
+
+
+def peers_off(rows: Rows) -> None:
+    """GPU to GPU without peer access: cudaMemcpyPeer of the runtime beside the staged copy."""
+    import torch
+
+    import waywiser.transfer as ww
+
+    runtime = cuda_runtime()
+    if runtime is None:
+        rows.missing("peer access off", "cudaMemcpyPeer", "libcudart was not found")
+        return
+    with ww.Context(peer_access=False) as apart:
+        for size in (16 * MIB, 64 * MIB, 256 * MIB, GIB):
+            group = f"peer access off, {label(size)}"
+            if not rows.wants(group):
+                continue
+            one = torch.empty(size, dtype=torch.uint8, device="cuda:0")
+            two = torch.empty(size, dtype=torch.uint8, device="cuda:1")
+
+            def theirs(one: Any = one, two: Any = two, size: int = size) -> None:
+                runtime.cudaMemcpyPeer(
+                    ctypes.c_void_p(two.data_ptr()), 1, ctypes.c_void_p(one.data_ptr()), 0,
+                    ctypes.c_size_t(size),
+                )  # fmt: skip
+                torch.cuda.synchronize(0)
+                torch.cuda.synchronize(1)
+
+            def ours(one: Any = one, two: Any = two) -> None:
+                apart.copy_async(two, one).result()
+
+            rows.measure(group, size, {"cudaMemcpyPeer": theirs, "waywiser": ours})
+
+
+def cuda_runtime() -> Any:
+    for spec in ("nvidia.cuda_runtime", "nvidia.cu13"):
+        try:
+            found = importlib.util.find_spec(spec)
+        except ModuleNotFoundError:
+            continue
+        for folder in (found.submodule_search_locations or []) if found else []:
+            for path in Path(folder).glob("lib/libcudart.so*"):
+                return ctypes.CDLL(str(path))
+    try:
+        return ctypes.CDLL("libcudart.so")
+    except OSError:
+        return None
+
+
+def polite(rows: Rows) -> None:
+    """An 8-byte copy on another stream while 1 GiB is copied from pageable memory."""
+    import torch
+
+    import waywiser.transfer as ww
+
+    group = "polite: 8 B beside 1 GiB pageable"
+    if not rows.wants(group):
+        return
+    device = torch.empty(GIB, dtype=torch.uint8, device="cuda")
+    pageable, eight = host_tensor(GIB), host_tensor(8, True)
+    there = torch.empty(8, dtype=torch.uint8, device="cuda")
+    stream = torch.cuda.Stream()
+    for bound in (0, 4 * MIB, 8 * MIB, 16 * MIB):
+        with ww.Context(polite_bytes=bound or None) as context:
+            context.copy(device, pageable)
+            times: list[float] = []
+            ending = threading.Event()
+
+            def bystander(times: list[float] = times, ending: Any = ending) -> None:
+                with torch.cuda.stream(stream):
+                    while not ending.is_set():
+                        start = time.perf_counter()
+                        there.copy_(eight, non_blocking=True)
+                        stream.synchronize()
+                        times.append(time.perf_counter() - start)
+                        time.sleep(50e-6)
+
+            beside = threading.Thread(target=bystander)
+            beside.start()
+            seconds = []
+            for _ in range(15):
+                start = time.perf_counter()
+                context.copy(device, pageable)
+                torch.cuda.synchronize()
+                seconds.append(time.perf_counter() - start)
+            ending.set()
+            beside.join()
+            name = f"{label(bound)} queued at most" if bound else "no bound"
+            found = rows.groups.setdefault(group, {})
+            found[name] = {"seconds": statistics.median(seconds), "bytes": GIB}
+            for rank, quantile in (("median", 0.5), ("99th percentile", 0.99)):
+                at = sorted(times)[int(quantile * (len(times) - 1))]
+                found[f"{name}: bystander, {rank}"] = {"seconds": at, "bytes": 0}
+
+
+def blocks(rows: Rows) -> None:
+    """KV blocks: 256 MiB in scattered blocks between a pinned pool and a GPU."""
+    for size in BLOCKS:
+        group = f"blocks of {label(size)}"
+        if rows.wants(group):
+            blocks_of(rows, size, group)
+
+
+def blocks_of(rows: Rows, size: int, group: str) -> None:
+    import torch
+
+    import waywiser.transfer as ww
+
+    total = 256 * MIB
+    count = total // size
+    there = torch.empty((count, size), dtype=torch.uint8, device="cuda")
+    here = host_tensor(total, True).reshape(count, size)
+    order = torch.randperm(count)
+    back = torch.randperm(count)
+    runs = (torch.randperm(count // 16)[:, None] * 16 + torch.arange(16)).flatten()
+    on_gpu = back.cuda()
+    targets, sources = order.tolist(), back.tolist()
+
+    def loop() -> None:
+        for to, of in zip(targets, sources, strict=True):
+            there[to].copy_(here[of], non_blocking=True)
+
+    methods = {
+        "one contiguous pinned copy": waited(lambda: there.copy_(here, non_blocking=True)),
+        "waywiser copy_blocks, H2D": waited(lambda: ww.copy_blocks(there, here, order, back)),
+        "waywiser copy_blocks, D2H": waited(lambda: ww.copy_blocks(here, there, back, order)),
+        "waywiser copy_blocks, runs of 16, H2D": waited(
+            lambda: ww.copy_blocks(there, here, runs, runs)
+        ),
+        "waywiser copy_blocks, runs of 16, D2H": waited(
+            lambda: ww.copy_blocks(here, there, runs, runs)
+        ),
+        "torch index_select on the CPU, then copy": waited(
+            lambda: there.copy_(here.index_select(0, back))
+        ),
+        "torch index_select on the GPU, then copy": waited(
+            lambda: here.copy_(there.index_select(0, on_gpu), non_blocking=True)
+        ),
+    }
+    if count <= 10000:
+        methods["a loop of torch copies, H2D"] = waited(loop)
+    rows.measure(group, total, methods)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def files(rows: Rows, gib: int) -> None:
+    import torch
+
+    import waywiser.transfer as ww
+
+    wanted = [g for g in ("file in memory", "file, cached", "file, cold") if rows.wants(g)]
+    for group in wanted:
+        folder = "/dev/shm" if group == "file in memory" else tempfile.gettempdir()
+        size = gib * GIB if group == "file in memory" else GIB
+        path = Path(folder) / f"waywiser-benchmark-{os.getpid()}.safetensors"
+        try:
+            write_safetensors(path, size)
+            device = torch.empty(size, dtype=torch.uint8, device="cuda")
+            pinned = host_tensor(min(size, GIB), True)
+
+            def plain(device: Any = device, pinned: Any = pinned) -> None:
+                device[: pinned.numel()].copy_(pinned, non_blocking=True)
+                torch.cuda.synchronize()
+
+            def read(device: Any = device, path: Path = path) -> None:
+                ww.read(path, device)
+                torch.cuda.synchronize()
+
+            if group == "file, cold":
+                cold(rows, group, path, size, read)
+                continue
+            rows.measure(group, pinned.numel(), {"torch, pinned copy of 1 GiB": plain})
+            rows.measure(group, size, {"waywiser read": read})
+            del device
+            torch.cuda.empty_cache()
+            for name, load in loaders(path):
+                if isinstance(load, str):
+                    rows.missing(group, name, load)
+                    continue
+                try:
+                    rows.measure(group, size, {name: load})
+                except Exception as error:
+                    rows.missing(group, name, f"failed: {error}"[:120])
+                torch.cuda.empty_cache()
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def cold(rows: Rows, group: str, path: Path, size: int, read: Callable[[], None]) -> None:
+    """Reads of a disk, which nothing is cached of, beside reads of the same by O_DIRECT alone."""
+    found = rows.groups.setdefault(group, {})
+    alone: list[float] = []
+    ours: list[float] = []
+    for _ in range(3):
+        for times, run in ((alone, lambda: read_direct(path, size)), (ours, read)):
+            drop(path)
+            start = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - start)
+    found["direct I/O alone, 16 threads"] = {"seconds": statistics.median(alone), "bytes": size}
+    found["waywiser read to the GPU"] = {"seconds": statistics.median(ours), "bytes": size}
+
+
+def drop(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read_direct(path: Path, size: int) -> None:
+    import mmap
+
+    chunk = 4 * MIB
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    following = iter(range(0, size, chunk))
+    guard = threading.Lock()
+
+    def work() -> None:
+        with mmap.mmap(-1, chunk) as buffer:
+            while True:
+                with guard:
+                    at = next(following, None)
+                if at is None:
+                    return
+                os.preadv(file, [buffer], at)
+
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.close(file)
+
+
+def write_safetensors(path: Path, size: int) -> None:
+    """Writes a file of 64 MiB tensors, and as many of 16 KiB, as models have them."""
+    header: dict[str, Any] = {}
+    at = 0
+    while at < size - 65 * MIB:
+        for elements in (32 * MIB, 8 * KIB):
+            nbytes = 2 * elements
+            header[f"t{len(header)}"] = {
+                "dtype": "BF16",
+                "shape": [elements],
+                "data_offsets": [at, at + nbytes],
+            }
+            at += nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 4096 + 4096 - 8)
+    block = os.urandom(MIB) * 64
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        left = at
+        while left > 0:
+            left -= file.write(block[: min(left, len(block))])
+
+
+def loaders(path: Path) -> Iterator[tuple[str, Callable[[], object] | str]]:
+    from waywiser.transfer.torch import load_files
+
+    yield "waywiser load_files", waited(lambda: load_files([path], "cuda:0"))
+    for name, module, make in (
+        ("safetensors load_file", "safetensors", safetensors_loader),
+        ("fastsafetensors", "fastsafetensors", fastsafetensors_loader),
+        ("InstantTensor", "instanttensor", instanttensor_loader),
+        ("Run:ai model streamer", "runai_model_streamer", runai_loader),
+        ("kvikio", "kvikio", kvikio_loader),
+    ):
+        if importlib.util.find_spec(module) is None:
+            yield name, "not installed"
+            continue
+        try:
+            yield name, waited(make(path))
+        except Exception as error:
+            yield name, f"failed: {error}"[:120]
+
+
+def safetensors_loader(path: Path) -> Callable[[], object]:
+    from safetensors.torch import load_file
+
+    return lambda: load_file(path, device="cuda:0")
+
+
+def fastsafetensors_loader(path: Path) -> Callable[[], object]:
+    from fastsafetensors import SafeTensorsFileLoader, SingleGroup
+
+    def load() -> object:
+        loader = SafeTensorsFileLoader(SingleGroup(), "cuda:0", nogds=True)
+        loader.add_filenames({0: [str(path)]})
+        loaded = loader.copy_files_to_device()
+        tensors = {name: loaded.get_tensor(name) for name in loaded.key_to_rank_lidx}
+        return loader, loaded, tensors
+
+    return load
+
+
+def instanttensor_loader(path: Path) -> Callable[[], object]:
+    import instanttensor
+
+    def load() -> object:
+        with instanttensor.safe_open([str(path)], framework="pt", device=0) as file:
+            return dict(file.tensors())
+
+    return load
+
+
+def runai_loader(path: Path) -> Callable[[], object]:
+    from runai_model_streamer import SafetensorsStreamer
+
+    def load() -> object:
+        with SafetensorsStreamer() as streamer:
+            streamer.stream_file(str(path))
+            return {name: tensor.to("cuda:0") for name, tensor in streamer.get_tensors()}
+
+    return load
+
+
+def kvikio_loader(path: Path) -> Callable[[], object]:
+    import cupy
+    import kvikio
+
+    def load() -> object:
+        buffer = cupy.empty(path.stat().st_size, dtype="uint8")
+        with kvikio.CuFile(str(path), "r") as file:
+            file.read(buffer)
+        return buffer
+
+    return load
+
+
+if __name__ == "__main__":
+    sys.exit(main())
