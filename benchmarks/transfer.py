@@ -31,6 +31,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
 BASE = "base"
+PAIR = "two processes on two GPUs, pageable H2D"
 
 
 def main() -> int:
@@ -40,7 +41,11 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--gib", type=int, default=4, help="size of the safetensors file")
     parser.add_argument("--replicate", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--feed", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.feed is not None:
+        json.dump(feed(asked.feed), sys.stdout)
+        return 0
     if asked.replicate:
         json.dump(replicate(asked.only, asked.gib), sys.stdout)
         return 0
@@ -59,7 +64,51 @@ def main() -> int:
     if asked.json:
         asked.json.write_text(json.dumps(runs, indent=1) + "\n")
     show(runs)
+    if re.search(asked.only, PAIR):
+        two_processes()
     return 0
+
+
+def feed(gpu: int) -> float:
+    """GB/s of one process that copies 1 GiB of pageable memory to a GPU for two seconds."""
+    import torch
+
+    import waywiser.transfer as ww
+
+    device = torch.empty(GIB, dtype=torch.uint8, device=f"cuda:{gpu}")
+    pageable = host_tensor(GIB)
+    ww.copy(device, pageable)
+    torch.cuda.synchronize(gpu)
+    start, copies = time.perf_counter(), 0
+    while time.perf_counter() - start < 2:
+        ww.copy(device, pageable)
+        torch.cuda.synchronize(gpu)
+        copies += 1
+    return copies * GIB / (time.perf_counter() - start) / 1e9
+
+
+def two_processes() -> None:
+    """Two processes that feed a GPU each, at once and one after the other."""
+    import torch
+
+    if torch.cuda.device_count() < 2:
+        return
+
+    def run(gpus: tuple[int, ...]) -> list[float]:
+        started = [
+            subprocess.Popen(
+                [sys.executable, __file__, "--feed", str(gpu)], stdout=subprocess.PIPE, text=True
+            )
+            for gpu in gpus
+        ]
+        return [float(process.communicate()[0]) for process in started]
+
+    ratios = []
+    for _ in range(3):
+        apart = run((0,)) + run((1,))
+        ratios.append(sum(run((0, 1))) / sum(apart))
+    print(f"{PAIR}: {statistics.median(ratios):.3f} of two runs one after the other, ", end="")
+    print(f"{min(ratios):.3f} to {max(ratios):.3f} (n = {len(ratios)})")
 
 
 def show(runs: list[dict[str, Any]]) -> None:
@@ -141,7 +190,7 @@ def replicate(only: str, gib: int) -> dict[str, Any]:
 
     rows = Rows(only)
     torch.cuda.init()
-    for part in (contiguous, few_threads, both_ways, small, several_gpus, polite, blocks):
+    for part in (opening, contiguous, few_threads, both_ways, small, several_gpus, polite, blocks):
         part(rows)
         torch.cuda.empty_cache()
     files(rows, gib)
@@ -152,6 +201,21 @@ def replicate(only: str, gib: int) -> dict[str, Any]:
         "groups": rows.groups,
         "notes": rows.notes,
     }
+
+
+def opening(rows: Rows) -> None:
+    """Making a context; nothing is pinned yet."""
+    import waywiser.transfer as ww
+
+    group = "Context()"
+    if not rows.wants(group):
+        return
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        with ww.Context():
+            times.append(time.perf_counter() - start)
+    rows.groups[group] = {"made": {"seconds": statistics.median(times), "bytes": 0}}
 
 
 def label(size: int) -> str:

@@ -175,7 +175,7 @@ TEST_P(Conformance, StartsRepeatedlyWithoutWaiting) {
 
 // Runs the transfer once, closes a gate on its lanes, and starts it behind the gate.
 void expect_to_wait_behind_a_gate(const Transfer& transfer) {
-    constexpr auto kPatience = std::chrono::seconds(20);
+    constexpr auto kPatience = std::chrono::seconds(180);
     SCOPED_TRACE(transfer.text());
     const Caller caller(transfer, machine());
     const GuardedTransfer bytes(transfer, machine());

@@ -8,7 +8,7 @@
 
 namespace waywiser::test {
 
-inline constexpr std::chrono::seconds kLong{20};
+inline constexpr std::chrono::seconds kLong{180};
 inline constexpr std::chrono::milliseconds kMoment{60};
 
 // A call on a thread of its own.

@@ -39,29 +39,31 @@ TEST_F(FakeMemory, NewMemoryIsNotZero) {
         std::any_of(host.data(), host.data() + 64, [](std::byte b) { return b != std::byte{0}; }));
 }
 
-// Of a copy of 8 bytes to each GPU, the quickest of three, whether it took as long as a far one.
+// Of a copy of 8 bytes to each GPU, the quickest of several, whether it took as long as a far one.
+// One quick copy is enough, so that a busy machine needs to let only one of them through.
+constexpr double kNear = 0.02;  // seconds; half of what is added to a far copy below
 std::string far_gpus(const gpu::HostBuffer& block, int devices) {
     std::string far;
     for (int device = 0; device < devices; ++device) {
         gpu::Stream stream(device);
         gpu::DeviceBuffer there(device, 8);
         double quickest = 1;
-        for (int n = 0; n < 3; ++n) {
+        for (int n = 0; n < 12 && quickest > kNear; ++n) {
             const auto start = std::chrono::steady_clock::now();
             gpu::copy_async(there.data(), block.data(), 8, stream);
             stream.synchronize();
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
             quickest = std::min(quickest, taken.count());
         }
-        far += quickest > 0.005 ? 'x' : '.';
+        far += quickest > kNear ? 'x' : '.';
     }
     return far;
 }
 
 TEST_F(FakeMemory, ABlockIsFarFromTheGpusOfOneHalf) {
-    fake::configure("devices=4;far=5000@2");
+    fake::configure("devices=4;far=40000@2");
     std::set<std::string> seen;
-    for (int n = 0; n < 16; ++n) {
+    for (int n = 0; n < 8; ++n) {
         seen.insert(far_gpus(gpu::HostBuffer(64, gpu::HostUse::portable, 0), 4));
     }
     EXPECT_EQ(seen, (std::set<std::string>{"..xx", "xx.."}));

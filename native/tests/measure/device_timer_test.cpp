@@ -14,7 +14,7 @@
 namespace waywiser::measure {
 namespace {
 
-constexpr auto kBusy = std::chrono::milliseconds(30);
+constexpr auto kBusy = std::chrono::milliseconds(400);
 
 struct Idle final : Execution {
     void start(const View&, const View&) override {}

@@ -76,12 +76,12 @@ TEST_F(SessionTest, AnErrorAtAnyCopyCostsOneWorkload) {
 
 // Copies already under way when a call fails must have ended before anybody gets their buffers.
 TEST_F(SessionTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
-    fake::configure("fail=copy@12;delay=0.05@5+;only_bytes=32768");
+    fake::configure("fail=copy@12;delay=0.5@5+;only_bytes=32768");
     const Request asked = to_gpu(32 << 10);
     EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
     const double before = host::now();
     gpu::synchronize_device(0);
-    EXPECT_LT(host::now() - before, 0.02) << "copies were still under way";
+    EXPECT_LT(host::now() - before, 0.25) << "copies were still under way";
 }
 
 TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {
