@@ -31,6 +31,8 @@ constexpr std::size_t kSlotsBetweenGpus = 6;
 // Threads for one link: more gain nothing there.
 constexpr std::size_t kThreadsPerLink = 12;
 constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
+// Before that a waiting thread looks all the time: a small copy is done sooner than a thread wakes.
+constexpr auto kSpin = std::chrono::microseconds(50);
 
 bool overlap(const void* a, const void* b, std::size_t bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(a);
@@ -199,12 +201,25 @@ bool Started::wait(double seconds) {
         event_->synchronize();
         return true;
     }
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    const auto start = std::chrono::steady_clock::now();
+    const auto until = start + std::chrono::duration<double>(seconds);
     while (!event_->done()) {
-        if (std::chrono::steady_clock::now() >= until) return false;
-        std::this_thread::sleep_for(kPoll);
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= until) return false;
+        if (now - start >= kSpin) std::this_thread::sleep_for(kPoll);
     }
     return true;
+}
+
+std::size_t Started::moved() const noexcept {
+    try {
+        if (!job_) return !event_ || event_->done() ? bytes_ : 0;
+        // Of a plain copy that notify() has made a job of no bytes.
+        if (job_->bytes() == 0) return job_->done() ? bytes_ : 0;
+        return job_->moved();
+    } catch (const gpu::Error&) {
+        return 0;
+    }
 }
 
 void Started::order(const gpu::Stream& stream) {
@@ -434,14 +449,14 @@ Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64
     return {engine, std::move(made.job)};
 }
 
-std::optional<Started> mark(Engine& engine, const CallerStream& stream) {
+std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes) {
     engine.check_process();
     const gpu::CallerState keep;
     const Ordering order = ordering(engine, stream, 0);
     if (!order.stream || order.capturing) return std::nullopt;
     gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
     event.record(*order.stream);
-    return Started(0, std::move(event));
+    return Started(bytes, std::move(event));
 }
 
 std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes) {

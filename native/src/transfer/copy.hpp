@@ -42,7 +42,8 @@ public:
     // Waits at most so many seconds (negative: without limit); false if it still runs. Throws what
     // the transfer failed with.
     bool wait(double seconds);
-    [[nodiscard]] std::size_t moved() const { return job_ ? job_->moved() : bytes_; }
+    // Bytes that have arrived by now.
+    [[nodiscard]] std::size_t moved() const noexcept;
     void order(const gpu::Stream& stream);
     // Orders a caller's stream after it; blocks as order() of a job does.
     void order(const Engine& engine, const CallerStream& stream);
@@ -96,7 +97,7 @@ Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64
 
 // A transfer of no bytes that ends when the stream has come so far; nothing where there is no GPU,
 // or while the stream is captured.
-std::optional<Started> mark(Engine& engine, const CallerStream& stream);
+std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes = 0);
 
 std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes);
 

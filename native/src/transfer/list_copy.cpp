@@ -129,7 +129,8 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, const std::vector
     copy_list(*engine, pieces, stream);
     std::size_t bytes = 0;
     for (const Piece& piece : pieces) bytes += piece.bytes;
-    return Started(bytes);
+    auto marked = mark(*engine, stream, bytes);
+    return marked ? std::move(*marked) : Started(bytes);
 }
 
 }  // namespace waywiser::transfer
