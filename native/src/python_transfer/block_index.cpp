@@ -1,0 +1,176 @@
+#include "block_index.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+constexpr const char* kCall = "copy_blocks";
+
+[[noreturn]] void refuse(Failure kind, const std::string& what, const std::string& remedy = "") {
+    raise(kind, {.what = what, .where = kCall, .remedy = remedy});
+}
+
+template <class Integer>
+void append(const Operand& operand, std::vector<std::int64_t>& index) {
+    for (std::int64_t i = 0; i < operand.shape[0]; ++i) {
+        Integer value{};
+        std::memcpy(&value, operand.data + i * operand.strides[0], sizeof value);
+        index.push_back(static_cast<std::int64_t>(value));
+    }
+}
+
+void append_array(nb::handle object, const char* name, std::vector<std::int64_t>& index) {
+    Operand operand;
+    Held held;
+    read_operand(object, Role::source, std::nullopt, operand, held);
+    if (operand.gpu != kHost) {
+        refuse(Failure::unsupported, std::string(name) + " is on a GPU", "pass it on the host");
+    }
+    if (operand.dimensions != 1) {
+        refuse(Failure::invalid_transfer, std::string(name) + " has " +
+                                              std::to_string(operand.dimensions) +
+                                              " dimensions, not one");
+    }
+    const bool is_signed = operand.type.code == TypeCode::integer;
+    if (!is_signed && operand.type.code != TypeCode::unsigned_integer) {
+        refuse(Failure::invalid_operand,
+               std::string(name) + " holds " + text(operand.type) + ", not integers");
+    }
+    index.reserve(static_cast<std::size_t>(operand.shape[0]));
+    switch (operand.item) {
+        case 1:
+            is_signed ? append<std::int8_t>(operand, index) : append<std::uint8_t>(operand, index);
+            break;
+        case 2:
+            is_signed ? append<std::int16_t>(operand, index)
+                      : append<std::uint16_t>(operand, index);
+            break;
+        case 4:
+            is_signed ? append<std::int32_t>(operand, index)
+                      : append<std::uint32_t>(operand, index);
+            break;
+        default: append<std::int64_t>(operand, index); break;
+    }
+}
+
+bool is_sequence(nb::handle object) {
+    return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) ||
+           Py_TYPE(object.ptr()) == &PyRange_Type;
+}
+
+std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
+    std::vector<std::int64_t> index;
+    if (!is_sequence(object)) {
+        append_array(object, name, index);
+        return index;
+    }
+    for (const nb::handle entry : object) {
+        const nb::object number = nb::steal(PyNumber_Index(entry.ptr()));
+        if (!number.is_valid() || PyBool_Check(entry.ptr())) {
+            PyErr_Clear();
+            refuse(Failure::invalid_operand, std::string(name) + " holds a " +
+                                                 Py_TYPE(entry.ptr())->tp_name + ", not integers");
+        }
+        const long long value = PyLong_AsLongLong(number.ptr());
+        if (value == -1 && PyErr_Occurred() != nullptr) {
+            PyErr_Clear();
+            refuse(Failure::invalid_transfer, std::string(name) +
+                                                  " holds a number that is no "
+                                                  "index of any array");
+        }
+        index.push_back(value);
+    }
+    return index;
+}
+
+// The bytes of a block, all of which have to lie together.
+std::size_t block_bytes(const Operand& operand, Role role) {
+    if (operand.dimensions == 0) {
+        refuse(Failure::invalid_transfer,
+               "the " + std::string(text(role)) + " has no dimension of blocks");
+    }
+    auto expected = static_cast<std::int64_t>(operand.item);
+    for (int i = operand.dimensions - 1; i > 0; --i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (operand.shape[at] != 1 && operand.strides[at] != expected && operand.bytes > 0) {
+            refuse(Failure::unsupported,
+                   "blocks of the " + std::string(text(role)) + " do not lie together",
+                   "pass an array whose first dimension counts blocks that are contiguous");
+        }
+        expected *= operand.shape[at];
+    }
+    return static_cast<std::size_t>(expected);
+}
+
+void check_blocks(const Operand& destination, const Operand& source) {
+    const auto same = [&] {
+        if (destination.dimensions != source.dimensions) return false;
+        for (int i = 1; i < source.dimensions; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            if (destination.shape[at] != source.shape[at]) return false;
+        }
+        return true;
+    };
+    if (destination.type != source.type || destination.item != source.item) {
+        refuse(Failure::invalid_operand,
+               "the dtypes differ: " + text(source.type) + " to " + text(destination.type),
+               "view one side as the dtype of the other");
+    }
+    if (!same()) {
+        refuse(Failure::invalid_transfer,
+               "the blocks differ: " + text(source) + " to " + text(destination),
+               "all dimensions but the first have to be equal");
+    }
+}
+
+void check_index(const std::vector<std::int64_t>& index, const Operand& operand, const char* name) {
+    for (std::size_t i = 0; i < index.size(); ++i) {
+        if (index[i] >= 0 && index[i] < operand.shape[0]) continue;
+        refuse(Failure::invalid_transfer, std::string(name) + "[" + std::to_string(i) + "] is " +
+                                              std::to_string(index[i]) + ", out of range for " +
+                                              std::to_string(operand.shape[0]) + " blocks");
+    }
+}
+
+}  // namespace
+
+PieceList pieces_of_blocks(const Operand& destination, const Operand& source, nb::handle to_index,
+                           nb::handle from_index) {
+    const std::size_t block = block_bytes(destination, Role::destination);
+    block_bytes(source, Role::source);
+    check_blocks(destination, source);
+    const std::vector<std::int64_t> to = index_of(to_index, "dst_index");
+    const std::vector<std::int64_t> from = index_of(from_index, "src_index");
+    if (to.size() != from.size()) {
+        refuse(Failure::invalid_transfer, "dst_index has " + std::to_string(to.size()) +
+                                              " entries, src_index " + std::to_string(from.size()));
+    }
+    check_index(to, destination, "dst_index");
+    check_index(from, source, "src_index");
+    PieceList pieces;
+    if (block == 0) return pieces;
+    if (to.size() > kMostPieces) {
+        refuse(Failure::unsupported,
+               std::to_string(to.size()) + " blocks are more than " + std::to_string(kMostPieces),
+               "split the call");
+    }
+    pieces.to.reserve(to.size());
+    pieces.from.reserve(to.size());
+    pieces.sizes.reserve(to.size());
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        pieces.add(destination.data + to[i] * destination.strides[0],
+                   source.data + from[i] * source.strides[0], block);
+    }
+    return pieces;
+}
+
+}  // namespace waywiser::python

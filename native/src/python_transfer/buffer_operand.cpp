@@ -1,0 +1,89 @@
+// Operands with the buffer protocol: numpy arrays, memoryview, bytearray, mmap.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "errors.hpp"
+#include "operand.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+void refuse_objects(const ElementType& type, Role role) {
+    if (type.code != TypeCode::other || type.name.find('O') == std::string::npos) return;
+    raise(Failure::unsupported,
+          {.what = "the " + std::string(text(role)) + " holds Python objects, not plain values"});
+}
+
+// numpy has dtypes that its buffers cannot say: datetime64, and those of ml_dtypes.
+bool read_array_interface(nb::handle object, Role role, Operand& operand) {
+    const nb::object described = attribute(object, "__array_interface__");
+    if (!described.is_valid() || !nb::isinstance<nb::dict>(described)) return false;
+    const auto fields = nb::cast<nb::dict>(described);
+    const auto data = nb::cast<nb::tuple>(fields["data"]);
+    const auto shape = nb::cast<nb::tuple>(fields["shape"]);
+    const nb::object dtype = attribute(object, "dtype");
+    const nb::object name = dtype.is_valid() ? attribute(dtype, "name") : nb::object();
+    operand.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(data[0]));
+    operand.read_only = nb::cast<bool>(data[1]);
+    operand.type = type_of_typestr(printed(nb::object(fields["typestr"])),
+                                   name.is_valid() ? printed(name) : "");
+    operand.item = nb::cast<std::size_t>(nb::object(dtype.attr("itemsize")));
+    check_dimensions(static_cast<std::int64_t>(nb::len(shape)), role);
+    operand.dimensions = static_cast<int>(nb::len(shape));
+    for (std::size_t i = 0; i < nb::len(shape); ++i) {
+        operand.shape[i] = nb::cast<std::int64_t>(shape[i]);
+    }
+    if (fields.contains("strides") && !fields["strides"].is_none()) {
+        const auto strides = nb::cast<nb::tuple>(fields["strides"]);
+        for (std::size_t i = 0; i < nb::len(strides); ++i) {
+            operand.strides[i] = nb::cast<std::int64_t>(strides[i]);
+        }
+    } else {
+        set_c_strides(operand);
+    }
+    refuse_objects(operand.type, role);
+    complete(operand);
+    return true;
+}
+
+}  // namespace
+
+bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
+    if (PyObject_CheckBuffer(object.ptr()) == 0) return false;
+    // A view of it holds the export: the object can neither be resized nor released until then.
+    PyObject* const view = PyMemoryView_FromObject(object.ptr());
+    if (view == nullptr) {
+        nb::python_error why;
+        if (read_array_interface(object, role, operand)) return true;
+        raise(Failure::unsupported, {.what = "the " + std::string(text(role)) +
+                                             " gives no buffer: " + printed(why.value())});
+    }
+    held.push_back(nb::steal(view));
+    const Py_buffer* const buffer = PyMemoryView_GET_BUFFER(view);
+    if (buffer->suboffsets != nullptr &&
+        std::any_of(buffer->suboffsets, buffer->suboffsets + buffer->ndim,
+                    [](Py_ssize_t offset) { return offset >= 0; })) {
+        raise(Failure::unsupported, {.what = "the " + std::string(text(role)) +
+                                             " is a buffer with indirections (suboffsets)"});
+    }
+    operand.data = static_cast<std::byte*>(buffer->buf);
+    operand.read_only = buffer->readonly != 0;
+    operand.item = static_cast<std::size_t>(buffer->itemsize);
+    operand.type = type_of_format(buffer->format, operand.item);
+    refuse_objects(operand.type, role);
+    check_dimensions(buffer->ndim, role);
+    operand.dimensions = buffer->ndim;
+    std::copy_n(buffer->shape, buffer->ndim, operand.shape.begin());
+    if (buffer->strides != nullptr) {
+        std::copy_n(buffer->strides, buffer->ndim, operand.strides.begin());
+    } else {
+        set_c_strides(operand);
+    }
+    complete(operand);
+    return true;
+}
+
+}  // namespace waywiser::python

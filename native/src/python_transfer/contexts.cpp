@@ -1,0 +1,134 @@
+#include "contexts.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+
+#include "errors.hpp"
+#include "unlocked.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+// Calls of other threads that do not end within this time are left alone when the process ends.
+constexpr auto kExitPatience = std::chrono::seconds(1);
+
+// The contexts of this process. Never destroyed: threads may be in a call when the process ends.
+struct Registry {
+    std::mutex mutex;
+    std::set<std::weak_ptr<ContextState>, std::owner_less<>> contexts;
+};
+
+std::atomic<unsigned> forks{0};
+std::atomic<Registry*> contexts{new Registry()};
+
+Registry& registry() { return *contexts; }
+
+void after_fork() {
+    ++forks;
+    contexts = new Registry();  // the mutex of the old one may be locked for ever
+}
+
+waywiser_options options_of(const Options& options) {
+    waywiser_options plain{};
+    plain.size = sizeof plain;
+    plain.threads = options.threads;
+    plain.pinned_bytes = options.pinned_bytes;
+    plain.relays = options.relays.data();
+    plain.relay_count = options.relays.size();
+    plain.relay_bytes = options.relay_bytes;
+    plain.polite_bytes = options.polite_bytes;
+    plain.plain = options.plain ? 1 : 0;
+    plain.no_peer_access = options.peer_access ? 0 : 1;
+    return plain;
+}
+
+}  // namespace
+
+unsigned fork_count() {
+    static const bool watched = [] { return pthread_atfork(nullptr, nullptr, after_fork) == 0; }();
+    (void)watched;
+    return forks.load(std::memory_order_relaxed);
+}
+
+waywiser_status ContextState::create(const Options& options, std::shared_ptr<ContextState>& made) {
+    const waywiser_options plain = options_of(options);
+    waywiser_context* context = nullptr;
+    const waywiser_status status = waywiser_context_create(&plain, &context);
+    if (status != WAYWISER_OK) return status;
+    made.reset(new ContextState(context));
+    const std::lock_guard lock(registry().mutex);
+    std::erase_if(registry().contexts, [](const auto& known) { return known.expired(); });
+    registry().contexts.insert(made);
+    return WAYWISER_OK;
+}
+
+ContextState::~ContextState() { close(); }
+
+void ContextState::close() {
+    if (process_ != fork_count()) return;  // its mutex may be locked for ever
+    release(std::unique_lock(mutex_));
+}
+
+void ContextState::close_soon() {
+    if (process_ != fork_count()) return;
+    release(std::unique_lock(mutex_, kExitPatience));
+}
+
+void ContextState::release(std::unique_lock<std::shared_timed_mutex> lock) {
+    if (!lock.owns_lock()) return;
+    waywiser_context_release(context_);
+    context_ = nullptr;
+}
+
+void ContextState::check_process() const {
+    if (process_ != fork_count()) raise_forked();
+}
+
+void raise_closed() {
+    raise(Failure::invalid_transfer, {.what = "the context is closed",
+                                      .where = "waywiser.transfer.Context",
+                                      .remedy = "make another one"});
+}
+
+const std::shared_ptr<ContextState>& default_context() {
+    static auto& context = *new std::shared_ptr<ContextState>();  // guarded by the GIL
+    if (context) {
+        context->check_process();
+        return context;
+    }
+    std::shared_ptr<ContextState> made;
+    waywiser_status status = WAYWISER_OK;
+    {
+        const Unlocked unlocked;
+        status = ContextState::create({}, made);
+    }
+    check(status);
+    if (!context) {  // else another thread was faster
+        context = std::move(made);
+    } else {
+        const Unlocked unlocked;
+        made.reset();
+    }
+    return context;
+}
+
+void close_all() {
+    std::vector<std::shared_ptr<ContextState>> living;
+    {
+        const std::lock_guard lock(registry().mutex);
+        for (const auto& known : registry().contexts) {
+            if (auto context = known.lock()) living.push_back(std::move(context));
+        }
+    }
+    const Unlocked unlocked;
+    for (const auto& context : living) context->close_soon();
+    living.clear();
+}
+
+}  // namespace waywiser::python

@@ -1,0 +1,74 @@
+// Contexts of the library as this process uses them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "waywiser/transfer.h"
+
+namespace waywiser::python {
+
+// How often this process has been forked since it loaded the module, as a child counts.
+unsigned fork_count();
+
+struct Options {
+    std::size_t threads = 0;
+    std::size_t pinned_bytes = 0;
+    std::vector<int> relays;
+    std::size_t relay_bytes = 0;
+    std::size_t polite_bytes = 0;
+    bool plain = false;
+    bool peer_access = true;
+};
+
+class ContextState {
+public:
+    // Creates a context of the library; to be called without the GIL.
+    static waywiser_status create(const Options& options, std::shared_ptr<ContextState>& made);
+    ~ContextState();
+    ContextState(const ContextState&) = delete;
+    ContextState& operator=(const ContextState&) = delete;
+
+    // Waits for the calls of other threads, then releases the context of the library. Does nothing
+    // the second time, and in a forked child. To be called without the GIL.
+    void close();
+    // The same, but gives up on calls that do not end soon. For the end of the process.
+    void close_soon();
+    // Raises ForkedContextError in a forked child. Needs the GIL.
+    void check_process() const;
+
+    // Keeps the context of the library for one call. To be made and used without the GIL.
+    class Use {
+    public:
+        explicit Use(ContextState& state) : lock_(state.mutex_), context_(state.context_) {}
+        // Null when the context was closed.
+        [[nodiscard]] waywiser_context* get() const { return context_; }
+
+    private:
+        std::shared_lock<std::shared_timed_mutex> lock_;
+        waywiser_context* context_;
+    };
+
+private:
+    explicit ContextState(waywiser_context* context) : context_(context), process_(fork_count()) {}
+
+    void release(std::unique_lock<std::shared_timed_mutex> lock);
+
+    std::shared_timed_mutex mutex_;
+    waywiser_context* context_;
+    unsigned process_;
+};
+
+[[noreturn]] void raise_closed();
+
+// The context of the module's own functions, created at the first call. Needs the GIL.
+const std::shared_ptr<ContextState>& default_context();
+
+// Closes all contexts, at the end of the interpreter. Needs the GIL.
+void close_all();
+
+}  // namespace waywiser::python

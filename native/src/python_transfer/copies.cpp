@@ -1,0 +1,232 @@
+#include "copies.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "block_index.hpp"
+#include "submission.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+// Both operands of one copy; what keeps their memory is appended to `held`.
+struct Pair {
+    Operand to;
+    Operand from;
+
+    Pair(nb::handle to_object, nb::handle from_object, const std::optional<void*>& stream,
+         const char* call, Held& held) {
+        read_operand(to_object, Role::destination, stream, to, held);
+        read_operand(from_object, Role::source, stream, from, held);
+        check_alike(to, from, call);
+    }
+    [[nodiscard]] bool to_host() const { return to.gpu == kHost; }
+    [[nodiscard]] bool from_host() const { return from.gpu == kHost; }
+};
+
+// Sets what the pieces are, and no bytes where all of them are in their place.
+void set_pieces(PieceList pieces, const char* call, Submission& submission) {
+    if (pieces.count() == 0 || is_identity(pieces)) return;
+    check_overlap(pieces, call);
+    submission.bytes = pieces.bytes;
+    if (pieces.count() == 1) {
+        submission.to = pieces.to[0];
+        submission.from = pieces.from[0];
+    } else {
+        submission.list = std::move(pieces);
+    }
+}
+
+Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    constexpr const char* kCall = "copy";
+    prune();
+    context->check_process();
+    Submission submission;
+    submission.held.reserve(4);
+    const std::optional<void*> asked = stream_of(stream);
+    const Pair pair(to, from, asked, kCall, submission.held);
+    submission.to_host = pair.to_host();
+    submission.from_host = pair.from_host();
+    submission.streams = choose_streams(asked, pair.to, pair.from);
+    if (pair.to.contiguous && pair.from.contiguous) {
+        const auto first = reinterpret_cast<std::uintptr_t>(pair.to.data);
+        const auto second = reinterpret_cast<std::uintptr_t>(pair.from.data);
+        const std::size_t bytes = pair.to.bytes;
+        if (first == second || bytes == 0) return submission;
+        if (first >= second + bytes || second >= first + bytes) {
+            submission.to = pair.to.data;
+            submission.from = pair.from.data;
+            submission.bytes = bytes;
+            note_write(to, pair.to);
+            return submission;
+        }
+    }
+    PieceList pieces;
+    add_pieces(pair.to, pair.from, kCall, pieces);
+    set_pieces(std::move(pieces), kCall, submission);
+    note_write(to, pair.to);
+    return submission;
+}
+
+std::string place(int gpu) {
+    if (gpu == kHost) return "the host";
+    return gpu == kSomeGpu ? "a GPU" : "gpu:" + std::to_string(gpu);
+}
+
+void check_same_place(int first, int other, Role role, std::size_t index) {
+    if (first == other) return;
+    raise(Failure::unsupported,
+          {.what = std::string(text(role)) + " " + std::to_string(index) + " is on " +
+                   place(other) + ", the first one on " + place(first),
+           .where = "copy_batch",
+           .remedy = "make one call for each pair of places"});
+}
+
+nb::object sequence(nb::handle objects, const char* name) {
+    PyObject* const fast = PySequence_Fast(objects.ptr(), "");
+    if (fast != nullptr) return nb::steal(fast);
+    PyErr_Clear();
+    raise(Failure::invalid_operand,
+          {.what = std::string(name) + " is a " + Py_TYPE(objects.ptr())->tp_name +
+                   ", not a sequence of arrays",
+           .where = "copy_batch"});
+}
+
+Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
+                         nb::handle stream) {
+    constexpr const char* kCall = "copy_batch";
+    prune();
+    context->check_process();
+    const nb::object destinations = sequence(to, "dsts");
+    const nb::object sources = sequence(from, "srcs");
+    const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(destinations.ptr()));
+    const auto others = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sources.ptr()));
+    if (count != others) {
+        raise(Failure::invalid_transfer, {.what = std::to_string(count) + " destinations and " +
+                                                  std::to_string(others) + " sources",
+                                          .where = kCall});
+    }
+    Submission submission;
+    submission.held.reserve(2 * count);
+    const std::optional<void*> asked = stream_of(stream);
+    PieceList pieces;
+    std::array<int, 2> places{};
+    std::vector<std::pair<nb::handle, bool>> written;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto at = static_cast<Py_ssize_t>(i);
+        const nb::handle one = PySequence_Fast_GET_ITEM(destinations.ptr(), at);
+        const nb::handle other = PySequence_Fast_GET_ITEM(sources.ptr(), at);
+        const Pair pair(one, other, asked, kCall, submission.held);
+        if (i == 0) {
+            submission.to_host = pair.to_host();
+            submission.from_host = pair.from_host();
+            submission.streams = choose_streams(asked, pair.to, pair.from);
+            places = {pair.to.gpu, pair.from.gpu};
+        }
+        check_same_place(places[0], pair.to.gpu, Role::destination, i);
+        check_same_place(places[1], pair.from.gpu, Role::source, i);
+        add_pieces(pair.to, pair.from, kCall, pieces);
+        written.emplace_back(one, pair.to.is_torch);
+    }
+    set_pieces(std::move(pieces), kCall, submission);
+    for (const auto& [object, is_torch] : written) {
+        if (is_torch) note_torch_write(object);
+    }
+    return submission;
+}
+
+Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from,
+                          nb::handle to_index, nb::handle from_index, nb::handle stream) {
+    constexpr const char* kCall = "copy_blocks";
+    prune();
+    context->check_process();
+    Submission submission;
+    submission.held.reserve(4);
+    const std::optional<void*> asked = stream_of(stream);
+    Operand destination;
+    Operand source;
+    read_operand(to, Role::destination, asked, destination, submission.held);
+    read_operand(from, Role::source, asked, source, submission.held);
+    PieceList pieces = pieces_of_blocks(destination, source, to_index, from_index);
+    submission.to_host = destination.gpu == kHost;
+    submission.from_host = source.gpu == kHost;
+    submission.streams = choose_streams(asked, destination, source);
+    set_pieces(std::move(pieces), kCall, submission);
+    note_write(to, destination);
+    return submission;
+}
+
+}  // namespace
+
+void copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    Submission submission = prepare_copy(context, to, from, stream);
+    run(*context, submission);
+}
+
+Handle copy_async(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    Submission submission = prepare_copy(context, to, from, stream);
+    return start(*context, submission);
+}
+
+void copy_batch(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    Submission submission = prepare_batch(context, to, from, stream);
+    run(*context, submission);
+}
+
+Handle copy_batch_async(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    Submission submission = prepare_batch(context, to, from, stream);
+    return start(*context, submission);
+}
+
+void copy_blocks(const Context& context, nb::handle to, nb::handle from, nb::handle to_index,
+                 nb::handle from_index, nb::handle stream) {
+    Submission submission = prepare_blocks(context, to, from, to_index, from_index, stream);
+    run(*context, submission);
+}
+
+Handle copy_blocks_async(const Context& context, nb::handle to, nb::handle from,
+                         nb::handle to_index, nb::handle from_index, nb::handle stream) {
+    Submission submission = prepare_blocks(context, to, from, to_index, from_index, stream);
+    return start(*context, submission);
+}
+
+std::string explain(const Context& context, nb::handle to, nb::handle from) {
+    prune();
+    context->check_process();
+    Held held;
+    const Pair pair(to, from, std::nullopt, "explain", held);
+    PieceList pieces;
+    add_pieces(pair.to, pair.from, "explain", pieces);
+    if (pieces.count() == 0 || is_identity(pieces)) return "nothing to copy";
+    check_overlap(pieces, "explain");
+    std::array<char, 1024> line{};
+    check_use(use(*context, [&](waywiser_context* c) {
+        return waywiser_explain(c, pieces.to[0], pieces.from[0], pieces.sizes[0], line.data(),
+                                line.size());
+    }));
+    if (pieces.count() == 1) return line.data();
+    return std::to_string(pieces.count()) + " pieces of " + std::to_string(pieces.sizes[0]) +
+           " bytes, as one list";
+}
+
+nb::dict usage(const Context& context) {
+    context->check_process();
+    waywiser_usage found{};
+    found.size = sizeof found;
+    check_use(
+        use(*context, [&](waywiser_context* c) { return waywiser_context_usage(c, &found); }));
+    nb::dict all;
+    all["threads"] = found.threads;
+    all["most_threads"] = found.most_threads;
+    all["pinned_bytes"] = found.pinned_bytes;
+    all["most_pinned_bytes"] = found.most_pinned_bytes;
+    all["transfers"] = found.transfers;
+    return all;
+}
+
+}  // namespace waywiser::python

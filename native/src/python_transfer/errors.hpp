@@ -1,0 +1,47 @@
+// Failures as exceptions of waywiser.transfer.errors.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <string>
+
+#include "waywiser/transfer.h"
+
+namespace waywiser::python {
+
+// The classes of waywiser/transfer/errors.py.
+enum class Failure {
+    invalid_transfer,
+    invalid_operand,
+    unsupported,
+    out_of_memory,
+    gpu,
+    gpu_lost,
+    file,
+    timeout,
+    cancelled,
+    forked,
+    internal,
+};
+
+// One line: what happened, where, and the remedy.
+struct Message {
+    std::string what;
+    std::string where{};
+    std::string remedy{};
+};
+
+// Needs the GIL, as all that follows. `error` is an errno value.
+[[noreturn]] void raise(Failure kind, const Message& message, std::size_t moved = 0, int error = 0);
+// The failure that a call of the library returned; to be called by the thread that made the call.
+[[noreturn]] void raise_status(waywiser_status status, std::size_t moved = 0);
+[[noreturn]] void raise_status(waywiser_status status, const std::string& message,
+                               std::size_t moved, int error);
+[[noreturn]] void raise_forked();
+
+inline void check(waywiser_status status, std::size_t moved = 0) {
+    if (status != WAYWISER_OK) raise_status(status, moved);
+}
+
+}  // namespace waywiser::python

@@ -1,0 +1,219 @@
+// Reads of files into memory of any kind, and writes.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "copies.hpp"
+#include "submission.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+enum class Way { read, write };
+
+const char* text(Way way) { return way == Way::read ? "read" : "write"; }
+
+[[noreturn]] void refuse_file(Way way, const std::string& what, int error) {
+    raise(Failure::file, {.what = what + ": " + std::strerror(error), .where = text(way)}, 0,
+          error);
+}
+
+// A whole number from the caller; `fallback` for None.
+std::uint64_t number_of(nb::handle number, const char* name, Way way, std::uint64_t fallback) {
+    if (number.is_none()) return fallback;
+    const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
+    if (!index.is_valid()) {
+        PyErr_Clear();
+        raise(Failure::invalid_operand,
+              {.what = std::string(name) + " is a " + Py_TYPE(number.ptr())->tp_name +
+                       ", not a whole number",
+               .where = text(way)});
+    }
+    const long long value = PyLong_AsLongLong(index.ptr());
+    if (value >= 0) return static_cast<std::uint64_t>(value);
+    PyErr_Clear();
+    raise(Failure::invalid_transfer, {.what = std::string(name) + " is " + printed(index) +
+                                              ", which is negative or beyond any file",
+                                      .where = text(way)});
+}
+
+File duplicate(int descriptor, Way way) {
+    File file(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    if (file.descriptor() < 0) {
+        refuse_file(way, "descriptor " + std::to_string(descriptor), errno);
+    }
+    return file;
+}
+
+File open_path(nb::handle path, Way way) {
+    PyObject* converted = nullptr;
+    if (PyUnicode_FSConverter(path.ptr(), &converted) == 0) throw nb::python_error();
+    const nb::object bytes = nb::steal(converted);
+    const char* const name = PyBytes_AS_STRING(converted);
+    const int flags = way == Way::read ? O_RDONLY : O_WRONLY | O_CREAT;
+    for (;;) {
+        int descriptor = -1;
+        int error = 0;
+        {
+            const Unlocked unlocked;
+            descriptor = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
+            error = errno;
+        }
+        if (descriptor >= 0) return File(descriptor);
+        if (error != EINTR) refuse_file(way, name, error);
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+}
+
+bool is_path(nb::handle file) {
+    return PyUnicode_Check(file.ptr()) || PyBytes_Check(file.ptr()) ||
+           attribute(file, "__fspath__").is_valid();
+}
+
+// Its own descriptor in any case: the caller may close theirs while the transfer runs.
+File file_of(nb::handle file, Way way) {
+    if (PyLong_Check(file.ptr()) && !PyBool_Check(file.ptr())) {
+        int descriptor = -1;
+        if (!nb::try_cast(file, descriptor)) refuse_file(way, "the descriptor", EBADF);
+        return duplicate(descriptor, way);
+    }
+    if (is_path(file)) return open_path(file, way);
+    const nb::object fileno = attribute(file, "fileno");
+    if (!fileno.is_valid()) {
+        raise(Failure::invalid_operand,
+              {.what = std::string("the file is a ") + Py_TYPE(file.ptr())->tp_name,
+               .where = text(way),
+               .remedy = "pass a path, a descriptor or a file object"});
+    }
+    // What the object has buffered comes before what is written now.
+    const nb::object flush = attribute(file, "flush");
+    if (way == Way::write && flush.is_valid()) flush();
+    return duplicate(nb::cast<int>(fileno()), way);
+}
+
+struct FileCall {
+    Way way;
+    File file;
+    std::uint64_t offset = 0;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    bool host = true;
+    Streams streams;
+    Held held;
+};
+
+FileCall prepare(const Context& context, Way way, nb::handle file, nb::handle array,
+                 nb::handle offset, nb::handle bytes, nb::handle stream) {
+    prune();
+    context->check_process();
+    FileCall call{.way = way};
+    const std::optional<void*> asked = stream_of(stream);
+    Operand operand;
+    read_operand(array, way == Way::read ? Role::destination : Role::source, asked, operand,
+                 call.held);
+    if (!operand.contiguous) {
+        raise(Failure::unsupported,
+              {.what = "the array is not contiguous: " + text(operand),
+               .where = text(way),
+               .remedy = way == Way::read ? "read into a contiguous array and copy from there"
+                                          : "make it contiguous first"});
+    }
+    call.offset = number_of(offset, "offset", way, 0);
+    const std::uint64_t wanted = number_of(bytes, "nbytes", way, operand.bytes);
+    if (wanted > operand.bytes) {
+        raise(Failure::invalid_transfer,
+              {.what = "nbytes is " + std::to_string(wanted) + ", but the array has " +
+                       std::to_string(operand.bytes),
+               .where = text(way)});
+    }
+    constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (call.offset > kEnd - wanted) {
+        raise(Failure::invalid_transfer,
+              {.what = "the range ends beyond any file", .where = text(way)});
+    }
+    call.data = operand.data;
+    call.bytes = static_cast<std::size_t>(wanted);
+    call.host = operand.gpu == kHost;
+    call.streams = choose_streams(asked, operand, operand);
+    call.file = file_of(file, way);
+    if (way == Way::read) note_write(array, operand);
+    return call;
+}
+
+waywiser_status submit(waywiser_context* context, const FileCall& call, std::size_t at,
+                       std::size_t bytes, std::size_t* moved, waywiser_transfer** transfer) {
+    if (call.way == Way::read) {
+        return waywiser_read(context, call.file.descriptor(), call.offset + at, call.data + at,
+                             bytes, call.streams.carrier, moved, transfer);
+    }
+    return waywiser_write(context, call.file.descriptor(), call.offset + at, call.data + at, bytes,
+                          call.streams.carrier, moved, transfer);
+}
+
+// The calling thread helps, in parts between which signals are handled.
+std::size_t run(ContextState& context, FileCall call) {
+    if (!call.host && call.bytes > 0) wait_for_stream(context, call.streams.carrier);
+    std::size_t at = 0;
+    while (at < call.bytes) {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        const std::size_t part = std::min(kPart, call.bytes - at);
+        std::size_t moved = 0;
+        const waywiser_status status = use(context, [&](waywiser_context* c) {
+            return submit(c, call, at, part, &moved, nullptr);
+        });
+        at += moved;
+        check_use(status, at);
+        if (moved < part) break;  // the end of the file
+    }
+    if (!call.host && call.way == Way::read && at > 0) {
+        keep_until_reached(context, call.streams, std::move(call.held));
+    }
+    return at;
+}
+
+Handle start(ContextState& context, FileCall call) {
+    waywiser_transfer* transfer = nullptr;
+    if (call.bytes > 0) {
+        check_use(use(context, [&](waywiser_context* c) {
+            return submit(c, call, 0, call.bytes, nullptr, &transfer);
+        }));
+    }
+    auto flight = std::make_shared<Flight>(transfer, 0, std::move(call.held), call.streams,
+                                           std::move(call.file));
+    keep(flight);
+    return flight;
+}
+
+}  // namespace
+
+std::size_t read_file(const Context& context, nb::handle file, nb::handle to, nb::handle offset,
+                      nb::handle bytes, nb::handle stream) {
+    return run(*context, prepare(context, Way::read, file, to, offset, bytes, stream));
+}
+
+Handle read_file_async(const Context& context, nb::handle file, nb::handle to, nb::handle offset,
+                       nb::handle bytes, nb::handle stream) {
+    return start(*context, prepare(context, Way::read, file, to, offset, bytes, stream));
+}
+
+std::size_t write_file(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
+                       nb::handle bytes, nb::handle stream) {
+    return run(*context, prepare(context, Way::write, file, from, offset, bytes, stream));
+}
+
+Handle write_file_async(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
+                        nb::handle bytes, nb::handle stream) {
+    return start(*context, prepare(context, Way::write, file, from, offset, bytes, stream));
+}
+
+}  // namespace waywiser::python

@@ -1,0 +1,207 @@
+#include "flights.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+
+#include "contexts.hpp"
+#include "errors.hpp"
+#include "unlocked.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+// Between two looks at signals. A person does not notice it.
+constexpr double kSlice = 0.1;
+// How many transfers a call looks at, so that a call takes as long however many there are.
+constexpr std::size_t kLooks = 4;
+
+std::deque<std::shared_ptr<Flight>>& kept() {
+    static auto& all = *new std::deque<std::shared_ptr<Flight>>();
+    return all;
+}
+
+using Clock = std::chrono::steady_clock;
+
+bool becomes_readable(int descriptor) {
+    constexpr int kPatience = 1000;  // milliseconds
+    pollfd look{.fd = descriptor, .events = POLLIN, .revents = 0};
+    return poll(&look, 1, kPatience) == 1;
+}
+
+double seconds_until(Clock::time_point end) {
+    return std::chrono::duration<double>(end - Clock::now()).count();
+}
+
+}  // namespace
+
+File::~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+}
+
+Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
+               File file)
+    : transfer_(transfer),
+      bytes_(bytes),
+      held_(std::move(held)),
+      streams_(streams),
+      file_(std::move(file)),
+      process_(fork_count()) {
+    if (transfer_ == nullptr) settle();
+}
+
+Flight::~Flight() {
+    if (!of_this_process()) {
+        for (nb::object& object : held_) object.release();  // as it was in the parent: held
+        return;
+    }
+    waywiser_transfer_release(transfer_);
+}
+
+bool Flight::of_this_process() const { return process_ == fork_count(); }
+
+void Flight::check_process() const {
+    if (!of_this_process()) raise_forked();
+}
+
+void Flight::settle() {
+    settled_ = true;
+    // The library may be about to write to it.
+    if (event_.descriptor() >= 0 && !becomes_readable(event_.descriptor())) event_.leak();
+    event_ = File();
+    file_ = File();
+    // Last, and from a copy: the end of an object may run code that calls this module.
+    const Held held = std::exchange(held_, {});
+}
+
+bool Flight::done() {
+    if (settled_) return true;
+    check_process();
+    {
+        const std::shared_lock lock(notified_, std::try_to_lock);
+        if (!lock.owns_lock() || waywiser_transfer_done(transfer_) == 0) return false;
+    }
+    settle();
+    return true;
+}
+
+std::size_t Flight::wait(std::optional<double> seconds) {
+    if (transfer_ == nullptr) return bytes_;
+    check_process();
+    if (seconds && (std::isnan(*seconds) || *seconds < 0)) {
+        raise(Failure::invalid_transfer, {.what = "the timeout is negative or not a number",
+                                          .where = "TransferHandle.result"});
+    }
+    const bool limited = seconds && *seconds < 1e9;  // else the end is out of the clock's range
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(limited ? *seconds : 0));
+    double slice = limited ? std::min(kSlice, *seconds) : kSlice;
+    for (;;) {
+        std::size_t moved = 0;
+        waywiser_status status = WAYWISER_OK;
+        {
+            const Unlocked unlocked;
+            const std::shared_lock lock(notified_);
+            status = waywiser_transfer_result(transfer_, slice, &moved);
+        }
+        if (status != WAYWISER_TIMEOUT) {
+            if (status == WAYWISER_OK) {
+                settle();
+                return moved;
+            }
+            const std::string message = waywiser_last_error();  // settle() may call the library
+            const int error = waywiser_last_errno();
+            settle();
+            raise_status(status, message, moved, error);
+        }
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (!limited) continue;
+        slice = std::min(kSlice, seconds_until(end));
+        if (slice > 0) continue;
+        raise(Failure::timeout,
+              {.what = "the transfer has not ended within " + std::to_string(*seconds) +
+                       " s and goes on",
+               .where = "TransferHandle.result",
+               .remedy = "wait longer"},
+              moved);
+    }
+}
+
+void Flight::order(const std::optional<void*>& stream) {
+    if (transfer_ == nullptr) return;
+    check_process();
+    waywiser_status status = WAYWISER_OK;
+    {
+        const Unlocked unlocked;
+        const std::shared_lock lock(notified_);
+        status = waywiser_transfer_wait(transfer_, stream.value_or(streams_.carrier));
+        if (status == WAYWISER_OK && !stream && streams_.other) {
+            status = waywiser_transfer_wait(transfer_, *streams_.other);
+        }
+    }
+    check(status);
+}
+
+int Flight::descriptor() {
+    check_process();
+    if (event_.descriptor() < 0) {
+        File made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        if (made.descriptor() < 0) {
+            raise(Failure::file,
+                  {.what = std::string("no event descriptor: ") + std::strerror(errno)}, 0, errno);
+        }
+        // It stays readable once it is written to, and open until this flight has settled.
+        event_ = std::move(made);
+        if (transfer_ == nullptr || settled_) {
+            eventfd_write(event_.descriptor(), 1);
+        } else {
+            const int descriptor = event_.descriptor();
+            waywiser_status status = WAYWISER_OK;
+            {
+                const Unlocked unlocked;
+                const std::unique_lock lock(notified_);
+                status = waywiser_transfer_notify(transfer_, descriptor);
+            }
+            check(status);
+        }
+    }
+    const int copy = fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) {
+        raise(Failure::file, {.what = std::string("no event descriptor: ") + std::strerror(errno)},
+              0, errno);
+    }
+    return copy;
+}
+
+void keep(const std::shared_ptr<Flight>& flight) {
+    if (!flight->settled()) kept().push_back(flight);
+}
+
+void prune() {
+    auto& all = kept();
+    for (std::size_t looks = std::min(kLooks, all.size()); looks > 0 && !all.empty(); --looks) {
+        const std::shared_ptr<Flight> flight = std::move(all.front());
+        all.pop_front();
+        if (!flight->of_this_process() || !flight->done()) all.push_back(flight);
+    }
+}
+
+void prune_all() {
+    for (std::size_t left = kept().size(); left > 0; --left) prune();
+}
+
+}  // namespace waywiser::python

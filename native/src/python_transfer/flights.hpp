@@ -1,0 +1,80 @@
+// Transfers under way with the objects that own their memory, which live until the host has seen
+// the end. All of it needs the GIL unless it says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <utility>
+
+#include "operand.hpp"
+#include "streams.hpp"
+#include "waywiser/transfer.h"
+
+namespace waywiser::python {
+
+// A file that the library opened, or its own descriptor of a caller's file.
+class File {
+public:
+    File() = default;
+    explicit File(int descriptor) : descriptor_(descriptor) {}
+    File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    File& operator=(File&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File();
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+    // Leaves it open for ever.
+    void leak() { descriptor_ = -1; }
+
+private:
+    int descriptor_ = -1;
+};
+
+class Flight {
+public:
+    // `transfer` may be null: nothing is under way any more, and `bytes` have arrived.
+    Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
+           File file = {});
+    ~Flight();
+    Flight(const Flight&) = delete;
+    Flight& operator=(const Flight&) = delete;
+
+    [[nodiscard]] bool done();
+    // Waits, without the GIL and in slices between which signals are handled. Returns the bytes
+    // that arrived. Raises what the transfer failed with, and TransferTimeout after `seconds`.
+    std::size_t wait(std::optional<double> seconds);
+    // Blocks until all is submitted, then orders the stream; without one, those of the call.
+    void order(const std::optional<void*>& stream);
+    // A descriptor that becomes readable at the end, which the caller has to close.
+    int descriptor();
+    [[nodiscard]] bool settled() const { return settled_; }
+    [[nodiscard]] bool of_this_process() const;
+
+private:
+    void settle();
+    void check_process() const;
+
+    waywiser_transfer* transfer_;
+    std::size_t bytes_;
+    Held held_;
+    Streams streams_;
+    File file_;
+    File event_;
+    unsigned process_;
+    bool settled_ = false;
+    // notify() of the library changes a transfer that others look at: taken without the GIL.
+    std::shared_mutex notified_;
+};
+
+// Keeps a transfer that nobody waits for now.
+void keep(const std::shared_ptr<Flight>& flight);
+// Lets go of some of those that have ended; called by every call.
+void prune();
+// The same for all of them, at the end of the interpreter.
+void prune_all();
+}  // namespace waywiser::python

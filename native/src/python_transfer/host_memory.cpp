@@ -1,0 +1,97 @@
+#include "host_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "contexts.hpp"
+#include "errors.hpp"
+#include "unlocked.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser::python {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+[[noreturn]] void refuse(std::size_t bytes) {
+    raise(Failure::out_of_memory,
+          {.what = "no " + std::to_string(bytes) + " bytes of host memory are left",
+           .where = "waywiser.transfer"});
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+    const auto* memory = nb::inst_ptr<HostMemory>(self);
+    return PyBuffer_FillInfo(view, self, memory->data(), static_cast<Py_ssize_t>(memory->bytes()),
+                             0, flags);
+}
+
+PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+}  // namespace
+
+HostMemory::HostMemory(void* data, std::size_t bytes, void* mapping, std::size_t mapped,
+                       bool is_pinned)
+    : data_(data),
+      bytes_(bytes),
+      mapping_(mapping),
+      mapped_(mapped),
+      pinned_(is_pinned),
+      process_(fork_count()) {}
+
+HostMemory::HostMemory(HostMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(other.bytes_),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapped_(other.mapped_),
+      pinned_(other.pinned_),
+      process_(other.process_) {}
+
+HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
+    void* data = nullptr;
+    waywiser_status status = WAYWISER_OK;
+    {
+        const Unlocked unlocked;
+        status = waywiser_pinned_alloc(bytes, numa, &data);
+    }
+    check(status);
+    return {data, bytes, nullptr, 0, true};
+}
+
+HostMemory HostMemory::pageable(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kHugePage) {
+        refuse(bytes);
+    }
+    const std::size_t mapped = bytes + kHugePage;  // room to start on a huge page
+    void* const mapping =
+        mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) refuse(bytes);
+    const auto start = reinterpret_cast<std::uintptr_t>(mapping);
+    void* const data = reinterpret_cast<void*>((start + kHugePage - 1) & ~(kHugePage - 1));
+    madvise(data, bytes, MADV_HUGEPAGE);  // where that is not allowed, ordinary pages do
+    return {data, bytes, mapping, mapped, false};
+}
+
+HostMemory::~HostMemory() {
+    if (data_ == nullptr) return;
+    if (!pinned_) {
+        munmap(mapping_, mapped_);
+    } else if (process_ == fork_count()) {  // the GPU of a parent may use it still
+        const Unlocked unlocked;
+        waywiser_pinned_free(data_);
+    }
+}
+
+void bind_host_memory(nb::module_& m) {
+    nb::class_<HostMemory>(m, "HostMemory", nb::type_slots(slots), nb::is_weak_referenceable())
+        .def_prop_ro("nbytes", &HostMemory::bytes);
+    m.def("pinned_memory", &HostMemory::pinned, "nbytes"_a, "numa"_a);
+    m.def("pageable_memory", &HostMemory::pageable, "nbytes"_a);
+}
+
+}  // namespace waywiser::python

@@ -1,0 +1,225 @@
+// The transfer library as Python sees it; _transfer.pyi is the contract.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "contexts.hpp"
+#include "copies.hpp"
+#include "errors.hpp"
+#include "flights.hpp"
+#include "host_memory.hpp"
+#include "streams.hpp"
+#include "unlocked.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser::python {
+namespace {
+
+// What a Python object TransferHandle holds.
+struct PyHandle {
+    Handle flight;
+
+    explicit PyHandle(Handle started) : flight(std::move(started)) {}
+    PyHandle(PyHandle&&) = default;
+    PyHandle& operator=(PyHandle&&) = default;
+    PyHandle(const PyHandle&) = delete;
+    PyHandle& operator=(const PyHandle&) = delete;
+    ~PyHandle() {
+        if (!flight) return;
+        flight.reset();
+        prune();
+    }
+};
+
+// What a Python object Context holds.
+struct PyContext {
+    Context state;
+
+    explicit PyContext(const Options& options) {
+        waywiser_status status = WAYWISER_OK;
+        {
+            const Unlocked unlocked;
+            status = ContextState::create(options, state);
+        }
+        check(status);
+    }
+    ~PyContext() { close(); }
+    PyContext(const PyContext&) = delete;
+    PyContext& operator=(const PyContext&) = delete;
+    void close() {
+        {
+            const Unlocked unlocked;
+            if (state) state->close();
+        }
+        prune_all();
+    }
+};
+
+using Object = nb::handle;
+
+// The same calls as methods of Context and as functions of the module. `Scope` is nb::class_ or
+// nb::module_; `context_of` gives the context of the first argument, or the default one.
+template <class Define>
+void define_calls(const Define& define) {
+    define("copy", &copy, "dst"_a.none(), "src"_a.none(), nb::kw_only(), "stream"_a = nb::none());
+    define("copy_async", &copy_async, "dst"_a.none(), "src"_a.none(), nb::kw_only(),
+           "stream"_a = nb::none());
+    define("copy_batch", &copy_batch, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
+           "stream"_a = nb::none());
+    define("copy_batch_async", &copy_batch_async, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
+           "stream"_a = nb::none());
+    define("copy_blocks", &copy_blocks, "dst"_a.none(), "src"_a.none(), "dst_index"_a.none(),
+           "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none());
+    define("copy_blocks_async", &copy_blocks_async, "dst"_a.none(), "src"_a.none(),
+           "dst_index"_a.none(), "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none());
+    define("read", &read_file, "path_or_fd"_a.none(), "dst"_a.none(), nb::kw_only(), "offset"_a = 0,
+           "nbytes"_a = nb::none(), "stream"_a = nb::none());
+    define("read_async", &read_file_async, "path_or_fd"_a.none(), "dst"_a.none(), nb::kw_only(),
+           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none());
+    define("write", &write_file, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(),
+           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none());
+    define("write_async", &write_file_async, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(),
+           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none());
+    define("explain", &explain, "dst"_a.none(), "src"_a.none());
+    define("usage", &usage);
+}
+
+// What a call returns to Python.
+inline PyHandle returned(Handle handle) { return PyHandle(std::move(handle)); }
+template <class Result>
+Result returned(Result result) {
+    return result;
+}
+
+struct DefineMethods {
+    nb::class_<PyContext>& scope;
+    template <class Result, class... Arguments, class... Extra>
+    void operator()(const char* name, Result (*call)(const Context&, Arguments...),
+                    const Extra&... extra) const {
+        scope.def(
+            name,
+            [call](PyContext& self, Arguments... arguments) {
+                if constexpr (std::is_void_v<Result>) {
+                    call(self.state, arguments...);
+                } else {
+                    return returned(call(self.state, arguments...));
+                }
+            },
+            extra...);
+    }
+};
+
+struct DefineFunctions {
+    nb::module_& scope;
+    template <class Result, class... Arguments, class... Extra>
+    void operator()(const char* name, Result (*call)(const Context&, Arguments...),
+                    const Extra&... extra) const {
+        scope.def(
+            name,
+            [call](Arguments... arguments) {
+                const Context context = default_context();
+                if constexpr (std::is_void_v<Result>) {
+                    call(context, arguments...);
+                } else {
+                    return returned(call(context, arguments...));
+                }
+            },
+            extra...);
+    }
+};
+
+void bind_handle(nb::module_& m) {
+    nb::class_<PyHandle>(m, "TransferHandle", nb::is_weak_referenceable())
+        .def("done", [](PyHandle& self) { return self.flight->done(); })
+        .def(
+            "result",
+            [](PyHandle& self, std::optional<double> timeout) {
+                const Handle flight = self.flight;  // another thread may drop the handle
+                return flight->wait(timeout);
+            },
+            "timeout"_a = nb::none())
+        .def(
+            "wait",
+            [](PyHandle& self, Object stream) {
+                const Handle flight = self.flight;
+                flight->order(stream_of(stream));
+            },
+            "stream"_a = nb::none())
+        .def("_descriptor", [](PyHandle& self) { return self.flight->descriptor(); })
+        .def("__await__", [](nb::handle_t<PyHandle> self) {
+            return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
+        });
+}
+
+void bind_context(nb::module_& m) {
+    nb::class_<PyContext> context(m, "Context", nb::is_weak_referenceable());
+    context.def(
+        "__init__",
+        [](PyContext* self, std::optional<std::size_t> threads,
+           std::optional<std::size_t> pinned_bytes, std::vector<int> relays,
+           std::optional<std::size_t> relay_bytes, std::optional<std::size_t> polite_bytes,
+           bool plain, bool peer_access) {
+            new (self) PyContext({.threads = threads.value_or(0),
+                                  .pinned_bytes = pinned_bytes.value_or(0),
+                                  .relays = std::move(relays),
+                                  .relay_bytes = relay_bytes.value_or(0),
+                                  .polite_bytes = polite_bytes.value_or(0),
+                                  .plain = plain,
+                                  .peer_access = peer_access});
+        },
+        nb::kw_only(), "threads"_a = nb::none(), "pinned_bytes"_a = nb::none(),
+        "relays"_a = std::vector<int>(), "relay_bytes"_a = nb::none(),
+        "polite_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true);
+    context.def("close", &PyContext::close);
+    context.def("__enter__", [](Object self) { return self; });
+    context.def(
+        "__exit__", [](PyContext& self, Object, Object, Object) { self.close(); }, "type"_a.none(),
+        "value"_a.none(), "traceback"_a.none());
+    define_calls(DefineMethods{context});
+}
+
+std::string machine_json() {
+    std::size_t needed = 0;
+    std::string text;
+    waywiser_status status = WAYWISER_OK;
+    {
+        const Unlocked unlocked;
+        status = waywiser_machine(nullptr, 0, &needed);
+        if (status == WAYWISER_OK) {
+            text.resize(needed);
+            status = waywiser_machine(text.data(), text.size(), &needed);
+        }
+    }
+    check(status);
+    text.resize(text.find('\0'));
+    return text;
+}
+
+}  // namespace
+}  // namespace waywiser::python
+
+NB_MODULE(_transfer, m) {
+    using namespace waywiser::python;
+    nb::set_leak_warnings(false);  // a transfer that never ends is kept, with what it uses
+    fork_count();                  // from now on it counts
+    m.attr("version") = waywiser_version();
+    bind_handle(m);
+    bind_context(m);
+    bind_host_memory(m);
+    define_calls(DefineFunctions{m});
+    m.def("machine_json", &machine_json);
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+        close_all();
+        prune_all();
+        begin_exit();
+    }));
+}

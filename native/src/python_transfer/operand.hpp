@@ -1,0 +1,86 @@
+// What a caller passed as source or destination: where its bytes are and how they lie.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dtype.hpp"
+
+namespace waywiser::python {
+
+constexpr int kMostDimensions = 64;
+constexpr int kHost = -1;
+constexpr int kSomeGpu = -2;  // device memory of a GPU that only the runtime knows
+
+enum class Role { source, destination };
+
+// Objects that keep the memory of operands, until the host has seen that the transfer has ended.
+using Held = std::vector<nanobind::object>;
+
+struct Operand {
+    std::byte* data = nullptr;
+    int gpu = kHost;
+    ElementType type;
+    std::size_t item = 0;   // bytes of an element
+    std::size_t bytes = 0;  // of all elements
+    bool read_only = false;
+    bool contiguous = true;  // in C order, without gaps
+    bool is_torch = false;
+    int dimensions = 0;
+    std::array<std::int64_t, kMostDimensions> shape;    // the first `dimensions` of them
+    std::array<std::int64_t, kMostDimensions> strides;  // in bytes, likewise
+    // The stream that its library orders work on this memory in, as transfer.h writes streams;
+    // nothing if the library names none.
+    std::optional<void*> stream;
+
+    Operand() {}  // NOLINT: leaves shape and strides alone
+};
+
+// Finds out what `object` is, and appends to `held` what keeps its memory. `stream` is the stream
+// that the caller asked for. Raises InvalidOperand for what is no array, UnsupportedTransfer for
+// tensors without plain memory, InvalidTransfer for a destination that cannot be written.
+void read_operand(nanobind::handle object, Role role, const std::optional<void*>& stream,
+                  Operand& operand, Held& held);
+
+// Notes that the elements of a destination change, where its library counts that (torch).
+void note_write(nanobind::handle object, const Operand& operand);
+
+// "float32[4, 5] on gpu:0", for messages.
+std::string text(const Operand& operand);
+
+inline const char* text(Role role) { return role == Role::source ? "source" : "destination"; }
+
+// --- for the files that know one kind of operand each
+
+// Sets bytes and contiguous from item, shape and strides.
+void complete(Operand& operand);
+// Sets strides of C order from item and shape.
+void set_c_strides(Operand& operand);
+// Raises unless there are at most kMostDimensions.
+void check_dimensions(std::int64_t dimensions, Role role);
+
+// The torch.Tensor type if the program has imported torch and the object is a tensor.
+bool is_torch_tensor(nanobind::handle object);
+void read_torch(nanobind::handle object, Role role, Operand& operand);
+void note_torch_write(nanobind::handle object);
+// The stream that torch works on now on a GPU; nothing if torch is not loaded.
+std::optional<void*> torch_stream(int gpu);
+
+// False if the object does not have the protocol.
+bool read_cuda_array(nanobind::handle object, Role role, Operand& operand);
+bool read_buffer(nanobind::handle object, Role role, Operand& operand, Held& held);
+bool read_dlpack(nanobind::handle object, Role role, const std::optional<void*>& stream,
+                 Operand& operand, Held& held);
+
+// What str() gives.
+std::string printed(nanobind::handle object);
+// The attribute, or an empty object if there is none.
+nanobind::object attribute(nanobind::handle object, const char* name);
+
+}  // namespace waywiser::python

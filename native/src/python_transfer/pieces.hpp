@@ -1,0 +1,43 @@
+// A copy between two arrays as the contiguous pieces that it consists of.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "operand.hpp"
+
+namespace waywiser::python {
+
+// More pieces than this are refused: to describe them would take longer than to copy them
+// otherwise.
+constexpr std::size_t kMostPieces = std::size_t{1} << 20;
+
+struct PieceList {
+    std::vector<void*> to;
+    std::vector<const void*> from;
+    std::vector<std::size_t> sizes;
+    std::size_t bytes = 0;
+
+    void add(std::byte* destination, const std::byte* source, std::size_t size) {
+        to.push_back(destination);
+        from.push_back(source);
+        sizes.push_back(size);
+        bytes += size;
+    }
+    [[nodiscard]] std::size_t count() const { return to.size(); }
+};
+
+// Raises InvalidOperand where the dtypes differ, and InvalidTransfer where the shapes do. `call` is
+// named in messages.
+void check_alike(const Operand& destination, const Operand& source, const char* call);
+// Appends the pieces of a copy between arrays that are alike, as long as possible each. Raises
+// UnsupportedTransfer if they are too many, InvalidTransfer if elements of the destination share
+// memory.
+void add_pieces(const Operand& destination, const Operand& source, const char* call,
+                PieceList& pieces);
+// Raises InvalidTransfer where two destinations, or a destination and a source, share bytes.
+void check_overlap(const PieceList& pieces, const char* call);
+// Whether all bytes of the copy are where they have to be already: it is of an array to itself.
+bool is_identity(const PieceList& pieces);
+
+}  // namespace waywiser::python

@@ -1,0 +1,107 @@
+#include "streams.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "errors.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+namespace {
+
+constexpr std::uintptr_t kLargestDefault = 2;  // 0 and 1: legacy, 2: per thread
+
+bool is_default(void* stream) {
+    return reinterpret_cast<std::uintptr_t>(stream) <= kLargestDefault;
+}
+
+// A default stream with the GPU that it belongs to.
+void* with_gpu(void* stream, int gpu) {
+    if (!is_default(stream) || gpu < 0) return stream;
+    return reinterpret_cast<std::uintptr_t>(stream) == kLargestDefault
+               ? WAYWISER_PER_THREAD_STREAM_OF(gpu)
+               : WAYWISER_LEGACY_STREAM_OF(gpu);
+}
+
+// The GPU that device memory is on; -1 if the runtime does not say.
+int gpu_of(const Operand& operand) {
+    if (operand.gpu != kSomeGpu) return operand.gpu;
+    if (operand.bytes == 0) return kHost;
+    waywiser_description found{};
+    found.size = sizeof found;
+    check(waywiser_describe(operand.data, 1, &found));
+    return found.gpu;
+}
+
+std::optional<void*> own_stream(const Operand& operand) {
+    if (operand.gpu == kHost || !operand.stream) return std::nullopt;
+    return is_default(*operand.stream) ? with_gpu(*operand.stream, gpu_of(operand))
+                                       : *operand.stream;
+}
+
+void* number_of(nb::handle number) {
+    return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number));
+}
+
+// Streams of torch and cupy may be the default stream of a GPU that is not the current one.
+void* with_device(nb::handle stream, void* number) {
+    if (!is_default(number)) return number;
+    const nb::object index = attribute(stream, "device_index");
+    return index.is_valid() && nb::isinstance<nb::int_>(index)
+               ? with_gpu(number, nb::cast<int>(index))
+               : number;
+}
+
+}  // namespace
+
+std::optional<void*> stream_of(nb::handle stream) {
+    if (stream.is_none()) return std::nullopt;
+    try {
+        if (PyLong_Check(stream.ptr()) && !PyBool_Check(stream.ptr())) return number_of(stream);
+        nb::object number = attribute(stream, "cuda_stream");  // torch
+        if (!number.is_valid()) {
+            nb::object pair = attribute(stream, "__cuda_stream__");
+            if (pair.is_valid()) {
+                if (PyCallable_Check(pair.ptr()) != 0) pair = pair();
+                number = nb::cast<nb::tuple>(pair)[1];
+            }
+        }
+        if (!number.is_valid()) number = attribute(stream, "ptr");  // cupy
+        if (number.is_valid()) return with_device(stream, number_of(number));
+    } catch (const nb::cast_error&) {
+    }
+    raise(Failure::invalid_operand,
+          {.what = "the stream is a " + std::string(Py_TYPE(stream.ptr())->tp_name) +
+                   ", not a CUDA stream",
+           .remedy = "pass a stream of torch or cupy, an object with __cuda_stream__, or the "
+                     "number of a cudaStream_t"});
+}
+
+Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
+                       const Operand& source) {
+    if (asked) {
+        if (!is_default(*asked)) return {*asked, std::nullopt};
+        const Operand& operand = destination.gpu != kHost ? destination : source;
+        return {with_gpu(*asked, gpu_of(operand)), std::nullopt};
+    }
+    std::optional<void*> to = own_stream(destination);
+    std::optional<void*> from = own_stream(source);
+    if (destination.gpu != kHost && source.gpu != kHost && !(to && from)) {
+        // An array without a stream follows the other one's, or the default stream of its own GPU.
+        const int to_gpu = gpu_of(destination);
+        const int from_gpu = gpu_of(source);
+        if (!to && (!from || to_gpu != from_gpu)) to = with_gpu(nullptr, to_gpu);
+        if (!from && to_gpu != from_gpu) from = with_gpu(nullptr, from_gpu);
+    }
+    if (from && to && *from != *to) return {*from, to};
+    if (from || to) return {from ? *from : *to, std::nullopt};
+    const Operand& operand = source.gpu != kHost ? source : destination;
+    return {with_gpu(nullptr, operand.gpu == kHost ? kHost : gpu_of(operand)), std::nullopt};
+}
+
+void* choose_stream(const std::optional<void*>& asked, const Operand& operand) {
+    return choose_streams(asked, operand, operand).carrier;
+}
+
+}  // namespace waywiser::python

@@ -1,0 +1,66 @@
+// Copies that are checked, on their way to the library.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "contexts.hpp"
+#include "errors.hpp"
+#include "flights.hpp"
+#include "pieces.hpp"
+#include "streams.hpp"
+#include "unlocked.hpp"
+
+namespace waywiser::python {
+
+// Longest wait for the library in one piece: between two of them signals are handled.
+constexpr double kWaitSlice = 0.1;
+// Most bytes that one call of the library copies while the caller's thread helps.
+constexpr std::size_t kPart = std::size_t{1} << 30;
+
+// What a call on a context that was closed gives; no status of the library.
+constexpr auto kClosed = static_cast<waywiser_status>(15);
+
+// Makes calls of the library over a context, without the GIL. `call` gets the context of the
+// library and returns a status.
+template <class Call>
+waywiser_status use(ContextState& context, const Call& call) {
+    const Unlocked unlocked;
+    const ContextState::Use in_use(context);
+    return in_use.get() == nullptr ? kClosed : call(in_use.get());
+}
+
+// Raises what use() returned, if it is a failure.
+inline void check_use(waywiser_status status, std::size_t moved = 0) {
+    if (status == kClosed) raise_closed();
+    check(status, moved);
+}
+
+// A copy of one piece, of listed pieces, or of nothing.
+struct Submission {
+    void* to = nullptr;
+    const void* from = nullptr;
+    std::size_t bytes = 0;
+    PieceList list;  // with pieces if it is no copy of one piece
+    bool to_host = true;
+    bool from_host = true;
+    Streams streams;
+    Held held;
+
+    [[nodiscard]] bool listed() const { return list.count() > 0; }
+    [[nodiscard]] const void* host_side() const;
+};
+
+// Copies, and returns as copy() promises it.
+void run(ContextState& context, Submission& submission);
+// Starts the copy and returns at once.
+std::shared_ptr<Flight> start(ContextState& context, Submission& submission);
+
+// Waits until the stream has come to the end of what is in it, between signals.
+void wait_for_stream(ContextState& context, void* stream);
+// Keeps `held` until the stream has come so far.
+void keep_until_reached(ContextState& context, const Streams& streams, Held held);
+// As Flight::wait; if that raises, the transfer is kept.
+std::size_t wait_or_keep(const std::shared_ptr<Flight>& flight);
+
+}  // namespace waywiser::python

@@ -1,0 +1,43 @@
+#include "unlocked.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace waywiser::python {
+namespace {
+
+// Threads that may get the GIL late, if another one keeps it, are waited for so long.
+constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kNap = std::chrono::microseconds(100);
+
+std::atomic<bool> ends{false};
+std::atomic<std::thread::id> ending_thread{};
+std::atomic<unsigned> returning{0};  // threads that are about to take the GIL
+
+}  // namespace
+
+Unlocked::~Unlocked() {
+    ++returning;
+    if (ends && ending_thread.load() != std::this_thread::get_id()) {
+        --returning;
+        for (;;) pause();
+    }
+    PyEval_RestoreThread(state_);
+    --returning;
+}
+
+void begin_exit() {
+    ending_thread = std::this_thread::get_id();
+    ends = true;
+    PyThreadState* const state = PyEval_SaveThread();
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (returning != 0 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(kNap);
+    }
+    PyEval_RestoreThread(state);
+}
+
+}  // namespace waywiser::python

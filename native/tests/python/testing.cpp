@@ -1,0 +1,134 @@
+// waywiser_fake._testing: what Python tests need of the fake GPU to play a GPU library. Thin, over
+// gpu.hpp and fake.hpp.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "fake/fake.hpp"
+#include "gpu/gpu.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser::testing {
+namespace {
+
+// A stream of the fake, its own or a default one.
+struct Stream {
+    gpu::Stream stream;
+
+    explicit Stream(int device) : stream(device) {}
+    Stream(int device, void* handle) : stream(device, handle) {}
+    [[nodiscard]] std::uintptr_t handle() const {
+        return reinterpret_cast<std::uintptr_t>(stream.handle());
+    }
+};
+
+struct DeviceBuffer {
+    std::unique_ptr<gpu::DeviceBuffer> memory;
+    int device;
+
+    DeviceBuffer(int gpu, std::size_t bytes)
+        : memory(std::make_unique<gpu::DeviceBuffer>(gpu, bytes)), device(gpu) {}
+    ~DeviceBuffer() {
+        const nb::gil_scoped_release release;  // it waits for the GPU
+        memory.reset();
+    }
+    DeviceBuffer(const DeviceBuffer&) = delete;
+    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+    // The memory of the fake is the host's: read and written without any stream.
+    [[nodiscard]] nb::bytes read() const { return nb::bytes(memory->data(), memory->bytes()); }
+    void write(const nb::bytes& bytes) {
+        if (bytes.size() > memory->bytes()) throw nb::value_error("more bytes than memory");
+        std::memcpy(memory->data(), bytes.data(), bytes.size());
+    }
+};
+
+// Pins memory of somebody else.
+struct Registration {
+    gpu::Registration pinned;
+
+    Registration(std::uintptr_t data, std::size_t bytes)
+        : pinned(reinterpret_cast<std::byte*>(data), bytes, 0) {}
+};
+
+// Holds streams back until it is opened.
+struct Gate {
+    gpu::Gate gate;
+
+    explicit Gate(int device) : gate(device) {}
+};
+
+struct Graph {
+    gpu::Graph graph;
+    gpu::ExecutableGraph executable;
+
+    Graph(const Stream& stream, const nb::callable& enqueue)
+        : graph(stream.stream, [&] { enqueue(); }), executable(graph) {}
+};
+
+void* pointer(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+
+nb::dict live() {
+    const fake::Live now = fake::live();
+    nb::dict all;
+    all["streams"] = now.streams;
+    all["events"] = now.events;
+    all["device_buffers"] = now.device_buffers;
+    all["host_buffers"] = now.host_buffers;
+    all["registrations"] = now.registrations;
+    return all;
+}
+
+}  // namespace
+}  // namespace waywiser::testing
+
+NB_MODULE(_testing, m) {
+    using namespace waywiser::testing;
+    nb::set_leak_warnings(false);
+    m.def("configure", [](const std::string& text) { waywiser::fake::configure(text); });
+    m.def("live", &live);
+    m.def("copies", [] { return waywiser::fake::counts().copies; });
+    m.def("set_current_gpu", [](int gpu) { waywiser::fake::set_current_device(gpu); });
+    nb::class_<DeviceBuffer>(m, "DeviceBuffer", nb::is_weak_referenceable())
+        .def(nb::init<int, std::size_t>(), "gpu"_a, "nbytes"_a)
+        .def_prop_ro("address",
+                     [](const DeviceBuffer& self) {
+                         return reinterpret_cast<std::uintptr_t>(self.memory->data());
+                     })
+        .def_prop_ro("nbytes", [](const DeviceBuffer& self) { return self.memory->bytes(); })
+        .def_ro("gpu", &DeviceBuffer::device)
+        .def("read", &DeviceBuffer::read)
+        .def("write", &DeviceBuffer::write);
+    nb::class_<Stream>(m, "Stream")
+        .def(nb::init<int>(), "gpu"_a)
+        .def_prop_ro("handle", &Stream::handle)
+        .def("synchronize",
+             [](const Stream& self) {
+                 const nb::gil_scoped_release release;
+                 self.stream.synchronize();
+             })
+        .def("done", [](const Stream& self) { return self.stream.done(); })
+        .def("fill", [](const Stream& self, std::uintptr_t address, std::size_t bytes,
+                        unsigned char value) {
+            waywiser::gpu::fill_async(pointer(address), value, bytes, self.stream);
+        });
+    m.def("default_stream", [](int gpu) { return std::make_unique<Stream>(gpu, nullptr); });
+    nb::class_<Registration>(m, "Registration")
+        .def(nb::init<std::uintptr_t, std::size_t>(), "address"_a, "nbytes"_a);
+    nb::class_<Gate>(m, "Gate")
+        .def(nb::init<int>(), "gpu"_a)
+        .def("close", [](Gate& self, const Stream& stream) { self.gate.close(stream.stream); })
+        .def("open", [](Gate& self) { self.gate.open(); });
+    nb::class_<Graph>(m, "Graph")
+        .def(nb::init<const Stream&, const nb::callable&>(), "stream"_a, "enqueue"_a)
+        .def("launch", [](const Graph& self, const Stream& stream) {
+            self.executable.launch(stream.stream);
+        });
+}

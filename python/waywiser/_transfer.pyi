@@ -1,0 +1,210 @@
+"""The transfer library as Python sees it: a thin layer over its C interface.
+
+``waywiser._transfer`` is the real one; the tests build ``waywiser_fake._transfer`` with the same
+contents over a fake GPU. `waywiser.transfer.module` picks. An operand is any object that
+docs/transfer.md lists, a stream is None or any object that it lists.
+"""
+
+from collections.abc import Generator, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+class _HasFileno(Protocol):
+    def fileno(self) -> int: ...
+
+class _PathLike(Protocol):
+    def __fspath__(self) -> str | bytes: ...
+
+_File: TypeAlias = int | str | bytes | _PathLike | _HasFileno
+
+version: str
+
+class TransferHandle:
+    """A transfer that was started. Dropping it does not stop the transfer."""
+
+    def done(self) -> bool:
+        """Whether the transfer has ended, in success or failure. Does not wait."""
+    def result(self, timeout: float | None = None) -> int:
+        """Waits for the end, at most ``timeout`` seconds, and returns the bytes that arrived.
+
+        Raises what the transfer failed with, and `TransferTimeout` if it has not ended; then it
+        goes on. Signals are handled while it waits.
+        """
+    def wait(self, stream: Any = None) -> None:
+        """Blocks until the last device operation is submitted, then makes ``stream`` wait for it.
+
+        With a host destination it blocks until that is filled. None means the streams that the
+        call was ordered in.
+        """
+    def _descriptor(self) -> int:
+        """A new descriptor that becomes readable at the end; the caller closes it."""
+    def __await__(self) -> Generator[Any, None, int]: ...
+
+class Context:
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        pinned_bytes: int | None = None,
+        relays: Sequence[int] = (),
+        relay_bytes: int | None = None,
+        polite_bytes: int | None = None,
+        plain: bool = False,
+        peer_access: bool = True,
+    ) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def copy(self, dst: Any, src: Any, *, stream: Any = None) -> None: ...
+    def copy_async(self, dst: Any, src: Any, *, stream: Any = None) -> TransferHandle: ...
+    def copy_batch(
+        self, *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
+    ) -> None: ...
+    def copy_batch_async(
+        self, *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
+    ) -> TransferHandle: ...
+    def copy_blocks(
+        self, dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: Any = None
+    ) -> None: ...
+    def copy_blocks_async(
+        self, dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: Any = None
+    ) -> TransferHandle: ...
+    def read(
+        self,
+        path_or_fd: _File,
+        dst: Any,
+        *,
+        offset: int = 0,
+        nbytes: int | None = None,
+        stream: Any = None,
+    ) -> int: ...
+    def read_async(
+        self,
+        path_or_fd: _File,
+        dst: Any,
+        *,
+        offset: int = 0,
+        nbytes: int | None = None,
+        stream: Any = None,
+    ) -> TransferHandle: ...
+    def write(
+        self,
+        path_or_fd: _File,
+        src: Any,
+        *,
+        offset: int = 0,
+        nbytes: int | None = None,
+        stream: Any = None,
+    ) -> int: ...
+    def write_async(
+        self,
+        path_or_fd: _File,
+        src: Any,
+        *,
+        offset: int = 0,
+        nbytes: int | None = None,
+        stream: Any = None,
+    ) -> TransferHandle: ...
+    def explain(self, dst: Any, src: Any) -> str: ...
+    def usage(self) -> dict[str, int]: ...
+
+class HostMemory:
+    """Writable bytes with the buffer protocol, freed with the last reference."""
+
+    @property
+    def nbytes(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def copy(dst: Any, src: Any, *, stream: Any = None) -> None:
+    """Copies ``src`` to ``dst``, ordered in the stream.
+
+    Returns with a host destination filled and a host source reusable. Between GPUs it returns at
+    once. Raises a `TransferError`.
+    """
+
+def copy_async(dst: Any, src: Any, *, stream: Any = None) -> TransferHandle:
+    """Starts a copy after what is in the stream, and returns at once."""
+
+def copy_batch(*, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None) -> None:
+    """As `copy`, for many pairs in one transfer. All sources are in one place, and so are all
+    destinations."""
+
+def copy_batch_async(
+    *, dsts: Sequence[Any], srcs: Sequence[Any], stream: Any = None
+) -> TransferHandle:
+    """As `copy_async`, for the same."""
+
+def copy_blocks(dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: Any = None) -> None:
+    """Copies ``src[src_index[i]]`` to ``dst[dst_index[i]]`` for all i, as `copy` does.
+
+    The blocks, the entries of the first dimension, are contiguous each. An index is a sequence of
+    integers or a one-dimensional array of them on the host.
+    """
+
+def copy_blocks_async(
+    dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: Any = None
+) -> TransferHandle:
+    """As `copy_async`, for the same."""
+
+def read(
+    path_or_fd: _File,
+    dst: Any,
+    *,
+    offset: int = 0,
+    nbytes: int | None = None,
+    stream: Any = None,
+) -> int:
+    """Reads ``nbytes`` of a file at ``offset`` into a contiguous array, by default all of it.
+
+    Returns the bytes that were read: fewer only at the end of the file.
+    """
+
+def read_async(
+    path_or_fd: _File,
+    dst: Any,
+    *,
+    offset: int = 0,
+    nbytes: int | None = None,
+    stream: Any = None,
+) -> TransferHandle:
+    """Starts such a read and returns at once; ``result()`` gives the bytes."""
+
+def write(
+    path_or_fd: _File,
+    src: Any,
+    *,
+    offset: int = 0,
+    nbytes: int | None = None,
+    stream: Any = None,
+) -> int:
+    """Writes a contiguous array, or its first ``nbytes``, to a file at ``offset``.
+
+    A path is created if it does not exist and is not truncated. Returns the bytes that were
+    written.
+    """
+
+def write_async(
+    path_or_fd: _File,
+    src: Any,
+    *,
+    offset: int = 0,
+    nbytes: int | None = None,
+    stream: Any = None,
+) -> TransferHandle:
+    """Starts such a write and returns at once; ``result()`` gives the bytes."""
+
+def explain(dst: Any, src: Any) -> str:
+    """One line that says how a copy would be done."""
+
+def usage() -> dict[str, int]:
+    """What the default context uses now and may use at most: ``threads``, ``most_threads``,
+    ``pinned_bytes``, ``most_pinned_bytes``, ``transfers``."""
+
+def pinned_memory(nbytes: int, numa: int) -> HostMemory: ...
+def pageable_memory(nbytes: int) -> HostMemory: ...
+def machine_json() -> str: ...

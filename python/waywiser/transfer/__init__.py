@@ -1,0 +1,77 @@
+"""Copies between host memory, GPU memory and files, by the fastest method of this machine.
+
+    from waywiser import transfer
+
+    transfer.copy(dst, src)                     # returns when the host side is done
+    handle = transfer.copy_async(dst, src)      # returns at once; handle.result() waits
+    transfer.read("weights.bin", dst)
+
+``dst`` and ``src`` are torch tensors, numpy or cupy arrays, memoryviews, or objects with DLPack or
+the CUDA array interface. The rules for streams, lifetimes and errors are in docs/transfer.md.
+
+torch, cupy and numpy are used if the program has imported them; this package imports numpy only to
+return numpy arrays.
+"""
+
+from waywiser.transfer.arrays import pinned_empty, to_host
+from waywiser.transfer.context import (
+    Context,
+    TransferHandle,
+    copy,
+    copy_async,
+    copy_batch,
+    copy_batch_async,
+    copy_blocks,
+    copy_blocks_async,
+    explain,
+    machine,
+    read,
+    read_async,
+    usage,
+    write,
+    write_async,
+)
+from waywiser.transfer.errors import (
+    ForkedContextError,
+    GpuError,
+    InvalidOperand,
+    InvalidTransfer,
+    TransferCancelled,
+    TransferError,
+    TransferFileError,
+    TransferFileNotFound,
+    TransferMemoryError,
+    TransferTimeout,
+    UnsupportedTransfer,
+)
+
+__all__ = [
+    "Context",
+    "ForkedContextError",
+    "GpuError",
+    "InvalidOperand",
+    "InvalidTransfer",
+    "TransferCancelled",
+    "TransferError",
+    "TransferFileError",
+    "TransferFileNotFound",
+    "TransferHandle",
+    "TransferMemoryError",
+    "TransferTimeout",
+    "UnsupportedTransfer",
+    "copy",
+    "copy_async",
+    "copy_batch",
+    "copy_batch_async",
+    "copy_blocks",
+    "copy_blocks_async",
+    "explain",
+    "machine",
+    "pinned_empty",
+    "read",
+    "read_async",
+    "to_host",
+    "usage",
+    "write",
+    "write_async",
+]

@@ -1,0 +1,137 @@
+"""New arrays that a copy fills, or that are pinned."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
+from waywiser.transfer.module import native
+
+if TYPE_CHECKING:
+    from waywiser._transfer import HostMemory
+
+HUGE_PAGES_FROM = 8 << 20
+"""Bytes from which a new host array gets pages of its own, huge ones where the system allows."""
+
+
+def to_host(tensor: Any, *, stream: Any = None, copy: Callable[..., None] = native.copy) -> Any:
+    """Copies an array to new host memory and returns it when it is filled.
+
+    A torch tensor becomes a torch tensor on the CPU, anything else a numpy array, of the same shape
+    and dtype and in C order. From 8 MiB on the memory is in huge pages where the system allows
+    them, and such a tensor cannot be resized. ``stream`` is as in `copy`, which is also the call
+    that fills the array.
+    """
+    if _is_torch(tensor, "Tensor"):
+        filled = _torch_like(tensor)
+        source = tensor.detach()
+    else:
+        filled, source = _numpy_like(tensor), tensor
+    copy(filled, source, stream=stream)
+    return filled
+
+
+def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | None = None) -> Any:
+    """Returns a new array in pinned (page-locked) memory, which GPUs read and write directly.
+
+    ``dtype`` is what numpy takes for a dtype, or a torch dtype: then a torch tensor is returned.
+    ``numa`` is the node of the memory; None: that of the calling thread. The memory is freed with
+    the last array that uses it, and does not belong to any context. Raises `TransferMemoryError`
+    if the limit of locked memory is reached and `UnsupportedTransfer` without a GPU runtime.
+    """
+    sizes = _sizes(shape)
+    node = -1 if numa is None else operator.index(numa)
+    if numa is not None and node < 0:
+        raise InvalidTransfer(f"numa is {node}, not the index of a node", where="pinned_empty")
+
+    def allocate(nbytes: int) -> HostMemory:
+        return native.pinned_memory(nbytes, node)
+
+    if _is_torch(dtype, "dtype"):
+        return _torch_array(sizes, dtype, allocate)
+    return _numpy_array(sizes, dtype, allocate)
+
+
+def _is_torch(thing: Any, kind: str) -> bool:
+    torch = sys.modules.get("torch")
+    known = getattr(torch, kind, None)
+    return known is not None and isinstance(thing, known)
+
+
+def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+    try:
+        if isinstance(shape, Sequence):
+            sizes = tuple(operator.index(size) for size in shape)
+        else:
+            sizes = (operator.index(shape),)
+    except TypeError:
+        raise InvalidOperand(f"{shape!r} is no shape", where="pinned_empty") from None
+    if any(size < 0 for size in sizes):
+        raise InvalidTransfer(f"the shape {sizes} has a negative length", where="pinned_empty")
+    return sizes
+
+
+def _torch_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], HostMemory]) -> Any:
+    import torch
+
+    count = math.prod(sizes)
+    if count == 0:
+        return torch.empty(sizes, dtype=dtype, device="cpu")
+    memory = allocate(count * dtype.itemsize)
+    return torch.frombuffer(memory, dtype=dtype, count=count).view(sizes)
+
+
+def _numpy_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], HostMemory]) -> Any:
+    import numpy
+
+    try:
+        known = numpy.dtype(dtype)
+    except TypeError as error:
+        raise InvalidOperand(str(error), where="pinned_empty") from None
+    if known.hasobject:
+        raise InvalidOperand("an array of Python objects cannot be pinned", where="pinned_empty")
+    nbytes = math.prod(sizes) * known.itemsize
+    if nbytes == 0:
+        return numpy.empty(sizes, dtype=known)
+    return numpy.ndarray(sizes, dtype=known, buffer=allocate(nbytes))  # type: ignore[arg-type]
+
+
+def _torch_like(tensor: Any) -> Any:
+    import torch
+
+    if tensor.numel() * tensor.element_size() < HUGE_PAGES_FROM:
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+    return _torch_array(tuple(tensor.shape), tensor.dtype, native.pageable_memory)
+
+
+def _numpy_like(array: Any) -> Any:
+    import numpy
+
+    shape, dtype = _described(array)
+    known = numpy.dtype(dtype)
+    if math.prod(shape) * known.itemsize < HUGE_PAGES_FROM:
+        return numpy.empty(shape, dtype=known)
+    return _numpy_array(shape, known, native.pageable_memory)
+
+
+def _described(array: Any) -> tuple[tuple[int, ...], Any]:
+    """The shape of an array, and what numpy takes for its dtype."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
+        return tuple(interface["shape"]), interface["typestr"]
+    shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
+    if shape is not None and dtype is not None:
+        return tuple(shape), dtype
+    try:
+        view = memoryview(array)
+    except TypeError:
+        raise InvalidOperand(
+            f"a {type(array).__name__} is not an array",
+            where="to_host",
+            remedy="pass a torch tensor, a cupy array or an object with the CUDA array interface",
+        ) from None
+    return view.shape or (), view.format

@@ -1,0 +1,70 @@
+"""The errors of the transfer calls. Each is also the builtin error that fits it."""
+
+from __future__ import annotations
+
+from waywiser.errors import WaywiserError
+
+
+class TransferError(WaywiserError):
+    """A transfer that failed or was refused: one line with what, where and remedy.
+
+    ``moved`` is the number of bytes that had arrived. It is 0 when the call was refused.
+    """
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", moved: int = 0) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.moved = moved
+
+
+class InvalidTransfer(TransferError, ValueError):
+    """Operands that do not fit each other, ranges that overlap, a read-only destination."""
+
+
+class InvalidOperand(TransferError, TypeError):
+    """An operand that is no array, or two operands whose dtypes differ."""
+
+
+class UnsupportedTransfer(TransferError):
+    """This machine, this build or this kind of tensor cannot do it."""
+
+
+class TransferMemoryError(TransferError, MemoryError):
+    """Memory of the host or of a GPU is exhausted, or no more memory can be pinned."""
+
+
+class GpuError(TransferError):
+    """A call of the GPU runtime failed. With ``lost``, only a new process can use the GPU again."""
+
+    lost = False
+
+
+class TransferFileError(TransferError, OSError):
+    """A file could not be opened, read or written; ``errno`` is set."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        remedy: str = "",
+        moved: int = 0,
+        number: int | None = None,
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy, moved=moved)
+        self.errno = number
+
+
+class TransferFileNotFound(TransferFileError, FileNotFoundError):
+    """The file does not exist."""
+
+
+class TransferTimeout(TransferError, TimeoutError):
+    """The transfer has not ended in the given time. It goes on."""
+
+
+class TransferCancelled(TransferError):
+    """The context was closed before the transfer started."""
+
+
+class ForkedContextError(TransferError):
+    """A forked child used a context, a handle or memory of its parent."""

@@ -1,0 +1,45 @@
+"""The transfer calls over the fake GPU: chosen before anything imports waywiser.transfer."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FAKE_FOLDER = Path(__file__).resolve().parents[2] / "build" / "dev"
+FAKE_TRANSFER = "waywiser_fake._transfer"
+
+if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):
+    os.environ["WAYWISER_TRANSFER_NATIVE"] = FAKE_TRANSFER
+
+
+@pytest.fixture(autouse=True)
+def fake_gpus() -> Iterator[None]:
+    """The fake GPUs as they are by default, before and after each test. No test inherits operands
+    of another one: to free device memory waits for the GPU."""
+    testing = sys.modules.get("waywiser_fake._testing")
+    if testing is None:
+        yield
+        return
+    from waywiser import transfer
+
+    testing.configure("")
+    yield
+    testing.configure("")
+    gc.collect()
+    for _ in range(64):  # each call lets go of the operands of a few transfers
+        transfer.copy(bytearray(1), b"x")
+
+
+@pytest.fixture(scope="session")
+def fake_transfer_environment() -> dict[str, str]:
+    """The environment for a process that copies with the fake GPU."""
+    if os.environ.get("WAYWISER_TRANSFER_NATIVE") != FAKE_TRANSFER:
+        pytest.skip(f"the transfer library over the fake GPU is not built in {FAKE_FOLDER}")
+    tests = Path(__file__).resolve().parent
+    paths = [str(tests.parents[1] / "python"), str(FAKE_FOLDER), str(tests)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

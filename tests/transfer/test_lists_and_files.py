@@ -1,0 +1,303 @@
+"""copy_batch, copy_blocks, read and write."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+from typing import Any
+
+import fake_gpu
+import numpy as np
+import pytest
+from fake_gpu import DlpackArray, GpuArray, Stream, random_array, same_bytes
+
+from waywiser import transfer
+
+LARGE = (3 << 20) + 77
+
+
+class TestBatch:
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    @pytest.mark.parametrize("places", ["host", "to", "from", "between"])
+    def test_every_pair_is_copied(self, asynchronous: bool, places: str) -> None:
+        sent = [random_array(size, seed=size) for size in (1, 100, 70000, 0, 5)]
+        received = [np.zeros_like(array) for array in sent]
+        sources: list[Any] = sent
+        destinations: list[Any] = received
+        if places in ("from", "between"):
+            sources = [GpuArray(array.shape, gpu=1).set(array) for array in sent]
+        if places in ("to", "between"):
+            destinations = [GpuArray(array.shape, gpu=0) for array in sent]
+        if asynchronous:
+            handle = transfer.copy_batch_async(dsts=destinations, srcs=sources)
+            assert handle.result() == sum(array.nbytes for array in sent)
+        else:
+            transfer.copy_batch(dsts=destinations, srcs=sources)
+        for got, want in zip(destinations, sent, strict=True):
+            assert same_bytes(got.get() if isinstance(got, GpuArray) else got, want)
+
+    def test_nothing_is_nothing_to_do(self) -> None:
+        transfer.copy_batch(dsts=[], srcs=[])
+        assert transfer.copy_batch_async(dsts=(), srcs=()).result() == 0
+
+    def test_each_pair_may_have_another_dtype(self) -> None:
+        sent = [random_array(10, np.float32), random_array((2, 3), np.int64)]
+        received = [np.zeros_like(array) for array in sent]
+        transfer.copy_batch(dsts=tuple(received), srcs=iter(sent))
+        assert all(map(same_bytes, received, sent))
+
+    def test_what_is_refused(self) -> None:
+        one, other = np.zeros(4), np.ones(4)
+        with pytest.raises(ValueError, match="2 destinations and 1 sources"):
+            transfer.copy_batch(dsts=[one, other], srcs=[one])
+        with pytest.raises(TypeError, match="not a sequence"):
+            transfer.copy_batch(dsts=3, srcs=[one])  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="two destinations share memory"):
+            transfer.copy_batch(dsts=[one, one], srcs=[other, other])
+        with pytest.raises(ValueError, match="share memory"):
+            transfer.copy_batch(dsts=[one[:2], other], srcs=[other[:2], one])
+        with pytest.raises(transfer.UnsupportedTransfer, match="destination 1 is on"):
+            transfer.copy_batch(dsts=[one, GpuArray(4, np.float64)], srcs=[other, other])
+        assert not one.any()
+
+
+class TestBlocks:
+    @pytest.mark.parametrize("places", ["host", "to", "from", "between"])
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_blocks_go_to_their_places(self, places: str, asynchronous: bool) -> None:
+        cache = random_array((20, 4, 16), np.float16)
+        pool = random_array((8, 4, 16), np.float16, seed=1)
+        expected = pool.copy()
+        to_index, from_index = [7, 0, 3], [19, 4, 4]
+        expected[to_index] = cache[from_index]
+        source: Any = cache
+        destination: Any = pool
+        if places in ("from", "between"):
+            source = GpuArray(cache.shape, np.float16, gpu=1).set(cache)
+        if places in ("to", "between"):
+            destination = GpuArray(pool.shape, np.float16, gpu=0).set(pool)
+        if asynchronous:
+            handle = transfer.copy_blocks_async(destination, source, to_index, from_index)
+            assert handle.result() == 3 * 128
+        else:
+            transfer.copy_blocks(destination, source, to_index, from_index)
+        assert same_bytes(pool if destination is pool else destination.get(), expected)
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            (2, 0),
+            range(2, -1, -2),
+            np.array([2, 0]),
+            np.array([2, 9, 0, 9], np.int16)[::2],
+            np.array([2, 0], np.uint32),
+            DlpackArray(np.array([2, 0], np.int8)),
+        ],
+    )
+    def test_an_index_is_any_array_of_integers(self, index: Any) -> None:
+        source, destination = random_array((3, 5)), np.zeros((3, 5), np.uint8)
+        transfer.copy_blocks(destination, source, [0, 1], index)
+        assert same_bytes(destination[:2], source[[2, 0]])
+
+    def test_blocks_of_one_array_move_within_it(self) -> None:
+        pool = random_array((6, 100))
+        expected = pool.copy()
+        expected[[0, 1]] = pool[[4, 5]]
+        transfer.copy_blocks(pool, pool, [0, 1], [4, 5])
+        assert same_bytes(pool, expected)
+
+    def test_blocks_may_have_gaps_between_them(self) -> None:
+        source, destination = random_array((6, 10)), np.zeros((6, 7), np.uint8)
+        transfer.copy_blocks(destination, source[:, 2:9], [5], [1])
+        assert same_bytes(destination[5], source[1, 2:9])
+        assert not destination[:5].any()
+
+    @pytest.mark.parametrize(
+        ("to_index", "from_index", "error", "said"),
+        [
+            ([3], [0], ValueError, "out of range"),
+            ([-1], [0], ValueError, "out of range"),
+            ([0], [1 << 70], ValueError, "no index of any array"),
+            ([0, 1], [0], ValueError, "dst_index has 2 entries, src_index 1"),
+            ([1, 1], [0, 2], ValueError, "two destinations"),
+            ([0.5], [0], TypeError, "not integers"),
+            ([True], [0], TypeError, "not integers"),
+            (np.zeros(1), [0], TypeError, "float64, not integers"),
+            (np.zeros((1, 1), int), [0], ValueError, "dimensions"),
+            (3, [0], TypeError, "not an array"),
+            (GpuArray(1, np.int64), [0], transfer.UnsupportedTransfer, "on a GPU"),
+        ],
+    )
+    def test_an_index_that_is_wrong(
+        self, to_index: Any, from_index: Any, error: type[Exception], said: str
+    ) -> None:
+        with pytest.raises(error, match=said):
+            transfer.copy_blocks(np.zeros((3, 4)), np.ones((3, 4)), to_index, from_index)
+
+    def test_blocks_that_do_not_fit(self) -> None:
+        with pytest.raises(ValueError, match="blocks differ"):
+            transfer.copy_blocks(np.zeros((3, 4)), np.zeros((3, 5)), [0], [0])
+        with pytest.raises(TypeError, match="dtypes differ"):
+            transfer.copy_blocks(np.zeros((3, 4)), np.zeros((3, 4), "f4"), [0], [0])
+        with pytest.raises(transfer.UnsupportedTransfer, match="do not lie together"):
+            transfer.copy_blocks(np.zeros((3, 4)), np.zeros((4, 3)).T, [0], [0])
+        with pytest.raises(ValueError, match="no dimension of blocks"):
+            transfer.copy_blocks(np.zeros(()), np.zeros(()), [0], [0])
+
+
+@pytest.fixture(params=["path", "str", "bytes", "fd", "object"])
+def name(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Any:
+    """A file of LARGE random bytes as the calls take it."""
+    path = tmp_path / "file"
+    path.write_bytes(random_array(LARGE).tobytes())
+    if request.param == "fd":
+        descriptor = os.open(path, os.O_RDWR)
+        request.addfinalizer(lambda: os.close(descriptor))
+        return descriptor
+    if request.param == "object":
+        opened = path.open("r+b")
+        request.addfinalizer(opened.close)
+        return opened
+    return {"path": path, "str": str(path), "bytes": os.fsencode(path)}[request.param]
+
+
+class TestFiles:
+    def test_read_and_write(self, name: Any, tmp_path: pathlib.Path) -> None:
+        content = random_array(LARGE)
+        there = GpuArray(LARGE, gpu=1)
+        assert transfer.read(name, there) == LARGE
+        assert same_bytes(there.get(), content)
+        changed = random_array(LARGE, seed=1)
+        assert transfer.write(name, GpuArray(LARGE).set(changed)) == LARGE
+        assert (tmp_path / "file").read_bytes() == changed.tobytes()
+
+    def test_asynchronously(self, name: Any, tmp_path: pathlib.Path) -> None:
+        host = np.zeros(LARGE, np.uint8)
+        assert transfer.read_async(name, host).result() == LARGE
+        assert same_bytes(host, random_array(LARGE))
+        host[:] = 3
+        assert transfer.write_async(name, host, offset=5, nbytes=10).result() == 10
+        expected = random_array(LARGE)
+        expected[5:15] = 3
+        assert (tmp_path / "file").read_bytes() == expected.tobytes()
+
+    @pytest.mark.parametrize("gpu", [False, True])
+    @pytest.mark.parametrize(
+        ("offset", "nbytes", "moved"),
+        [
+            (0, 0, 0), (1, 1, 1), (100, 5000, 5000), (LARGE - 10, None, 10),
+            (LARGE, 10, 0), (LARGE + 5, None, 0), (4096, None, LARGE - 4096),
+        ],
+    )  # fmt: skip
+    def test_a_read_is_short_only_at_the_end(
+        self, tmp_path: pathlib.Path, gpu: bool, offset: int, nbytes: int | None, moved: int
+    ) -> None:
+        content = random_array(LARGE)
+        path = tmp_path / "file"
+        path.write_bytes(content.tobytes())
+        there: Any = GpuArray(LARGE).set(np.zeros(LARGE, np.uint8))
+        if not gpu:
+            there = np.zeros(LARGE, np.uint8)
+        assert transfer.read(path, there, offset=offset, nbytes=nbytes) == moved
+        got = there.get() if gpu else there
+        assert same_bytes(got[:moved], content[offset : offset + moved])
+        assert not got[moved:].any()
+
+    def test_any_dtype_and_shape(self, tmp_path: pathlib.Path) -> None:
+        sent, received = random_array((3, 5), np.float32), np.zeros((3, 5), np.float32)
+        assert transfer.write(tmp_path / "new", sent) == 60
+        assert transfer.read(tmp_path / "new", received) == 60
+        assert same_bytes(received, sent)
+
+    def test_a_path_is_not_truncated(self, tmp_path: pathlib.Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(b"0123456789")
+        transfer.write(path, b"abc", offset=2)
+        assert path.read_bytes() == b"01abc56789"
+
+    def test_what_a_file_object_has_buffered_comes_first(self, tmp_path: pathlib.Path) -> None:
+        with (tmp_path / "file").open("wb") as file:
+            file.write(b"0123456789")
+            transfer.write(file, b"ab", offset=4)
+        assert (tmp_path / "file").read_bytes() == b"0123ab6789"
+
+    def test_the_descriptor_of_the_caller_may_be_closed(self, tmp_path: pathlib.Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(random_array(LARGE).tobytes())
+        stream, there = Stream(0), GpuArray(LARGE)
+        gate = fake_gpu.Gate(0)
+        gate.close(stream)
+        with path.open("rb") as file:
+            handle = transfer.read_async(file, there, stream=stream.handle)
+        gate.open()
+        assert handle.result() == LARGE
+        assert same_bytes(there.get(), random_array(LARGE))
+
+    def test_no_descriptor_is_left_open(self, tmp_path: pathlib.Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(bytes(100))
+        host = np.zeros(100, np.uint8)
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            transfer.read(path, host)
+            transfer.read_async(path, host).result()
+            with pytest.raises(ValueError, match="nbytes"):
+                transfer.read(path, host, nbytes=101)
+        assert len(os.listdir("/proc/self/fd")) == before
+
+    def test_errors_of_files(self, tmp_path: pathlib.Path) -> None:
+        host = np.zeros(10, np.uint8)
+        with pytest.raises(FileNotFoundError, match="missing") as caught:
+            transfer.read(tmp_path / "missing", host)
+        assert caught.value.errno == errno.ENOENT
+        assert isinstance(caught.value, transfer.TransferFileNotFound)
+        for call in (transfer.read, transfer.write):
+            with pytest.raises(transfer.TransferFileError) as refused:
+                call(tmp_path, host)
+            assert refused.value.errno == errno.EISDIR
+            with pytest.raises(OSError) as bad:
+                call(9999, host)
+            assert bad.value.errno == errno.EBADF
+        (tmp_path / "file").write_bytes(bytes(10))
+        with (tmp_path / "file").open("rb") as file, pytest.raises(OSError) as bad:
+            transfer.write(file, host)
+        assert bad.value.errno == errno.EBADF
+        handle = None
+        with (tmp_path / "file").open("rb") as file:
+            handle = transfer.write_async(file, host)
+        with pytest.raises(transfer.TransferFileError):
+            handle.result()
+
+    @pytest.mark.parametrize(
+        ("arguments", "error", "said"),
+        [
+            ({"offset": -1}, ValueError, "offset is -1"),
+            ({"offset": 1 << 63}, ValueError, "beyond any file"),
+            ({"offset": (1 << 63) - 5}, ValueError, "beyond any file"),
+            ({"nbytes": -1}, ValueError, "nbytes is -1"),
+            ({"nbytes": 11}, ValueError, "the array has 10"),
+            ({"offset": 1.5}, TypeError, "whole number"),
+            ({"nbytes": "3"}, TypeError, "whole number"),
+        ],
+    )
+    def test_ranges_that_make_no_sense(
+        self, tmp_path: pathlib.Path, arguments: Any, error: type[Exception], said: str
+    ) -> None:
+        (tmp_path / "file").write_bytes(bytes(10))
+        for call in (transfer.read, transfer.read_async, transfer.write, transfer.write_async):
+            with pytest.raises(error, match=said):
+                call(tmp_path / "file", np.zeros(10, np.uint8), **arguments)
+
+    def test_operands_that_make_no_sense(self, tmp_path: pathlib.Path) -> None:
+        (tmp_path / "file").write_bytes(bytes(10))
+        with pytest.raises(ValueError, match="read-only"):
+            transfer.read(tmp_path / "file", b"1234")
+        with pytest.raises(transfer.UnsupportedTransfer, match="not contiguous"):
+            transfer.read(tmp_path / "file", np.zeros(10, np.uint8)[::2])
+        with pytest.raises(TypeError, match="pass a path"):
+            transfer.read(None, np.zeros(10, np.uint8))  # type: ignore[arg-type]
+        assert not (tmp_path / "other").exists()
+        with pytest.raises(transfer.UnsupportedTransfer):
+            transfer.write(tmp_path / "other", np.zeros(10, np.uint8)[::2])
+        assert not (tmp_path / "other").exists()
