@@ -1,0 +1,283 @@
+"""The files of a checkpoint: safetensors files, shards with an index, or the folder of them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from waywiser.transfer.safetensors_header import (
+    COPY_AGAIN,
+    Header,
+    SafetensorsError,
+    TensorEntry,
+    read_header,
+)
+from waywiser.transfer.strict_json import StrictJsonError, clipped, parse_object
+from waywiser.words import WaywiserError
+
+INDEX_NAME = "model.safetensors.index.json"
+INDEX_SUFFIX = ".safetensors.index.json"
+FILE_SUFFIX = ".safetensors"
+INDEX_BYTES_LIMIT = 100_000_000
+
+MATCHED_NAMES = 20_000
+"""The most names that are searched for one like a missing one; comparing takes some 10 µs each."""
+MATCHED_LENGTH = 200
+"""The longest of them: the time of a comparison grows with the square."""
+
+
+class TensorNotFoundError(WaywiserError, LookupError):
+    """A tensor that was asked for, or that an index lists, is in none of the files."""
+
+
+class OpenFile(NamedTuple):
+    """An open safetensors file with a checked header. Its owner closes the descriptor."""
+
+    path: Path
+    descriptor: int
+    header: Header
+
+
+class Selection(NamedTuple):
+    """The tensors to load from one file, in the order of their bytes."""
+
+    file: OpenFile
+    entries: tuple[TensorEntry, ...]
+
+
+class _Source(NamedTuple):
+    """A file to open, and what its index lists, if it has one."""
+
+    path: Path
+    index: Path | None = None
+    listed: dict[str, str] | None = None
+    """The names of the files of all tensors of the index."""
+    expected: frozenset[str] = frozenset()
+    """The tensors that the index lists in this file."""
+
+
+@contextmanager
+def open_checkpoint(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    keys: Iterable[str] | None = None,
+) -> Iterator[list[Selection]]:
+    """Opens the files and selects the tensors to load; closes the files at the end.
+
+    A path is a safetensors file, an index (``….json``), or a folder that has an index or a single
+    safetensors file. With ``keys`` only these tensors are selected, and shards that an index lists
+    none of them in are not opened. If an index lists a tensor in one shard and another shard has it
+    too, that of the listed shard is taken. Shards are in the order of their names.
+
+    Raises `SafetensorsError` for a file or an index that is not valid or a tensor that two files
+    have, `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that
+    the index lists, `OSError` for a file that cannot be read.
+    """
+    wanted = _wanted(keys)
+    sources = [source for path in _paths(paths) for source in _sources(path)]
+    with ExitStack() as stack:
+        opened = [
+            (source, _open(source.path, stack)) for source in _needed_sources(sources, wanted)
+        ]
+        yield _select(sources, opened, wanted)
+
+
+def _paths(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+) -> list[Path]:
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not given:
+        raise SafetensorsError("no file is named", remedy="pass the path of a safetensors file")
+    return [Path(path) for path in given]
+
+
+def _wanted(keys: Iterable[str] | None) -> dict[str, None] | None:
+    if keys is None:
+        return None
+    if isinstance(keys, str):
+        raise TypeError(f"keys is the single text {clipped(keys)}: pass a list of names")
+    wanted = dict.fromkeys(keys)
+    for key in wanted:
+        if not isinstance(key, str):
+            raise TypeError(f"keys holds {key!r}: names of tensors are texts")
+    return wanted
+
+
+def _sources(path: Path) -> list[_Source]:
+    if path.is_dir():
+        return _folder_sources(path)
+    if path.suffix == ".json":
+        return _index_sources(path)
+    return [_Source(path)]
+
+
+def _folder_sources(folder: Path) -> list[_Source]:
+    names = sorted(os.listdir(folder))
+    indices = [name for name in names if name.endswith(INDEX_SUFFIX)]
+    if INDEX_NAME in indices:
+        indices = [INDEX_NAME]
+    if len(indices) == 1:
+        return _index_sources(folder / indices[0])
+    files = [name for name in names if name.endswith(FILE_SUFFIX)]
+    if not indices and len(files) == 1:
+        return [_Source(folder / files[0])]
+    found = f"{len(indices)} indices" if indices else f"no index and {len(files)} safetensors files"
+    raise SafetensorsError(
+        f"the folder has {found}", where=str(folder), remedy="pass the index or the files by name"
+    )
+
+
+def _index_sources(index: Path) -> list[_Source]:
+    """The shards that an index lists, beside it. Names that lead elsewhere are refused; a shard may
+    be a symbolic link, as in the caches of model hubs."""
+    try:
+        listed = _weight_map(parse_object(_read_index(index), counts_only=False))
+    except StrictJsonError as error:
+        raise SafetensorsError(
+            f"the index is not valid: {error}", where=str(index), remedy=COPY_AGAIN
+        ) from None
+    expected: dict[str, list[str]] = {}
+    for tensor, name in listed.items():
+        expected.setdefault(name, []).append(tensor)
+    return [
+        _Source(index.parent / name, index, listed, frozenset(expected[name]))
+        for name in sorted(expected)
+    ]
+
+
+def _read_index(index: Path) -> bytes:
+    with ExitStack() as stack:
+        descriptor, nbytes = _open_regular(index, stack)
+        if nbytes > INDEX_BYTES_LIMIT:
+            raise StrictJsonError(f"it has {nbytes:,} bytes, more than {INDEX_BYTES_LIMIT:,}")
+        parts = []
+        while part := os.read(descriptor, 2**20):
+            parts.append(part)
+            if sum(map(len, parts)) > INDEX_BYTES_LIMIT:
+                raise StrictJsonError(f"it has more than {INDEX_BYTES_LIMIT:,} bytes")
+        return b"".join(parts)
+
+
+def _weight_map(parsed: dict[str, Any]) -> dict[str, str]:
+    listed = parsed.get("weight_map")
+    if not isinstance(listed, dict):
+        raise StrictJsonError("it has no object weight_map")
+    for tensor, name in listed.items():
+        if not isinstance(name, str) or not _is_plain_name(name):
+            raise StrictJsonError(
+                f"weight_map puts tensor {clipped(tensor)} in something that is not the plain name "
+                "of a file beside the index"
+            )
+    return listed
+
+
+def _is_plain_name(name: str) -> bool:
+    return name not in ("", ".", "..") and not any(mark in name for mark in "/\\\0")
+
+
+def _needed_sources(sources: list[_Source], wanted: dict[str, None] | None) -> list[_Source]:
+    """Leaves out shards that cannot hold a wanted tensor, if indices list all that are wanted."""
+    if wanted is None or not wanted.keys() <= _expected(sources):
+        return sources
+    return [
+        source
+        for source in sources
+        if source.index is None or not source.expected.isdisjoint(wanted)
+    ]
+
+
+def _expected(sources: list[_Source]) -> frozenset[str]:
+    return frozenset().union(*(source.expected for source in sources))
+
+
+def _open(path: Path, stack: ExitStack) -> OpenFile:
+    descriptor, nbytes = _open_regular(path, stack)
+    try:
+        return OpenFile(path, descriptor, read_header(descriptor, nbytes, str(path)))
+    except OSError as error:
+        raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from None
+
+
+def _open_regular(path: Path, stack: ExitStack) -> tuple[int, int]:
+    """Opens a regular file for reading; returns its descriptor and its bytes."""
+    # Without O_NONBLOCK, opening a FIFO would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    stack.callback(os.close, descriptor)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise SafetensorsError(
+            "it is not a regular file", where=str(path), remedy="pass a safetensors file"
+        )
+    os.set_blocking(descriptor, True)
+    return descriptor, status.st_size
+
+
+def _select(
+    sources: list[_Source],
+    opened: list[tuple[_Source, OpenFile]],
+    wanted: dict[str, None] | None,
+) -> list[Selection]:
+    owners: dict[str, OpenFile] = {}
+    selections = []
+    for source, file in opened:
+        _check_listed(source, file, wanted)
+        chosen = []
+        for entry in file.header.tensors.values():
+            listed = None if source.listed is None else source.listed.get(entry.name)
+            if listed not in (None, file.path.name):
+                continue
+            if entry.name in owners:
+                raise SafetensorsError(
+                    f"tensor {clipped(entry.name)} is in {owners[entry.name].path} too",
+                    where=str(file.path),
+                    remedy="load the files one by one, or name one of them",
+                )
+            owners[entry.name] = file
+            if wanted is None or entry.name in wanted:
+                chosen.append(entry)
+        selections.append(Selection(file, tuple(chosen)))
+    if wanted is not None:
+        _check_found(sources, owners.keys(), wanted)
+    return selections
+
+
+def _check_listed(source: _Source, file: OpenFile, wanted: dict[str, None] | None) -> None:
+    missing = source.expected.difference(file.header.tensors)
+    if wanted is not None:
+        missing &= wanted.keys()
+    if missing:
+        raise TensorNotFoundError(
+            f"it has no tensor {clipped(min(missing))}, which {source.index} lists there",
+            where=str(file.path),
+            remedy="download or copy the index and the shards again",
+        )
+
+
+def _check_found(sources: list[_Source], found: Iterable[str], wanted: dict[str, None]) -> None:
+    names = dict.fromkeys(found)
+    missing = [key for key in wanted if key not in names]
+    if not missing:
+        return
+    names.update(dict.fromkeys(sorted(_expected(sources))))
+    near = _near(missing[0], names)
+    others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    raise TensorNotFoundError(
+        f"there is no tensor {clipped(missing[0])}{others} in {_files(sources)}",
+        remedy=f"did you mean {' or '.join(near)}?" if near else "check keys",
+    )
+
+
+def _near(key: str, names: Iterable[str]) -> list[str]:
+    if len(key) > MATCHED_LENGTH:
+        return []
+    short = [name for name in names if len(name) <= MATCHED_LENGTH][:MATCHED_NAMES]
+    return [clipped(name) for name in difflib.get_close_matches(key, short, n=3)]
+
+
+def _files(sources: list[_Source]) -> str:
+    first = str(sources[0].path) if sources else "the index"
+    return first if len(sources) <= 1 else f"{first} and {len(sources) - 1} more files"

@@ -1,0 +1,228 @@
+"""Safetensors files into torch tensors, in host memory or on a GPU.
+
+    from waywiser.transfer.torch import load_files
+
+    tensors = load_files("llama/model.safetensors.index.json", "cuda:0")
+
+It is the only module that imports torch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from waywiser import transfer
+from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
+from waywiser.transfer.read_plan import PlannedRead, plan_reads
+from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
+from waywiser.transfer.strict_json import clipped
+from waywiser.transfer.transfer_window import TransferWindow
+from waywiser.words import WaywiserError
+
+__all__ = [
+    "SafetensorsError",
+    "TensorNotFoundError",
+    "TorchMissingError",
+    "load_file",
+    "load_files",
+]
+
+
+class TorchMissingError(WaywiserError, ImportError):
+    """PyTorch is not installed."""
+
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise TorchMissingError(
+        "PyTorch is not installed",
+        where="waywiser.transfer.torch",
+        remedy="install torch; the other calls of waywiser.transfer do without",
+    ) from None
+
+MOST_TRANSFERS = 64
+MOST_BYTES = 512 * 2**20
+"""Bounds what runs at once: enough that links and disks never wait, and little enough that an error
+is reported soon, since it is raised after what runs has ended."""
+
+TORCH_NAMES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F64": "float64",
+    "C64": "complex64",
+}
+"""Types of the format as torch names them. Those of less than a byte are missing: torch has no
+tensor of the same shape for them."""
+
+
+def load_file(
+    path: str | os.PathLike[str],
+    device: str | int | torch.device,
+    keys: Iterable[str] | None = None,
+) -> dict[str, torch.Tensor]:
+    """Loads one checkpoint: a safetensors file, an index, or a folder. As `load_files`."""
+    return load_files([path], device, keys)
+
+
+def load_files(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    device: str | int | torch.device,
+    keys: Iterable[str] | None = None,
+) -> dict[str, torch.Tensor]:
+    """Loads tensors from safetensors files to a device; returns them by name.
+
+    Args:
+        paths: one path or several. A path is a safetensors file, an index
+            (``model.safetensors.index.json``), or a folder that has an index or a single
+            safetensors file.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or a ``torch.device``.
+        keys: the names of the tensors to load, in any order; None for all of them.
+
+    Tensors are in the order of the files and of their bytes in them, whatever the order of
+    ``keys``. Each has memory of its own and is freed alone. They are complete and may be used on
+    the device's current stream when the call returns. Thread safe.
+
+    Raises `SafetensorsError` for a file or an index that is not valid, a tensor that two files
+    have, a type that torch does not have, or a file that was cut while it was read;
+    `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that the
+    index lists; `OSError` for a file that cannot be read; what torch raises if memory is short; and
+    what ``waywiser.transfer.read_async`` raises. No transfer runs any more when an error is raised.
+    """
+    target = _device(device)
+    tensors: dict[str, torch.Tensor] = {}
+    with open_checkpoint(paths, keys) as selections:
+        dtypes = _dtypes(selections)
+        try:
+            with TransferWindow(most_transfers=MOST_TRANSFERS, most_bytes=MOST_BYTES) as window:
+                for file, entries in selections:
+                    for read in plan_reads(entries):
+                        window.make_room(read.nbytes)
+                        _LoadingRead(file, read, target, dtypes, tensors).start(window)
+        except BaseException:
+            # The traceback would keep the memory of what was loaded.
+            tensors.clear()
+            raise
+    return tensors
+
+
+def _device(device: str | int | torch.device) -> torch.device:
+    if isinstance(device, bool):
+        raise TypeError(f"device is {device}: pass 'cpu', 'cuda:0' or the number of a GPU")
+    target = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    if target.type == "cuda" and target.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    if target.type not in ("cpu", "cuda"):
+        raise WaywiserError(
+            f"loading to device {target} is not supported", remedy="load to 'cpu' or 'cuda'"
+        )
+    return target
+
+
+def _dtypes(selections: list[Selection]) -> dict[str, torch.dtype]:
+    """The torch types of all selected tensors, so that a missing one is found before any read."""
+    dtypes: dict[str, torch.dtype] = {}
+    for file, entries in selections:
+        for entry in entries:
+            if entry.dtype not in dtypes:
+                dtypes[entry.dtype] = _dtype(file, entry)
+    return dtypes
+
+
+def _dtype(file: OpenFile, entry: TensorEntry) -> torch.dtype:
+    name = TORCH_NAMES.get(entry.dtype)
+    dtype = None if name is None else getattr(torch, name, None)
+    if dtype is None:
+        raise SafetensorsError(
+            f"tensor {clipped(entry.name)} has type {entry.dtype}, for which torch "
+            f"{torch.__version__} has no tensor of the same shape",
+            where=str(file.path),
+            remedy="leave it out with keys" + ("" if name is None else ", or use a newer torch"),
+        )
+    return dtype
+
+
+class _LoadingRead:
+    """One read and the tensors that it fills. Its text says what was being loaded."""
+
+    def __init__(
+        self,
+        file: OpenFile,
+        read: PlannedRead,
+        target: torch.device,
+        dtypes: dict[str, torch.dtype],
+        tensors: dict[str, torch.Tensor],
+    ) -> None:
+        """Allocates the tensors and puts them into ``tensors``."""
+        self._file = file
+        self._read = read
+        self._target = target
+        self._made: dict[str, torch.Tensor] = {
+            entry.name: torch.empty(entry.shape, dtype=dtypes[entry.dtype], device=target)
+            for entry in read.entries
+        }
+        tensors.update(self._made)
+        self._staging: torch.Tensor | None = None
+
+    def start(self, window: TransferWindow) -> None:
+        read = self._read
+        if not read.nbytes:
+            return
+        if read.direct:
+            into = next(self._made[entry.name] for entry in read.entries if entry.nbytes)
+        else:
+            into = torch.empty(read.nbytes, dtype=torch.uint8, device=self._target)
+            self._staging = into
+        try:
+            started = transfer.read_async(
+                self._file.descriptor, into, offset=read.offset, nbytes=read.nbytes
+            )
+        except Exception as error:
+            error.add_note(str(self))
+            raise
+        window.add(started, read.nbytes, self)
+
+    def finish(self, moved: int) -> None:
+        if moved != self._read.nbytes:
+            raise SafetensorsError(
+                f"the file ended at byte {self._read.offset + moved:,} while it was read: it was "
+                "longer when its header was read",
+                where=str(self._file.path),
+                remedy="write a checkpoint under another name and rename it when it is complete",
+            )
+        if self._staging is not None:
+            self._scatter(self._staging)
+
+    def _scatter(self, staging: torch.Tensor) -> None:
+        """Copies the tensors from staging memory, ordered in the current stream."""
+        pieces = self._read.pieces()
+        parts = staging.split([nbytes for nbytes, _ in pieces])
+        to, of = [], []
+        for part, (_, entry) in zip(parts, pieces, strict=True):
+            if entry is not None:
+                to.append(self._made[entry.name].view(-1).view(torch.uint8))
+                of.append(part)
+        transfer.copy_batch(dsts=to, srcs=of)
+
+    def __str__(self) -> str:
+        names = [clipped(entry.name) for entry in self._read.entries if entry.nbytes]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return f"while tensor {names[0]}{more} of {self._file.path} was loaded"
