@@ -1,0 +1,255 @@
+"""Which files of a checkpoint are opened, and which tensors are taken from which."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from transfer.safetensors_files import write_bytes
+from waywiser.transfer.checkpoint import (
+    INDEX_NAME,
+    MATCHED_LENGTH,
+    MATCHED_NAMES,
+    TensorNotFoundError,
+    open_checkpoint,
+)
+from waywiser.transfer.safetensors_header import SafetensorsError
+
+SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
+
+
+def write(path: Path, *names: str) -> Path:
+    write_bytes(path, {name: ("U8", [3], name.encode().ljust(3)[:3]) for name in names})
+    return path
+
+
+def write_index(folder: Path, listed: object, name: str = INDEX_NAME) -> Path:
+    index = folder / name
+    index.write_text(json.dumps({"metadata": {"total_size": 1.5e3}, "weight_map": listed}))
+    return index
+
+
+def sharded(folder: Path) -> Path:
+    write(folder / SHARDS[0], "embed", "layer.0", "layer.1")
+    write(folder / SHARDS[1], "layer.2", "head")
+    names = {"head": 1, "embed": 0, "layer.0": 0, "layer.1": 0, "layer.2": 1}
+    return write_index(folder, {name: SHARDS[shard] for name, shard in names.items()})
+
+
+def selected(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    keys: Iterable[str] | None = None,
+) -> dict[str, list[str]]:
+    """The names of the tensors that are selected from each file."""
+    with open_checkpoint(paths, keys) as selections:
+        for file, _ in selections:
+            assert not os.get_inheritable(file.descriptor)
+            assert os.get_blocking(file.descriptor)
+        return {file.path.name: [entry.name for entry in entries] for file, entries in selections}
+
+
+def refusal(
+    kind: type[Exception],
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    keys: Iterable[str] | None = None,
+) -> str:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(kind) as caught:
+        selected(paths, keys)
+    assert len(os.listdir("/proc/self/fd")) == len(before), "no descriptor is left open"
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+WHOLE = {SHARDS[0]: ["embed", "layer.0", "layer.1"], SHARDS[1]: ["layer.2", "head"]}
+
+
+def test_an_index_its_folder_and_its_shards_are_the_same_checkpoint(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    assert selected(index) == WHOLE
+    assert selected(str(index)) == WHOLE
+    assert selected(tmp_path) == WHOLE
+    assert selected([tmp_path / name for name in SHARDS]) == WHOLE
+
+
+def test_a_folder_with_one_file_needs_no_index(tmp_path: Path) -> None:
+    write(tmp_path / "model.safetensors", "a")
+    (tmp_path / "config.json").write_text("{}")
+    assert selected(tmp_path) == {"model.safetensors": ["a"]}
+
+
+def test_the_usual_index_is_taken_among_several(tmp_path: Path) -> None:
+    sharded(tmp_path)
+    write_index(tmp_path, {"a": "other"}, "model.fp32.safetensors.index.json")
+    assert selected(tmp_path) == WHOLE
+
+
+def test_a_folder_that_does_not_say_what_to_load_is_refused(tmp_path: Path) -> None:
+    assert "the folder has no index and 0 safetensors files" in refusal(SafetensorsError, tmp_path)
+    for name in SHARDS:
+        write(tmp_path / name, name)
+    assert "the folder has no index and 2 safetensors files" in refusal(SafetensorsError, tmp_path)
+    for name in ("a.safetensors.index.json", "b.safetensors.index.json"):
+        write_index(tmp_path, {}, name)
+    assert "the folder has 2 indices" in refusal(SafetensorsError, tmp_path)
+
+
+def test_keys_select_tensors_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.safetensors", "b", "a", "d", "c")
+    assert selected(path, ["c", "a", "b", "a"]) == {"x.safetensors": ["b", "a", "c"]}
+    assert selected(path, (key for key in ["d"])) == {"x.safetensors": ["d"]}
+    assert selected(path, []) == {"x.safetensors": []}
+
+
+def test_only_shards_that_hold_a_key_are_opened(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    (tmp_path / SHARDS[1]).unlink()
+    assert selected(index, ["layer.1"]) == {SHARDS[0]: ["layer.1"]}
+    assert SHARDS[1] in refusal(FileNotFoundError, index, ["layer.1", "head"])
+
+
+def test_a_missing_key_is_reported_with_names_like_it(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    message = refusal(TensorNotFoundError, index, ["layer.9", "embed", "lm_head"])
+    assert "there is no tensor 'layer.9' and 1 more in" in message
+    assert "did you mean" in message
+    assert "'layer.0'" in message
+    message = refusal(TensorNotFoundError, index, ["x" * 10_000])
+    assert "check keys" in message
+    assert len(message) < 400
+
+
+def test_the_search_for_like_names_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    def record(key: str, names: list[str], n: int) -> list[str]:
+        searched.extend(names)
+        return []
+
+    monkeypatch.setattr(difflib, "get_close_matches", record)
+    tensors = {f"{number:05}": ("U8", [0], b"") for number in range(MATCHED_NAMES + 10)}
+    tensors["x" * (MATCHED_LENGTH + 1)] = ("U8", [0], b"")
+    write_bytes(tmp_path / "x.safetensors", tensors)
+    refusal(TensorNotFoundError, tmp_path / "x.safetensors", ["x" * MATCHED_LENGTH])
+    assert len(searched) == MATCHED_NAMES
+    assert max(map(len, searched)) <= MATCHED_LENGTH
+    searched.clear()
+    refusal(TensorNotFoundError, tmp_path / "x.safetensors", ["x" * (MATCHED_LENGTH + 2)])
+    assert searched == []
+
+
+@pytest.mark.parametrize("keys", ["embed", [1], [b"embed"], [None]])
+def test_keys_that_are_no_names_are_refused(tmp_path: Path, keys: object) -> None:
+    path = write(tmp_path / "x.safetensors", "embed")
+    with pytest.raises(TypeError, match="keys"):
+        selected(path, keys)  # type: ignore[arg-type]
+
+
+def test_a_tensor_that_the_index_lists_in_vain_is_reported(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    write(tmp_path / SHARDS[1], "layer.2")
+    message = refusal(TensorNotFoundError, index)
+    assert f"it has no tensor 'head', which {index} lists there" in message
+    assert selected(index, ["layer.2"]) == {SHARDS[1]: ["layer.2"]}
+
+
+def test_a_tensor_that_the_index_does_not_list_is_loaded(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    write(tmp_path / SHARDS[1], "layer.2", "head", "more")
+    assert selected(index)[SHARDS[1]] == ["layer.2", "head", "more"]
+    assert selected(index, ["more"]) == {SHARDS[0]: [], SHARDS[1]: ["more"]}
+
+
+def test_the_index_decides_between_two_copies(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    write(tmp_path / SHARDS[1], "layer.2", "head", "embed")
+    assert selected(index) == WHOLE
+
+
+def test_a_tensor_of_two_files_is_refused_if_no_index_decides(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    write(tmp_path / SHARDS[0], "embed", "layer.0", "layer.1", "more")
+    write(tmp_path / SHARDS[1], "layer.2", "head", "more")
+    assert f"tensor 'more' is in {tmp_path / SHARDS[0]} too" in refusal(SafetensorsError, index)
+    one = write(tmp_path / "one.safetensors", "a")
+    assert "tensor 'a' is in" in refusal(SafetensorsError, [one, one])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", "a\0b", 1, None, ["a"], {"a": "b"}],
+)
+def test_an_index_leads_nowhere_else(tmp_path: Path, name: object) -> None:
+    index = write_index(tmp_path, {"a": name})
+    assert "weight_map puts tensor 'a' in something" in refusal(SafetensorsError, index)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "does not start with '{'"),
+        ("{}", "it has no object weight_map"),
+        ('{"weight_map": []}', "it has no object weight_map"),
+        ('{"weight_map": {"a": "x", "a": "y"}}', "'a' occurs twice"),
+        ('{"weight_map": {}, "metadata": NaN}', "NaN"),
+        ('{"weight_map":' * 100_000, "nested too deeply"),
+        ('{"weight_map": {"a": "x"}} trailing', "not JSON"),
+        ('{"metadata": {"n": ' + "1" * 5000 + "}}", "a number of 5000 digits"),
+        ('{"metadata": {"n": -12, "m": -1.5}}', "it has no object weight_map"),
+    ],
+)
+def test_an_index_is_hostile_input_too(tmp_path: Path, text: str, words: str) -> None:
+    index = tmp_path / INDEX_NAME
+    index.write_text(text)
+    message = refusal(SafetensorsError, index)
+    assert f"{index}: the index is not valid: " in message
+    assert words in message
+
+
+def test_an_index_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    index = tmp_path / INDEX_NAME
+    index.touch()
+    os.truncate(index, 10**12)
+    assert "1,000,000,000,000 bytes, more than 100,000,000" in refusal(SafetensorsError, index)
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo.safetensors"
+    os.mkfifo(fifo)
+    assert "not a regular file" in refusal(SafetensorsError, fifo)
+    os.mkfifo(tmp_path / INDEX_NAME)
+    assert "not a regular file" in refusal(SafetensorsError, tmp_path / INDEX_NAME)
+    assert "not a regular file" in refusal(SafetensorsError, "/dev/zero")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert "nowhere.safetensors" in refusal(FileNotFoundError, tmp_path / "nowhere.safetensors")
+    assert "nowhere.json" in refusal(FileNotFoundError, tmp_path / "nowhere.json")
+    assert SHARDS[0] in refusal(FileNotFoundError, write_index(tmp_path, {"a": SHARDS[0]}))
+
+
+def test_no_path_is_an_error() -> None:
+    assert "no file is named" in refusal(SafetensorsError, [])
+
+
+def test_a_link_to_a_shard_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "blobs").mkdir()
+    blob = write(tmp_path / "blobs" / "abc123", "a")
+    (tmp_path / "snapshot").mkdir()
+    (tmp_path / "snapshot" / SHARDS[0]).symlink_to(blob)
+    index = write_index(tmp_path / "snapshot", {"a": SHARDS[0]})
+    assert selected(index) == {SHARDS[0]: ["a"]}
+
+
+def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    os.truncate(tmp_path / SHARDS[1], os.path.getsize(tmp_path / SHARDS[1]) - 1)
+    message = refusal(SafetensorsError, index)
+    assert message.startswith(f"{tmp_path / SHARDS[1]}: its header is not valid: its tensors have")

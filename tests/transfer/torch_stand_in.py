@@ -1,0 +1,94 @@
+"""The part of torch that loading uses, over numpy, for machines without torch.
+
+Types that numpy does not have are integers of as many bits: the tests compare bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+__version__ = "stand-in"
+
+NUMPY_NAMES = {
+    "bfloat16": "uint16",
+    "float8_e4m3fn": "uint8",
+    "float8_e5m2": "uint8",
+    "float8_e8m0fnu": "uint8",
+    "float8_e4m3fnuz": "uint8",
+    "float8_e5m2fnuz": "uint8",
+}
+
+
+class dtype:
+    """A type with torch's name and numpy's memory."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(NUMPY_NAMES.get(name, name))
+
+
+class device:
+    """A kind of device and a number, from one text or two arguments."""
+
+    def __init__(self, kind: str | device, index: int | None = None) -> None:
+        if isinstance(kind, device):
+            kind, index = kind.type, kind.index
+        self.type, _, number = kind.partition(":")
+        self.index = int(number) if number else index
+
+
+class Tensor:
+    """Contiguous memory with a type."""
+
+    def __init__(self, array: np.ndarray, kind: dtype) -> None:
+        self.array = array
+        self.dtype = kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def view(self, to: int | dtype) -> Tensor:
+        if isinstance(to, dtype):
+            return Tensor(self.array.view(to.numpy), to)
+        return Tensor(self.array.reshape(to), self.dtype)
+
+    def split(self, sizes: Sequence[int]) -> list[Tensor]:
+        ends = np.cumsum(sizes)
+        assert ends[-1] == len(self.array)
+        return [
+            Tensor(self.array[end - size : end], self.dtype)
+            for end, size in zip(ends, sizes, strict=True)
+        ]
+
+
+def empty(shape: Sequence[int] | int, *, dtype: dtype, device: device) -> Tensor:
+    assert device.type == "cpu"
+    return Tensor(np.empty(shape, dtype.numpy), dtype)
+
+
+cuda = SimpleNamespace(current_device=lambda: 0)
+
+for _name in [
+    *("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+    *("float16", "float32", "float64", "complex64", *NUMPY_NAMES),
+]:
+    setattr(sys.modules[__name__], _name, dtype(_name))
+
+
+def without(*names: str) -> ModuleType:
+    """The stand-in as an older torch, without these types."""
+    older = ModuleType("torch")
+    vars(older).update({name: value for name, value in globals().items() if name not in names})
+    return older
