@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,18 @@ def test_a_guide_shows_its_examples_as_they_are(page: Path) -> None:
 
 def test_an_executor_is_walked_through() -> None:
     assert "Registered<Executor, Chunked>" in (HOW_TO / "add-an-executor.md").read_text()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+def test_the_copies_from_cpp_compile() -> None:
+    warn = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    include = HOW_TO.parents[1] / "native" / "include"
+    source = HOW_TO / "examples" / "copies.cpp"
+    answer = subprocess.run(
+        ["g++", "-std=c++20", "-fsyntax-only", *warn, f"-I{include}", source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "examples/copies.cpp" in (HOW_TO / "copy-from-cpp.md").read_text()
