@@ -54,7 +54,7 @@ class _Source(NamedTuple):
     """A file to open, and what its index lists, if it has one."""
 
     path: Path
-    index: Path | None = None
+    index_path: Path | None = None
     listed: dict[str, str] | None = None
     """The names of the files of all tensors of the index."""
     expected: frozenset[str] = frozenset()
@@ -186,7 +186,7 @@ def _needed_sources(sources: list[_Source], wanted: dict[str, None] | None) -> l
     return [
         source
         for source in sources
-        if source.index is None or not source.expected.isdisjoint(wanted)
+        if source.index_path is None or not source.expected.isdisjoint(wanted)
     ]
 
 
@@ -251,7 +251,7 @@ def _check_listed(source: _Source, file: OpenFile, wanted: dict[str, None] | Non
         missing &= wanted.keys()
     if missing:
         raise TensorNotFoundError(
-            f"it has no tensor {clipped(min(missing))}, which {source.index} lists there",
+            f"it has no tensor {clipped(min(missing))}, which {source.index_path} lists there",
             where=str(file.path),
             remedy="download or copy the index and the shards again",
         )
