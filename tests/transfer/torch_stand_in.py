@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,12 @@ class Tensor:
 
     def data_ptr(self) -> int:
         return self.array.ctypes.data
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
 
     def view(self, to: int | dtype) -> Tensor:
         if isinstance(to, dtype):
