@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
+CALLS = HOW_TO.parents[1] / "python" / "waywiser" / "transfer" / "__init__.py"
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", sorted(HOW_TO.glob("*.md")), ids=lambda page: page.stem)
@@ -38,3 +42,24 @@ def test_the_copies_from_cpp_compile() -> None:
     )
     assert answer.returncode == 0, answer.stderr
     assert "examples/copies.cpp" in (HOW_TO / "copy-from-cpp.md").read_text()
+
+
+def test_the_calls_of_the_guides_exist() -> None:
+    module = ast.parse(CALLS.read_text())
+    names = {
+        alias.asname or alias.name
+        for node in module.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    shown = {
+        node.attr
+        for page in HOW_TO.glob("*.md")
+        for block in PYTHON.findall(page.read_text())
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "transfer"
+    }
+    assert shown >= {"copy_blocks", "pinned_empty", "read_async", "copy_async"}
+    assert shown <= names

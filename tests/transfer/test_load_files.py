@@ -17,6 +17,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -35,12 +36,6 @@ from waywiser.transfer.safetensors_header import DTYPE_BITS
 
 MODULE = "waywiser.transfer.torch"
 WHOLE_BYTE_TYPES = sorted(name for name, bits in DTYPE_BITS.items() if bits >= 8)
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join(
-        [str(Path(__file__).parents[2] / "python"), os.environ.get("PYTHONPATH", "")]
-    ),
-}
 NO_TORCH = "torch is not installed"
 
 
@@ -203,6 +198,18 @@ def test_shards_are_read_at_the_same_time(
         assert {name: bytes_of(tensor) for name, tensor in loaded.items()} == expected
         assert list(loaded) == list(expected)
     assert transfers.most_running > 2
+
+
+def test_several_threads_load_at_once(loading: Any, moved: None, tmp_path: Path) -> None:
+    models = [write_model(tmp_path / f"{number}.safetensors") for number in range(4)]
+
+    def load(number: int) -> list[dict[str, Any]]:
+        return [loading.load_file(tmp_path / f"{number}.safetensors", "cpu") for _ in range(3)]
+
+    with ThreadPoolExecutor(4) as threads:
+        for model, loads in zip(models, threads.map(load, range(4)), strict=True):
+            for loaded in loads:
+                assert {name: bytes_of(tensor) for name, tensor in loaded.items()} == model
 
 
 def test_only_what_keys_name_is_read(
@@ -399,4 +406,5 @@ def test_without_torch_the_import_says_what_to_do(monkeypatch: pytest.MonkeyPatc
 
 def test_nothing_else_imports_torch() -> None:
     program = "import sys, waywiser.transfer.checkpoint; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True, env=ENVIRONMENT)
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, **paths})
