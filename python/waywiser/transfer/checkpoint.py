@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from waywiser.errors import WaywiserError
 from waywiser.transfer.safetensors_header import (
     COPY_AGAIN,
     Header,
@@ -18,7 +19,6 @@ from waywiser.transfer.safetensors_header import (
     read_header,
 )
 from waywiser.transfer.strict_json import StrictJsonError, clipped, parse_object
-from waywiser.words import WaywiserError
 
 INDEX_NAME = "model.safetensors.index.json"
 INDEX_SUFFIX = ".safetensors.index.json"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+from waywiser.errors import WaywiserError
 from waywiser.transfer.strict_json import StrictJsonError, clipped, parse_object
-from waywiser.words import WaywiserError
 
 LENGTH_BYTES = 8
 HEADER_BYTES_LIMIT = 100_000_000

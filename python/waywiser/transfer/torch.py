@@ -13,12 +13,12 @@ import os
 from collections.abc import Iterable
 
 from waywiser import transfer
+from waywiser.errors import WaywiserError
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.read_plan import PlannedRead, plan_reads
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.strict_json import clipped
 from waywiser.transfer.transfer_window import TransferWindow
-from waywiser.words import WaywiserError
 
 __all__ = [
     "SafetensorsError",
