@@ -19,7 +19,7 @@ NATIVE = ROOT / "native"
 
 TESTS = ROOT / "tests"
 
-ROOMS_OF_HELP = {"cli", "visible", "words"}
+ROOMS_OF_HELP = {"cli", "errors", "visible", "words"}
 PACKAGES_OF_HELP = {"annotated_doc", "click", "msgspec", "shellingham", "typer"}
 """The parser of commands with what it needs itself, and what words are made of."""
 
