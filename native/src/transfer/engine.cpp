@@ -490,6 +490,7 @@ bool Engine::reap(Worker& self) {
         if (!self.chunks.front()->event->done()) return false;
     } catch (...) {
         fail(*self.chunks.front()->job, std::current_exception());
+        settle(self.chunks.front()->chunk);
         arrived = false;
     }
     std::unique_ptr<Held> own = std::move(self.chunks.front());
@@ -652,6 +653,19 @@ void Engine::leave_queue(Held& held) {
     held.queued = false;
 }
 
+// After a failure: waits until no GPU uses the chunk's staging. If that cannot be told, since the
+// context is lost, the staging is not used again.
+void Engine::settle(Chunk& chunk) {
+    try {
+        for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
+            if (used != nullptr) used->synchronize();
+        }
+    } catch (const gpu::Error&) {
+        chunk.slot.abandon();
+        chunk.bounce.abandon();
+    }
+}
+
 void Engine::submit(Held& held) {
     const Route& route = held.route();
     Chunk& chunk = held.chunk;
@@ -666,12 +680,7 @@ void Engine::submit(Held& held) {
         held.job->submit(chunk);
         held.event->record(chunk.second != nullptr ? *chunk.second : *chunk.stream);
     } catch (...) {
-        for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
-            try {
-                if (used != nullptr) used->synchronize();  // the staging may be in use
-            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
-            }
-        }
+        settle(chunk);
         throw;
     }
     const std::lock_guard lock(held.job->mutex_);

@@ -92,6 +92,7 @@ private:
     bool enter_queue(Held& held);
     void count_queued(Held& held);
     void leave_queue(Held& held);
+    static void settle(Chunk& chunk);
     void submit(Held& held);
     bool submit_filled(Worker& self);
     void pass_on(Worker& self, std::unique_ptr<Held> held, bool arrived);

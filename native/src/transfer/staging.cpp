@@ -50,6 +50,12 @@ void Slot::release() noexcept {
     data_ = nullptr;
 }
 
+void Slot::abandon() noexcept {
+    if (owner_ != nullptr && data_ != nullptr) owner_->abandon(data_);
+    owner_ = nullptr;
+    data_ = nullptr;
+}
+
 Slots::Slots(std::size_t budget, std::size_t slab_bytes, Make make, std::function<void()> changed)
     : budget_(budget),
       slab_bytes_(slab_bytes),
@@ -76,14 +82,11 @@ std::optional<Slot> Slots::take_free(std::size_t size) {
 std::vector<std::unique_ptr<Slab>> Slots::evict_idle(std::size_t needed) {
     std::vector<std::unique_ptr<Slab>> evicted;
     for (auto it = slabs_.begin(); it != slabs_.end() && bytes_ + needed > budget_;) {
-        if (it->second.in_use != 0) {
+        if (it->second.in_use != 0 || it->second.abandoned) {
             ++it;
             continue;
         }
-        const std::byte* const begin = it->first;
-        const std::byte* const end = begin + it->second.bytes;
-        std::erase_if(free_[it->second.slot],
-                      [&](const std::byte* slot) { return slot >= begin && slot < end; });
+        forget_free(it->first, it->second);
         bytes_ -= it->second.bytes;
         evicted.push_back(std::move(it->second.slab));
         it = slabs_.erase(it);
@@ -143,7 +146,30 @@ void Slots::give_back(std::byte* data) noexcept {
         Entry& entry = std::prev(slabs_.upper_bound(data))->second;
         --entry.in_use;
         --in_use_;
-        free_[entry.slot].push_back(data);
+        if (!entry.abandoned) free_[entry.slot].push_back(data);
+    }
+    changed_();
+}
+
+void Slots::forget_free(const std::byte* begin, const Entry& entry) noexcept {
+    const std::byte* const end = begin + entry.bytes;
+    std::erase_if(free_[entry.slot],
+                  [&](const std::byte* slot) { return slot >= begin && slot < end; });
+}
+
+// The whole slab stays aside, and the budget is free for another one.
+void Slots::abandon(std::byte* data) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto slab = std::prev(slabs_.upper_bound(data));
+        Entry& entry = slab->second;
+        --entry.in_use;
+        --in_use_;
+        if (!entry.abandoned) {
+            entry.abandoned = true;
+            bytes_ -= entry.bytes;
+            forget_free(slab->first, entry);
+        }
     }
     changed_();
 }

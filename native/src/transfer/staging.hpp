@@ -31,6 +31,8 @@ public:
     Slot& operator=(const Slot&) = delete;
 
     void release() noexcept;
+    // Gives it up for good: a GPU may still use the memory, which stays until the pool ends.
+    void abandon() noexcept;
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     explicit operator bool() const { return data_ != nullptr; }
@@ -73,9 +75,12 @@ private:
         std::size_t bytes = 0;
         std::size_t slot = 0;    // bytes of each of its slots
         std::size_t in_use = 0;  // slots
+        bool abandoned = false;  // none of its slots is used again
     };
 
     void give_back(std::byte* data) noexcept;
+    void abandon(std::byte* data) noexcept;
+    void forget_free(const std::byte* begin, const Entry& entry) noexcept;
     std::optional<Slot> take_free(std::size_t size);
     std::vector<std::unique_ptr<Slab>> evict_idle(std::size_t needed);
     std::size_t make_room(std::size_t size);
