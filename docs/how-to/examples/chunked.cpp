@@ -68,9 +68,10 @@ public:
         return {};
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>&,
+                                                     transfer::Engine&) const override {
         const auto bytes = std::stoul(parameter(*this, transfer, machine, "chunk"));
         return std::make_unique<ChunkedExecution>(bytes);
     }

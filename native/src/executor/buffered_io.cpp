@@ -40,9 +40,10 @@ public:
         return info;
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>&,
+                                                     transfer::Engine&) const override {
         return std::make_unique<BufferedExecution>(
             block_io(*this, transfer, machine),
             parameter(*this, transfer, machine, "sync") == "yes");

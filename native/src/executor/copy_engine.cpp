@@ -186,9 +186,10 @@ public:
         return std::stoi(node);
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine&) const override {
         Calls calls;
         const std::string api = parameter(*this, transfer, machine, "api");
         if (between_gpus(transfer.path) && api != "async") calls.piece = Call::peer_async;

@@ -81,9 +81,10 @@ public:
         return (push ? transfer.path.source : transfer.path.destination).place.index;
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>&,
+                                                     transfer::Engine&) const override {
         const auto count = std::stoul(parameter(*this, transfer, machine, "threads"));
         const bool streaming = parameter(*this, transfer, machine, "stores") == "streaming";
         const auto own = cpus(transfer.path, parameter(*this, transfer, machine, "side"), machine);

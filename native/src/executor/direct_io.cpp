@@ -122,9 +122,10 @@ public:
         return std::nullopt;
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>&, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>&,
+                                                     transfer::Engine&) const override {
         return std::make_unique<DirectExecution>(
             block_io(*this, transfer, machine),
             parameter(*this, transfer, machine, "sync") == "yes");

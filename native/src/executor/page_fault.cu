@@ -157,9 +157,10 @@ public:
         return {transfer.path.destination.place.index};
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine&) const override {
         const Path& path = transfer.path;
         require_migration(path);
         const Pattern pattern{.chunk = std::stoul(parameter(*this, transfer, machine, "chunk")),

@@ -49,9 +49,9 @@ public:
     [[nodiscard]] std::vector<int> lanes(const Transfer& transfer, const Machine&) const override {
         return {migration_gpu(transfer.path)};
     }
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine&,
-        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer, const Machine&,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine&) const override {
         require_migration(transfer.path);
         return std::make_unique<PrefetchExecution>(transfer.path, *lanes.front());
     }
