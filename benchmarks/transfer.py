@@ -104,7 +104,7 @@ def two_processes() -> None:
         return [float(process.communicate()[0]) for process in started]
 
     ratios = []
-    for _ in range(3):
+    for _ in range(2):
         apart = run((0,)) + run((1,))
         ratios.append(sum(run((0, 1))) / sum(apart))
     print(f"{PAIR}: {statistics.median(ratios):.3f} of two runs one after the other, ", end="")

@@ -31,8 +31,9 @@ constexpr std::size_t kSlotsBetweenGpus = 6;
 // Threads for one link: more gain nothing there.
 constexpr std::size_t kThreadsPerLink = 12;
 constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
-// Before that a waiting thread looks all the time: a small copy is done sooner than a thread wakes.
-constexpr auto kSpin = std::chrono::microseconds(50);
+// Before that the calling thread looks again and again and lets others run, as the runtime does while
+// it waits for a stream: a sleep of 20 us takes 50 us or more on a virtual machine.
+constexpr auto kLooking = std::chrono::microseconds(500);
 
 bool overlap(const void* a, const void* b, std::size_t bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(a);
@@ -206,7 +207,11 @@ bool Started::wait(double seconds) {
     while (!event_->done()) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= until) return false;
-        if (now - start >= kSpin) std::this_thread::sleep_for(kPoll);
+        if (now - start < kLooking) {
+            std::this_thread::yield();
+        } else {
+            std::this_thread::sleep_for(kPoll);
+        }
     }
     return true;
 }
