@@ -31,8 +31,8 @@ constexpr std::size_t kSlotsBetweenGpus = 6;
 // Threads for one link: more gain nothing there.
 constexpr std::size_t kThreadsPerLink = 12;
 constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
-// Before that the calling thread looks again and again and lets others run, as the runtime does while
-// it waits for a stream: a sleep of 20 us takes 50 us or more on a virtual machine.
+// Before that the calling thread looks again and again and lets others run, as the runtime does
+// while it waits for a stream: a sleep of 20 us takes 50 us or more on a virtual machine.
 constexpr auto kLooking = std::chrono::microseconds(500);
 
 bool overlap(const void* a, const void* b, std::size_t bytes) {
