@@ -72,7 +72,8 @@ def memories() -> list[dict[str, Any]]:
 
 def executors() -> list[dict[str, Any]]:
     """Per executor: name, description, source, layouts (of ``contiguous``, ``box``, ``list``),
-    parameters: {name, description, kind, choices}."""
+    least_bytes, survey_only, settings_on_request (see ``Traits`` in executor.hpp), parameters:
+    {name, description, kind, choices}."""
 
 def operations() -> list[dict[str, Any]]:
     """Per operation: name, description, source, places (``numa``/``gpu``), timing (``device``/
@@ -96,6 +97,13 @@ def timing(transfer: Transfer, machine: Machine) -> str:
 
 def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
     """Whether the process needs peer access on or off for it; None where it does not matter."""
+
+def requirements(transfer: Transfer, machine: Machine) -> dict[str, Any]:
+    """What the transfer takes besides the memory of its two sides: threads, pinned_bytes,
+    device_bytes (GPU -> bytes), peers (pairs of GPUs that access each other's memory) and
+    host_links (GPUs whose links to the host carry bytes). Needs no GPU and no driver.
+
+    Raises Refused for an executor or a value of a parameter that there is not."""
 
 def in_place(transfer: Transfer, machine: Machine) -> bool:
     """Whether source and destination are one buffer. Needs no GPU and no driver."""

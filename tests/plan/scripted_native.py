@@ -3,8 +3,9 @@
 Two executors and three kinds of memory, with the refusals, parameters and timing modes of real
 ones. The ``scripted`` fixture selects it; ``scripted_whole`` adds what a larger catalogue has:
 memory at two places that moves by itself (``rambling``, by ``call``), memory in files (``shelf``,
-by ``cart``), and executors of layouts (``tongs`` beside contiguous bytes, ``crate`` of layouts
-alone).
+by ``cart``), executors of layouts (``tongs`` beside contiguous bytes, ``crate`` of layouts
+alone), and executors with traits (``ferry`` stages through all GPUs, ``detour`` copies through the
+host, ``once`` is measured for the survey's sake alone).
 """
 
 from __future__ import annotations
@@ -88,6 +89,9 @@ THREADS = parameter("threads", "1", "2", "4", "8", "16", "32", kind="ordered")
 STORES = parameter("stores", "ordinary", "streaming")
 
 
+STAGED = 4 * 2**20
+"""Bytes that a ferry stages at each place, at most."""
+
 GRIP = parameter("grip", "firm", "loose")
 BYTES = parameter("bytes", "4096", "65536", "1048576", kind="ordered")
 
@@ -135,13 +139,19 @@ def more_memories() -> list[dict[str, Any]]:
     return [_memory("rambling", "numa", "gpu"), _memory("shelf", "file", gpu=False)]
 
 
-def _executor(name: str, *parameters: dict[str, Any], layouts: str = "contiguous") -> Any:
+def _executor(
+    name: str, *parameters: dict[str, Any], layouts: str = "contiguous", **traits: Any
+) -> Any:
     return {
         "name": name,
         "description": f"by {name}",
         "source": "somebody, somewhere",
         "layouts": layouts.split(),
         "parameters": list(parameters),
+        "least_bytes": 0,
+        "survey_only": False,
+        "settings_on_request": False,
+        **traits,
     }
 
 
@@ -154,6 +164,9 @@ def more_executors() -> list[dict[str, Any]]:
         _executor("call"),
         _executor("cart"),
         _executor("crate", layouts="box list"),
+        _executor("detour", GRIP, settings_on_request=True),
+        _executor("ferry", GRIP, least_bytes=2**20, settings_on_request=True),
+        _executor("once", GRIP, survey_only=True),
         _executor("tongs", GRIP, layouts="contiguous box list"),
     ]
 
@@ -183,6 +196,13 @@ def _refused_by_more(transfer: Transfer) -> str | None:
         if kinds != ("rambling", "rambling"):
             return "nothing else comes when it is called"
         return "it is there" if transfer.source.place == transfer.destination.place else None
+    places = [end.place.partition(":")[0] for end in (transfer.source, transfer.destination)]
+    if transfer.executor in ("ferry", "once") and places.count("gpu") != 1:
+        return "only between the host and a GPU"
+    if transfer.executor == "detour" and not _between_gpus(transfer):
+        return "only between GPUs"
+    if transfer.executor == "ferry" and "rambling" not in kinds:
+        return None
     if (transfer.executor == "cart") != ("shelf" in kinds) or kinds == ("shelf", "shelf"):
         return "only a cart goes to the shelf, and back"
     if transfer.executor == "cart" and not {"pageable", "pinned"} & set(kinds):
@@ -200,7 +220,8 @@ def _between_gpus(transfer: Transfer) -> bool:
 
 
 def parameters(transfer: Transfer, machine: Machine) -> list[dict[str, Any]]:
-    own = {"cpu": [THREADS, STORES], "tongs": [GRIP], "call": [], "cart": [], "crate": []}
+    own = {"cpu": [THREADS, STORES], "call": [], "cart": [], "crate": []}
+    own |= {name: [GRIP] for name in ("tongs", "detour", "ferry", "once")}
     if transfer.executor in own:
         return own[transfer.executor]
     return [PEER] if _between_gpus(transfer) else [API]
@@ -213,6 +234,25 @@ def timing(transfer: Transfer, machine: Machine) -> str:
 
 def peer_access(transfer: Transfer, machine: Machine) -> bool | None:
     return transfer.parameters.get("peer", "on") == "on" if _between_gpus(transfer) else None
+
+
+def requirements(transfer: Transfer, machine: Machine) -> dict[str, Any]:
+    gpus = [
+        int(end.place[4:])
+        for end in (transfer.source, transfer.destination)
+        if end.place.startswith("gpu")
+    ]
+    direct = transfer.executor != "detour" and bool(peer_access(transfer, machine))
+    found = {"threads": 0, "pinned_bytes": 0, "device_bytes": {}, "peers": [], "host_links": []}
+    if _between_gpus(transfer) and direct:
+        return {**found, "peers": [tuple(gpus)]}
+    if transfer.executor == "ferry":
+        others = [gpu.index for gpu in machine.gpus if gpu.index not in gpus]
+        staged = min(transfer.bytes, STAGED)
+        found |= {"pinned_bytes": staged, "device_bytes": dict.fromkeys(others, staged)}
+        found |= {"peers": [(gpus[0], other) for other in others]}
+        gpus += others
+    return {**found, "host_links": gpus if len(set(gpus)) == len(gpus) else []}
 
 
 def in_place(transfer: Transfer, machine: Machine) -> bool:

@@ -27,3 +27,13 @@ H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 def test_each_buffer_counts_once_where_it_lies(text: str, total: int, on_gpu: int) -> None:
     needed = footprint(Workload.parse(text), Catalogue(machine(gpus=1)))
     assert (needed.total, needed.at["gpu:0"]) == (total, on_gpu)
+    assert (needed.staging, needed.gpus) == (0, {0})
+
+
+def test_staging_counts_with_the_buffers_and_on_the_gpus_that_stage() -> None:
+    ferried = "pageable@numa:0 -> device@gpu:0 by ferry of 100"
+    needed = footprint(Workload.parse(ferried), Catalogue(machine(gpus=3)))
+    assert (needed.total, needed.staging, needed.gpus) == (500, 300, {0, 1, 2})
+    assert needed.at == {"numa:0": 100, "gpu:0": 100, "gpu:1": 100, "gpu:2": 100}
+    twice = footprint(Workload.parse(f"{ferried}; {ferried} (shared)"), Catalogue(machine(gpus=1)))
+    assert (twice.total, twice.staging) == (400, 200)

@@ -142,6 +142,13 @@ LITERATURE = {
     "mapped, warm": r"mapped@file:scratch -> pageable@numa:0 by cpu",
     "mapped, cold": r"mapped\[state=cold\]@file:scratch -> pageable@numa:0 by cpu",
     "tmpfs": r"mapped@file:tmpfs -> pageable@numa:0 by cpu",
+    "staged by pinned slots": r"pageable@numa:0 -> device@gpu:0 by staged",
+    "staged and back": r"device@gpu:0 -> pageable@numa:0 by staged",
+    "staged, duplex": r"pageable@numa:0 -> device@gpu:0 by staged; device.*",
+    "disk to GPU": r"file@file:scratch -> device@gpu:0 by staged",
+    "page cache to GPU": r"file\[state=warm\]@file:scratch -> device@gpu:0 by staged",
+    "tmpfs to GPU": r"file\[state=warm\]@file:tmpfs -> device@gpu:0 by staged",
+    "GPU to disk": r"device@gpu:0 -> file@file:scratch by staged",
     "the timer itself": r"empty-interval@gpu:0",
     "kernel launch": r"kernel-launch@gpu:0",
     "launch and synchronise": r"launch-synchronize@gpu:0",
@@ -177,6 +184,10 @@ BETWEEN_GPUS = {
     "pointer chase into a peer": r"sm-latency\[memory=gpu:1\]@gpu:0",
     "prefetch to a peer": r"managed@gpu:0 -> managed@gpu:1 by prefetch",
     "demand migration to a peer": r"managed@gpu:0 -> managed@gpu:1 by page-fault",
+    "over several links": r"pinned@numa:0 -> device@gpu:0 by relay",
+    "over several links, back": r"device@gpu:0 -> pinned@numa:0 by relay",
+    "pageable over several links": r"pageable@numa:0 -> device@gpu:7 by relay",
+    "over several links, duplex": r"pinned@numa:0 -> device@gpu:0 by relay; device.*",
     "host to all": r"pinned@numa:0 -> device@gpu:0 by copy-engine; .*gpu:7 by copy-engine",
     "the last pair": r"device@gpu:7 -> device@gpu:6 by copy-engine",
 }
@@ -195,8 +206,11 @@ def test_every_row_between_gpus_is_in_standard(row: str, eight: Plan) -> None:
 
 def test_every_executor_and_operation_has_its_part(one: Plan) -> None:
     texts = curves(one)
+    two, full = curves(make_plan(h200(2), Request())), curves(make_plan(h200(1), Request("full")))
     for executor in list_executors():
-        assert any(f" by {executor.name}" in text for text in texts), executor.name
+        found = any(f" by {executor.name}" in text for text in texts | two)
+        assert found != executor.survey_only, executor.name
+        assert found or any(f" by {executor.name}" in text for text in full), executor.name
     refused = {refusal.path.split("@")[0] for refusal in one.refusals}
     for operation in list_operations():
         starts = (f"{operation.name}@", f"{operation.name}[")

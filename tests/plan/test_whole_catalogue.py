@@ -88,3 +88,60 @@ def test_every_executor_that_moves_contiguous_bytes_has_its_part(preset: str) ->
     texts = curves(plan(preset=preset))
     for executor in ("call", "cart", "copy-engine", "cpu", "tongs"):
         assert any(f" by {executor}" in text for text in texts)
+
+
+FERRIED = "pageable@numa:0 -> device@gpu:0 by ferry"
+
+
+def test_what_a_search_has_to_find_is_measured_by_default_settings_at_few_sizes() -> None:
+    standard = curves(plan())
+    assert standard[FERRIED] == [2**n for n in range(20, 29, 2)], "from its least bytes up"
+    assert not [text for text in standard if "ferry[" in text or ("ferry" in text and "(" in text)]
+    assert not [text for text in standard if "ferry" in text and "pages=huge" in text]
+    assert f"{FERRIED}[grip=loose]" in curves(plan(only=("by ferry",)))
+    full = curves(plan(preset="full"))
+    assert f"{FERRIED}[grip=loose]" in full and f"{FERRIED} (flushed)" in full
+    assert full[FERRIED] == [2**n for n in range(20, 31)]
+    assert not [text for text in full if "ferry[" in text and "pages=huge" in text]
+
+
+def test_asked_sizes_are_measured_below_the_least_bytes_too() -> None:
+    assert curves(plan(sizes="8", only=(FERRIED,)))[FERRIED] == [8]
+
+
+def test_a_file_is_ferried_over_one_link_unasked_and_over_several_in_full() -> None:
+    path = "shelf@file:scratch -> device@gpu:0 by ferry"
+    assert path in curves(plan())
+    assert path not in curves(plan(gpus=2))
+    assert path in curves(plan(gpus=2, preset="full"))
+
+
+def test_what_is_for_the_survey_alone_is_measured_in_full_or_on_request() -> None:
+    path = "pageable@numa:0 -> device@gpu:0 by once"
+    assert path not in curves(plan()) and path not in curves(plan(preset="quick"))
+    assert path in curves(plan(only=("by once",))) and path in curves(plan(preset="full"))
+
+
+def test_between_peers_nobody_asks_for_the_path_through_the_host() -> None:
+    path = "device@gpu:0 -> device@gpu:1 by detour"
+    apart = msgspec.structs.replace(
+        with_file(2),
+        gpus=tuple(msgspec.structs.replace(gpu, peers=()) for gpu in with_file(2).gpus),
+    )
+    assert path not in curves(plan(gpus=2)) and path in curves(plan(gpus=2, only=("by detour",)))
+    found = [p.curve for p in make_plan(apart, Request()).points if p.curve.text == path]
+    assert found and all(curve.principal for curve in found)
+
+
+def test_staging_counts_in_the_memory_that_is_allowed() -> None:
+    allowed = 2 * MIB + 64 * 2**10
+    found = plan(memory_bytes=allowed, sizes="1MiB,512KiB", only=(FERRIED,))
+    assert [point.size for point in found.points if point.curve.text == FERRIED] == [2**19]
+    assert max(point.buffer_bytes for point in found.points) == 3 * 2**19
+    told = {refusal.path: refusal.reason for refusal in found.refusals}
+    assert told[f"{FERRIED} of 1 MiB"].startswith("1 MiB needs 3 MiB of buffers and staging")
+
+
+def test_relays_take_part_in_what_is_looked_at() -> None:
+    ferried = [p for p in plan(gpus=3).points if p.curve.text.endswith("gpu:1 by ferry")]
+    assert ferried and all(point.gpus == {0, 1, 2} for point in ferried)

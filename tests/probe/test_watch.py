@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from topology.captured import machine
 from topology.fake_nvml import FakeNvml, counting, h200_answers
+from waywiser.plan.catalogue import Requirements
 from waywiser.probe.watch import SETTLE_SECONDS, Watch, gpus_of
 from waywiser.topology.counters import LinkCounters
 from waywiser.words import Operation, Place, Workload
@@ -28,7 +29,7 @@ class Time:
 def test_work_and_as_long_a_time_without_it_are_counted() -> None:
     nvml = FakeNvml([counting(h200_answers(0)), counting(h200_answers(1))])
     time = Time(nvml)
-    watch = Watch(LinkCounters(GPUS, nvml), H2D, time.clock, time.sleep)
+    watch = Watch(LinkCounters(GPUS, nvml), gpus_of(H2D), time.clock, time.sleep)
     watch(0)
     assert watch.found is None
     time.sleep(0.5)
@@ -50,4 +51,7 @@ def test_gpus_of_a_workload() -> None:
     assert gpus_of(H2D) == (1,)
     assert gpus_of(Workload.parse("device@gpu:3 -> device@gpu:0 by copy-engine of 8")) == (0, 3)
     assert gpus_of(Workload.parse("pageable@numa:0 -> pageable@numa:0 by cpu of 8")) == ()
+    relayed = Workload.parse("pinned@numa:0 -> device@gpu:1 by relay of 8")
+    needs = Requirements(device_bytes={3: 8}, peers=((1, 3),), host_links=(1, 3))
+    assert gpus_of(relayed, [needs]) == (1, 3)
     assert gpus_of(Workload(operation=Operation("empty-interval", Place("gpu", 2)))) == (2,)

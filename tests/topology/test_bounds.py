@@ -96,6 +96,50 @@ def test_what_is_not_known_has_a_reason(text: str, why: str) -> None:
     assert why in why_unbounded(H200, workload)
 
 
+RELAY = "pinned@numa:0 -> device@gpu:0 by relay"
+
+
+def test_relays_add_the_links_of_other_gpus() -> None:
+    found = bound(H200, Workload.parse(f"{RELAY}[relays=1+3]"))
+    assert found is not None
+    assert found.bytes_per_second / 1e9 == pytest.approx(3 * 63.015, abs=0.01)
+    assert found.narrowest == "host links to gpu:0+1+3"
+    assert found.made_of == (
+        "PCIe 5 x16: 16 lanes × 32 GT/s × 128/130 / 8 = 63.0 GB/s; "
+        "the links of gpu:0+1+3 together 189.0 GB/s"
+    )
+    back = "device@gpu:0 -> pageable@numa:0 by relay[relays=1+3]"
+    assert gb_per_s(f"{RELAY}[relays=1+3]; {back}") == pytest.approx(6 * 63.015, abs=0.02)
+    assert gb_per_s(f"{RELAY}; {RELAY}") == pytest.approx(8 * 63.015, abs=0.02)
+
+
+def test_relays_bring_no_more_than_the_nvlinks_of_the_gpu_carry() -> None:
+    narrow = msgspec.structs.replace(H200.gpus[0].nvlinks[0], lanes=4)
+    gpu = msgspec.structs.replace(H200.gpus[0], nvlinks=(narrow,))
+    machine = msgspec.structs.replace(H200, gpus=(gpu, *H200.gpus[1:]))
+    found = bound(machine, Workload.parse(RELAY))
+    assert found is not None
+    assert found.bytes_per_second / 1e9 == pytest.approx(63.015 + 4 * 26.562, abs=0.01)
+    assert found.made_of.endswith("106.2 GB/s of it over the NVLinks of gpu:0")
+
+
+def test_a_relay_without_nvlink_adds_nothing() -> None:
+    gpus = [msgspec.structs.replace(gpu, nvlinks=()) for gpu in H200.gpus]
+    bare = msgspec.structs.replace(H200, gpus=tuple(gpus))
+    assert gb_per_s(RELAY, bare) == pytest.approx(63.015, abs=0.01)
+
+
+def test_direct_lanes_carry_what_their_relay_brings() -> None:
+    # Each pair has four lanes of 25 GB/s; the link of gpu:0 to the host is PCIe 4 x16.
+    assert gb_per_s(f"{RELAY}[relays=1]", A100) == pytest.approx(2 * 31.508, abs=0.01)
+
+
+def test_a_staged_copy_between_peers_is_bound_by_their_links_to_the_host() -> None:
+    found = bound(H200, Workload.parse("device@gpu:0 -> device@gpu:1 by staged"))
+    assert found is not None
+    assert found.bytes_per_second / 1e9 == pytest.approx(63.015, abs=0.01)
+
+
 def test_an_operation_has_no_bound() -> None:
     workload = Workload(operation=Operation("launch", Place("gpu", 0)))
     assert bound(H200, workload) is None

@@ -43,6 +43,8 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override { return {.survey_only = true}; }
+
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine&) const override {
         const Path& path = transfer.path;

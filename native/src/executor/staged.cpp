@@ -23,6 +23,10 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override {
+        return {.least_bytes = std::size_t{256} << 10, .settings_on_request = true};
+    }
+
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
         const Path& path = transfer.path;

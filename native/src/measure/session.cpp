@@ -8,6 +8,7 @@
 #include "host/affinity.hpp"
 #include "host/cache.hpp"
 #include "host/clock.hpp"
+#include "measure/bounded_engine.hpp"
 #include "measure/buffer_plan.hpp"
 #include "measure/buffers.hpp"
 #include "measure/clocks.hpp"
@@ -17,38 +18,15 @@
 #include "measure/watchdog.hpp"
 #include "measure/watched.hpp"
 #include "measure/workbench.hpp"
-#include "transfer/engine.hpp"
 
 namespace waywiser {
-
-namespace {
-
-// Staging memory may take this part of what the session may allocate, on the host and on each GPU.
-constexpr std::size_t kStagingFraction = 4;
-
-// Of all transfers of a workload together.
-std::size_t staging_bytes(const Request& request, const Machine& machine) {
-    std::size_t total = 0;
-    for (const Transfer& transfer : request.transfers) {
-        const Executor& executor = *Executors::instance().find(transfer.path.executor);
-        const Requirements needs = executor.requirements(transfer, machine);
-        total += needs.pinned_bytes;
-        for (const auto& [gpu, bytes] : needs.device_bytes) total += bytes;
-    }
-    return total;
-}
-
-}  // namespace
 
 struct Session::State {
     Machine machine;
     SessionOptions options;
     measure::BufferPool pool{machine, options.memory_bytes};
     // Its threads and staging memory last from series to series.
-    transfer::Engine engine{machine,
-                            {.pinned_bytes = options.memory_bytes / kStagingFraction,
-                             .relay_bytes = options.memory_bytes / kStagingFraction,
-                             .peer_access = options.peer_access}};
+    measure::BoundedEngine engine{machine, options.memory_bytes, options.peer_access};
     measure::Streams streams;
     measure::ClockRaiser clocks;
     measure::BufferSides sides{machine, streams};
@@ -140,8 +118,11 @@ Outcome Session::State::measure_transfers(const Request& request,
     Outcome outcome;
     outcome.mode = timing(request);
     for (const Transfer& transfer : request.transfers) enable_peers(transfer);
-    pool.reserve(staging_bytes(request, machine));
-    measure::Workbench bench(request, machine, pool, streams, engine);
+    std::size_t buffers = 0;
+    for (const auto& want : measure::plan_buffers(request, machine).wants) buffers += want.bytes;
+    transfer::Engine& own = engine.prepare(request, buffers);
+    pool.reserve(engine.staging_bytes());
+    measure::Workbench bench(request, machine, pool, streams, own);
     for (const int gpu : bench.gpus()) clocks.raise(gpu);
     bench.fill();
 

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -87,6 +88,10 @@ nb::list executor_list() {
     for (const auto& executor : Executors::instance().entries()) {
         nb::dict entry = info_dict(executor->info());
         entry["layouts"] = layouts_of(*executor);
+        const Traits traits = executor->traits();
+        entry["least_bytes"] = traits.least_bytes;
+        entry["survey_only"] = traits.survey_only;
+        entry["settings_on_request"] = traits.settings_on_request;
         list.append(entry);
     }
     return list;
@@ -109,6 +114,16 @@ const Executor& executor_of(const Transfer& transfer) {
         throw Refused("there is no executor '" + transfer.path.executor + "'");
     }
     return *executor;
+}
+
+nb::dict requirements_dict(const Requirements& needs) {
+    nb::dict entry;
+    entry["threads"] = needs.threads;
+    entry["pinned_bytes"] = needs.pinned_bytes;
+    entry["device_bytes"] = needs.device_bytes;
+    entry["peers"] = needs.peers;
+    entry["host_links"] = needs.host_links;
+    return entry;
 }
 
 }  // namespace
@@ -151,6 +166,12 @@ void bind_registry(nb::module_& m) {
         "peer_access",
         [](const Transfer& transfer, const Machine& machine) {
             return executor_of(transfer).peer_access(transfer, machine);
+        },
+        "transfer"_a, "machine"_a);
+    m.def(
+        "requirements",
+        [](const Transfer& transfer, const Machine& machine) {
+            return requirements_dict(executor_of(transfer).requirements(transfer, machine));
         },
         "transfer"_a, "machine"_a);
     m.def(

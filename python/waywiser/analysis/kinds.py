@@ -14,6 +14,7 @@ from typing import Literal
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.analysis.ways import principal
 from waywiser.topology.machine import Machine
+from waywiser.topology.routes import is_through_host
 from waywiser.words import Memory, Path, Transfer, Value
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
@@ -36,7 +37,7 @@ class Kind(Value, frozen=True):
     is_quiet: bool = False
     """See `is_quiet`."""
     link: str = ""
-    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off`` ..."""
+    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ..."""
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} by {self.executor}{self.states}"
@@ -133,6 +134,8 @@ def _link(transfer: Transfer, machine: Machine) -> str:
         return ""
     if other.index not in one.peers:
         return "no peer access"
+    if is_through_host(transfer, machine):
+        return "through the host"
     lanes = [link.lanes for link in one.nvlinks if link.to == f"gpu:{other.index}"]
     if lanes:
         return f"NVLink ×{sum(lanes)}"

@@ -18,7 +18,7 @@ BROKEN = 0.20
 EXPLAINING = ("slow link", "throttled")
 """Kinds of doubt that are a reason for a link to be slow."""
 
-STAGED = ("peer off", "no peer access")
+STAGED = ("peer off", "no peer access", "through the host")
 """Kinds of link between two GPUs that are none: bytes go by the host's memory."""
 
 SPEAK = 4

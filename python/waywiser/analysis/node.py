@@ -18,6 +18,7 @@ from waywiser.records import GpuState, Refusal
 from waywiser.stats.doubts import gpus_fed_by_host
 from waywiser.stats.summary import digests
 from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.routes import renumbered_relays
 from waywiser.words import Place, Value, Workload
 
 
@@ -174,7 +175,8 @@ def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
         source = replace(path.source, place=moved(path.source.place))
         destination = replace(path.destination, place=moved(path.destination.place))
         path = replace(path, source=source, destination=destination)
-        transfers.append(replace(transfer, path=path))
+        settings = renumbered_relays(transfer.parameters, numbers)
+        transfers.append(replace(transfer, path=path, parameters=settings))
     return replace(workload, transfers=tuple(transfers), operation=operation)
 
 

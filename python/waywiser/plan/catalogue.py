@@ -30,6 +30,38 @@ class ExecutorKind(Value, frozen=True):
     source: str
     layouts: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    least_bytes: int = 0
+    """Fewer contiguous bytes take the time of its own work, and are measured on request only."""
+    survey_only: bool = False
+    """Programs do it, the transfer library never does: only a full survey measures it unasked."""
+    settings_on_request: bool = False
+    """Its best settings are found by a search: only a full survey varies them unasked."""
+
+
+class Requirements(Value, frozen=True):
+    """What a transfer takes besides the memory of its two sides."""
+
+    threads: int = 0
+    """Of CPUs that move bytes."""
+    pinned_bytes: int = 0
+    """Staging on the host."""
+    device_bytes: dict[int, int] = msgspec.field(default_factory=dict)
+    """Staging by GPU."""
+    peers: tuple[tuple[int, int], ...] = ()
+    """GPUs that access each other's memory."""
+    host_links: tuple[int, ...] = ()
+    """GPUs whose links to the host carry bytes."""
+
+    @property
+    def staging_bytes(self) -> int:
+        """On the host and on all GPUs together."""
+        return self.pinned_bytes + sum(self.device_bytes.values())
+
+    @property
+    def gpus(self) -> frozenset[int]:
+        """Those whose links carry bytes or whose memory stages them."""
+        linked = {*self.host_links, *self.device_bytes}
+        return frozenset(linked.union(*self.peers))
 
 
 class MemoryKind(Value, frozen=True):
@@ -70,6 +102,9 @@ def list_executors() -> tuple[ExecutorKind, ...]:
             e["source"],
             tuple(e["layouts"]),
             _parameters(e["parameters"]),
+            e["least_bytes"],
+            e["survey_only"],
+            e["settings_on_request"],
         )
         for e in native.load().executors()
     )
@@ -112,6 +147,7 @@ class Catalogue:
     def __init__(self, machine: Machine) -> None:
         self._native = native.load()
         self._machine = native_machine(machine)
+        self._peers = {gpu.index: frozenset(gpu.peers) for gpu in machine.gpus}
         self._host = msgspec.structs.replace(machine, gpus=())
         self._without_gpus = native_machine(self._host)
         self._needs_gpu: dict[str, bool] = {}
@@ -119,6 +155,7 @@ class Catalogue:
         self._repeatable: dict[str, bool] = {}
         self._timing: dict[str, TimingMode] = {}
         self.executors = list_executors()
+        self._executors = {kind.name: kind for kind in self.executors}
         self.memories = {kind.name: kind for kind in list_memories()}
         self.operations = list_operations()
 
@@ -126,6 +163,10 @@ class Catalogue:
         """The reason why the transfer cannot be run, or None."""
         reason: str | None = self._native.refusal(native_transfer(transfer), self._machine)
         return reason
+
+    def executor(self, name: str) -> ExecutorKind:
+        """The registered executor of that name; raises `KeyError` where there is none."""
+        return self._executors[name]
 
     def possible_without_gpu(self, transfer: Transfer) -> bool:
         """Whether the transfer could be run on the machine if its GPUs were taken out."""
@@ -162,6 +203,15 @@ class Catalogue:
         """Whether the process needs peer access on or off; None where it does not matter."""
         needed: bool | None = self._native.peer_access(native_transfer(transfer), self._machine)
         return needed
+
+    def requirements(self, transfer: Transfer) -> Requirements:
+        """What the transfer takes at its number of bytes, with its settings."""
+        found = self._native.requirements(native_transfer(transfer), self._machine)
+        return msgspec.convert(found, Requirements)
+
+    def are_peers(self, one: int, other: int) -> bool:
+        """Whether each of two GPUs can access the memory of the other."""
+        return other in self._peers.get(one, ()) and one in self._peers.get(other, ())
 
     def in_place(self, transfer: Transfer) -> bool:
         """Whether source and destination are one buffer, whose bytes change places."""

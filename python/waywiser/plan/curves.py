@@ -7,7 +7,9 @@ within the host that needs a GPU's runtime, a cache state, a layout) is *seconda
 beside a principal curve, and fewer sizes serve. *Remote* from any question is what stays on the
 host between memories that exist to feed a GPU, or goes between files and the host by or to what
 exists to feed a GPU (unless a disk reaches it directly), and what copies memory that the system
-itself moves to where it is used: only the full preset goes there unasked.
+itself moves to where it is used: only the full preset goes there unasked. The same holds for what
+the registry says is measured for the survey's sake alone, for settings that a search has to find,
+and for a path between peers that goes through the host.
 """
 
 from __future__ import annotations
@@ -111,31 +113,51 @@ def path_curves(
     refused: list[Refusal] = []
     contiguous = {kind.name for kind in catalogue.executors if "contiguous" in kind.layouts}
     for path in paths:
-        if path.executor not in contiguous:
+        if path.executor not in contiguous or (preset.variations == "none" and not path.is_plain):
             continue
         chosen = is_principal(path, catalogue)
         remote = is_remote(path, catalogue)
-        how = preset.variations if chosen else preset.secondary_variations
+        how = _variations(path, catalogue, preset, chosen)
+        states = preset.variations != "none" and _reads_file_to_gpu(path, catalogue)
         in_file = files.has_file(path)
         a_guest = in_file and path.executor in elsewhere and preset.secondary_variations == "none"
-        for index, transfer in enumerate(_settings(path, catalogue, how)):
+        for index, transfer in enumerate(_settings(path, catalogue, how, states=states)):
             if a_guest and transfer.parameters:
                 continue
             if index and (reason := catalogue.refusal(transfer)):
                 refused.append(Refusal(str(transfer), reason))
                 continue
-            principal = chosen and index == 0
-            peer_access = catalogue.peer_access(transfer)
             curves.append(
-                Curve((transfer,), principal=principal, remote=remote, peer_access=peer_access)
+                Curve(
+                    (transfer,),
+                    principal=chosen and index == 0,
+                    remote=remote or is_on_request(transfer, catalogue),
+                    peer_access=catalogue.peer_access(transfer),
+                )
             )
     return curves, refused
 
 
-def _settings(path: Path, catalogue: Catalogue, how: Variations) -> list[Transfer]:
-    """The transfer with all defaults first, then its variations."""
+def _variations(path: Path, catalogue: Catalogue, preset: Preset, chosen: bool) -> Variations:
+    """What the preset says; of settings that a search has to find no two together, and only on the
+    paths that people ask for."""
+    if not catalogue.executor(path.executor).settings_on_request:
+        return preset.variations if chosen else preset.secondary_variations
+    return "single" if chosen and preset.variations != "none" else "none"
+
+
+def _reads_file_to_gpu(path: Path, catalogue: Catalogue) -> bool:
+    """Whether it goes from a file that has no addresses to a GPU: from the page cache that is
+    another question than from the disk."""
+    return path.destination.place.kind == "gpu" and files.is_read(path.source, catalogue)
+
+
+def _settings(path: Path, catalogue: Catalogue, how: Variations, *, states: bool) -> list[Transfer]:
+    """The transfer with all defaults first, then its variations; with ``states`` at least those of
+    its source."""
     parameters = combinations(catalogue.parameters(Transfer(path)), how)
-    sources = _variants(path, path.source, catalogue, how)
+    of_source: Variations = "single" if states and how == "none" else how
+    sources = _variants(path, path.source, catalogue, of_source)
     destinations = _variants(path, path.destination, catalogue, how)
     if catalogue.in_place(Transfer(path)):
         destinations = [{}]  # one buffer, of one variant
@@ -159,12 +181,13 @@ def _variants(path: Path, end: Memory, catalogue: Catalogue, how: Variations) ->
     beside_another = over_a_link and other.kind not in usual
     if beside_a_file or (beside_another and how != "pairs"):
         return [{}]
-    return combinations(catalogue.memories[end.kind].parameters, how)
+    known = catalogue.memories[end.kind].parameters
+    return combinations([p for p in known if p.name not in end.variant], how)
 
 
 def _with_settings(path: Path, source: Settings, destination: Settings, of: Settings) -> Transfer:
     def variant(memory: Memory, settings: Settings) -> Memory:
-        return Memory(memory.kind, memory.place, settings)
+        return Memory(memory.kind, memory.place, {**memory.variant, **settings})
 
     varied = Path(
         variant(path.source, source), variant(path.destination, destination), path.executor
@@ -174,7 +197,9 @@ def _with_settings(path: Path, source: Settings, destination: Settings, of: Sett
 
 def is_principal(path: Path, catalogue: Catalogue) -> bool:
     """Whether the path's default curve is what people ask a machine for."""
-    if path.executor in files.COMPARISONS:
+    if path.executor in files.COMPARISONS or catalogue.executor(path.executor).survey_only:
+        return False
+    if is_detour(Transfer(path), catalogue) or _is_unusual(path, catalogue):
         return False
     if _moves_by_itself(path, catalogue):
         return catalogue.in_place(Transfer(path))
@@ -192,12 +217,46 @@ def is_remote(path: Path, catalogue: Catalogue) -> bool:
     """Whether nobody asks for the path unless for everything."""
     if _moves_by_itself(path, catalogue):
         return not catalogue.in_place(Transfer(path))
+    executor = catalogue.executor(path.executor)
+    if executor.survey_only or is_detour(Transfer(path), catalogue):
+        return True
+    if _is_unusual(path, catalogue):
+        return True
     places = {path.source.place.kind, path.destination.place.kind}
     kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
     if "file" in places and "gpu" not in places:
         feeds = path.executor != files.DIRECT and any(kind.needs_gpu for kind in kinds)
         return feeds or catalogue.needs_gpu(path.executor)
     return all(kind.places == ("numa",) and kind.needs_gpu for kind in kinds)
+
+
+def is_on_request(transfer: Transfer, catalogue: Catalogue) -> bool:
+    """Whether the settings are of those that a search has to find; the state of a file is none."""
+    if not catalogue.executor(transfer.path.executor).settings_on_request:
+        return False
+    ends = (transfer.path.source, transfer.path.destination)
+    varied = any(end.variant and end.place.kind != "file" for end in ends)
+    return bool(transfer.parameters) or varied
+
+
+def is_detour(transfer: Transfer, catalogue: Catalogue) -> bool:
+    """Whether bytes go through the host between two GPUs that are peers."""
+    source, destination = transfer.path.places
+    if source.kind != "gpu" or destination.kind != "gpu" or source == destination:
+        return False
+    through_host = bool(catalogue.requirements(transfer).host_links)
+    return through_host and catalogue.are_peers(source.index, destination.index)
+
+
+def _is_unusual(path: Path, catalogue: Catalogue) -> bool:
+    """Whether such an executor has memory at an end that programs seldom feed a GPU from, or a file
+    and more links than one, which no disk fills."""
+    if not catalogue.executor(path.executor).settings_on_request:
+        return False
+    if files.has_file(path):
+        return len(catalogue.requirements(Transfer(path)).host_links) > 1
+    ends = [end for end in (path.source, path.destination) if end.place.kind == "numa"]
+    return any(catalogue.memories[end.kind].needs_gpu and end.kind != USUAL["numa"] for end in ends)
 
 
 def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:
@@ -236,6 +295,11 @@ def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) 
         wanted = curve.principal or (varied and curve.is_default)
         if any(files.has_file(transfer.path) for transfer in curve.transfers):
             continue  # a file's state is a variant of its memory
+        searched = any(
+            catalogue.executor(transfer.path.executor).settings_on_request
+            for transfer in curve.transfers
+        )
         if wanted and all(kind.cpu_accessible for kind in kinds):
             for state in CACHE_STATES:
-                yield replace(curve, cache=state, principal=False)
+                remote = curve.remote or searched
+                yield replace(curve, cache=state, principal=False, remote=remote)

@@ -6,6 +6,7 @@ peak where topology knows it.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from waywiser.plan.catalogue import Catalogue
@@ -55,6 +56,9 @@ class Pace(NamedTuple):
     """Per row of a box: 8-byte rows move at a few hundred MB/s."""
     passes: int = 0
     """More, over the bytes in the memory of a place, at each end."""
+    of_link: bool = False
+    """The shares are of what the links carry from pinned memory, whatever memory it is, and as many
+    CPUs as the registry says copy the bytes."""
 
 
 PACES = {
@@ -65,8 +69,14 @@ PACES = {
     # 46.6 and 18.1 GB/s on an H200; 9.0 and 4.6 with a fault for each page.
     "prefetch": Pace(to_gpu=0.84, from_gpu=0.33),
     "page-fault": Pace(to_gpu=0.16, from_gpu=0.083),
+    # 5 GB/s on an H200: registering and releasing takes 0.17 s for each GiB.
+    "registered": Pace(to_gpu=0.45, from_gpu=0.45),
+    # 104 and 103 GB/s over the links of two H200s, whose own carry 55.
+    "relay": Pace(to_gpu=0.97, from_gpu=0.96, of_link=True),
     # 50.9 and 52.3 GB/s.
     "sm": Pace(to_gpu=0.9, from_gpu=0.9, piece_seconds=10e-9, row_seconds=1e-9),
+    # 50 GB/s both ways on an H200 with 16 CPUs.
+    "staged": Pace(to_gpu=0.92, from_gpu=0.92, of_link=True),
 }
 """By executor; any other is taken for the runtime's copies."""
 
@@ -114,7 +124,9 @@ class Durations:
             pace = PACES.get(transfer.path.executor, Pace())
             to_gpu = transfer.path.destination.place.kind == "gpu"
             share = pace.to_gpu if to_gpu else pace.from_gpu
-            self._rates[transfer.way] = self.copy_rate(transfer) * share
+            link = pace.of_link and not self.from_disk(transfer)
+            rate = self._staged_rate(transfer) if link else self.copy_rate(transfer)
+            self._rates[transfer.way] = rate * share
         return self._rates[transfer.way]
 
     def copy_rate(self, transfer: Transfer) -> float:
@@ -126,19 +138,37 @@ class Durations:
             return HOST_COPY_RATE
         if any(memory.kind == "pageable" or memory.place.kind == "file" for memory in ends):
             return PAGEABLE_RATE
+        return self._link_rate(transfer)
+
+    def _link_rate(self, transfer: Transfer) -> float:
+        """Of the links that the transfer takes, whatever memory is at their ends."""
         peak = bound(self._machine, Workload((transfer,)))
         return LINK_EFFICIENCY * peak.bytes_per_second if peak else LINK_RATE
 
+    def _staged_rate(self, transfer: Transfer) -> float:
+        """Of the links, or of the CPUs that fill and drain the slots where these are slower."""
+        threads = self._catalogue.requirements(transfer).threads
+        copied = threads * HOST_COPY_RATE if threads else math.inf
+        return min(self._link_rate(transfer), copied)
+
     def on_disk(self, memory: Memory) -> bool:
         """Whether bytes come from a disk or go to one; a warm page cache is memory."""
-        if memory.place.kind != "file":
+        if memory.place.kind != "file" or memory.variant.get("state") == "warm":
             return False
         reached = self._catalogue.memories[memory.kind].cpu_accessible
         return bool(memory.variant) or not reached
 
     def from_disk(self, transfer: Transfer) -> bool:
-        """Whether an end of it is on a disk."""
-        return self.on_disk(transfer.path.source) or self.on_disk(transfer.path.destination)
+        """Whether an end of it is on a disk; what is written may be brought there in any state."""
+        source, destination = transfer.path.source, transfer.path.destination
+        return any(map(self.on_disk, (source, destination))) or self._is_durable(destination)
+
+    def _is_durable(self, memory: Memory) -> bool:
+        """Whether bytes that are written there are brought to a disk."""
+        if memory.place.kind != "file" or self._catalogue.memories[memory.kind].cpu_accessible:
+            return False
+        found = (file for file in self._machine.files if file.name == memory.place.file)
+        return all(file.filesystem != "tmpfs" for file in found)
 
     def _transfer_seconds(self, transfer: Transfer) -> float:
         on_gpu = "gpu" in place_kinds(transfer)

@@ -21,7 +21,7 @@ MOVING_SECONDS = 0.02
 without them."""
 
 READINGS = 3
-"""Of the counters of each GPU that takes part: before, after, and once more."""
+"""Of the counters of each GPU that takes part, relays included: before, after, and once more."""
 
 READING_SECONDS = 2e-3
 """Of one reading of one GPU without NVLink: 2 to 5 ms on an H200."""
@@ -40,7 +40,8 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
     """Identities of the series whose links are looked at: one of each curve that has a GPU at an
     end, where its settings are the usual ones or the question is the way itself (peer access
     off). Of equal paths the others are looked at where they are principal: reading the counters of
-    a GPU takes as long as measuring a size, and what opposite pairs use their halves tell."""
+    a GPU takes as long as measuring a size, and what opposite pairs use their halves tell. If
+    GPUs at no end take part, the first path alone is looked at."""
     best: dict[str, Point] = {}
     for point in points:
         if _tells(point):
@@ -57,24 +58,20 @@ def looks_seconds(points: Iterable[Point], machine: Machine) -> float:
         for gpu in machine.gpus
     }
     return sum(
-        MOVING_SECONDS + READINGS * sum(each.get(index, 0.0) for index in _gpus(point))
+        MOVING_SECONDS + READINGS * sum(each.get(index, 0.0) for index in point.gpus)
         for point in points
     )
 
 
-def _gpus(point: Point) -> frozenset[int]:
-    """Those that take part."""
-    places = point.workload.places
-    return frozenset(place.index for place in places if place.kind == "gpu")
-
-
 def _tells(point: Point) -> bool:
     curve = point.curve
-    ends = (m for t in curve.transfers for m in (t.path.source, t.path.destination))
-    on_gpu = any(memory.place.kind == "gpu" for memory in ends)
     usual = curve.is_default or curve.asked or curve.peer_access is False
-    first = not point.like or curve.principal
-    return usual and first and on_gpu and point.workload.bytes >= WATCHED_LEAST
+    ends = {place.index for place in point.workload.places if place.kind == "gpu"}
+    if point.gpus == ends:
+        first = not point.like or curve.principal
+    else:
+        first = not point.like and len(curve.transfers) == 1
+    return usual and first and bool(ends) and point.workload.bytes >= WATCHED_LEAST
 
 
 def _distance(point: Point) -> tuple[bool, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from waywiser.plan.catalogue import Catalogue
-from waywiser.words import Path, Transfer
+from waywiser.words import Memory, Path, Transfer
 
 SMALLEST = 4096
 """Bytes of the least that is read or written: no disk has larger blocks, and anything less would go
@@ -27,12 +27,15 @@ def has_file(path: Path) -> bool:
     return "file" in (path.source.place.kind, path.destination.place.kind)
 
 
+def is_read(memory: Memory, catalogue: Catalogue) -> bool:
+    """Whether its bytes are read from or written to a file, and not at an address."""
+    return memory.place.kind == "file" and not catalogue.memories[memory.kind].cpu_accessible
+
+
 def on_disk(transfer: Transfer, catalogue: Catalogue) -> bool:
-    """Whether the bytes are read from or written to a file, and not at an address."""
+    """Whether `is_read` holds for a side of the transfer."""
     ends = (transfer.path.source, transfer.path.destination)
-    return any(
-        end.place.kind == "file" and not catalogue.memories[end.kind].cpu_accessible for end in ends
-    )
+    return any(is_read(end, catalogue) for end in ends)
 
 
 def possible_sizes(

@@ -1,4 +1,5 @@
-"""What the buffers of a workload take up, in all and at each place: the registry knows."""
+"""What a workload takes up, in all and at each place: its buffers, and the staging memory of its
+executors. The registry knows both."""
 
 from __future__ import annotations
 
@@ -10,10 +11,14 @@ from waywiser.words import Memory, Workload
 
 
 class Footprint(NamedTuple):
-    """Bytes of all buffers together, and what each place must be able to hold of them."""
+    """Bytes of all buffers and staging together, and what each place must be able to hold."""
 
     total: int
     at: dict[str, int]
+    staging: int = 0
+    """Of the total."""
+    gpus: frozenset[int] = frozenset()
+    """Whose memory or links the workload uses."""
 
 
 class _Buffer(NamedTuple):
@@ -26,7 +31,7 @@ class _Buffer(NamedTuple):
 def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
     """Each transfer has a source and a destination of its own, gaps of its layout included. What
     moves in place has one buffer, which both places must hold; in a shared workload equal memories
-    on the same side are one."""
+    on the same side are one. Staging is no buffer: each transfer takes its own."""
     sizes: dict[str, int] = {}
     places: dict[str, tuple[Memory, ...]] = {}
     for buffer in _buffers(workload, catalogue):
@@ -36,7 +41,16 @@ def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
     for name, memories in places.items():
         for place in {str(memory.place) for memory in memories}:
             at[place] = at.get(place, 0) + sizes[name]
-    return Footprint(sum(sizes.values()), at)
+    staging = 0
+    gpus: set[int] = set()
+    for transfer in workload.transfers:
+        needs = catalogue.requirements(transfer)
+        staging += needs.staging_bytes
+        for index, size in needs.device_bytes.items():
+            at[f"gpu:{index}"] = at.get(f"gpu:{index}", 0) + size
+        gpus |= needs.gpus
+    gpus.update(place.index for place in workload.places if place.kind == "gpu")
+    return Footprint(sum(sizes.values()) + staging, at, staging, frozenset(gpus))
 
 
 def _buffers(workload: Workload, catalogue: Catalogue) -> Iterator[_Buffer]:

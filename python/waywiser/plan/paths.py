@@ -63,6 +63,7 @@ def find_paths(machine: Machine) -> Found:
             path = Path(a, b, executor.name)
             if reason := anywhere.refusal(Transfer(path, layout=layout)):
                 nonsense.append((path, reason))
+                usable += _in_another_state(path, layout, anywhere)
             elif reason := _missing_here(path, layout, here, machine):
                 missing.append(Refusal(str(path), reason))
             else:
@@ -88,6 +89,23 @@ def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
     places += [Place("gpu", gpu.index) for gpu in machine.gpus]
     places += [Place("file", file=file.name) for file in machine.files]
     return [Memory(kind.name, known) for known in places if known.kind in kind.places]
+
+
+def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -> Iterator[Path]:
+    """Between a GPU and a file whose place refuses the usual state of files: the first that it
+    takes, as in memory that is never cold."""
+    if {place.kind for place in path.places} != {"gpu", "file"}:
+        return
+    from_file = path.source.place.kind == "file"
+    file = path.source if from_file else path.destination
+    for parameter in catalogue.memories[file.kind].parameters:
+        for value in parameter.choices[1:]:
+            memory = Memory(file.kind, file.place, {parameter.name: value})
+            ends = (memory, path.destination) if from_file else (path.source, memory)
+            varied = Path(*ends, path.executor)
+            if catalogue.refusal(Transfer(varied, layout=layout)) is None:
+                yield varied
+                return
 
 
 def _missing_here(

@@ -21,7 +21,7 @@ class Point:
     size: int
     workload: Workload
     buffer_bytes: int
-    """Of all its buffers together."""
+    """Of all its buffers together, and of what stages bytes between them."""
     seconds: float
     """Expected of one visit that is measured."""
     share: float = 1.0
@@ -33,6 +33,8 @@ class Point:
     """... unless it is the size that is visited in any case."""
     like: str = ""
     """The curve that this one ought to equal: the first of its class; empty where it is first."""
+    gpus: frozenset[int] = frozenset()
+    """Whose memory or links the workload uses."""
     conditional: bool = False
     """Visited last, and only where a curve of the class turned out to differ from the first."""
 

@@ -17,17 +17,17 @@ MOST_TOGETHER = 2
 
 USEFUL_VALUES = 3
 """Values of an ordered parameter tried beside its default when each is varied alone: the ends and
-the middle show whether it matters and in which direction."""
+the middle show whether it matters and in which direction. As many members of a subset."""
 
 Settings = dict[str, str]
 
 
 def useful_values(parameter: Parameter) -> tuple[str, ...]:
-    """The values other than the default that are worth trying alone."""
+    """The values other than the default that are worth trying alone; of a subset, members."""
     others = parameter.choices[1:]
-    if parameter.kind != "ordered" or len(others) <= USEFUL_VALUES:
+    if parameter.kind == "choice" or len(others) <= USEFUL_VALUES:
         return others
-    ascending = sorted(others, key=int)
+    ascending = sorted(others, key=int) if parameter.kind == "ordered" else others
     last = len(ascending) - 1
     return tuple(ascending[last * step // (USEFUL_VALUES - 1)] for step in range(USEFUL_VALUES))
 

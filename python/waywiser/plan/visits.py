@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from waywiser.plan import files, layouts
 from waywiser.plan.catalogue import Catalogue
@@ -32,6 +32,13 @@ FILE_OCTAVES = 3
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
 preset is as thorough with every curve."""
 
+SEARCHED_OCTAVES = 2
+"""The same where the best settings are a search's to find: with default settings few sizes tell the
+latency, the rate, and where the plain copy is overtaken; unless the preset has no set time."""
+
+SEARCHED_LARGEST = 256 * 2**20
+"""Of these sizes."""
+
 SECONDARY_SHARE = 0.25
 """Of the longest execution that a preset allows: what is read beside a principal curve serves with
 smaller sizes where it is slow."""
@@ -59,7 +66,9 @@ class Visits:
 
     def points(self, curve: Curve, like: str) -> list[Point]:
         """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
-        first itself."""
+        first itself. Of paths that a search has to tune, only the first of a class is principal."""
+        if like and self._is_searched(curve) and not curve.asked:
+            curve = replace(curve, principal=False)
         wanted = self._possible(curve, self._wanted(curve))
         few = self._few(curve, wanted) if like and not self.explicit else wanted
         told = curve.departures == curve.settings <= self.preset.equal_settings
@@ -88,6 +97,9 @@ class Visits:
             return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
         if self.explicit:
             return sizes
+        executors = {transfer.path.executor for transfer in curve.transfers}
+        least = max(self.catalogue.executor(name).least_bytes for name in executors)
+        sizes = tuple(size for size in sizes if size >= least)
         if curve.settings > 1 and preset.combined_sizes:
             return tuple(size for size in sizes if size in preset.combined_sizes)
         if any("file" in kinds for kinds in map(place_kinds, curve.transfers)):
@@ -101,6 +113,8 @@ class Visits:
             sizes = tuple(size for size in sizes if size >= PAGE)
             if curve.principal and preset.secondary_octaves > MIGRATING_OCTAVES:
                 return thin(sizes, MIGRATING_OCTAVES, sizes[-1])
+        if curve.principal and preset.seconds and self._is_searched(curve):
+            return thin(sizes, SEARCHED_OCTAVES, SEARCHED_LARGEST)
         if curve.principal:
             return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
         if len(curve.transfers) > 1:
@@ -125,13 +139,18 @@ class Visits:
         if not self.preset.equal_sizes or curve.operation is not None:
             return wanted
         cheap = all(map(self.catalogue.repeatable, curve.transfers))
-        if len(curve.transfers) > 1 and not cheap:
+        if len(curve.transfers) > 1 and (not cheap or self._is_searched(curve)):
             return ()
         # What is brought back between GPUs takes a third of a second for each of many pairs, and
         # their links are told by copies: where time is short, the first pair has to do.
         if self.preset.seconds and not cheap and all(map(_between_gpus, curve.transfers)):
             return ()
         return few if curve.principal and cheap else few[-1:]
+
+    def _is_searched(self, curve: Curve) -> bool:
+        """Whether a search has to find its best settings."""
+        kinds = (self.catalogue.executor(t.path.executor) for t in curve.transfers)
+        return any(kind.settings_on_request for kind in kinds)
 
     def _points(
         self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
@@ -140,6 +159,7 @@ class Visits:
         laid_out = any(transfer.layout for transfer in curve.transfers)
         # Where time is short, what has to be brought back after each sample tells no more of it.
         again = not preset.seconds or all(map(self.catalogue.repeatable, curve.transfers))
+        again = again and not self._is_searched(curve)
         for size in sizes:
             workload = curve.at(size)
             conditional = size not in few
@@ -149,6 +169,7 @@ class Visits:
             unasked = conditional and not told
             if not (self.explicit or curve.asked) and (too_long or unasked):
                 continue
+            needed = footprint(workload, self.catalogue)
             grows = not (self.explicit or laid_out or curve.sizes) and size > GROWING
             always = preset.largest_always and size == sizes[-1] and not conditional
             share = self.cost.growing_share(workload) if grows and not always else 1.0
@@ -156,12 +177,13 @@ class Visits:
                 curve,
                 size,
                 workload,
-                footprint(workload, self.catalogue).total,
+                needed.total,
                 seconds=self.cost.visit_seconds(workload, preset.rule),
                 share=share * (CONDITIONAL_SHARE if conditional else 1.0),
                 growing=grows,
                 always=always,
                 like=like,
+                gpus=needed.gpus,
                 conditional=conditional,
             )
 
@@ -181,8 +203,9 @@ class Visits:
 
     def _too_large(self, size: int, needed: Footprint) -> str:
         if needed.total > self.memory_bytes:
+            what = "buffers and staging" if needed.staging else "buffers"
             return (
-                f"{format_bytes(size)} needs {format_bytes(needed.total)} of buffers, "
+                f"{format_bytes(size)} needs {format_bytes(needed.total)} of {what}, "
                 f"--memory allows {format_bytes(self.memory_bytes)}"
             )
         for file in self.machine.files:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import cached_property
 
+from waywiser.plan.catalogue import Catalogue
 from waywiser.probe.aside import off_measured_cpus
 from waywiser.probe.group import Group
 from waywiser.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
@@ -195,9 +197,15 @@ class Supervisor:
             if said.backend == "cuda" and self._machine.gpus and not self._telemetry:
                 self._telemetry = GpuTelemetry(self._machine.gpus)
 
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self._machine)
+
     def _readings(self, workload: Workload) -> LoadReadings | None:
-        gpus = gpus_of(workload)
-        if not gpus or not self._telemetry:
+        if not self._telemetry:
+            return None
+        gpus = gpus_of(workload, map(self._catalogue.requirements, workload.transfers))
+        if not gpus:
             return None
         patience = 0.0 if workload.bytes >= LARGE_BYTES else PEACE_SECONDS
         return LoadReadings(self._telemetry, gpus, self._options.telemetry_seconds, patience)

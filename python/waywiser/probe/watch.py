@@ -7,8 +7,9 @@ moves by itself is then known too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from waywiser.plan.catalogue import Requirements
 from waywiser.records import Evidence, GpuTraffic
 from waywiser.topology.counters import LinkCounters, Reading
 from waywiser.words import Workload
@@ -18,18 +19,19 @@ SETTLE_SECONDS = 0.002
 
 
 class Watch:
-    """To be called with 0 before executions, and with their number after."""
+    """To be called with 0 before executions, and with their number after. ``gpus`` are those whose
+    links are read, as `gpus_of` gives them."""
 
     def __init__(
         self,
         counters: LinkCounters,
-        workload: Workload,
+        gpus: Iterable[int],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.found: Evidence | None = None
         self._counters = counters
-        self._gpus = gpus_of(workload)
+        self._gpus = tuple(gpus)
         self._clock = clock
         self._sleep = sleep
         self._began = 0.0
@@ -70,6 +72,8 @@ class Watch:
         )
 
 
-def gpus_of(workload: Workload) -> tuple[int, ...]:
-    """The GPUs whose memory or engines the workload uses, by index."""
-    return tuple(sorted({place.index for place in workload.places if place.kind == "gpu"}))
+def gpus_of(workload: Workload, needs: Iterable[Requirements] = ()) -> tuple[int, ...]:
+    """The GPUs whose memory, engines or links the workload uses, by index. ``needs`` are those of
+    its transfers: relays are in no path."""
+    at_an_end = {place.index for place in workload.places if place.kind == "gpu"}
+    return tuple(sorted(at_an_end.union(*(each.gpus for each in needs))))

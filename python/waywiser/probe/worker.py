@@ -17,12 +17,13 @@ import msgspec
 
 from waywiser import native
 from waywiser.native_words import native_memory, native_operation, native_transfer
+from waywiser.plan.catalogue import Requirements
 from waywiser.probe.convert import block_latencies, measured, native_rule
 from waywiser.probe.failures import order_failed
 from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
-from waywiser.probe.watch import Watch
+from waywiser.probe.watch import Watch, gpus_of
 from waywiser.records import Evidence, Order
 from waywiser.topology.counters import LinkCounters
 from waywiser.topology.machine import Machine
@@ -118,7 +119,12 @@ class NativeMeasurer:
         when the first evidence is asked for."""
         if self._links is None:
             self._links = LinkCounters(self._hello.machine.gpus)
-        return None if self._links.reason else Watch(self._links, share)
+        if self._links.reason:
+            return None
+        transfers = map(native_transfer, share.transfers)
+        found = (self._library.requirements(transfer, self._machine) for transfer in transfers)
+        needs = (msgspec.convert(each, Requirements) for each in found)
+        return Watch(self._links, gpus_of(share, needs))
 
     def _new_session(self) -> Any:
         return self._library.Session(

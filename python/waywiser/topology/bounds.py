@@ -8,11 +8,12 @@ nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from waywiser.topology import pcie
 from waywiser.topology.machine import Gpu, Machine, NvLink
+from waywiser.topology.routes import is_through_host, relays_of
 from waywiser.words import Transfer, Value, Workload
 
 BETWEEN_RANKS = ("mpi", "nccl")
@@ -97,11 +98,13 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     if source.kind == "gpu" and destination.kind == "gpu":
         if source.index == destination.index:
             return _local(gpus[source.index])
-        return _between(gpus[source.index], gpus[destination.index], transfer)
+        ends = gpus[source.index], gpus[destination.index]
+        return _between(*ends, through_host=is_through_host(transfer, machine))
+    relays = [gpus[index] for index in relays_of(transfer, machine) if index in gpus]
     if source.kind == "gpu":
-        return _host_link(gpus[source.index], "from")
+        return _host_links(gpus[source.index], relays, "from")
     if destination.kind == "gpu":
-        return _host_link(gpus[destination.index], "to")
+        return _host_links(gpus[destination.index], relays, "to")
     return "the bandwidth of host memory is not told by the system: it must be measured"
 
 
@@ -122,6 +125,37 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
     return (Use(Resource(f"PCIe {direction} {name}", rate, made_of, _lower_now(gpu))),)
 
 
+def _host_links(own: Gpu, relays: Sequence[Gpu], direction: str) -> tuple[Use, ...] | str:
+    """The GPU's own link to the host, and with it those of other GPUs.
+
+    Together they carry the sum of their rates, but of what goes over the others no more than the
+    NVLinks between them and the GPU. A relay without NVLink to it adds nothing: its bytes reach the
+    GPU over the GPU's own link.
+    """
+    links = _host_link(own, direction)
+    if not relays or isinstance(links, str):
+        return links
+    first = links[0].resource
+    direct, switched = 0.0, 0.0
+    for relay in relays:
+        further = _host_link(relay, direction)
+        if isinstance(further, str):
+            return further
+        rate = further[0].resource.bytes_per_second
+        lanes = [link for link in own.nvlinks if link.to == f"gpu:{relay.index}"]
+        if lanes:
+            direct += min(rate, nvlink_rate(lanes))
+        elif _switch_lanes(relay):
+            switched += min(rate, nvlink_rate(_switch_lanes(relay)))
+    most = nvlink_rate(_switch_lanes(own))
+    total = first.bytes_per_second + direct + min(switched, most)
+    indices = "+".join(str(index) for index in sorted(gpu.index for gpu in (own, *relays)))
+    made_of = f"{first.made_of}; the links of gpu:{indices} together {total / 1e9:.1f} GB/s"
+    if switched > most:
+        made_of += f", {most / 1e9:.1f} GB/s of it over the NVLinks of gpu:{own.index}"
+    return (Use(Resource(f"host links {direction} gpu:{indices}", total, made_of, first.note)),)
+
+
 def _lower_now(gpu: Gpu) -> str:
     """The link's state when captured, where it is not at its most; idle GPUs lower it."""
     link = gpu.pcie
@@ -132,9 +166,9 @@ def _lower_now(gpu: Gpu) -> str:
     return f"gpu:{gpu.index}'s link was at PCIe {generation} x{width} when captured"
 
 
-def _between(source: Gpu, destination: Gpu, transfer: Transfer) -> tuple[Use, ...] | str:
+def _between(source: Gpu, destination: Gpu, *, through_host: bool) -> tuple[Use, ...] | str:
     """Over direct lanes, else through a switch that both hang on, else over both PCIe links."""
-    if destination.index in source.peers and transfer.parameters.get("peer") != "off":
+    if not through_host:
         name = f"gpu:{source.index} to gpu:{destination.index}"
         direct = [link for link in source.nvlinks if link.to == f"gpu:{destination.index}"]
         if direct:

@@ -1,0 +1,63 @@
+#include "measure/bounded_engine.hpp"
+
+#include <map>
+
+#include "waywiser/executor.hpp"
+
+namespace waywiser::measure {
+namespace {
+
+// Staging memory on the host may take this part of the bound where that leaves room for the
+// buffers, so that it need not be made anew for the next size.
+constexpr std::size_t kStagingFraction = 4;
+
+}  // namespace
+
+// Of all transfers together.
+BoundedEngine::Budget BoundedEngine::needs(const Request& request) const {
+    Budget sum;
+    std::map<int, std::size_t> relays;
+    for (const Transfer& transfer : request.transfers) {
+        const Executor& executor = *Executors::instance().find(transfer.path.executor);
+        const Requirements one = executor.requirements(transfer, machine_);
+        sum.pinned += one.pinned_bytes;
+        for (const auto& [gpu, bytes] : one.device_bytes) relays[gpu] += bytes;
+    }
+    for (const auto& [gpu, bytes] : relays) {
+        sum.relay = std::max(sum.relay, bytes);
+        sum.relays.insert(gpu);
+    }
+    return sum;
+}
+
+transfer::Engine& BoundedEngine::prepare(const Request& request, std::size_t buffer_bytes) {
+    const Budget needed = needs(request);
+    required_ = needed.total();
+    const std::size_t room = limit_ - std::min(limit_, buffer_bytes);
+    const std::size_t left = room - std::min(room, needed.of_relays());
+    // An engine shares its pinned memory among the nodes, and a transfer uses that of one.
+    const auto nodes = static_cast<std::size_t>(
+        std::ranges::count_if(machine_.numa, [](const NumaNode& n) { return !n.cpus.empty(); }));
+    const std::size_t useful = std::min(left, needed.pinned * std::max<std::size_t>(nodes, 1));
+    if (engine_) {
+        Budget kept = budget_;
+        kept.relays.insert(needed.relays.begin(), needed.relays.end());
+        const bool enough = kept.pinned >= useful && kept.relay >= needed.relay;
+        if (enough && kept.total() <= room) {
+            budget_ = kept;
+            return *engine_;
+        }
+    }
+    engine_.reset();  // frees its memory before more is taken
+    budget_ = needed;
+    const std::size_t roomy = needed.pinned > 0 ? std::min(left, limit_ / kStagingFraction) : 0;
+    budget_.pinned = std::max(useful, roomy);
+    // 0 would be the engine's own choice.
+    engine_.emplace(
+        machine_, transfer::EngineOptions{.pinned_bytes = std::max<std::size_t>(budget_.pinned, 1),
+                                          .relay_bytes = std::max<std::size_t>(budget_.relay, 1),
+                                          .peer_access = peer_access_});
+    return *engine_;
+}
+
+}  // namespace waywiser::measure

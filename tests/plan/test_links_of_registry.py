@@ -1,0 +1,68 @@
+"""Readers of profiles and the registry name the same links for every path of captured machines."""
+
+from __future__ import annotations
+
+import pytest
+
+from topology.captured import machine
+from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.paths import find_paths
+from waywiser.topology.bounds import bound
+from waywiser.topology.machine import Machine
+from waywiser.topology.routes import is_through_host, relays_of
+from waywiser.words import Transfer, Workload
+
+MACHINES = ("h200-vm-8gpu", "two-socket-4gpu", "dgx-1", "mig", "no-gpu")
+
+
+def transfers(of: Machine, catalogue: Catalogue) -> list[Transfer]:
+    """Each path by default settings and with each value of each parameter. What moves in place is
+    left out: over which links memory migrates is the driver's secret."""
+    found = []
+    for path in find_paths(of).valid:
+        bare = Transfer(path)
+        if "contiguous" not in catalogue.executor(path.executor).layouts:
+            continue
+        if catalogue.in_place(bare):
+            continue
+        found.append(bare)
+        for parameter in catalogue.parameters(bare):
+            varied = (Transfer(path, 0, {parameter.name: value}) for value in parameter.choices[1:])
+            found += [transfer for transfer in varied if catalogue.refusal(transfer) is None]
+    return found
+
+
+def links(transfer: Transfer, of: Machine) -> tuple[set[int], set[frozenset[int]]]:
+    """GPUs whose links to the host carry bytes, and pairs that access each other's memory."""
+    gpus = [place.index for place in transfer.path.places if place.kind == "gpu"]
+    if len(set(gpus)) == 2:
+        through = is_through_host(transfer, of)
+        return (set(gpus), set()) if through else (set(), {frozenset(gpus)})
+    if len(gpus) != 1:
+        return set(), set()
+    relays = relays_of(transfer, of)
+    return {*gpus, *relays}, {frozenset((gpus[0], relay)) for relay in relays}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_readers_and_the_registry_name_the_same_links(name: str) -> None:
+    of = machine(name)
+    catalogue = Catalogue(of)
+    for transfer in transfers(of, catalogue):
+        needs = catalogue.requirements(transfer)
+        told = set(needs.host_links), {frozenset(pair) for pair in needs.peers}
+        assert links(transfer, of) == told, transfer
+
+
+def test_the_bound_of_a_path_is_that_of_the_links_that_the_registry_names() -> None:
+    of = machine("h200-vm-8gpu")
+    catalogue = Catalogue(of)
+    one = 63.015e9
+    for path in find_paths(of).valid:
+        needs = catalogue.requirements(Transfer(path))
+        found = bound(of, Workload((Transfer(path),)))
+        ends = {place.kind for place in path.places}
+        if found is None or ends != {"numa", "gpu"}:
+            continue
+        # Seven links bring 441 GB/s, which the NVLinks of one GPU carry.
+        assert found.bytes_per_second == pytest.approx(len(needs.host_links) * one, rel=1e-3), path
