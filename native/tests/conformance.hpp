@@ -52,6 +52,7 @@ public:
     void run(Execution& execution, const View& source, const View& destination) const;
     [[nodiscard]] const std::vector<gpu::Stream*>& lanes() const { return lanes_; }
     [[nodiscard]] TimingMode timing() const;
+    [[nodiscard]] transfer::Engine& engine() const { return *engine_; }
 
 private:
     Transfer transfer_;

@@ -46,20 +46,27 @@ TEST_F(Seam, BatchesBringTheRightBytesAndNoOthers) {
     const gpu::DeviceBuffer device(0, kCount * kApart);
     const gpu::HostBuffer pinned(kCount * kApart, gpu::HostUse::portable, 0);
     const auto bytes = test::sequence(kCount * kApart, 5);
-    for (const bool stream_order : {true, false}) {
+    for (const bool equal : {true, false}) {
+        const bool stream_order = equal;
         std::ranges::copy(bytes, pinned.data());
         write(stream, device.data(), std::vector(kCount * kApart, kUntouched));
         std::vector<void*> to;
         std::vector<const void*> from;
+        std::vector<std::size_t> sizes;
         std::vector<std::byte> expected(kCount * kApart, kUntouched);
         for (std::size_t i = 0; i < kCount; ++i) {
             const std::size_t at = i * kApart + 3;
             const std::size_t of = (kCount - 1 - i) * kApart + 1;
             to.push_back(device.data() + at);
             from.push_back(pinned.data() + of);
-            std::copy_n(bytes.data() + of, kPiece, expected.data() + at);
+            sizes.push_back(equal ? kPiece : kPiece - 30 * i);
+            std::copy_n(bytes.data() + of, sizes.back(), expected.data() + at);
         }
-        gpu::copy_batch_async(to, from, kPiece, stream_order, stream);
+        if (equal) {
+            gpu::copy_batch_async(to, from, kPiece, stream_order, stream);
+        } else {
+            gpu::copy_batch_async(to, from, sizes, stream_order, stream);
+        }
         EXPECT_EQ(read(stream, device.data(), expected.size()), expected);
     }
 }

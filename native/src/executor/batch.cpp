@@ -1,4 +1,4 @@
-// Copies a list of pieces by one call of the runtime.
+// Copies a list of pieces by the runtime's batched copy, many pieces in one call.
 #include <algorithm>
 #include <vector>
 
@@ -11,47 +11,46 @@
 namespace waywiser {
 namespace {
 
+// In one call: the runtime takes more pieces at a lower rate (46 GB/s H2D by calls of 1,024 pieces
+// of 28 KiB, 27 by one call for all; measured on H200).
+constexpr std::size_t kMostPieces = 1024;
+
+// Immutable: the addresses of a start are made from the offsets, in memory of the calling thread.
 class BatchExecution final : public Execution {
 public:
-    BatchExecution(bool stream_order, gpu::Stream& stream)
-        : stream_order_(stream_order), stream_(stream) {}
+    BatchExecution(bool stream_order, gpu::Stream& stream, const Arrangement& source,
+                   const Arrangement& destination)
+        : stream_order_(stream_order), stream_(stream), from_(source), to_(destination) {}
 
     void start(const View& source, const View& destination) override {
-        address(source, destination);
-        const std::size_t piece =
-            source.arrangement == nullptr ? source.bytes : source.arrangement->run;
-        gpu::copy_batch_async(to_, from_, piece, stream_order_, stream_);
+        static thread_local std::vector<void*> to;
+        static thread_local std::vector<const void*> from;
+        check_lie(source, from_);
+        check_lie(destination, to_);
+        for (std::size_t first = 0; first < from_.count; first += kMostPieces) {
+            const std::size_t last = std::min(from_.count, first + kMostPieces);
+            to.clear();
+            from.clear();
+            for (std::size_t n = first; n < last; ++n) {
+                to.push_back(start_of(destination, to_, n));
+                from.push_back(start_of(source, from_, n));
+            }
+            gpu::copy_batch_async(to, from, from_.run, stream_order_, stream_);
+        }
     }
 
     void finish() override { stream_.synchronize(); }
 
 private:
-    // The addresses of all pieces, made again only for other bytes: programs with tables of blocks
-    // have them.
-    void address(const View& source, const View& destination) {
-        if (source.data == source_ && destination.data == destination_ &&
-            source.arrangement == arrangement_) {
-            return;
-        }
-        from_.clear();
-        to_.clear();
-        for_each_piece(destination, source, 0, source.bytes,
-                       [this](std::byte* to, const std::byte* from, std::size_t) {
-                           to_.push_back(to);
-                           from_.push_back(from);
-                       });
-        source_ = source.data;
-        destination_ = destination.data;
-        arrangement_ = source.arrangement;
+    // Of a piece; without an arrangement a view lies together.
+    static std::byte* start_of(const View& view, const Arrangement& lie, std::size_t n) {
+        return view.data + (view.arrangement == nullptr ? n * lie.run : lie.offset(n));
     }
 
-    bool stream_order_;
+    const bool stream_order_;
     gpu::Stream& stream_;
-    const std::byte* source_ = nullptr;
-    const std::byte* destination_ = nullptr;
-    const Arrangement* arrangement_ = nullptr;
-    std::vector<const void*> from_;
-    std::vector<void*> to_;
+    const Arrangement from_;
+    const Arrangement to_;
 };
 
 class Batch final : public Executor {
@@ -59,7 +58,7 @@ public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "batch",
-            .description = "the runtime's batched copy: all pieces of a list by one call",
+            .description = "the runtime's batched copy: the pieces of a list in calls of 1,024",
             .parameters = {access()},
             .source = "CUDA runtime API 12.8 (cudaMemcpyBatchAsync)"};
         return info;
@@ -108,16 +107,19 @@ public:
         return {(path.source.on_gpu() ? path.source : path.destination).place.index};
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine&) const override {
         if (!gpu::has_batch()) {
             throw Refused(
                 "batched copies need a CUDA runtime and driver of 12.8 or later; here are " +
                 gpu::runtime_version() + " and " + gpu::driver_version());
         }
         const bool stream_order = parameter(*this, transfer, machine, "access") == "stream";
-        return std::make_unique<BatchExecution>(stream_order, *lanes.front());
+        return std::make_unique<BatchExecution>(stream_order, *lanes.front(),
+                                                arrange(transfer, Side::source),
+                                                arrange(transfer, Side::destination));
     }
 
 private:

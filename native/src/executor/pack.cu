@@ -2,13 +2,16 @@
 // scattered where they go. A side on a GPU is gathered or scattered by a kernel there, a side on
 // the host by CPU threads.
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "executor/cpu_mover.hpp"
 #include "executor/reach.hpp"
 #include "executor/runs.hpp"
 #include "gpu/gpu.hpp"
+#include "transfer/engine.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
@@ -19,17 +22,34 @@ constexpr unsigned kThreads = 512;
 constexpr unsigned kBlocksPerMultiprocessor = 2;  // as many threads as keep a GPU's memory busy
 
 // Whether the bytes lie together, in their order.
-bool together(const View& view) {
-    const Arrangement* lie = view.arrangement;
-    return lie == nullptr || (lie->extent == view.bytes && std::ranges::is_sorted(lie->offsets));
+bool together(const Arrangement& lie) {
+    switch (lie.kind) {
+        case Layout::Kind::contiguous: return true;
+        case Layout::Kind::box: break;
+        case Layout::Kind::list:
+            return lie.extent == lie.run * lie.count && std::ranges::is_sorted(lie.offsets);
+    }
+    return false;
 }
 
-// One end of the way: gathers what is there, or scatters it, through staging memory of its own.
+// Where the runtime's copy takes the bytes as they lie, at its best.
+bool copied_directly(const Memory& memory, const Arrangement& lie) {
+    return together(lie) && known_to_gpus(memory);
+}
+
+transfer::Slot staging_of(std::optional<transfer::Slot> slot, const Memory& memory,
+                          std::size_t bytes) {
+    if (slot) return std::move(*slot);
+    throw Refused("others hold the staging memory at " + memory.place.text() + ", and " +
+                  std::to_string(bytes) + " bytes more exceed its budget: allow more memory");
+}
+
+// One end of the way: gathers what is there, or scatters it, through staging memory that it holds
+// as long as it lives.
 class End {
 public:
     virtual ~End() = default;
-    // Of at least so many bytes; made when first asked for, which is never behind a gate.
-    virtual std::byte* staging(std::size_t bytes) = 0;
+    [[nodiscard]] virtual std::byte* staging() const = 0;
     // To and from such memory.
     virtual void gather(std::byte* to, const View& from) = 0;
     virtual void scatter(const View& to, std::byte* from) = 0;
@@ -38,68 +58,61 @@ public:
 
 class GpuEnd final : public End {
 public:
-    explicit GpuEnd(gpu::Stream& stream)
+    GpuEnd(gpu::Stream& stream, const Arrangement& lie, transfer::Slot staging)
         : stream_(stream),
-          blocks_(kBlocksPerMultiprocessor *
-                  static_cast<unsigned>(gpu::device(stream.device()).multiprocessors)),
-          tables_(stream.device()) {}
+          shape_{.blocks = kBlocksPerMultiprocessor *
+                           static_cast<unsigned>(gpu::device(stream.device()).multiprocessors),
+                 .threads = kThreads},
+          table_(&lie, stream.device()),
+          staging_(std::move(staging)) {}
 
-    std::byte* staging(std::size_t bytes) override {
-        if (!staging_ || staging_->bytes() < bytes) {
-            staging_.reset();
-            staging_.emplace(stream_.device(), bytes);
-        }
-        return staging_->data();
-    }
+    [[nodiscard]] std::byte* staging() const override { return staging_.data(); }
     void gather(std::byte* to, const View& from) override {
-        move_runs(stream_, shape(), Runs::together(to, from.bytes), tables_.of(from, from.data));
+        move_runs(stream_, shape_, Runs::together(to, from.bytes), table_.of(from, from.data));
     }
     void scatter(const View& to, std::byte* from) override {
-        move_runs(stream_, shape(), tables_.of(to, to.data), Runs::together(from, to.bytes));
+        move_runs(stream_, shape_, table_.of(to, to.data), Runs::together(from, to.bytes));
     }
 
 private:
-    [[nodiscard]] gpu::Shape shape() const { return {.blocks = blocks_, .threads = kThreads}; }
-
     gpu::Stream& stream_;
-    unsigned blocks_;
-    RunTables tables_;
-    std::optional<gpu::DeviceBuffer> staging_;
+    const gpu::Shape shape_;
+    const RunTable table_;
+    const transfer::Slot staging_;
 };
 
 class HostEnd final : public End {
 public:
     // Staging memory is page-locked, at the node.
-    HostEnd(const Machine& machine, int node, const std::vector<int>& cpus, std::size_t threads)
-        : machine_(machine),
-          memory_{"pinned", {Place::Kind::numa, node, {}}, {}},
-          mover_(cpus, threads, false) {}
+    HostEnd(const NumaNode& node, std::size_t threads, const Arrangement& lie,
+            transfer::Slot staging)
+        : memory_{"pinned", {Place::Kind::numa, node.index, {}}, {}},
+          mover_(node.cpus, threads, false),
+          lie_(lie),
+          staging_(std::move(staging)) {}
 
-    std::byte* staging(std::size_t bytes) override {
-        if (!staging_ || staging_->bytes() < bytes) {
-            staging_.reset();
-            staging_ = Memories::instance().find(memory_.kind)->allocate(memory_, bytes, machine_);
-        }
-        return staging_->data();
-    }
+    [[nodiscard]] std::byte* staging() const override { return staging_.data(); }
     void gather(std::byte* to, const View& from) override {
+        check_lie(from, lie_);
         mover_.move({.data = to, .bytes = from.bytes, .memory = &memory_}, from);
     }
     void scatter(const View& to, std::byte* from) override {
+        check_lie(to, lie_);
         mover_.move(to, {.data = from, .bytes = to.bytes, .memory = &memory_});
     }
     void wake() override { mover_.wake(); }
 
 private:
-    Machine machine_;
-    Memory memory_;
+    const Memory memory_;
     CpuMover mover_;
-    std::unique_ptr<Buffer> staging_;
+    const Arrangement lie_;
+    const transfer::Slot staging_;
 };
 
 class PackExecution final : public Execution {
 public:
     // The first lane copies; a second one scatters on another GPU, and is waited for by the first.
+    // Without an end a side is copied as it lies.
     PackExecution(const Path& path, std::unique_ptr<End> source, std::unique_ptr<End> destination,
                   const std::vector<gpu::Stream*>& lanes)
         : path_(path),
@@ -124,22 +137,23 @@ public:
     PackExecution& operator=(const PackExecution&) = delete;
 
     void wake() override {
-        source_->wake();
-        destination_->wake();
+        for (End* end : {source_.get(), destination_.get()}) {
+            if (end != nullptr) end->wake();
+        }
     }
 
     void start(const View& source, const View& destination) override {
         std::byte* packed = source.data;
-        if (!copied_directly(source)) {
-            packed = source_->staging(source.bytes);
+        if (source_) {
+            packed = source_->staging();
             source_->gather(packed, source);
         }
-        if (copied_directly(destination)) {
+        if (!destination_) {
             copy(destination.data, packed, source.bytes);
         } else if (path_.source.place == path_.destination.place) {
             destination_->scatter(destination, packed);  // of one GPU: already where it is to go
         } else {
-            std::byte* const arrived = destination_->staging(source.bytes);
+            std::byte* const arrived = destination_->staging();
             copy(arrived, packed, source.bytes);
             scatter(destination, arrived);
         }
@@ -151,11 +165,6 @@ public:
     [[nodiscard]] std::size_t entries() const override { return 4; }
 
 private:
-    // Where the runtime's copy takes the bytes as they lie, at its best.
-    [[nodiscard]] static bool copied_directly(const View& view) {
-        return together(view) && known_to_gpus(*view.memory);
-    }
-
     void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
         if (between_gpus(path_)) {
             gpu::copy_peer_async(to, path_.destination.place.index, from, path_.source.place.index,
@@ -241,18 +250,53 @@ public:
         return {path.source.place.index, path.destination.place.index};
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
+    // Staging on each side that is gathered or scattered, in slots of a power of two, and the
+    // tables of lists.
+    [[nodiscard]] Requirements requirements(const Transfer& transfer,
+                                            const Machine& machine) const override {
+        Requirements needs = Executor::requirements(transfer, machine);
         const Path& path = transfer.path;
-        const auto end = [&](const Memory& memory, gpu::Stream& lane) -> std::unique_ptr<End> {
-            if (memory.on_gpu()) return std::make_unique<GpuEnd>(lane);
+        const std::size_t slot = std::bit_ceil(transfer.bytes);
+        for (const Memory* side : {&path.source, &path.destination}) {
+            if (!side->on_gpu()) {
+                needs.pinned_bytes += slot;
+            } else {
+                // Within one GPU the bytes are gathered into what they are scattered from.
+                const bool staged = side == &path.source || path.source.place != side->place;
+                needs.device_bytes[side->place.index] +=
+                    (staged ? slot : 0) + table_bytes(transfer, 1);
+            }
+        }
+        return needs;
+    }
+
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine& engine) const override {
+        const Path& path = transfer.path;
+        const auto end = [&](Side side, const Memory& memory,
+                             gpu::Stream& lane) -> std::unique_ptr<End> {
+            const Arrangement lie = arrange(transfer, side);
+            if (copied_directly(memory, lie)) return nullptr;
+            const std::size_t bytes = transfer.bytes;
+            if (memory.on_gpu()) {
+                transfer::Slot staging;
+                if (side == Side::source || path.source.place != memory.place) {
+                    staging =
+                        staging_of(engine.device_staging(lane.device(), bytes), memory, bytes);
+                }
+                return std::make_unique<GpuEnd>(lane, lie, std::move(staging));
+            }
             const NumaNode& node = *host_node(transfer, machine);
             const auto count = std::stoul(parameter(*this, transfer, machine, "threads"));
-            return std::make_unique<HostEnd>(machine, node.index, node.cpus, count);
+            return std::make_unique<HostEnd>(
+                node, count, lie,
+                staging_of(engine.host_staging(node.index, lane.device(), bytes), memory, bytes));
         };
-        return std::make_unique<PackExecution>(path, end(path.source, *lanes.front()),
-                                               end(path.destination, *lanes.back()), lanes);
+        return std::make_unique<PackExecution>(
+            path, end(Side::source, path.source, *lanes.front()),
+            end(Side::destination, path.destination, *lanes.back()), lanes);
     }
 
 private:

@@ -8,6 +8,17 @@
 
 namespace waywiser {
 
+// Throws Refused for a view that does not lie as the transfer that was prepared, as far as its
+// measures tell. Without an arrangement its bytes lie together, which is always right.
+inline void check_lie(const View& view, const Arrangement& prepared) {
+    const Arrangement* lie = view.arrangement;
+    if (lie == nullptr || (lie->kind == prepared.kind && lie->run == prepared.run &&
+                           lie->count == prepared.count && lie->extent == prepared.extent)) {
+        return;
+    }
+    throw Refused("the bytes lie otherwise than those of the transfer that was prepared");
+}
+
 // Calls move(to, from, bytes) for what lies together on both sides, of the bytes from `first` to
 // before `last` that are moved, in their order.
 template <class Move>

@@ -10,12 +10,6 @@
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
-#if defined(__CUDACC__)
-#define WAYWISER_UNROLL _Pragma("unroll")
-#else
-#define WAYWISER_UNROLL
-#endif
-
 namespace waywiser {
 namespace {
 
@@ -31,6 +25,7 @@ constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
 constexpr unsigned kTunedThreads = 512;
 constexpr std::size_t kTunedAhead = 8;
 constexpr unsigned kMostPerMultiprocessor = 2;
+constexpr unsigned long kMostBlocks = 65535;  // that anybody can ask for
 constexpr unsigned kMultiprocessorsPerPeerBlock = 2;
 constexpr unsigned kMultiprocessorsPerHostBlock = 4;
 
@@ -107,32 +102,46 @@ private:
 struct Grid {
     bool paper = false;
     unsigned blocks = 0;
-    unsigned blocks_of_runs = 0;  // of bytes that lie apart: each access does less
+    gpu::Shape of_runs;  // of bytes that lie apart
 };
+
+bool with_host(const Path& path) { return !path.source.on_gpu() || !path.destination.on_gpu(); }
+
+// Of a list over the link of a host the blocks are a parameter, and as large as can be: a block
+// has 128 KiB under way.
+bool by_whole_blocks(const Transfer& transfer) {
+    return transfer.layout.kind == Layout::Kind::list && with_host(transfer.path);
+}
 
 Grid tuned(const Path& path, unsigned multiprocessors) {
     const unsigned all = multiprocessors * kMostPerMultiprocessor;
     unsigned blocks = all;
-    if (!path.source.on_gpu() || !path.destination.on_gpu()) {
+    if (with_host(path)) {
         blocks = multiprocessors / kMultiprocessorsPerHostBlock;
     } else if (between_gpus(path)) {
         blocks = multiprocessors / kMultiprocessorsPerPeerBlock;
     }
-    return {.blocks = std::max(blocks, 1U), .blocks_of_runs = std::max(all, 1U)};
+    return {.blocks = std::max(blocks, 1U),
+            .of_runs = {.blocks = std::max(all, 1U), .threads = kTunedThreads}};
 }
 
+// Immutable: a start keeps nothing.
 class SmExecution final : public Execution {
 public:
-    SmExecution(gpu::Stream& stream, const Grid& grid)
-        : stream_(stream), grid_(grid), tables_(stream.device()) {}
+    SmExecution(gpu::Stream& stream, const Grid& grid, const Arrangement& source,
+                const Arrangement& destination)
+        : stream_(stream),
+          grid_(grid),
+          from_(&source, stream.device()),
+          to_(&destination, stream.device()) {}
 
     void start(const View& source, const View& destination) override {
-        std::byte* from = from_.of(source, stream_.device());
-        std::byte* to = to_.of(destination, stream_.device());
+        std::byte* const from = reached_at(source, stream_.device());
+        std::byte* const to = reached_at(destination, stream_.device());
         if (source.arrangement != nullptr || destination.arrangement != nullptr) {
             const std::size_t widest = grid_.paper ? 4 : 16;
-            move_runs(stream_, shape(source.bytes / widest, grid_.blocks_of_runs),
-                      tables_.of(destination, to), tables_.of(source, from), widest);
+            move_runs(stream_, shape(source.bytes / widest, grid_.of_runs), to_.of(destination, to),
+                      from_.of(source, from), widest);
         } else {
             copy(to, from, source.bytes);
         }
@@ -141,22 +150,6 @@ public:
     void finish() override { stream_.synchronize(); }
 
 private:
-    // Where the GPU finds a view, asked once as long as it is the same.
-    class Address {
-    public:
-        std::byte* of(const View& view, int gpu) {
-            if (view.data != asked_) {
-                told_ = reached_at(view, gpu);
-                asked_ = view.data;
-            }
-            return told_;
-        }
-
-    private:
-        std::byte* asked_ = nullptr;
-        std::byte* told_ = nullptr;
-    };
-
     // By the widest accesses for which the two sides lie alike.
     void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
         const auto apart =
@@ -178,23 +171,23 @@ private:
         const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % sizeof(Unit);
         const std::size_t head = std::min(bytes, past == 0 ? 0 : sizeof(Unit) - past);
         const std::size_t units = (bytes - head) / sizeof(Unit);
-        gpu::launch(stream_, shape(units, grid_.blocks),
+        const gpu::Shape most{.blocks = grid_.blocks, .threads = kTunedThreads};
+        gpu::launch(stream_, shape(units, most),
                     Copy<Access, Unit, kAhead>{to, from, bytes, head, units});
     }
 
     // No more blocks than there is work for.
-    [[nodiscard]] gpu::Shape shape(std::size_t units, unsigned most) const {
+    [[nodiscard]] gpu::Shape shape(std::size_t units, gpu::Shape most) const {
         if (grid_.paper) return kPaper;
-        const std::size_t wanted = (units + kTunedThreads - 1) / kTunedThreads;
-        return {.blocks = static_cast<unsigned>(std::clamp<std::size_t>(wanted, 1, most)),
-                .threads = kTunedThreads};
+        const std::size_t wanted = (units + most.threads - 1) / most.threads;
+        return {.blocks = static_cast<unsigned>(std::clamp<std::size_t>(wanted, 1, most.blocks)),
+                .threads = most.threads};
     }
 
     gpu::Stream& stream_;
-    Grid grid_;
-    RunTables tables_;
-    Address from_;
-    Address to_;
+    const Grid grid_;
+    const RunTable from_;
+    const RunTable to_;
 };
 
 class Sm final : public Executor {
@@ -203,7 +196,7 @@ public:
         static const Info info{
             .name = "sm",
             .description = "threads of a GPU load and store every byte (zero-copy)",
-            .parameters = {side(), grid()},
+            .parameters = {side(), grid(), blocks()},
             .source =
                 "Pearson et al., Comm|Scope, ICPE 2019, section 3.3 (zero-copy read and write)"};
         return info;
@@ -232,6 +225,7 @@ public:
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
                                                     const Machine&) const override {
         if (between_gpus(transfer.path)) return {side(), grid()};
+        if (by_whole_blocks(transfer)) return {grid(), blocks()};
         return {grid()};
     }
 
@@ -248,15 +242,22 @@ public:
         return true;
     }
 
-    [[nodiscard]] std::unique_ptr<Execution> prepare(
-        const Transfer& transfer, const Machine& machine,
-        const std::vector<gpu::Stream*>& lanes, transfer::Engine&) const override {
-        if (parameter(*this, transfer, machine, "grid") == "paper") {
-            return std::make_unique<SmExecution>(*lanes.front(), Grid{.paper = true});
-        }
-        const int multiprocessors = gpu::device(lanes.front()->device()).multiprocessors;
+    // The tables of a list are in the memory of the GPU that works.
+    [[nodiscard]] Requirements requirements(const Transfer& transfer,
+                                            const Machine& machine) const override {
+        Requirements needs = Executor::requirements(transfer, machine);
+        const std::size_t bytes = table_bytes(transfer, 2);
+        if (bytes > 0) needs.device_bytes[lanes(transfer, machine).front()] = bytes;
+        return needs;
+    }
+
+    [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
+                                                     const Machine& machine,
+                                                     const std::vector<gpu::Stream*>& lanes,
+                                                     transfer::Engine&) const override {
         return std::make_unique<SmExecution>(
-            *lanes.front(), tuned(transfer.path, static_cast<unsigned>(multiprocessors)));
+            *lanes.front(), grid_of(transfer, machine, lanes.front()->device()),
+            arrange(transfer, Side::source), arrange(transfer, Side::destination));
     }
 
 private:
@@ -274,6 +275,24 @@ private:
                     "the link needs (tuned), or of 4 bytes by 256 blocks of 256 threads, as in the "
                     "paper",
                 .choices = {"tuned", "paper"}};
+    }
+    static Parameter blocks() {
+        return {.name = "blocks",
+                .description =
+                    "how many blocks of 1,024 threads move the pieces of a list in the tuned grid: "
+                    "one leaves the GPU to others, two fill a link",
+                .kind = ParameterKind::ordered,
+                .choices = {"1", "2", "4", "8", "16"}};
+    }
+    Grid grid_of(const Transfer& transfer, const Machine& machine, int gpu) const {
+        if (parameter(*this, transfer, machine, "grid") == "paper") return {.paper = true};
+        Grid grid = tuned(transfer.path, static_cast<unsigned>(gpu::device(gpu).multiprocessors));
+        if (by_whole_blocks(transfer)) {
+            const auto wanted = std::stoul(parameter(*this, transfer, machine, "blocks"));
+            grid.of_runs = {.blocks = static_cast<unsigned>(std::clamp(wanted, 1UL, kMostBlocks)),
+                            .threads = transfer::kThreadsMovingRuns};
+        }
+        return grid;
     }
     // The GPU whose multiprocessors work.
     static int worker(const Path& path, const std::string& side) {

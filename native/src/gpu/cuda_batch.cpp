@@ -20,12 +20,10 @@ bool has_batch() {
 }
 
 void copy_batch_async(const std::vector<void*>& destinations,
-                      const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
+                      const std::vector<const void*>& sources,
+                      const std::vector<std::size_t>& sizes, bool stream_order,
                       const Stream& stream) {
     use(stream.device());
-    // Reused, so that a call costs what the runtime's costs.
-    static thread_local std::vector<std::size_t> sizes;
-    sizes.assign(destinations.size(), bytes);
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder =
         stream_order ? cudaMemcpySrcAccessOrderStream : cudaMemcpySrcAccessOrderAny;
@@ -45,12 +43,21 @@ void copy_batch_async(const std::vector<void*>& destinations,
 
 bool has_batch() { return false; }
 
-void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&, std::size_t, bool,
-                      const Stream&) {
+void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&,
+                      const std::vector<std::size_t>&, bool, const Stream&) {
     throw Error(Failure::other, "cudaMemcpyBatchAsync", cudaErrorNotSupported,
                 "cudaErrorNotSupported: this build's toolkit is older than 12.8");
 }
 
 #endif
+
+void copy_batch_async(const std::vector<void*>& destinations,
+                      const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
+                      const Stream& stream) {
+    // Reused, so that a call costs what the runtime's costs.
+    static thread_local std::vector<std::size_t> sizes;
+    sizes.assign(destinations.size(), bytes);
+    copy_batch_async(destinations, sources, sizes, stream_order, stream);
+}
 
 }  // namespace waywiser::gpu

@@ -298,9 +298,14 @@ void copy_rows_async(Pitched destination, Pitched source, std::size_t width, std
 // Whether runtime and driver have the batched copy (cudaMemcpyBatchAsync, since 12.8).
 bool has_batch();
 // `stream_order`: sources are read when the stream gets there; else at any time from the call on.
-// Copies `count` runs of `bytes` each in one call. Not on a stream that is capturing.
+// Copies runs of `bytes` each, or each of its own size, in one call. Not on a stream that is
+// capturing, and not on the legacy default stream.
 void copy_batch_async(const std::vector<void*>& destinations,
                       const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
+                      const Stream& stream);
+void copy_batch_async(const std::vector<void*>& destinations,
+                      const std::vector<const void*>& sources,
+                      const std::vector<std::size_t>& sizes, bool stream_order,
                       const Stream& stream);
 
 void fill_async(void* destination, unsigned char value, std::size_t bytes, const Stream& stream);

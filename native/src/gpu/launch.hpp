@@ -52,11 +52,24 @@ __global__ void run_body(const Body body) {
                 static_cast<std::size_t>(gridDim.x) * blockDim.x});
 }
 
+// A body that says how many threads its blocks have at most: the compiler keeps to the registers
+// that these have.
+template <class Body>
+__global__ void __launch_bounds__(Body::kMostThreads) run_bounded_body(const Body body) {
+    body(Thread{static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x,
+                static_cast<std::size_t>(gridDim.x) * blockDim.x});
+}
+
 template <class Body>
 void launch(const Stream& stream, Shape shape, const Body& body,
             std::source_location where = std::source_location::current()) {
     detail::before_launch(stream);
-    run_body<<<shape.blocks, shape.threads, 0, static_cast<cudaStream_t>(stream.handle())>>>(body);
+    auto* const handle = static_cast<cudaStream_t>(stream.handle());
+    if constexpr (requires { Body::kMostThreads; }) {
+        run_bounded_body<<<shape.blocks, shape.threads, 0, handle>>>(body);
+    } else {
+        run_body<<<shape.blocks, shape.threads, 0, handle>>>(body);
+    }
     // Asked here: each shared library with kernels has its own copy of the runtime, and only that
     // copy knows the error of this launch.
     detail::after_launch(cudaGetLastError(), "kernel launch", where);

@@ -82,6 +82,10 @@ void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&
                       const Stream&) {
     refuse("copy_batch_async");
 }
+void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&,
+                      const std::vector<std::size_t>&, bool, const Stream&) {
+    refuse("copy_batch_async");
+}
 void fill_async(void*, unsigned char, std::size_t, const Stream&) { refuse("fill_async"); }
 
 Graph::Graph(const Stream&, const std::function<void()>&) { refuse("Graph"); }

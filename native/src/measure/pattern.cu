@@ -135,7 +135,7 @@ void runs_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visi
 
 template <class Visit>
 void on_cpus(const View& view, bool gaps, const Machine& machine, const Visit& visit) {
-    const Stretches all = stretches(Runs::of(view), gaps, view);
+    const Stretches all = stretches(runs_of(view), gaps, view);
     const std::vector<int> cpus = machine.cpus(view.memory->place);
     gaps ? gaps_on_cpus(all, cpus, visit) : runs_on_cpus(all, cpus, visit);
 }
@@ -148,8 +148,8 @@ void write_all(const View& view, bool gaps, Word seed, Word flip, const Machine&
         return;
     }
     const gpu::Stream stream(gpu);
-    RunTables tables(gpu);
-    const Stretches all = stretches(tables.of(view, address_for(view, gpu)), gaps, view);
+    const RunTable table(view.arrangement, gpu);
+    const Stretches all = stretches(table.of(view, address_for(view, gpu)), gaps, view);
     gpu::launch(stream, kShape, Write{all, all.group(), seed, flip});
     stream.synchronize();
 }
@@ -157,9 +157,9 @@ void write_all(const View& view, bool gaps, Word seed, Word flip, const Machine&
 Mismatch check_on_gpu(const View& view, bool gaps, Word seed, int gpu) {
     const gpu::Stream stream(gpu);
     const gpu::DeviceBuffer counters(gpu, 2 * sizeof(unsigned long long));
-    RunTables tables(gpu);
+    const RunTable table(view.arrangement, gpu);
     auto* counts = reinterpret_cast<unsigned long long*>(counters.data());
-    const Stretches all = stretches(tables.of(view, address_for(view, gpu)), gaps, view);
+    const Stretches all = stretches(table.of(view, address_for(view, gpu)), gaps, view);
     gpu::launch(stream, {}, Reset{counts, counts + 1});
     gpu::launch(stream, kShape, Count{all, all.group(), seed, counts, counts + 1});
     stream.synchronize();

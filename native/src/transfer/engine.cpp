@@ -21,6 +21,10 @@ namespace {
 constexpr std::size_t kSlabBytes = std::size_t{32} << 20;
 constexpr std::size_t kPinnedPerThread = std::size_t{16} << 20;
 constexpr std::size_t kRelayBytes = std::size_t{64} << 20;
+// The part of the pinned memory that tables of lists have; with less in all they have none.
+constexpr std::size_t kListFraction = 16;
+constexpr std::size_t kLeastForLists = std::size_t{1} << 20;
+constexpr std::size_t kLeastOfLists = std::size_t{128} << 10;
 // Between two looks at chunks on their way. A chunk of 2 MiB takes 40 us on a PCIe 5.0 link.
 constexpr auto kNap = std::chrono::microseconds(10);
 // Between two looks at the event that a transfer waits for.
@@ -68,6 +72,11 @@ std::size_t default_pinned(const EngineOptions& options) {
                                                   : options.threads * kPinnedPerThread);
 }
 
+std::size_t list_bytes(const EngineOptions& options) {
+    if (options.pinned_bytes < kLeastForLists) return 0;
+    return std::max(options.pinned_bytes / kListFraction, kLeastOfLists);
+}
+
 EngineOptions completed(EngineOptions options) {
     const std::size_t most = thread_limit();
     options.threads = options.threads == 0 ? most : std::min(options.threads, most);
@@ -110,7 +119,9 @@ struct Engine::Worker {
 Engine::Engine(Machine machine, EngineOptions options)
     : machine_(std::move(machine)),
       options_(completed(std::move(options))),
-      process_(this_process()) {
+      process_(this_process()),
+      lists_(list_bytes(options_), usable_node(-1),
+             [this](const std::string& why) { warn_of_pinning(why); }) {
     static const bool registered = [] {
         std::atexit(stop_all);
         return true;
@@ -182,7 +193,7 @@ std::size_t Engine::jobs() const {
 
 std::size_t Engine::pinned_bytes() const {
     const std::lock_guard lock(resources_);
-    std::size_t total = 0;
+    std::size_t total = lists_.pinned_bytes();
     for (const auto& [key, slots] : slots_) total += key.second ? slots->bytes() : 0;
     return total;
 }
@@ -216,17 +227,35 @@ void Engine::keep_event(int device, gpu::Event event) {
     events_[device].push_back(std::move(event));
 }
 
-Slots& Engine::slots(int node, int device) {
-    const std::lock_guard lock(resources_);
-    const bool pinned = device >= 0;
-    if (pinned) pinning_device_ = device;
+// The node, or another one whose CPUs may be used.
+NumaNode Engine::usable_node(int node) const {
     const NumaNode* known = machine_.node(node);
     if (known == nullptr || known->cpus.empty()) {
         const auto any =
             std::ranges::find_if(machine_.numa, [](const NumaNode& n) { return !n.cpus.empty(); });
         known = any == machine_.numa.end() ? nullptr : &*any;
     }
-    const NumaNode place = known == nullptr ? NumaNode{0, host::allowed_cpus()} : *known;
+    return known == nullptr ? NumaNode{0, host::allowed_cpus()} : *known;
+}
+
+void Engine::warn_of_pinning(const std::string& why) {
+    warn("staging memory could not be pinned (" + why +
+         "): copies are slower; raise the limit of locked memory (ulimit -l)");
+}
+
+std::optional<Slot> Engine::host_staging(int node, int device, std::size_t bytes) {
+    return slots(node, device).take(bytes);
+}
+
+std::optional<Slot> Engine::device_staging(int device, std::size_t bytes) {
+    return bounces(device).take(bytes);
+}
+
+Slots& Engine::slots(int node, int device) {
+    const std::lock_guard lock(resources_);
+    const bool pinned = device >= 0;
+    if (pinned) pinning_device_ = device;
+    const NumaNode place = usable_node(node);
     auto& own = slots_[{place.index, pinned}];
     if (own) return *own;
     const auto nodes = static_cast<std::size_t>(
@@ -237,13 +266,12 @@ Slots& Engine::slots(int node, int device) {
             const std::lock_guard inner(resources_);
             context = pinning_device_;
         }
-        return pinned_slab(bytes, place, context, [this](const std::string& why) {
-            warn("staging memory could not be pinned (" + why +
-                 "): copies are slower; raise the limit of locked memory (ulimit -l)");
-        });
+        return pinned_slab(bytes, place, context,
+                           [this](const std::string& why) { warn_of_pinning(why); });
     };
-    own = std::make_unique<Slots>(options_.pinned_bytes / std::max<std::size_t>(nodes, 1),
-                                  kSlabBytes, make, [this] { staging_changed(); });
+    const std::size_t budget = options_.pinned_bytes - list_bytes(options_);
+    own = std::make_unique<Slots>(budget / std::max<std::size_t>(nodes, 1), kSlabBytes, make,
+                                  [this] { staging_changed(); });
     return *own;
 }
 
@@ -381,6 +409,7 @@ void Engine::stop() {
         threads.swap(threads_);
     }
     for (std::thread& thread : threads) thread.join();
+    lists_.stop();
 }
 
 // --- working ---------------------------------------------------------------------------------

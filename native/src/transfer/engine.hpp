@@ -22,6 +22,7 @@
 
 #include "gpu/gpu.hpp"
 #include "transfer/job.hpp"
+#include "transfer/list_staging.hpp"
 #include "transfer/staging.hpp"
 #include "waywiser/words.hpp"
 
@@ -60,6 +61,14 @@ public:
 
     // Lets both GPUs access each other's memory. False if they cannot, or must not.
     bool enable_peers(int one, int other);
+
+    // Staging memory of its pools for who is no job, on the host at a node for copies of a device,
+    // or on a device; nothing while others hold what the budget allows. Jobs do without as long as
+    // it is held. Throws what allocating throws.
+    std::optional<Slot> host_staging(int node, int device, std::size_t bytes);
+    std::optional<Slot> device_staging(int device, std::size_t bytes);
+    // Tables of lists that kernels move on callers' streams.
+    [[nodiscard]] ListStaging& lists() { return lists_; }
 
     [[nodiscard]] const Machine& machine() const { return machine_; }
     [[nodiscard]] const EngineOptions& options() const { return options_; }
@@ -110,6 +119,8 @@ private:
     [[nodiscard]] bool more_to_do() const;
     void staging_changed();
     void warn(const std::string& message);
+    [[nodiscard]] NumaNode usable_node(int node) const;
+    void warn_of_pinning(const std::string& why);
 
     gpu::Stream& stream(int device, Direction direction);
     gpu::Event take_event(int device);
@@ -148,6 +159,7 @@ private:
     std::map<int, std::unique_ptr<Slots>> bounces_;
     std::set<std::pair<int, int>> peers_;
     std::set<std::string> warnings_;
+    ListStaging lists_;
     int pinning_device_ = -1;  // a GPU that is an operand: in its context memory is pinned
 };
 

@@ -1,5 +1,9 @@
-// Batched copies: one call for a list, and what they are refused for.
+// Batched copies: few calls for a list, and what they are refused for.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "executor/shaped_transfers.hpp"
 #include "fake/fixture.hpp"
@@ -34,7 +38,6 @@ protected:
     const Machine machine = test::this_machine();
 };
 
-// The addresses of the pieces are worked out once, and anew for other bytes.
 TEST_F(BatchOnFake, MovesTheSameAndOtherBytesAgain) {
     const Transfer transfer = in_list("batch", at("pinned", "numa:0"), at("device", "gpu:1"));
     test::Ready ready(transfer, machine);
@@ -45,16 +48,64 @@ TEST_F(BatchOnFake, MovesTheSameAndOtherBytesAgain) {
     }
 }
 
-TEST_F(BatchOnFake, IsOneCallForAllPieces) {
-    for (const char* access : {"stream", "any"}) {
-        Transfer transfer = in_list("batch", at("device", "gpu:0"), at("device", "gpu:1"));
-        transfer.parameters["access"] = access;
-        test::Ready ready(transfer, machine);
-        ready.bytes.lay({}, 9);
-        const auto before = fake::counts().copies;
-        ready.caller.run(*ready.execution, ready.bytes.source(), ready.bytes.destination());
-        EXPECT_EQ(fake::counts().copies, before + 1);
+TEST_F(BatchOnFake, IsACallForEvery1024Pieces) {
+    for (const std::size_t pieces : {1UL, 1024UL, 1025UL, 3000UL}) {
+        for (const char* access : {"stream", "any"}) {
+            Transfer transfer = in_list("batch", at("device", "gpu:0"), at("device", "gpu:1"));
+            transfer.layout.settings["piece"] = "24";
+            transfer.bytes = 24 * pieces;
+            transfer.parameters["access"] = access;
+            test::Ready ready(transfer, machine);
+            ready.bytes.lay({}, 9);
+            const auto before = fake::counts().copies;
+            ready.caller.run(*ready.execution, ready.bytes.source(), ready.bytes.destination());
+            EXPECT_EQ(fake::counts().copies, before + (pieces + 1023) / 1024);
+            EXPECT_EQ(ready.bytes.wrong(), "");
+        }
     }
+}
+
+// Two transfers whose views have the same addresses one after the other, and arrangements too.
+TEST_F(BatchOnFake, KeepsNothingOfTheBytesThatItMovedBefore) {
+    for (const char* executor : {"batch", "sm", "pack"}) {
+        const Transfer lists[] = {
+            in_list(executor, at("pinned", "numa:0"), at("device", "gpu:1"), "source"),
+            in_list(executor, at("pinned", "numa:0"), at("device", "gpu:1"), "both")};
+        const gpu::HostBuffer source(std::size_t{1} << 15, gpu::HostUse::portable, 0);
+        const gpu::DeviceBuffer destination(1, std::size_t{1} << 15);
+        const auto sent = test::sequence(source.bytes(), 3);
+        std::ranges::copy(sent, source.data());
+        Arrangement out;
+        Arrangement in;
+        for (int round = 0; round < 2; ++round) {
+            for (const Transfer& transfer : lists) {
+                out = arrange(transfer, Side::source);
+                in = arrange(transfer, Side::destination);
+                std::vector<std::byte> expected(in.extent, std::byte{0xEE});
+                gpu::copy_sync(destination.data(), expected.data(), in.extent, 1);
+                for (std::size_t n = 0; n < in.count; ++n) {
+                    std::copy_n(sent.data() + out.offset(n), out.run,
+                                expected.data() + in.offset(n));
+                }
+                const test::Caller caller(transfer, machine);
+                const auto execution = caller.prepare();
+                caller.run(*execution, {source.data(), transfer.bytes, &transfer.path.source, &out},
+                           {destination.data(), transfer.bytes, &transfer.path.destination, &in});
+                EXPECT_EQ(std::memcmp(destination.data(), expected.data(), in.extent), 0)
+                    << transfer.text();
+            }
+        }
+    }
+}
+
+TEST_F(BatchOnFake, RefusesAViewThatLiesOtherwise) {
+    const Transfer transfer = in_list("batch", at("pinned", "numa:0"), at("device", "gpu:1"));
+    test::Ready ready(transfer, machine);
+    View source = ready.bytes.source();
+    Arrangement shorter = *source.arrangement;
+    --shorter.count;
+    source.arrangement = &shorter;
+    EXPECT_THROW(ready.execution->start(source, ready.bytes.destination()), Refused);
 }
 
 TEST_F(BatchOnFake, SaysWhatIsTooOld) {

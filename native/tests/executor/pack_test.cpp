@@ -67,6 +67,26 @@ TEST(Pack, RefusesWhatIsNotItsWork) {
     EXPECT_NE(refusal(in_box("pack", at("managed", "gpu:0"), host), machine), std::nullopt);
 }
 
+TEST(Pack, CountsItsStaging) {
+    const Machine machine = test::three_gpus();
+    const Memory one = at("device", "gpu:0");
+    const Memory other = at("device", "gpu:1");
+    const Memory host = at("pinned", "numa:0");
+    const auto needs = [&](const Memory& from, const Memory& to) {
+        return pack().requirements(in_box("pack", from, to), machine);
+    };
+    constexpr std::size_t kSlot = 4096;  // for 2,560 bytes
+    using OnDevices = std::map<int, std::size_t>;
+    EXPECT_EQ(needs(one, other).device_bytes, (OnDevices{{0, kSlot}, {1, kSlot}}));
+    EXPECT_EQ(needs(one, one).device_bytes, (OnDevices{{0, kSlot}}));
+    EXPECT_EQ(needs(host, one).device_bytes, (OnDevices{{0, kSlot}}));
+    EXPECT_EQ(needs(host, one).pinned_bytes, kSlot);
+    EXPECT_EQ(needs(one, host).pinned_bytes, kSlot);
+    EXPECT_EQ(needs(one, other).pinned_bytes, 0U);
+    EXPECT_EQ(pack().requirements(in_list("pack", host, one), machine).device_bytes,
+              (OnDevices{{0, 8192 + 12 * 8}}));
+}
+
 class PackOnFake : public test::OnFake {
 protected:
     const Machine machine = test::this_machine();
@@ -116,6 +136,24 @@ TEST_F(PackOnFake, LeavesOutWhatLiesTogether) {
     EXPECT_EQ(work(in_list("pack", one, one, "source")), (Work{1, 1, 0}));
     EXPECT_EQ(work(in_list("pack", host, one, "source")), (Work{0, 1, 0}));
     EXPECT_EQ(work(in_list("pack", one, host, "source")), (Work{1, 1, 0}));
+}
+
+// Staging is the engine's: it is there again for the next one, and bounded.
+TEST_F(PackOnFake, SharesTheStagingOfTheEngine) {
+    const Transfer transfer = in_box("pack", at("device", "gpu:0"), at("device", "gpu:1"));
+    const test::Caller caller(transfer, machine);
+    {
+        const auto first = caller.prepare();
+    }
+    const auto before = fake::counts().allocations;
+    {
+        const auto second = caller.prepare();
+    }
+    EXPECT_EQ(fake::counts().allocations, before);
+    Transfer large = transfer;
+    large.bytes = 64UL * 8 << 18;  // twice the budget
+    const auto alone = caller.executor().prepare(large, machine, caller.lanes(), caller.engine());
+    EXPECT_THROW((void)caller.prepare(), Refused);
 }
 
 // The scattering on the second GPU is part of what the first lane's events enclose.

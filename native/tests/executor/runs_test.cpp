@@ -1,8 +1,12 @@
-// Kernels that move runs: the widest access that fits, and tables that go to a GPU once.
+// Kernels that move runs: the widest access that fits, every byte in its place, tables on a GPU.
 #include "executor/runs.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
 #include <vector>
 
 #include "executor/shaped_transfers.hpp"
@@ -23,11 +27,11 @@ TEST(Runs, AreAccessedAsWidelyAsAllOfThemAllow) {
         test::in_box("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
     Arrangement lie = arrange(transfer, Side::source);
     const View view{address(4096), transfer.bytes, &transfer.path.source, &lie};
-    EXPECT_EQ(Runs::of(view).access(16), 16u);
+    EXPECT_EQ(runs_of(view).access(16), 16u);
     lie.pitch += 4;
-    EXPECT_EQ(Runs::of(view).access(16), 4u);
+    EXPECT_EQ(runs_of(view).access(16), 4u);
     lie.plane += 2;
-    EXPECT_EQ(Runs::of(view).access(16), 2u);
+    EXPECT_EQ(runs_of(view).access(16), 2u);
 }
 
 TEST(Runs, OnePieceIsCutIntoTheRunsOfTheOtherSide) {
@@ -38,20 +42,110 @@ TEST(Runs, OnePieceIsCutIntoTheRunsOfTheOtherSide) {
 
 class RunsOnFake : public test::OnFake {};
 
-TEST_F(RunsOnFake, TablesGoToTheGpuOnce) {
+TEST_F(RunsOnFake, TablesDoNotNeedTheArrangementThatTheyWereMadeOf) {
     const Transfer transfer =
         test::in_list("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
-    const Arrangement source = arrange(transfer, Side::source);
-    const Arrangement destination = arrange(transfer, Side::destination);
-    const View from{address(4096), transfer.bytes, &transfer.path.source, &source};
-    const View to{address(8192), transfer.bytes, &transfer.path.destination, &destination};
-    RunTables tables(0);
-    const Runs first = tables.of(from, from.data);
-    EXPECT_NE(tables.of(to, to.data).offsets, first.offsets);
+    auto made = std::make_unique<Arrangement>(arrange(transfer, Side::source));
+    const std::vector<std::size_t> offsets = made->offsets;
+    const RunTable table(made.get(), 0);
+    made->offsets.assign(made->offsets.size(), 0);
+    made.reset();
+    const Arrangement same = arrange(transfer, Side::source);
+    const View view{address(4096), transfer.bytes, &transfer.path.source, &same};
     const auto copies = fake::counts().copies;
-    EXPECT_EQ(tables.of(from, address(12288)).offsets, first.offsets);
-    EXPECT_EQ(fake::counts().copies, copies);
-    EXPECT_EQ(first.access(16), 16u);
+    const Runs runs = table.of(view, address(12288));
+    EXPECT_EQ(fake::counts().copies, copies) << "the table is on the GPU";
+    EXPECT_EQ(runs.access(16), 16u);
+    for (std::size_t n = 0; n < offsets.size(); ++n) EXPECT_EQ(runs.offsets[n], offsets[n]);
+}
+
+TEST_F(RunsOnFake, TablesRefuseAViewThatLiesOtherwise) {
+    const Transfer transfer =
+        test::in_list("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
+    Arrangement lie = arrange(transfer, Side::source);
+    const RunTable table(&lie, 0);
+    const View view{address(4096), transfer.bytes, &transfer.path.source, &lie};
+    EXPECT_NO_THROW((void)table.of(view, view.data));
+    --lie.count;
+    EXPECT_THROW((void)table.of(view, view.data), Refused);
+}
+
+TEST(Runs, ADivisorDividesAllThatItMay) {
+    for (const std::uint32_t by : {1u, 2u, 3u, 5u, 7u, 8u, 63u, 64u, 65u, 641u, 65535u, 65536u,
+                                   1000003u, (1u << 30) - 1, 1u << 30}) {
+        const transfer::Divisor divisor(by);
+        for (const std::uint64_t near : {0UL, 1UL, 2UL, 1000UL, 1UL << 16, 1UL << 29, 1UL << 31}) {
+            for (std::uint64_t k = near / by; k < near / by + 3; ++k) {
+                for (const std::uint64_t n : {k * by - 1, k * by, k * by + 1}) {
+                    if (n >= 1UL << 31) continue;
+                    ASSERT_EQ(divisor.divide(static_cast<std::uint32_t>(n)), n / by) << n << by;
+                }
+            }
+        }
+    }
+}
+
+// Gathered, scattered, and from runs to runs, at all alignments, by few and many threads.
+TEST_F(RunsOnFake, BringEveryByteAndTouchNoOther) {
+    fake::configure("latency=0;event=0");
+    std::mt19937 random(3);
+    const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
+    const gpu::Stream stream(0);
+    for (int i = 0; i < 400; ++i) {
+        const std::size_t unit = std::size_t{1} << pick(5);
+        const std::size_t run = unit * (1 + pick(40));
+        const std::size_t count = 1 + pick(60);
+        const std::size_t room = 3 * run * count + 64;
+        const gpu::DeviceBuffer a(0, room);
+        const gpu::DeviceBuffer b(0, room);
+        const auto sent = test::sequence(room, static_cast<unsigned>(i));
+        std::vector<std::byte> expected(room, std::byte{0xEE});
+        gpu::copy_sync(a.data(), sent.data(), room, 0);
+        gpu::copy_sync(b.data(), expected.data(), room, 0);
+        const auto side = [&](std::vector<std::size_t>& offsets, std::byte* data) {
+            const std::size_t start = unit * pick(16 / unit + 1);
+            if (pick(3) == 0) {
+                for (std::size_t n = 0; n < count; ++n) offsets.push_back(start + n * run);
+                return Runs::together(data + start, run * count);
+            }
+            if (pick(3) == 0) {  // planes of rows
+                const std::size_t height = 1 + pick(4);
+                const std::size_t pitch = run + unit * pick(2);
+                const std::size_t plane = pitch * (height + pick(2));
+                for (std::size_t n = 0; n < count; ++n) {
+                    offsets.push_back(start + n / height * plane + n % height * pitch);
+                }
+                return Runs{.data = data + start,
+                            .run = run,
+                            .count = count,
+                            .pitch = pitch,
+                            .height = height,
+                            .plane = plane,
+                            .bits = run | pitch | plane};
+            }
+            for (std::size_t n = 0; n < count; ++n) offsets.push_back(start + 2 * n * run);
+            std::shuffle(offsets.begin(), offsets.end(), random);
+            Runs runs{.data = data, .run = run, .count = count, .pitch = run};
+            runs.offsets = offsets.data();
+            runs.bits = run | start;
+            for (const std::size_t offset : offsets) runs.bits |= offset;
+            return runs;
+        };
+        std::vector<std::size_t> from_offsets;
+        std::vector<std::size_t> to_offsets;
+        const Runs from = side(from_offsets, a.data());
+        const Runs to = side(to_offsets, b.data());
+        // Planes may be longer than the room that the test has for them.
+        if (from_offsets.back() + run > room || to_offsets.back() + run > room) continue;
+        for (std::size_t n = 0; n < count; ++n) {
+            std::copy_n(sent.data() + from_offsets[n], run, expected.data() + to_offsets[n]);
+        }
+        const gpu::Shape shape{.blocks = 1 + static_cast<unsigned>(pick(3)),
+                               .threads = 32U << pick(3)};
+        move_runs(stream, shape, to, from, pick(4) == 0 ? 4 : 16);
+        stream.synchronize();
+        ASSERT_EQ(std::memcmp(b.data(), expected.data(), room), 0) << "case " << i;
+    }
 }
 
 // Offsets of a table that are less aligned than the runs are long: accesses follow them.
@@ -68,9 +162,9 @@ TEST_F(RunsOnFake, FollowOffsetsThatAreLessAligned) {
     const auto sent = test::sequence(lie.extent, 4);
     gpu::copy_sync(apart.data(), sent.data(), sent.size(), 0);
     const gpu::Stream stream(0);
-    RunTables tables(0);
+    const RunTable table(&lie, 0);
     const View view{apart.data(), 3 * kRun, &memory, &lie};
-    const Runs runs = tables.of(view, apart.data());
+    const Runs runs = table.of(view, apart.data());
     EXPECT_EQ(runs.access(16), 1u);
     move_runs(stream, {.blocks = 2, .threads = 64}, Runs::together(packed.data(), 3 * kRun), runs);
     stream.synchronize();

@@ -132,6 +132,47 @@ TEST_F(SmOnFake, CopiesWhatTakesSeveralRounds) {
     EXPECT_EQ(copied(transfer(one, at("pinned", "numa:0"), {{"grid", "paper"}}, kBytes), 1, 1), "");
 }
 
+Transfer listed(const Memory& from, const Memory& to, const Settings& parameters = {}) {
+    Transfer t = transfer(from, to, parameters, 512UL * 40);
+    t.layout = {Layout::Kind::list, {{"piece", "512"}}};
+    return t;
+}
+
+TEST(SmExecutor, TakesListsOverAHostsLinkByAsManyBlocksAsAreAskedFor) {
+    const Machine machine = three_gpus();
+    const Memory host = at("pinned", "numa:0");
+    const Memory one = at("device", "gpu:0");
+    const Settings two{{"blocks", "2"}};
+    EXPECT_EQ(parameter(sm(), listed(host, one), machine, "blocks"), "1") << "the gentle one";
+    EXPECT_FALSE(refusal(listed(host, one, two), machine));
+    EXPECT_FALSE(refusal(listed(one, host, two), machine));
+    EXPECT_TRUE(refusal(listed(one, at("device", "gpu:1"), two), machine));
+    EXPECT_TRUE(refusal(listed(one, one, two), machine));
+    EXPECT_TRUE(refusal(transfer(host, one, two), machine)) << "of contiguous bytes";
+}
+
+TEST(SmExecutor, CountsTheTablesOfAList) {
+    const Machine machine = three_gpus();
+    const Memory host = at("pinned", "numa:0");
+    const Memory one = at("device", "gpu:1");
+    const auto bytes = [&](const Transfer& t) {
+        return sm().requirements(t, machine).device_bytes;
+    };
+    EXPECT_EQ(bytes(listed(host, one)), (std::map<int, std::size_t>{{1, 2 * 40 * 8}}));
+    EXPECT_TRUE(bytes(transfer(host, one)).empty());
+}
+
+TEST_F(SmOnFake, MovesListsByAnyNumberOfBlocks) {
+    for (const char* blocks : {"1", "2", "16", "3"}) {
+        const Transfer t =
+            listed(at("device", "gpu:0"), at("pinned", "numa:0"), {{"blocks", blocks}});
+        test::GuardedTransfer bytes(t, machine);
+        const test::Caller caller(t, machine);
+        const auto execution = caller.prepare();
+        EXPECT_EQ(test::move_once(caller, *execution, bytes, {}, 5), "") << blocks;
+    }
+}
+
 TEST_F(SmOnFake, LaunchesOneKernelForAStart) {
     const Transfer t = transfer(at("pinned", "numa:0"), at("device", "gpu:0"));
     const auto before = fake::counts();

@@ -1,5 +1,7 @@
 // Copies of bytes that do not lie together: boxes of pitched arrays, and batches of runs.
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "copy_work.hpp"
 #include "handles.hpp"
@@ -91,10 +93,17 @@ void copy_rows_async(Pitched destination, Pitched source, std::size_t width, std
 bool has_batch() { return !Context::instance().options()->without.contains("batch"); }
 
 void copy_batch_async(const std::vector<void*>& destinations,
-                      const std::vector<const void*>& sources, std::size_t bytes, bool,
+                      const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
                       const Stream& stream) {
+    copy_batch_async(destinations, sources, std::vector<std::size_t>(destinations.size(), bytes),
+                     stream_order, stream);
+}
+
+void copy_batch_async(const std::vector<void*>& destinations,
+                      const std::vector<const void*>& sources,
+                      const std::vector<std::size_t>& sizes, bool, const Stream& stream) {
     constexpr const char* kCall = "cudaMemcpyBatchAsync";
-    const std::size_t count = destinations.size();
+    const std::size_t count = sizes.size();
     if (!has_batch()) {
         throw Error(Failure::other, kCall, kNotSupported, "cudaErrorNotSupported");
     }
@@ -102,21 +111,25 @@ void copy_batch_async(const std::vector<void*>& destinations,
         throw Error(Failure::other, kCall, kCaptureUnsupported,
                     "cudaErrorStreamCaptureUnsupported");
     }
-    const Effects effects = Context::instance().pass(Point::copy, kCall, bytes * count);
-    if (count == 0 || bytes == 0 || sources.size() != count) invalid(kCall);
+    const std::size_t bytes = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+    const Effects effects = Context::instance().pass(Point::copy, kCall, bytes);
+    if (fake::is_legacy_stream(stream.handle()) || destinations.size() != count ||
+        sources.size() != count || count == 0 || std::ranges::find(sizes, 0U) != sizes.end()) {
+        invalid(kCall);
+    }
     const auto& ranges = fake::Ranges::instance();
-    Copy copy{.bytes = bytes * count, .contiguous = false};
+    Copy copy{.bytes = bytes, .contiguous = false};
     // One pageable piece makes the batch as slow and as blocking as if all were.
     for (std::size_t i = 0; i < count; ++i) {
-        const Side to = ranges.side(destinations[i], bytes, kCall);
-        const Side from = ranges.side(sources[i], bytes, kCall);
+        const Side to = ranges.side(destinations[i], sizes[i], kCall);
+        const Side from = ranges.side(sources[i], sizes[i], kCall);
         if (i == 0 || to.pageable()) copy.to = to;
         if (i == 0 || from.pageable()) copy.from = from;
     }
     copy.move = [=] {
-        for (std::size_t i = 0; i < count; ++i) std::memcpy(destinations[i], sources[i], bytes);
+        for (std::size_t i = 0; i < count; ++i) std::memcpy(destinations[i], sources[i], sizes[i]);
     };
-    copy.last = static_cast<std::byte*>(destinations.back()) + bytes - 1;
+    copy.last = static_cast<std::byte*>(destinations.back()) + sizes.back() - 1;
     copy.pieces_seconds = static_cast<double>(count) * Context::instance().options()->piece_seconds;
     fake::enqueue(copy, effects, stream);
 }

@@ -68,6 +68,9 @@ struct EventHandle {
 inline bool is_default_stream(const void* handle) {
     return reinterpret_cast<std::uintptr_t>(handle) <= 2;
 }
+inline bool is_legacy_stream(const void* handle) {
+    return reinterpret_cast<std::uintptr_t>(handle) <= 1;
+}
 StreamThread& default_stream(int device);
 
 inline StreamThread& thread_of(const gpu::Stream& stream) {
