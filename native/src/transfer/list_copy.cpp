@@ -126,10 +126,23 @@ void copy_list(Engine& engine, const std::vector<Piece>& pieces, const CallerStr
 
 Started copy_list_async(const std::shared_ptr<Engine>& engine, const std::vector<Piece>& pieces,
                         const CallerStream& stream) {
-    copy_list(*engine, pieces, stream);
+    engine->check_process();
     std::size_t bytes = 0;
     for (const Piece& piece : pieces) bytes += piece.bytes;
-    auto marked = mark(*engine, stream, bytes);
+    if (pieces.empty()) return Started(0);
+    if (!engine->machine().gpus.empty() && gpu::capturing(stream.handle)) {
+        throw Refused("the stream is being captured: record the copies with copy_batch()");
+    }
+    copy_list(*engine, pieces, stream);
+    const gpu::CallerState keep;
+    const Piece& first = pieces.front();
+    const int to = side_of(first.to, first.bytes).end.gpu;
+    const int from = side_of(const_cast<std::byte*>(first.from), first.bytes).end.gpu;
+    const int operand = to >= 0 ? to : from;
+    if (operand < 0) return Started(bytes);  // host memory: the bytes are there
+    CallerStream followed = stream;
+    if (stream.is_default() && stream.gpu < 0 && !gpu::has_context()) followed.gpu = operand;
+    auto marked = mark(*engine, followed, bytes);
     return marked ? std::move(*marked) : Started(bytes);
 }
 

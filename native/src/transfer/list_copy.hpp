@@ -28,8 +28,8 @@ struct Blocks {
 // The pieces without empty ones. Throws InvalidCopy for null pointers.
 std::vector<Piece> pieces_of(std::span<void* const> to, std::span<const void* const> from,
                              std::span<const std::size_t> sizes);
-// Block `from.index[i]` goes to block `to.index[i]`, `block` bytes each. Throws InvalidCopy where an
-// index is out of range, or a block is longer than a stride.
+// Block `from.index[i]` goes to block `to.index[i]`, `block` bytes each. Throws InvalidCopy where
+// an index is out of range, or a block is longer than a stride.
 std::vector<Piece> pieces_of(const Blocks& to, const Blocks& from, std::size_t block);
 
 // Joins neighbours that lie together on both sides.

@@ -127,6 +127,27 @@ TEST_F(Calls, PlainAsyncCopiesNotifyToo) {
     transfer.result();
 }
 
+TEST_F(Calls, AListIsDoneWhenItsBytesAreThere) {
+    fake::configure("h2d=1");
+    Context context(small());
+    const gpu::Stream stream(0);
+    const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kMiB);
+    const auto content = sequence(kMiB, 4);
+    std::memcpy(host.data(), content.data(), kMiB);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    void* to[] = {device.data(), device.data() + kMiB / 2};
+    const void* from[] = {host.data() + kMiB / 2, host.data()};
+    const std::size_t sizes[] = {kMiB / 2, kMiB / 2};
+    const auto transfer = context.copy_batch_async(to, from, sizes, stream.handle());
+    EXPECT_FALSE(transfer.done());
+    gate.open();
+    EXPECT_EQ(transfer.result(), kMiB);
+    EXPECT_EQ(std::memcmp(device.data(), content.data() + kMiB / 2, kMiB / 2), 0);
+    EXPECT_EQ(std::memcmp(device.data() + kMiB / 2, content.data(), kMiB / 2), 0);
+}
+
 TEST_F(Calls, ReadsAndWritesFiles) {
     Context context(small());
     const gpu::Stream stream(0);
