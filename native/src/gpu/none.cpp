@@ -49,7 +49,8 @@ std::vector<int> active_devices() { return {}; }
 bool has_context() noexcept { return false; }
 bool try_copy_on(void*, const void*, std::size_t, void*) { refuse("try_copy_on"); }
 CallerState::CallerState() = default;
-CallerState::~CallerState() = default;
+// Not defaulted: with CUDA it restores a context.
+CallerState::~CallerState() { saved_ = false; }
 void relax_capture() {}
 
 DeviceBuffer::DeviceBuffer(int, std::size_t bytes, DeviceUse) : bytes_(bytes) {

@@ -44,7 +44,7 @@ transfer::Engine& BoundedEngine::prepare(const Request& request, std::size_t buf
         kept.relays.insert(needed.relays.begin(), needed.relays.end());
         const bool enough = kept.pinned >= useful && kept.relay >= needed.relay;
         if (enough && kept.total() <= room) {
-            budget_ = kept;
+            budget_ = std::move(kept);
             return *engine_;
         }
     }
