@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-ROOT = Path(__file__).resolve().parent.parent
+from tree import FAKE_FOLDER, ROOT
+
 FAKE_NATIVE = "waywiser_fake._native"
-FAKE_FOLDER = ROOT / "build" / "dev"
 
 # How long an example takes depends on the load of the machine, not on what is tested.
 settings.register_profile("waywiser", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAKE_FOLDER, ROOT
+from tree import FAKE_FOLDER, ROOT
 
 BUILT = FAKE_FOLDER
 """The folder of the build that the tests use."""

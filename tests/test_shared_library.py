@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import waywiser
-from conftest import FAKE_FOLDER, ROOT
+from tree import FAKE_FOLDER, ROOT
 
 HEADER = ROOT / "native" / "include" / "waywiser" / "transfer.h"
 INTERFACE_SOURCE = ROOT / "native" / "src" / "transfer" / "capi.cpp"
