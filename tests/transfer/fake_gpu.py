@@ -16,6 +16,8 @@ from waywiser_fake import _testing
 configure = _testing.configure
 live = _testing.live
 default_stream = _testing.default_stream
+current_gpu = _testing.current_gpu
+set_current_gpu = _testing.set_current_gpu
 DeviceBuffer = _testing.DeviceBuffer
 Gate = _testing.Gate
 Graph = _testing.Graph

@@ -22,7 +22,7 @@ from fake_gpu import DlpackArray, GpuArray, Stream, random_array, same_bytes
 from waywiser import transfer
 
 INLINE = 4096
-STAGED = 6 << 20
+STAGED = 12 << 20
 
 
 class Buffer(np.ndarray[Any, Any]):
@@ -421,11 +421,11 @@ class TestToHost:
         def mapped() -> int:
             return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
 
-        source = np.zeros(256 << 20, np.uint8)
+        source = np.zeros(2512 << 20, np.uint8)
         before = mapped()
         for _ in range(4):
             transfer.to_host(source)
-        assert mapped() - before < 256 << 20
+        assert mapped() - before < 2512 << 20
 
 
 def run(code: str, environment: dict[str, str], **more: Any) -> subprocess.CompletedProcess[str]:
@@ -446,7 +446,7 @@ import numpy as np
 from waywiser import transfer
 from fake_gpu import GpuArray, Gate, Stream
 
-stream, there = Stream(0), GpuArray(6 << 20)
+stream, there = Stream(0), GpuArray(12 << 20)
 gate = Gate(0)
 """
 
@@ -498,7 +498,7 @@ for wait in ("result", "pinned", "pageable"):
     source = transfer.pinned_empty({nbytes}, np.uint8) if wait == "pinned" else host
     if wait == "result":
         handle = transfer.copy_async(there, source, stream=stream.handle)
-    elif wait == "pageable" and {nbytes} < 1 << 20:
+    elif wait == "pageable" and {nbytes} < 4 << 20:
         gate.open()  # the runtime blocks there, as it does in any copy of pageable memory
         continue
     thread = threading.Thread(target=interrupt)
@@ -534,13 +534,13 @@ for thing in (there.buffer, stream, gate):  # the fake waits for its threads to 
 gate.close(stream)
 context = transfer.Context()
 pinned = transfer.pinned_empty(4096, np.uint8)
-handle = transfer.copy_async(there, np.zeros(6 << 20, np.uint8), stream=stream.handle)
+handle = transfer.copy_async(there, np.zeros(12 << 20, np.uint8), stream=stream.handle)
 context.copy(bytearray(4), bytes(4))
 child = os.fork()
 if child == 0:
     for call in (
         lambda: transfer.copy(bytearray(1), b"x"),
-        lambda: transfer.copy_async(there, np.zeros(6 << 20, np.uint8)),
+        lambda: transfer.copy_async(there, np.zeros(12 << 20, np.uint8)),
         lambda: context.copy(bytearray(1), b"x"),
         context.usage,
         handle.result,
@@ -594,7 +594,7 @@ print(handle.result())
             + f"""
 if {gate == "closed"}:
     gate.close(stream)
-arrays = [np.zeros(6 << 20, np.uint8) for _ in range(4)]
+arrays = [np.zeros(12 << 20, np.uint8) for _ in range(4)]
 handles = [transfer.copy_async(there, a, stream=stream.handle) for a in arrays]
 if {dropped}:
     del handles, arrays
@@ -612,7 +612,7 @@ print("end", flush=True)
             FIRST
             + """
 gate.close(stream)
-handle = transfer.copy_async(there, np.zeros(6 << 20, np.uint8), stream=stream.handle)
+handle = transfer.copy_async(there, np.zeros(12 << 20, np.uint8), stream=stream.handle)
 def wait():
     try:
         handle.result()
@@ -660,9 +660,9 @@ atexit.register(gate.open)
         answer = run(
             FIRST
             + """
-transfer.copy(there, np.ones(6 << 20, np.uint8))
+transfer.copy(there, np.ones(12 << 20, np.uint8))
 assert (there.get() == 1).all()
-print(transfer.usage()["threads"], transfer.explain(there, np.ones(6 << 20, np.uint8)))
+print(transfer.usage()["threads"], transfer.explain(there, np.ones(12 << 20, np.uint8)))
 """,
             {**fake_transfer_environment, "WAYWISER_TRANSFER": "plain"},
         )

@@ -13,9 +13,9 @@ from fake_gpu import GpuArray, Stream, random_array, same_bytes
 
 from waywiser import transfer
 
-SIZES = [0, 1, 4097, 1 << 20, (5 << 20) + 13]
+SIZES = [0, 1, 4097, 1 << 20, (5 << 20) + 13, (12 << 20) + 13]
 INLINE = 4096
-STAGED = 6 << 20
+STAGED = 12 << 20
 
 
 def gate_on(stream: Any, gpu: int = 0) -> Any:
@@ -111,6 +111,32 @@ class TestStreams:
         second.synchronize()
         handle.result()
         assert (array.get() == 8).all()
+
+
+@pytest.mark.parametrize("current", [-1, 0, 1])
+@pytest.mark.parametrize("own_stream", [False, True])
+def test_whatever_gpu_is_current(current: int, own_stream: bool) -> None:
+    stream = Stream(1) if own_stream else fake_gpu.default_stream(1)
+    handle = stream.handle if own_stream else None
+    array, host = GpuArray(INLINE, gpu=1), transfer.pinned_empty(INLINE, np.uint8)
+    fake_gpu.set_current_gpu(current)
+    try:
+        gate = gate_on(stream, 1)
+        stream.fill(array.buffer.address, INLINE, 7)
+        fake_gpu.set_current_gpu(current)
+        opener = threading.Timer(0.02, gate.open)
+        opener.start()
+        transfer.copy(host, array, stream=handle)
+        assert (host == 7).all()
+        assert fake_gpu.current_gpu() == current
+        host[:] = 8
+        transfer.copy(array, host, stream=handle)
+        host[:] = 9
+        stream.synchronize()
+        assert (array.get() == 8).all()
+        opener.join()
+    finally:
+        fake_gpu.set_current_gpu(-1)
 
 
 def test_the_interface_names_the_stream_of_an_array() -> None:

@@ -126,6 +126,12 @@ typedef struct waywiser_transfer waywiser_transfer;
  * returns when the host's part is done. The ranges must not overlap. */
 WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from,
                                            size_t bytes, void* stream);
+/* The same with one side on a GPU, and returns when a host destination is filled and a host source
+ * can be reused, also if it is pinned. Waits at most `timeout` (negative: without limit); *transfer
+ * is what is left of the copy then, else NULL. A copy that is captured is recorded, not waited for. */
+WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
+                                                    const void* from, size_t bytes, void* stream,
+                                                    double timeout, waywiser_transfer** transfer);
 /* Returns at once. The copy starts after what is in the stream at the call. */
 WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void* to,
                                                  const void* from, size_t bytes, void* stream,

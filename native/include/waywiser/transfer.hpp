@@ -151,6 +151,13 @@ public:
     void copy(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
         detail::check_transfer(waywiser_copy(context_, to, from, bytes, stream.get()));
     }
+    // The same with one side on a GPU, and returns when a host destination is filled and a host
+    // source can be reused, also if it is pinned.
+    void copy_and_wait(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
+        waywiser_transfer* none = nullptr;
+        detail::check_transfer(
+            waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), -1, &none));
+    }
     [[nodiscard]] TransferHandle copy_async(void* to, const void* from, std::size_t bytes,
                                             StreamRef stream = {}) {
         waywiser_transfer* transfer = nullptr;

@@ -156,6 +156,21 @@ bool has_context() noexcept {
     return driver().get_current(&context) == CUDA_SUCCESS && context != nullptr;
 }
 
+bool has_context_of(int device) noexcept {
+    int current = -1;
+    return has_context() && cudaGetDevice(&current) == cudaSuccess && current == device;
+}
+
+bool is_idle(void* stream) {
+    const cudaError_t code = cudaStreamQuery(static_cast<cudaStream_t>(stream));
+    if (code == cudaErrorNotReady) {
+        forget(code);
+        return false;
+    }
+    check(code, "cudaStreamQuery");
+    return true;
+}
+
 bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream) {
     const cudaError_t code = cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault,
                                              static_cast<cudaStream_t>(stream));

@@ -154,8 +154,11 @@ bool capturing(void* stream) noexcept;
 // The devices that have a primary context in this process. Makes none.
 std::vector<int> active_devices();
 
-// Whether the calling thread has a current context.
+// Whether the calling thread has a current context, or that of a device.
 bool has_context() noexcept;
+bool has_context_of(int device) noexcept;
+// Whether all that is in a caller's stream is done. Throws Error.
+bool is_idle(void* stream);
 // cudaMemcpyAsync on a caller's stream, in the context that is current: no device is selected.
 // False where the runtime refuses it as invalid, as it does across two registrations. Throws Error.
 bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream);

@@ -47,6 +47,8 @@ StreamInfo stream_info(void*, int) { refuse("stream_info"); }
 bool capturing(void*) noexcept { return false; }
 std::vector<int> active_devices() { return {}; }
 bool has_context() noexcept { return false; }
+bool has_context_of(int) noexcept { return false; }
+bool is_idle(void*) { refuse("is_idle"); }
 bool try_copy_on(void*, const void*, std::size_t, void*) { refuse("try_copy_on"); }
 CallerState::CallerState() = default;
 // Not defaulted: with CUDA it restores a context.

@@ -8,8 +8,8 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Below, the runtime copies at once whatever memory it is, and to ask what it is takes longer.
-constexpr std::size_t kInline = std::size_t{1} << 20;
+// Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
+constexpr std::size_t kInline = std::size_t{4} << 20;
 
 waywiser_status order_before(waywiser_context* context, const Streams& streams) {
     if (!streams.other) return WAYWISER_OK;
@@ -49,23 +49,15 @@ bool is_captured(waywiser_context* context, void* stream) {
     return captured;
 }
 
-// Copies of few bytes between host and GPU: by the calling thread, then until they have arrived.
+// Copies of few bytes between host and GPU: by the calling thread, until they have arrived.
 void run_inline(ContextState& context, Submission& copy) {
-    waywiser_transfer* mark = nullptr;
-    const waywiser_status status = use(context, [&](waywiser_context* c) {
-        waywiser_status now = blocking(c, copy);
-        if (now == WAYWISER_OK) now = waywiser_mark(c, copy.streams.carrier, &mark);
-        if (now != WAYWISER_OK || mark == nullptr) return now;
-        now = waywiser_transfer_result(mark, kWaitSlice, nullptr);
-        if (now == WAYWISER_TIMEOUT) return WAYWISER_OK;
-        waywiser_transfer_release(std::exchange(mark, nullptr));
-        return now;
-    });
-    if (mark != nullptr) {
-        wait_or_keep(
-            std::make_shared<Flight>(mark, copy.bytes, std::move(copy.held), copy.streams));
-    }
-    check_use(status);
+    waywiser_transfer* left = nullptr;
+    check_use(use(context, [&](waywiser_context* c) {
+        return waywiser_copy_and_wait(c, copy.to, copy.from, copy.bytes, copy.streams.carrier,
+                                      kWaitSlice, &left);
+    }));
+    if (left == nullptr) return;
+    wait_or_keep(std::make_shared<Flight>(left, copy.bytes, std::move(copy.held), copy.streams));
 }
 
 // Pageable memory, or the host alone: the calling thread helps, in parts between signals.

@@ -243,6 +243,18 @@ waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* f
     });
 }
 
+waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, const void* from,
+                                       size_t bytes, void* stream, double timeout,
+                                       waywiser_transfer** handle) {
+    return guarded([&] {
+        need(context != nullptr && handle != nullptr, "a null pointer");
+        *handle = nullptr;
+        auto left = transfer::copy_and_wait(*context->engine, to, from, bytes,
+                                            CallerStream::of(stream), timeout);
+        if (left) *handle = new waywiser_transfer{context->engine, std::move(*left)};
+    });
+}
+
 waywiser_status waywiser_copy_async(waywiser_context* context, void* to, const void* from,
                                     size_t bytes, void* stream, waywiser_transfer** handle) {
     return begin(context, handle, [&] {

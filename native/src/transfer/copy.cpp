@@ -113,6 +113,15 @@ void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Order
     }
 }
 
+// The shortest way for small copies: nothing is asked that cannot change the method. False if it is
+// not for this copy, which is then not made.
+bool copy_small(void* to, const void* from, std::size_t bytes, const CallerStream& stream) {
+    return bytes < kAlwaysPlainBelow &&
+           (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
+           !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
+           !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle);
+}
+
 struct Prepared {
     Side to, from;
     Ordering order;
@@ -373,19 +382,32 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream) {
     engine.check_process();
-    if (bytes == 0) return;
-    // The shortest way for small copies: nothing is asked that cannot change the method.
-    if (bytes < kAlwaysPlainBelow && stream.gpu < 0 && gpu::has_context() &&
-        !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
-        !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle)) {
-        return;
-    }
+    if (bytes == 0 || copy_small(to, from, bytes, stream)) return;
     const gpu::CallerState keep;
     const Prepared ready = prepare(engine, to, from, bytes, stream);
     if (ready.choice.method == Choice::Method::plain) {
         return plain_copy(ready.to, ready.from, bytes, ready.order);
     }
     run_ordered(engine, job_of(engine, ready, bytes), ready.order, stream);
+}
+
+std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
+                                     const CallerStream& stream, double seconds) {
+    engine.check_process();
+    if (bytes == 0) return std::nullopt;
+    if (copy_small(to, from, bytes, stream)) {
+        const gpu::CallerState keep;
+        const auto end = std::chrono::steady_clock::now() + kLooking;
+        while (std::chrono::steady_clock::now() < end) {
+            if (gpu::is_idle(stream.handle)) return std::nullopt;
+            std::this_thread::yield();
+        }
+    } else {
+        copy(engine, to, from, bytes, stream);
+    }
+    auto marked = mark(engine, stream, bytes);
+    if (!marked || marked->wait(seconds)) return std::nullopt;
+    return marked;
 }
 
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,

@@ -81,6 +81,11 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
 // pageable source can be reused. Throws InvalidCopy, Refused, gpu::Error, Cancelled, ForkedProcess.
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream);
+// The same with one side on a GPU, and waits until a host destination is filled and a host source
+// can be reused, also if it is pinned: at most so many seconds (negative: without limit). Returns
+// what is left of it by then. Does not wait while the stream is captured.
+std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
+                                     const CallerStream& stream, double seconds);
 // Returns at once; starts after what is in the stream.
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
                    std::size_t bytes, const CallerStream& stream);

@@ -61,6 +61,15 @@ bool capturing(void* stream) noexcept {
 
 bool has_context() noexcept { return Context::current() >= 0; }
 
+bool has_context_of(int device) noexcept { return Context::current() == device; }
+
+bool is_idle(void* stream) {
+    const int own = fake::is_default_stream(stream)
+                        ? Context::current()
+                        : static_cast<fake::StreamHandle*>(stream)->thread->device();
+    return Stream(own, stream).done();
+}
+
 bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream) {
     constexpr int kInvalidValue = 1;
     const int own = fake::is_default_stream(stream)

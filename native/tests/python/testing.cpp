@@ -95,6 +95,7 @@ NB_MODULE(_testing, m) {
     m.def("configure", [](const std::string& text) { waywiser::fake::configure(text); });
     m.def("live", &live);
     m.def("copies", [] { return waywiser::fake::counts().copies; });
+    m.def("current_gpu", &waywiser::fake::current_device);
     m.def("set_current_gpu", [](int gpu) { waywiser::fake::set_current_device(gpu); });
     nb::class_<DeviceBuffer>(m, "DeviceBuffer", nb::is_weak_referenceable())
         .def(nb::init<int, std::size_t>(), "gpu"_a, "nbytes"_a)
