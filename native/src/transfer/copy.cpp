@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "transfer/describe.hpp"
+#include "transfer/ordering.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -41,37 +42,6 @@ bool overlap(const void* a, const void* b, std::size_t bytes) {
     return first < second + bytes && second < first + bytes;
 }
 
-// The caller's stream, with the device that it belongs to.
-struct Ordering {
-    std::optional<gpu::Stream> stream;  // nothing on a machine without GPUs
-    bool capturing = false;
-};
-
-Ordering ordering(const Engine& engine, const CallerStream& stream, int operand) {
-    if (engine.machine().gpus.empty()) return {};
-    if (stream.is_default() && stream.gpu >= 0) {
-        return {gpu::Stream(stream.gpu, stream.handle), gpu::capturing(stream.handle)};
-    }
-    // Host memory alone, and a stream that belongs to nobody in particular: no GPU is asked.
-    if (operand < 0 && stream.is_default()) return {};
-    const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
-    if (!info.primary) {
-        throw Refused(
-            "the stream belongs to a CUDA context that is not the primary context of its GPU: "
-            "use a stream of the runtime");
-    }
-    return {gpu::Stream(info.device, stream.handle), info.capturing};
-}
-
-// An event behind what is in the stream; nothing if the stream is empty.
-std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream) {
-    if (!order.stream) return std::nullopt;
-    if (!stream.is_legacy() && order.stream->done()) return std::nullopt;
-    gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
-    event.record(*order.stream);
-    return event;
-}
-
 int operand_gpu(const Side& to, const Side& from) {
     return to.end.gpu >= 0 ? to.end.gpu : from.end.gpu;
 }
@@ -85,31 +55,6 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
     if (overlap(to, from, bytes)) {
         throw InvalidCopy("copy: source and destination overlap in " + std::to_string(bytes) +
                           " bytes: copy through a third buffer");
-    }
-}
-
-void refuse_capture() {
-    throw Refused(
-        "the stream is being captured: only copies between device and pinned memory can be "
-        "recorded; copy before the capture, or pin the memory (pinned_empty)");
-}
-
-// By calls of the runtime on the caller's stream, cut where registrations end.
-void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order) {
-    if (!order.stream) {
-        std::memcpy(to.end.data, from.end.data, bytes);
-        return;
-    }
-    if (to.uniform && from.uniform) {
-        gpu::copy_async(to.end.data, from.end.data, bytes, *order.stream);
-        return;
-    }
-    std::size_t at = 0;
-    for (const Segment& out : segments(to.end.data, bytes)) {
-        for (const Segment& in : segments(from.end.data + at, out.bytes)) {
-            gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
-            at += in.bytes;
-        }
     }
 }
 
@@ -146,14 +91,6 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
 std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes) {
     return std::make_shared<ChunkedCopy>(engine, ready.to.end, ready.from.end, bytes,
                                          ready.choice.shape);
-}
-
-// Runs a job with the calling thread; then the caller's stream goes on after it.
-void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-                 const CallerStream& stream) {
-    const bool ends = job->drains() || !order.stream;
-    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, after(order, stream));
-    if (!ends) job->order(*order.stream);
 }
 
 Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call) {

@@ -1,0 +1,65 @@
+#include "transfer/ordering.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "transfer/describe.hpp"
+
+namespace waywiser::transfer {
+
+Ordering ordering(const Engine& engine, const CallerStream& stream, int operand) {
+    if (engine.machine().gpus.empty()) return {};
+    if (stream.is_default() && stream.gpu >= 0) {
+        return {gpu::Stream(stream.gpu, stream.handle), gpu::capturing(stream.handle)};
+    }
+    // Host memory alone, and a stream that belongs to nobody in particular: no GPU is asked.
+    if (operand < 0 && stream.is_default()) return {};
+    const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
+    if (!info.primary) {
+        throw Refused(
+            "the stream belongs to a CUDA context that is not the primary context of its GPU: "
+            "use a stream of the runtime");
+    }
+    return {gpu::Stream(info.device, stream.handle), info.capturing};
+}
+
+std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream) {
+    if (!order.stream) return std::nullopt;
+    if (!stream.is_legacy() && order.stream->done()) return std::nullopt;
+    gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
+    event.record(*order.stream);
+    return event;
+}
+
+void refuse_capture() {
+    throw Refused(
+        "the stream is being captured: only copies between device and pinned memory can be "
+        "recorded; copy before the capture, or pin the memory (pinned_empty)");
+}
+
+void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order) {
+    if (!order.stream) {
+        std::memcpy(to.end.data, from.end.data, bytes);
+        return;
+    }
+    if (to.uniform && from.uniform) {
+        gpu::copy_async(to.end.data, from.end.data, bytes, *order.stream);
+        return;
+    }
+    std::size_t at = 0;
+    for (const Segment& out : segments(to.end.data, bytes)) {
+        for (const Segment& in : segments(from.end.data + at, out.bytes)) {
+            gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
+            at += in.bytes;
+        }
+    }
+}
+
+void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+                 const CallerStream& stream) {
+    const bool ends = job->drains() || !order.stream;
+    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, after(order, stream));
+    if (!ends) job->order(*order.stream);
+}
+
+}  // namespace waywiser::transfer
