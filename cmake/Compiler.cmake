@@ -25,6 +25,12 @@ add_library(waywiser_warnings INTERFACE)
 target_compile_options(waywiser_warnings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-missing-field-initializers>
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
+# g++ 12 warns of overlapping strings in std::string's own operator+ (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(waywiser_warnings INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict>)
+endif()
 if(WAYWISER_WARNINGS_AS_ERRORS)
     target_compile_options(waywiser_warnings INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-Werror>
