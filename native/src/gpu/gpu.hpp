@@ -173,9 +173,10 @@ public:
     CallerState& operator=(const CallerState&) = delete;
 
 private:
-    void* context_ = nullptr;
-    int capture_mode_ = 0;
-    bool saved_ = false;
+    // Every implementation keeps what it needs of these.
+    [[maybe_unused]] void* context_ = nullptr;
+    [[maybe_unused]] int capture_mode_ = 0;
+    [[maybe_unused]] bool saved_ = false;
 };
 // The second half of it for a thread of the library, for good.
 void relax_capture();

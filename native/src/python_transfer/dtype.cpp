@@ -92,8 +92,7 @@ ElementType type_of_name(const std::string& name) {
 }
 
 ElementType type_of_typestr(const std::string& typestr, const std::string& name) {
-    const ElementType named = type_of_name(name);
-    if (named.bits != 0) return named;
+    if (ElementType named = type_of_name(name); named.bits != 0) return named;
     std::size_t bytes = 0;
     std::size_t digits = 2;
     while (digits < typestr.size() && std::isdigit(static_cast<unsigned char>(typestr[digits]))) {

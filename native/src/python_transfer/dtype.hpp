@@ -30,7 +30,7 @@ struct ElementType {
     TypeCode code = TypeCode::other;
     std::uint16_t bits = 0;
     std::uint16_t lanes = 1;
-    std::string name{};  // of other types: their format
+    std::string name;  // of other types: their format
 
     bool operator==(const ElementType&) const = default;
     // Bytes of one element; 0 where an element is no whole number of bytes.

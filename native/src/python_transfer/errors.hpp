@@ -28,8 +28,8 @@ enum class Failure {
 // One line: what happened, where, and the remedy.
 struct Message {
     std::string what;
-    std::string where{};
-    std::string remedy{};
+    std::string where;
+    std::string remedy;
 };
 
 // Needs the GIL, as all that follows. `error` is an errno value.

@@ -57,7 +57,7 @@ File duplicate(int descriptor, Way way) {
 
 File open_path(nb::handle path, Way way) {
     PyObject* converted = nullptr;
-    if (PyUnicode_FSConverter(path.ptr(), &converted) == 0) throw nb::python_error();
+    if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0) throw nb::python_error();
     const nb::object bytes = nb::steal(converted);
     const char* const name = PyBytes_AS_STRING(converted);
     const int flags = way == Way::read ? O_RDONLY : O_WRONLY | O_CREAT;

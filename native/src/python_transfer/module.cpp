@@ -126,7 +126,7 @@ struct DefineFunctions {
         scope.def(
             name,
             [call](Arguments... arguments) {
-                const Context context = default_context();
+                const Context& context = default_context();
                 if constexpr (std::is_void_v<Result>) {
                     call(context, arguments...);
                 } else {

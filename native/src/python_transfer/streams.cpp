@@ -69,7 +69,8 @@ std::optional<void*> stream_of(nb::handle stream) {
         }
         if (!number.is_valid()) number = attribute(stream, "ptr");  // cupy
         if (number.is_valid()) return with_device(stream, number_of(number));
-    } catch (const nb::cast_error&) {
+    } catch (const nb::cast_error&) {  // it is no number: refused below
+        PyErr_Clear();
     }
     raise(Failure::invalid_operand,
           {.what = "the stream is a " + std::string(Py_TYPE(stream.ptr())->tp_name) +

@@ -199,13 +199,13 @@ void move_runs_by(const gpu::Stream& stream, gpu::Shape shape, const Runs& to, c
     constexpr std::size_t kFewUnits = std::size_t{1} << 30;
     if (total <= kFewUnits) {
         using Kernel = MoveRuns<Unit, std::uint32_t, Divisor>;
-        using Side = typename Kernel::Side;
+        using Side = Kernel::Side;
         gpu::launch(stream, shape,
                     Kernel{Side(to), Side(from), Divisor(static_cast<std::uint32_t>(units)),
                            static_cast<std::uint32_t>(total)});
     } else {
         using Kernel = MoveRuns<Unit, std::size_t, LongDivisor>;
-        using Side = typename Kernel::Side;
+        using Side = Kernel::Side;
         gpu::launch(stream, shape, Kernel{Side(to), Side(from), LongDivisor(units), total});
     }
 }
