@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
+SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB)
 BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
 BASE = "base"
 PAIR = "two processes on two GPUs, pageable H2D"
@@ -123,7 +123,7 @@ def show(runs: list[dict[str, Any]]) -> None:
                 continue
             seconds = statistics.median(each["seconds"] for each in times)
             moved = times[0]["bytes"]
-            rate = f"{moved / seconds / 1e9:.2f}" if moved else ""
+            rate = f"{moved / seconds / 1e9:.2f}" if moved > 1 else ""
             ratios = [ratio_to_base(run["groups"][group], name) for run in runs]
             known = [ratio for ratio in ratios if ratio is not None]
             ratio, interval = "", ""
@@ -190,7 +190,8 @@ def replicate(only: str, gib: int) -> dict[str, Any]:
 
     rows = Rows(only)
     torch.cuda.init()
-    for part in (opening, contiguous, few_threads, both_ways, small, several_gpus, polite, blocks):
+    parts = (opening, contiguous, few_threads, both_ways, small, several_gpus, polite, blocks)
+    for part in (*parts, beside_a_product):
         part(rows)
         torch.cuda.empty_cache()
     files(rows, gib)
@@ -258,16 +259,17 @@ def contiguous_of(rows: Rows, size: int, into: str, out: str) -> None:
 
     device = torch.empty(size, dtype=torch.uint8, device="cuda")
     pinned, pageable = host_tensor(size, True), host_tensor(size)
-    rows.measure(
-        into,
-        size,
-        {
-            "torch, pinned": waited(lambda: device.copy_(pinned, non_blocking=True)),
-            "waywiser, pinned": waited(lambda: ww.copy(device, pinned)),
-            "torch, pageable": waited(lambda: device.copy_(pageable)),
-            "waywiser, pageable": waited(lambda: ww.copy(device, pageable)),
-        },
-    )
+    methods: dict[str, Callable[[], object]] = {
+        "torch, pinned": waited(lambda: device.copy_(pinned, non_blocking=True)),
+        "waywiser, pinned": waited(lambda: ww.copy(device, pinned)),
+        "torch, pageable": waited(lambda: device.copy_(pageable)),
+        "torch pin_memory(), then copy": waited(
+            lambda: device.copy_(pageable.pin_memory(), non_blocking=True)
+        ),
+        "waywiser, pageable": waited(lambda: ww.copy(device, pageable)),
+    }
+    methods |= others(device, pageable, size, into=True)
+    rows.measure(into, size, methods)
     methods = {
         "torch, pinned": waited(lambda: pinned.copy_(device, non_blocking=True)),
         "waywiser, pinned": waited(lambda: ww.copy(pinned, device)),
@@ -276,7 +278,31 @@ def contiguous_of(rows: Rows, size: int, into: str, out: str) -> None:
         "torch .cpu(), fresh memory": waited(lambda: device.cpu()),
         "waywiser to_host(), fresh memory": waited(lambda: ww.to_host(device)),
     }
+    methods |= others(device, pageable, size, into=False)
     rows.measure(out, size, methods)
+
+
+def others(device: Any, pageable: Any, size: int, *, into: bool) -> dict[str, Callable[[], object]]:
+    """The runtime's own call, and cupy's, for pageable memory."""
+    found: dict[str, Callable[[], object]] = {}
+    runtime = cuda_runtime()
+    if runtime is not None:
+        to, of = (device, pageable) if into else (pageable, device)
+        call, default = runtime.cudaMemcpy, 4
+        arguments = (
+            ctypes.c_void_p(to.data_ptr()), ctypes.c_void_p(of.data_ptr()), ctypes.c_size_t(size),
+            default,
+        )  # fmt: skip
+        found["cudaMemcpy, pageable"] = waited(lambda: call(*arguments))
+    if importlib.util.find_spec("cupy") is not None:
+        import cupy
+
+        array, host = cupy.asarray(device), pageable.numpy()
+        if into:
+            found["cupy set, pageable"] = waited(lambda: array.set(host))
+        else:
+            found["cupy get, pageable"] = waited(lambda: array.get(out=host))
+    return found
 
 
 def few_threads(rows: Rows) -> None:
@@ -528,7 +554,106 @@ def blocks_of(rows: Rows, size: int, group: str) -> None:
     }
     if count <= 10000:
         methods["a loop of torch copies, H2D"] = waited(loop)
+    batch = batch_copy(there, here, targets, sources, size)
+    if isinstance(batch, str):
+        rows.missing(group, "cudaMemcpyBatchAsync, H2D", batch)
+    else:
+        methods["cudaMemcpyBatchAsync, H2D"] = waited(batch)
     rows.measure(group, total, methods)
+
+
+def batch_copy(
+    there: Any, here: Any, targets: list[int], sources: list[int], size: int
+) -> Callable[[], object] | str:
+    """One call of the runtime for all blocks, or why there is none."""
+    import torch
+
+    runtime = cuda_runtime()
+    if runtime is None:
+        return "libcudart was not found"
+    version = ctypes.c_int()
+    runtime.cudaRuntimeGetVersion(ctypes.byref(version))
+    if version.value < 13000:
+        return f"CUDA runtime {version.value}: the call has other arguments before 13.0"
+
+    class Location(ctypes.Structure):
+        _fields_ = (("type", ctypes.c_int), ("id", ctypes.c_int))
+
+    class Attributes(ctypes.Structure):
+        _fields_ = (
+            ("order", ctypes.c_int),
+            ("source", Location),
+            ("destination", Location),
+            ("flags", ctypes.c_uint),
+        )
+
+    count = len(targets)
+    pointers, sizes = ctypes.c_void_p * count, ctypes.c_size_t * count
+    to = pointers(*(there.data_ptr() + size * n for n in targets))
+    of = pointers(*(here.data_ptr() + size * n for n in sources))
+    in_stream_order = 1
+    attributes, first = Attributes(order=in_stream_order), ctypes.c_size_t(0)
+    stream = torch.cuda.Stream()
+    arguments = (
+        to, of, sizes(*([size] * count)), ctypes.c_size_t(count), ctypes.byref(attributes),
+        ctypes.byref(first), ctypes.c_size_t(1), ctypes.c_void_p(stream.cuda_stream),
+    )  # fmt: skip
+
+    def run() -> None:
+        status = runtime.cudaMemcpyBatchAsync(*arguments)
+        if status != 0:
+            raise RuntimeError(f"cudaMemcpyBatchAsync failed with {status}")
+
+    try:
+        run()
+    except RuntimeError as error:
+        return str(error)
+    return run
+
+
+def beside_a_product(rows: Rows) -> None:
+    """What copies of blocks cost a matrix product that runs at the same time."""
+    import torch
+
+    import waywiser.transfer as ww
+
+    group = "a matrix product beside copies"
+    if not rows.wants(group):
+        return
+    size, total = 28 * KIB, 256 * MIB
+    count = total // size
+    there = torch.empty((count, size), dtype=torch.uint8, device="cuda")
+    here = host_tensor(count * size, True).reshape(count, size)
+    order, back = torch.randperm(count), torch.randperm(count)
+    left, right = (torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+    product = torch.empty_like(left)
+    aside = torch.cuda.Stream()
+    copies: dict[str, Callable[[], object] | None] = {
+        "the product alone": None,
+        "contiguous pinned H2D": lambda: there.copy_(here, non_blocking=True),
+        "waywiser copy_blocks, H2D": lambda: ww.copy_blocks(there, here, order, back),
+        "waywiser copy_blocks, D2H": lambda: ww.copy_blocks_async(here, there, back, order),
+    }
+    times: dict[str, list[float]] = {name: [] for name in copies}
+    for _ in range(8):
+        for name, copy in copies.items():
+            torch.cuda.synchronize()
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            kept = []
+            with torch.cuda.stream(aside):
+                for _ in range(12 if copy else 0):  # about 60 ms; the products take 30
+                    kept.append(copy() if copy else None)
+            start.record()
+            for _ in range(20):
+                torch.matmul(left, right, out=product)
+            stop.record()
+            torch.cuda.synchronize()
+            times[name].append(start.elapsed_time(stop) / 1e3)
+            del kept
+    rows.groups[group] = {
+        name: {"seconds": statistics.median(seconds[1:]), "bytes": 1}
+        for name, seconds in times.items()
+    }
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -542,7 +667,7 @@ def files(rows: Rows, gib: int) -> None:
     wanted = [g for g in ("file in memory", "file, cached", "file, cold") if rows.wants(g)]
     for group in wanted:
         folder = "/dev/shm" if group == "file in memory" else tempfile.gettempdir()
-        size = gib * GIB if group == "file in memory" else GIB
+        size = {"file in memory": gib * GIB, "file, cold": GIB // 2}.get(group, GIB)
         path = Path(folder) / f"waywiser-benchmark-{os.getpid()}.safetensors"
         try:
             write_safetensors(path, size)

@@ -137,15 +137,17 @@ WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void
                                                  const void* from, size_t bytes, void* stream,
                                                  waywiser_transfer** transfer);
 
-/* Copies `count` pieces; sizes[i] bytes from from[i] to to[i]. All sources are of one place, and so
- * are all destinations. `transfer` may be NULL: then as waywiser_copy, else as waywiser_copy_async. */
+/* Copies `count` pieces; sizes[i] bytes from from[i] to to[i], in any order. Refuses destinations that
+ * overlap each other or a source. `transfer` may be NULL: then as waywiser_copy, else as
+ * waywiser_copy_async; pieces of managed memory, and pageable pieces of all places but one, have
+ * arrived when that returns. */
 WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                                  const void* const* from, const size_t* sizes,
                                                  size_t count, void* stream,
                                                  waywiser_transfer** transfer);
 /* Copies `count` blocks of `block` bytes: from `from + from_index[i] * from_stride` to
- * `to + to_index[i] * to_stride`. Ranges of blocks: `to_blocks` and `from_blocks`; an index that is
- * out of range is refused. `transfer` as above. */
+ * `to + to_index[i] * to_stride`. Ranges of blocks: `to_blocks` and `from_blocks`. Refuses an index
+ * that is out of range, and one that occurs twice in `to_index`. `transfer` as above. */
 WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to,
                                                   size_t to_stride, size_t to_blocks,
                                                   const void* from, size_t from_stride,

@@ -268,7 +268,7 @@ waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
     const auto list = [&] {
         need(count == 0 || (to != nullptr && from != nullptr && sizes != nullptr),
              "copy_batch: a null pointer");
-        return transfer::pieces_of({to, count}, {from, count}, {sizes, count});
+        return transfer::list_of({to, count}, {from, count}, {sizes, count});
     };
     if (handle != nullptr) {
         return begin(context, handle, [&] {
@@ -290,15 +290,15 @@ waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t
         need(count == 0 ||
                  (to != nullptr && from != nullptr && to_index != nullptr && from_index != nullptr),
              "copy_blocks: a null pointer");
-        return transfer::pieces_of({.data = static_cast<std::byte*>(to),
-                                    .stride = to_stride,
-                                    .blocks = to_blocks,
-                                    .index = {to_index, count}},
-                                   {.data = static_cast<std::byte*>(const_cast<void*>(from)),
-                                    .stride = from_stride,
-                                    .blocks = from_blocks,
-                                    .index = {from_index, count}},
-                                   block);
+        return transfer::list_of({.data = static_cast<std::byte*>(to),
+                                  .stride = to_stride,
+                                  .blocks = to_blocks,
+                                  .index = {to_index, count}},
+                                 {.data = static_cast<std::byte*>(const_cast<void*>(from)),
+                                  .stride = from_stride,
+                                  .blocks = from_blocks,
+                                  .index = {from_index, count}},
+                                 block);
     };
     if (handle != nullptr) {
         return begin(context, handle, [&] {

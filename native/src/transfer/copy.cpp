@@ -167,7 +167,8 @@ std::size_t Started::moved() const noexcept {
         if (!job_) return !event_ || event_->done() ? bytes_ : 0;
         // Of a plain copy that notify() has made a job of no bytes.
         if (job_->bytes() == 0) return job_->done() ? bytes_ : 0;
-        return job_->moved();
+        const std::size_t moved = job_->moved();
+        return moved > 0 || job_->done() ? bytes_ + moved : 0;
     } catch (const gpu::Error&) {
         return 0;
     }

@@ -35,8 +35,9 @@ class Started {
 public:
     explicit Started(std::size_t bytes) : bytes_(bytes) {}
     Started(std::size_t bytes, gpu::Event after) : bytes_(bytes), event_(std::move(after)) {}
-    Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job)
-        : engine_(std::move(engine)), job_(std::move(job)) {}
+    // `before`: bytes that have arrived, or will have, when the job starts.
+    Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job, std::size_t before = 0)
+        : bytes_(before), engine_(std::move(engine)), job_(std::move(job)) {}
 
     [[nodiscard]] bool done();
     // Waits at most so many seconds (negative: without limit); false if it still runs. Throws what

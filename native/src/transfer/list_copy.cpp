@@ -1,147 +1,204 @@
 #include "transfer/list_copy.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <string>
+#include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
+
+#include "transfer/describe.hpp"
+#include "transfer/direct_list.hpp"
+#include "transfer/ordering.hpp"
+#include "transfer/staged_list.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
-void check_index(const Blocks& side, std::size_t block, const char* name) {
-    if (block > side.stride && side.blocks > 1) {
-        throw InvalidCopy(std::string("copy_blocks: a block of ") + std::to_string(block) +
-                          " bytes is longer than the stride of the " + name + ", " +
-                          std::to_string(side.stride) + " bytes");
-    }
-    if (side.blocks != 0 && side.stride > std::numeric_limits<std::size_t>::max() / side.blocks) {
-        throw InvalidCopy(std::string("copy_blocks: the size of the ") + name +
-                          " exceeds the address space");
-    }
-    for (const std::int64_t index : side.index) {
-        if (index >= 0 && static_cast<std::uint64_t>(index) < side.blocks) continue;
-        throw InvalidCopy(std::string("copy_blocks: index ") + std::to_string(index) + " of the " +
-                          name + " is out of range: it has " + std::to_string(side.blocks) +
-                          " blocks");
-    }
+// Fewer pieces, of fewer bytes, are copied by calls of the runtime: they take less than staging.
+constexpr std::size_t kFewPieces = 16;
+constexpr std::size_t kFewBytes = std::size_t{4} << 20;
+
+bool holds(const Extent& known, const std::byte* data, std::size_t bytes) {
+    return data >= known.data && data + bytes <= known.data + known.bytes;
 }
 
-using Bounds = std::pair<const std::byte*, const std::byte*>;
-
-// Whether any source overlaps any destination.
-bool overlaps(const std::vector<Piece>& pieces) {
-    std::vector<Bounds> to;
-    std::vector<Bounds> from;
-    for (const Piece& piece : pieces) {
-        to.emplace_back(piece.to, piece.to + piece.bytes);
-        from.emplace_back(piece.from, piece.from + piece.bytes);
+// Finds out what pieces of one side are: each allocation and registration is asked about once while
+// pieces stay in it.
+class Finder {
+public:
+    explicit Finder(const Extent& all) {
+        if (all.bytes == 0) return;
+        side_ = side_of(const_cast<std::byte*>(all.data), all.bytes);
+        if (side_.uniform) known_ = all;
     }
-    std::ranges::sort(to);
-    std::ranges::sort(from);
-    // Ends of intervals sorted by their start: the furthest so far is what counts.
-    const auto reach = [](std::vector<Bounds>& side) {
-        const std::byte* furthest = nullptr;
-        for (auto& [begin, end] : side) {
-            furthest = std::max(furthest, end);
-            end = furthest;
+
+    const Side& side(const std::byte* data, std::size_t bytes) {
+        if (known_.bytes != 0 && holds(known_, data, bytes)) return side_;
+        side_ = side_of(const_cast<std::byte*>(data), bytes);
+        known_ = {};
+        if (side_.uniform && (side_.end.kind == End::Kind::device || side_.end.pinned)) {
+            const gpu::PointerInfo info = gpu::pointer_info(data);
+            if (info.start != nullptr) known_ = {info.start, info.bytes};
         }
-    };
-    reach(to);
-    for (const auto& [begin, end] : from) {
-        const auto after = std::ranges::lower_bound(to, end, {}, &Bounds::first);
-        if (after != to.begin() && std::prev(after)->second > begin) return true;
+        return side_;
     }
-    return false;
+
+private:
+    Side side_;
+    Extent known_;
+};
+
+bool alike(const Side& a, const Side& b) {
+    return a.end.kind == b.end.kind && a.end.gpu == b.end.gpu && a.end.pinned == b.end.pinned &&
+           a.managed == b.managed && a.uniform == b.uniform;
 }
 
-void check_overlap(const std::vector<Piece>& pieces) {
-    const std::byte* low[2] = {pieces.front().to, pieces.front().from};
-    const std::byte* high[2] = {low[0], low[1]};
-    for (const Piece& piece : pieces) {
-        low[0] = std::min<const std::byte*>(low[0], piece.to);
-        high[0] = std::max<const std::byte*>(high[0], piece.to + piece.bytes);
-        low[1] = std::min(low[1], piece.from);
-        high[1] = std::max(high[1], piece.from + piece.bytes);
-    }
-    if (low[0] >= high[1] || low[1] >= high[0]) return;
-    if (overlaps(pieces)) {
-        throw InvalidCopy("a source overlaps a destination: copy through a third buffer");
-    }
-}
-
-}  // namespace
-
-std::vector<Piece> pieces_of(std::span<void* const> to, std::span<const void* const> from,
-                             std::span<const std::size_t> sizes) {
-    std::vector<Piece> pieces;
-    pieces.reserve(sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        if (sizes[i] == 0) continue;
-        if (to[i] == nullptr || from[i] == nullptr) {
-            throw InvalidCopy("copy_batch: piece " + std::to_string(i) + " is a null pointer");
+// Pieces in groups alike, in the order in which the first of each comes.
+std::vector<PieceGroup> grouped(const CopyList& list) {
+    std::vector<PieceGroup> groups;
+    Finder to(list.to);
+    Finder from(list.from);
+    std::size_t last = 0;
+    for (const Piece& piece : list.pieces) {
+        const Side& out = to.side(piece.to, piece.bytes);
+        const Side& in = from.side(piece.from, piece.bytes);
+        const auto is_of = [&](const PieceGroup& group) {
+            return alike(group.to, out) && alike(group.from, in);
+        };
+        if (groups.empty() || !is_of(groups[last])) {
+            last = static_cast<std::size_t>(std::ranges::find_if(groups, is_of) - groups.begin());
+            if (last == groups.size()) groups.push_back({.to = out, .from = in, .pieces = {}});
         }
-        pieces.push_back(
-            {static_cast<std::byte*>(to[i]), static_cast<const std::byte*>(from[i]), sizes[i]});
+        groups[last].pieces.push_back(piece);
     }
-    return pieces;
+    return groups;
 }
 
-std::vector<Piece> pieces_of(const Blocks& to, const Blocks& from, std::size_t block) {
-    check_index(to, block, "destination");
-    check_index(from, block, "source");
-    std::vector<Piece> pieces;
-    if (block == 0) return pieces;
-    pieces.reserve(to.index.size());
-    for (std::size_t i = 0; i < to.index.size(); ++i) {
-        pieces.push_back({to.data + static_cast<std::size_t>(to.index[i]) * to.stride,
-                          from.data + static_cast<std::size_t>(from.index[i]) * from.stride,
-                          block});
+enum class Way {
+    direct,  // a GPU reaches both sides
+    staged,  // through slots, or by CPUs
+    single,  // each piece by itself: the runtime moves it, or it lies in several registrations
+};
+
+bool reached(const Side& side) { return side.end.kind == End::Kind::device || side.end.pinned; }
+
+Way way_of(Engine& engine, const PieceGroup& group) {
+    for (const Side* side : {&group.to, &group.from}) {
+        if (side->managed || !side->uniform) return Way::single;
     }
-    return pieces;
+    const int to = group.to.end.gpu;
+    const int from = group.from.end.gpu;
+    if (to >= 0 && from >= 0) {
+        return to == from || engine.enable_peers(to, from) ? Way::direct : Way::staged;
+    }
+    if ((to >= 0 || from >= 0) && reached(group.to) && reached(group.from)) return Way::direct;
+    return Way::staged;
 }
 
-std::vector<Piece> merged(const std::vector<Piece>& pieces) {
-    std::vector<Piece> joined;
-    joined.reserve(pieces.size());
-    for (const Piece& piece : pieces) {
-        if (!joined.empty()) {
-            Piece& last = joined.back();
-            if (last.to + last.bytes == piece.to && last.from + last.bytes == piece.from) {
-                last.bytes += piece.bytes;
-                continue;
-            }
-        }
-        joined.push_back(piece);
-    }
-    return joined;
+int operand_of(const PieceGroup& group) {
+    return group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
 }
 
-void copy_list(Engine& engine, const std::vector<Piece>& pieces, const CallerStream& stream) {
-    if (pieces.empty()) return;
-    check_overlap(pieces);
-    for (const Piece& piece : merged(pieces)) {
+std::shared_ptr<Job> job_of(Engine& engine, const PieceGroup& group) {
+    return std::make_shared<StagedList>(engine, group.to.end, group.from.end, group.pieces,
+                                        list_slot_bytes(bytes_of(group.pieces)));
+}
+
+bool is_small(const PieceGroup& group) {
+    return group.pieces.size() < kFewPieces && bytes_of(group.pieces) < kFewBytes;
+}
+
+void copy_each(Engine& engine, const PieceGroup& group, const CallerStream& stream) {
+    for (const Piece& piece : merged(group.pieces)) {
         copy(engine, piece.to, piece.from, piece.bytes, stream);
     }
 }
 
-Started copy_list_async(const std::shared_ptr<Engine>& engine, const std::vector<Piece>& pieces,
+// The address of every registration is asked about: kernels of few systems find some elsewhere.
+bool same_addresses(const PieceGroup& group, int gpu) {
+    Extent known;
+    for (const Piece& piece : group.pieces) {
+        std::byte* const host =
+            group.to.end.gpu < 0 ? piece.to : const_cast<std::byte*>(piece.from);
+        if (known.bytes != 0 && holds(known, host, piece.bytes)) continue;
+        const gpu::PointerInfo info = gpu::pointer_info(host);
+        known = {info.start, info.start == nullptr ? 0 : info.bytes};
+        if (!has_same_address(host, gpu)) return false;
+    }
+    return true;
+}
+
+// What has still to be moved once the rest has been, or is on the caller's stream.
+struct Left {
+    std::shared_ptr<Job> job;
+    Ordering order;
+};
+
+// Moves all groups; if `last` is set, the last one that is staged is only prepared.
+std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
+                                const CallerStream& stream, bool leave_last) {
+    std::optional<Left> left;
+    const auto run = [&](const Left& one) { run_ordered(engine, one.job, one.order, stream); };
+    for (PieceGroup& group : groups) {
+        Ordering order = ordering(engine, stream, operand_of(group));
+        const Way way = way_of(engine, group);
+        if (order.capturing && way != Way::direct) refuse_capture();
+        if (way == Way::direct) {
+            const int gpu = operand_of(group);
+            const bool with_host = group.to.end.gpu < 0 || group.from.end.gpu < 0;
+            if (with_host && !order.capturing) group.same_addresses = same_addresses(group, gpu);
+            move_direct(engine, group, order, stream);
+            continue;
+        }
+        const bool plain = engine.options().plain || way == Way::single;
+        if (plain || (!leave_last && is_small(group))) {
+            copy_each(engine, group, stream);
+            continue;
+        }
+        if (left) run(*left);
+        left = Left{job_of(engine, group), std::move(order)};
+    }
+    if (left && !leave_last) {
+        run(*left);
+        left.reset();
+    }
+    return left;
+}
+
+}  // namespace
+
+void copy_list(Engine& engine, const CopyList& list, const CallerStream& stream) {
+    engine.check_process();
+    if (list.pieces.empty()) return;
+    const gpu::CallerState keep;
+    std::vector<PieceGroup> groups = grouped(list);
+    move_groups(engine, groups, stream, false);
+}
+
+Started copy_list_async(const std::shared_ptr<Engine>& engine, const CopyList& list,
                         const CallerStream& stream) {
     engine->check_process();
-    std::size_t bytes = 0;
-    for (const Piece& piece : pieces) bytes += piece.bytes;
-    if (pieces.empty()) return Started(0);
+    if (list.pieces.empty()) return Started(0);
+    const gpu::CallerState keep;
     if (!engine->machine().gpus.empty() && gpu::capturing(stream.handle)) {
         throw Refused("the stream is being captured: record the copies with copy_batch()");
     }
-    copy_list(*engine, pieces, stream);
-    const gpu::CallerState keep;
-    const Piece& first = pieces.front();
-    const int to = side_of(first.to, first.bytes).end.gpu;
-    const int from = side_of(const_cast<std::byte*>(first.from), first.bytes).end.gpu;
-    const int operand = to >= 0 ? to : from;
-    if (operand < 0) return Started(bytes);  // host memory: the bytes are there
+    std::vector<PieceGroup> groups = grouped(list);
+    const std::size_t bytes = bytes_of(list.pieces);
+    auto left = move_groups(*engine, groups, stream, true);
+    if (left) {
+        // It starts behind what was enqueued for other pieces, so its end is the end of all.
+        engine->start(left->job, after(left->order, stream));
+        const std::size_t others = bytes - left->job->bytes();
+        return {engine, std::move(left->job), others};
+    }
+    const auto on_gpu = std::ranges::find_if(
+        groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
+    if (on_gpu == groups.end()) return Started(bytes);  // host memory: the bytes are there
     CallerStream followed = stream;
-    if (stream.is_default() && stream.gpu < 0 && !gpu::has_context()) followed.gpu = operand;
+    if (stream.is_default() && stream.gpu < 0 && !gpu::has_context()) {
+        followed.gpu = operand_of(*on_gpu);
+    }
     auto marked = mark(*engine, followed, bytes);
     return marked ? std::move(*marked) : Started(bytes);
 }

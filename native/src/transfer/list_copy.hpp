@@ -1,44 +1,19 @@
-// Copies of many pieces: a list of any pieces, or equal blocks of two arrays.
+// Copies of many pieces: what each piece is is found out, and pieces alike are moved together.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include "transfer/copy.hpp"
+#include "transfer/piece_list.hpp"
 
 namespace waywiser::transfer {
 
-struct Piece {
-    std::byte* to = nullptr;
-    const std::byte* from = nullptr;
-    std::size_t bytes = 0;
-};
-
-// Blocks of an array that an index names.
-struct Blocks {
-    std::byte* data = nullptr;
-    std::size_t stride = 0;  // bytes from one block to the next
-    std::size_t blocks = 0;  // of the array
-    std::span<const std::int64_t> index;
-};
-
-// The pieces without empty ones. Throws InvalidCopy for null pointers.
-std::vector<Piece> pieces_of(std::span<void* const> to, std::span<const void* const> from,
-                             std::span<const std::size_t> sizes);
-// Block `from.index[i]` goes to block `to.index[i]`, `block` bytes each. Throws InvalidCopy where
-// an index is out of range, or a block is longer than a stride.
-std::vector<Piece> pieces_of(const Blocks& to, const Blocks& from, std::size_t block);
-
-// Joins neighbours that lie together on both sides.
-std::vector<Piece> merged(const std::vector<Piece>& pieces);
-
-// As copy() and copy_async(), for all pieces. Throws InvalidCopy where a source overlaps a
-// destination, or pieces lie at different places.
-void copy_list(Engine& engine, const std::vector<Piece>& pieces, const CallerStream& stream);
-Started copy_list_async(const std::shared_ptr<Engine>& engine, const std::vector<Piece>& pieces,
+// As copy() and copy_async(), for all pieces, in any order. What a GPU reaches is moved on the
+// caller's stream: by the copy engine where the pieces are long, else by a kernel that takes one
+// multiprocessor (list_method.hpp). What it does not goes through staging. Where pieces of several
+// places go through staging, copy_list_async() returns when those of all but one have arrived.
+void copy_list(Engine& engine, const CopyList& list, const CallerStream& stream);
+Started copy_list_async(const std::shared_ptr<Engine>& engine, const CopyList& list,
                         const CallerStream& stream);
 
 }  // namespace waywiser::transfer

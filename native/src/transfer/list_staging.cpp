@@ -74,6 +74,14 @@ gpu::Stream& ListStaging::legacy_substitute(int device) {
     return streams_.emplace(device, gpu::Stream(device)).first->second;
 }
 
+unsigned ListStaging::multiprocessors(int device) {
+    const std::lock_guard lock(mutex_);
+    const auto known = multiprocessors_.find(device);
+    if (known != multiprocessors_.end()) return known->second;
+    const auto count = static_cast<unsigned>(gpu::device(device).multiprocessors);
+    return multiprocessors_.emplace(device, count).first->second;
+}
+
 gpu::Event ListStaging::take_event(int device) {
     {
         const std::lock_guard lock(mutex_);

@@ -46,6 +46,8 @@ public:
     // A stream for copies that the legacy stream of a device does not take. It follows legacy
     // streams alone, which follow each other anyway: so nobody waits for somebody else's work.
     gpu::Stream& legacy_substitute(int device);
+    // Multiprocessors of a GPU.
+    unsigned multiprocessors(int device);
     // An event for an order between streams; keep() takes it back.
     gpu::Event take_event(int device);
     void keep_event(int device, gpu::Event event);
@@ -71,6 +73,7 @@ private:
     std::map<int, gpu::Stream> streams_;
     std::map<int, std::vector<Retired>> retired_;  // by device; streams end in any order
     std::map<int, std::vector<gpu::Event>> events_;
+    std::map<int, unsigned> multiprocessors_;
     bool stopped_ = false;
 };
 

@@ -1,0 +1,79 @@
+#include "transfer/list_method.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kWidest = 16;
+// So few are not worth a table.
+constexpr std::size_t kFewPieces = 4;
+// A block has so many bytes under way: 1,024 threads with 8 accesses of 16 bytes.
+constexpr std::size_t kBytesOfBlock = std::size_t{128} << 10;
+
+unsigned most_blocks(ListPath path, unsigned multiprocessors) {
+    return path == ListPath::within_gpu ? std::max(multiprocessors, 1U) : 1;
+}
+
+double bandwidth_of_block(ListPath path, const ListCosts& costs) {
+    switch (path) {
+        case ListPath::from_host: return costs.block_bandwidth_to_gpu;
+        case ListPath::to_host: return costs.block_bandwidth_to_host;
+        default: return costs.block_bandwidth_within_gpu;
+    }
+}
+
+bool with_host(ListPath path) { return path == ListPath::from_host || path == ListPath::to_host; }
+
+}  // namespace
+
+std::size_t ListTraits::table_entries() const {
+    const std::size_t sides = (to_pitch == 0 ? 1U : 0U) + (from_pitch == 0 ? 1U : 0U);
+    return run == 0 ? 0 : sides * (bytes / run);
+}
+
+ListTraits traits_of(std::span<const Piece> pieces, std::size_t merged, ListPath path) {
+    ListTraits traits{.path = path,
+                      .bytes = bytes_of(pieces),
+                      .merged = merged,
+                      .run = common_run(pieces),
+                      .to_pitch = pitch_of(pieces, ListSide::to),
+                      .from_pitch = pitch_of(pieces, ListSide::from)};
+    std::uintptr_t bits = traits.run | kWidest;
+    for (const Piece& piece : pieces) {
+        bits |= reinterpret_cast<std::uintptr_t>(piece.to) |
+                reinterpret_cast<std::uintptr_t>(piece.from);
+    }
+    traits.access = std::size_t{1} << std::countr_zero(bits);
+    if (traits.access == 2) traits.access = 1;
+    return traits;
+}
+
+ListChoice choose_list_method(const ListTraits& traits, unsigned multiprocessors, bool spare_engine,
+                              const ListCosts& costs) {
+    if (traits.merged <= kFewPieces || traits.run == 0) return {};
+    const auto pieces = static_cast<double>(traits.merged);
+    const auto bytes = static_cast<double>(traits.bytes);
+    const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;
+    const unsigned blocks = static_cast<unsigned>(
+        std::clamp<std::size_t>(work, 1, most_blocks(traits.path, multiprocessors)));
+    // Tables for runs shorter than an access would be as long as what is moved. Of two GPUs, one
+    // may have no access to the other's pools and mapped ranges: copies have it.
+    const bool kernel_can = (traits.run >= kWidest || traits.table_entries() == 0) &&
+                            traits.path != ListPath::between_gpus;
+    const double width = static_cast<double>(traits.access) / kWidest;
+    const double by_kernel =
+        costs.kernel_seconds +
+        bytes / (bandwidth_of_block(traits.path, costs) * width * static_cast<double>(blocks));
+    const double by_engine =
+        pieces * costs.engine_seconds_per_piece +
+        bytes / (with_host(traits.path) ? costs.engine_bandwidth : costs.engine_bandwidth_of_gpus);
+    if (kernel_can && (spare_engine || by_kernel < by_engine)) {
+        return {.method = ListMethod::kernel, .blocks = blocks};
+    }
+    return {.method = ListMethod::batch};
+}
+
+}  // namespace waywiser::transfer

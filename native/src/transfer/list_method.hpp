@@ -1,0 +1,58 @@
+// How a list is moved whose pieces a GPU reaches: by the copy engine or by a kernel.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "transfer/piece_list.hpp"
+
+namespace waywiser::transfer {
+
+enum class ListMethod {
+    copies,  // one copy of the runtime for each merged piece
+    batch,   // the runtime's batched copy, of merged pieces
+    kernel,  // loads and stores of a GPU's threads
+};
+
+// What the bytes of a list cross.
+enum class ListPath { from_host, to_host, within_gpu, between_gpus };
+
+struct ListTraits {
+    ListPath path = ListPath::from_host;
+    std::size_t bytes = 0;
+    std::size_t merged = 0;  // pieces once neighbours are joined
+    std::size_t run = 0;     // what all pieces are whole numbers of
+    std::size_t access = 1;  // bytes that a thread can load and store at once: 1, 4, 8 or 16
+    // Bytes from piece to piece where a side is regular; 0: it needs a table.
+    std::size_t to_pitch = 0;
+    std::size_t from_pitch = 0;
+
+    // Entries of the tables that a kernel needs: of each run, for each side without a pitch.
+    [[nodiscard]] std::size_t table_entries() const;
+};
+ListTraits traits_of(std::span<const Piece> pieces, std::size_t merged, ListPath path);
+
+// What moving a list costs, as measured on H200 with PCIe 5.0 x16 (docs/transfer.md). A kernel of
+// one block takes one of 132 multiprocessors, and a matrix product beside it 7 % more time; with
+// two blocks it fills the link, and stores to the host double that time. Copy engines take nothing.
+struct ListCosts {
+    double engine_seconds_per_piece = 0.7e-6;
+    double engine_bandwidth = 55e9;  // bytes/s over the link of a host
+    double engine_bandwidth_of_gpus = 380e9;
+    double block_bandwidth_to_gpu = 48e9;   // bytes/s of one block over the link of a host, by
+    double block_bandwidth_to_host = 42e9;  // accesses of 16 bytes
+    double block_bandwidth_within_gpu = 64e9;
+    double kernel_seconds = 10e-6;  // its table and its launch
+};
+
+struct ListChoice {
+    ListMethod method = ListMethod::copies;
+    unsigned blocks = 1;  // of a kernel
+};
+
+// The quickest of what leaves the GPU to others. `multiprocessors`: of the GPU that would run a
+// kernel. With `spare_engine` (polite) only lists that a kernel cannot move go to the copy engine.
+ListChoice choose_list_method(const ListTraits& traits, unsigned multiprocessors, bool spare_engine,
+                              const ListCosts& costs = {});
+
+}  // namespace waywiser::transfer

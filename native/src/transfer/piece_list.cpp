@@ -1,0 +1,206 @@
+#include "transfer/piece_list.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "transfer/copy.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
+
+void check_blocks(const Blocks& side, std::size_t block, const char* name) {
+    if (block > side.stride && side.blocks > 1) {
+        throw InvalidCopy(std::string("copy_blocks: a block of ") + std::to_string(block) +
+                          " bytes is longer than the stride of the " + name + ", " +
+                          std::to_string(side.stride) + " bytes");
+    }
+    const auto start = reinterpret_cast<std::uintptr_t>(side.data);
+    if (side.blocks != 0 && (side.stride > (kLastAddress - start) / side.blocks ||
+                             block > kLastAddress - start - side.stride * (side.blocks - 1))) {
+        throw InvalidCopy(std::string("copy_blocks: the ") + name +
+                          " goes past the end of the address space");
+    }
+    for (const std::int64_t index : side.index) {
+        if (index >= 0 && static_cast<std::uint64_t>(index) < side.blocks) continue;
+        throw InvalidCopy(std::string("copy_blocks: index ") + std::to_string(index) + " of the " +
+                          name + " is out of range: it has " + std::to_string(side.blocks) +
+                          " blocks");
+    }
+}
+
+// So many bytes from the first block on are the array.
+Extent extent_of(const Blocks& side, std::size_t block) {
+    if (side.blocks == 0) return {};
+    return {side.data, side.stride * (side.blocks - 1) + block};
+}
+
+std::byte* address_of(const Piece& piece, ListSide side) {
+    return side == ListSide::to ? piece.to : const_cast<std::byte*>(piece.from);
+}
+
+[[noreturn]] void refuse_overlap_of_sides() {
+    throw InvalidCopy("a source overlaps a destination: copy through a third buffer");
+}
+
+void check_blocks_once(const Blocks& to) {
+    std::vector<bool> used(to.blocks);
+    for (const std::int64_t index : to.index) {
+        if (used[static_cast<std::size_t>(index)]) {
+            throw InvalidCopy("copy_blocks: block " + std::to_string(index) +
+                              " of the destination is written twice: give each block once");
+        }
+        used[static_cast<std::size_t>(index)] = true;
+    }
+}
+
+bool meet(const Extent& a, const Extent& b) {
+    return std::less<>()(a.data, b.data + b.bytes) && std::less<>()(b.data, a.data + a.bytes);
+}
+
+using Bounds = std::pair<std::uintptr_t, std::uintptr_t>;  // the first byte, and behind the last
+
+struct Sides {
+    std::vector<Bounds> to, from;  // in the order of their addresses
+};
+
+Sides sorted_sides(std::span<const Piece> pieces) {
+    Sides sides;
+    sides.to.reserve(pieces.size());
+    sides.from.reserve(pieces.size());
+    for (const Piece& piece : pieces) {
+        const auto to = reinterpret_cast<std::uintptr_t>(piece.to);
+        const auto from = reinterpret_cast<std::uintptr_t>(piece.from);
+        sides.to.emplace_back(to, to + piece.bytes);
+        sides.from.emplace_back(from, from + piece.bytes);
+    }
+    for (auto* side : {&sides.to, &sides.from}) {
+        if (!std::ranges::is_sorted(*side)) std::ranges::sort(*side);
+    }
+    return sides;
+}
+
+// Sources may overlap one another. Destinations do not, so that the nearest two tell.
+bool sides_overlap(const Sides& sides) {
+    if (sides.to.back().second <= sides.from.front().first) return false;
+    auto next = sides.to.begin();
+    std::uintptr_t read_to = 0;  // sources so far end here at the latest
+    for (const Bounds& from : sides.from) {
+        while (next != sides.to.end() && next->first < from.first) {
+            if (next->first < read_to || next->second > from.first) return true;
+            ++next;
+        }
+        read_to = std::max(read_to, from.second);
+        if (next != sides.to.end() && next->first < read_to) return true;
+    }
+    return false;
+}
+
+void check_pieces(std::span<const Piece> pieces) {
+    if (pieces.empty()) return;
+    const Sides sides = sorted_sides(pieces);
+    for (std::size_t i = 1; i < sides.to.size(); ++i) {
+        if (sides.to[i].first < sides.to[i - 1].second) {
+            throw InvalidCopy(
+                "copy_batch: two destinations overlap: which bytes arrive last is not defined");
+        }
+    }
+    if (sides_overlap(sides)) refuse_overlap_of_sides();
+}
+
+}  // namespace
+
+CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
+                 std::span<const std::size_t> sizes) {
+    CopyList list;
+    list.pieces.reserve(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (sizes[i] == 0) continue;
+        if (to[i] == nullptr || from[i] == nullptr) {
+            throw InvalidCopy("copy_batch: piece " + std::to_string(i) + " is a null pointer");
+        }
+        const auto last = std::max(reinterpret_cast<std::uintptr_t>(to[i]),
+                                   reinterpret_cast<std::uintptr_t>(from[i]));
+        if (sizes[i] > kLastAddress - last) {
+            throw InvalidCopy("copy_batch: piece " + std::to_string(i) +
+                              " goes past the end of the address space");
+        }
+        list.pieces.push_back(
+            {static_cast<std::byte*>(to[i]), static_cast<const std::byte*>(from[i]), sizes[i]});
+    }
+    check_pieces(list.pieces);
+    return list;
+}
+
+CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block) {
+    check_blocks(to, block, "destination");
+    check_blocks(from, block, "source");
+    CopyList list{.pieces = {}, .to = extent_of(to, block), .from = extent_of(from, block)};
+    if (block == 0) return list;
+    list.pieces.reserve(to.index.size());
+    for (std::size_t i = 0; i < to.index.size(); ++i) {
+        list.pieces.push_back({to.data + static_cast<std::size_t>(to.index[i]) * to.stride,
+                               from.data + static_cast<std::size_t>(from.index[i]) * from.stride,
+                               block});
+    }
+    check_blocks_once(to);
+    // Within one array, blocks may still be apart.
+    if (meet(list.to, list.from)) check_pieces(list.pieces);
+    return list;
+}
+
+std::byte* lowest(std::span<const Piece> pieces, ListSide side) {
+    const auto at = [side](const Piece& piece) { return address_of(piece, side); };
+    return at(*std::ranges::min_element(pieces, std::less<>(), at));
+}
+
+std::size_t pitch_of(std::span<const Piece> pieces, ListSide side) {
+    if (pieces.size() < 2) return 0;
+    const auto at = [&](std::size_t i) {
+        return reinterpret_cast<std::uintptr_t>(address_of(pieces[i], side));
+    };
+    const std::uintptr_t pitch = at(1) - at(0);
+    if (at(1) <= at(0)) return 0;
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+        if (at(i) - at(i - 1) != pitch || pieces[i].bytes != pieces[0].bytes) return 0;
+    }
+    return pitch;
+}
+
+std::vector<Piece> merged(std::span<const Piece> pieces) {
+    std::vector<Piece> joined;
+    joined.reserve(pieces.size());
+    for (const Piece& piece : pieces) {
+        if (!joined.empty()) {
+            Piece& last = joined.back();
+            if (last.to + last.bytes == piece.to && last.from + last.bytes == piece.from) {
+                last.bytes += piece.bytes;
+                continue;
+            }
+        }
+        joined.push_back(piece);
+    }
+    return joined;
+}
+
+std::size_t bytes_of(std::span<const Piece> pieces) {
+    std::size_t bytes = 0;
+    for (const Piece& piece : pieces) bytes += piece.bytes;
+    return bytes;
+}
+
+std::size_t common_run(std::span<const Piece> pieces) {
+    std::size_t run = 0;
+    for (const Piece& piece : pieces) {
+        if (run != 0 && piece.bytes % run == 0) continue;
+        run = std::gcd(run, piece.bytes);
+    }
+    return run;
+}
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,404 @@
+// Lists of pieces: how they are checked, which method moves them, and that every byte arrives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "transfer/copy.hpp"
+#include "transfer/discover.hpp"
+#include "transfer/list_copy.hpp"
+#include "transfer/list_method.hpp"
+#include "transfer/piece_list.hpp"
+#include "transfer/staged_list.hpp"
+#include "waywiser/transfer.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = kKiB * kKiB;
+
+std::byte* at(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+
+CopyList list_of_pieces(const std::vector<Piece>& pieces) {
+    std::vector<void*> to;
+    std::vector<const void*> from;
+    std::vector<std::size_t> sizes;
+    for (const Piece& piece : pieces) {
+        to.push_back(piece.to);
+        from.push_back(piece.from);
+        sizes.push_back(piece.bytes);
+    }
+    return list_of(to, from, sizes);
+}
+
+TEST(CopyLists, LeaveOutEmptyPiecesAndMergeNeighbours) {
+    const CopyList list = list_of_pieces({{at(0x1000), at(0x9000), 16},
+                                          {nullptr, nullptr, 0},
+                                          {at(0x1010), at(0x9010), 16},
+                                          {at(0x1020), at(0x9030), 16}});
+    ASSERT_EQ(list.pieces.size(), 3U);
+    const auto joined = merged(list.pieces);
+    ASSERT_EQ(joined.size(), 2U);
+    EXPECT_EQ(joined[0].bytes, 32U);
+    EXPECT_EQ(bytes_of(list.pieces), 48U);
+    EXPECT_EQ(common_run(list.pieces), 16U);
+}
+
+TEST(CopyLists, RefuseOverlaps) {
+    // Destinations that overlap, a source in a destination, a destination in a source, and one that
+    // meets only an earlier source, which is longer.
+    EXPECT_THROW(list_of_pieces({{at(0x1000), at(0x9000), 32}, {at(0x101f), at(0xa000), 16}}),
+                 InvalidCopy);
+    EXPECT_THROW(list_of_pieces({{at(0x1000), at(0x100f), 16}}), InvalidCopy);
+    EXPECT_THROW(list_of_pieces({{at(0x1000), at(0x8000), 16}, {at(0x8008), at(0xa000), 4}}),
+                 InvalidCopy);
+    EXPECT_THROW(list_of_pieces({{at(0x100000), at(0x8000), 0x1000},
+                                 {at(0x200000), at(0x8010), 16},
+                                 {at(0x8f00), at(0xa000), 16}}),
+                 InvalidCopy);
+    EXPECT_NO_THROW(list_of_pieces({{at(0x1000), at(0x1010), 16}, {at(0x1020), at(0x1010), 16}}));
+    EXPECT_THROW(list_of_pieces({{nullptr, at(0x10), 16}}), InvalidCopy);
+    EXPECT_THROW(list_of_pieces({{at(0x10), at(0x1000), ~std::size_t{0}}}), InvalidCopy);
+}
+
+// The same question as the check asks, by looking at every pair.
+bool overlap_by_pairs(const std::vector<Piece>& pieces) {
+    const auto meet = [](const std::byte* a, std::size_t a_bytes, const std::byte* b,
+                         std::size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; };
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        for (std::size_t j = 0; j < pieces.size(); ++j) {
+            const Piece& one = pieces[i];
+            const Piece& other = pieces[j];
+            if (meet(one.to, one.bytes, other.from, other.bytes)) return true;
+            if (i != j && meet(one.to, one.bytes, other.to, other.bytes)) return true;
+        }
+    }
+    return false;
+}
+
+TEST(CopyLists, FindEveryOverlap) {
+    std::minstd_rand random(3);
+    std::size_t refused = 0;
+    constexpr std::size_t kCases = 20000;
+    for (std::size_t i = 0; i < kCases; ++i) {
+        std::vector<Piece> pieces(1 + random() % 5);
+        for (Piece& piece : pieces) {
+            piece = {at(0x1000 + random() % 80), at(0x1000 + random() % 80), 1 + random() % 8};
+        }
+        bool said = false;
+        try {
+            list_of_pieces(pieces);
+        } catch (const InvalidCopy&) {
+            said = true;
+        }
+        ASSERT_EQ(said, overlap_by_pairs(pieces)) << "case " << i;
+        refused += said ? 1 : 0;
+    }
+    EXPECT_GT(refused, kCases / 10);
+    EXPECT_LT(refused, kCases * 9 / 10);
+}
+
+TEST(CopyLists, CheckBlocks) {
+    const std::vector<std::int64_t> good{2, 0};
+    const auto side = [](std::uintptr_t address, std::size_t blocks,
+                         std::span<const std::int64_t> index) {
+        return Blocks{.data = at(address), .stride = 64, .blocks = blocks, .index = index};
+    };
+    const CopyList list = list_of(side(0x1000, 3, good), side(0x9000, 3, good), 48);
+    ASSERT_EQ(list.pieces.size(), 2U);
+    EXPECT_EQ(list.pieces[0].to, at(0x1080));
+    EXPECT_EQ(list.to.bytes, 176U);
+    const std::vector<std::int64_t> outside{3, 0};
+    const std::vector<std::int64_t> negative{-1, 0};
+    const std::vector<std::int64_t> twice{1, 1};
+    for (const auto& wrong : {outside, negative}) {
+        EXPECT_THROW(list_of(side(0x1000, 3, wrong), side(0x9000, 3, good), 48), InvalidCopy);
+        EXPECT_THROW(list_of(side(0x1000, 3, good), side(0x9000, 3, wrong), 48), InvalidCopy);
+    }
+    EXPECT_THROW(list_of(side(0x1000, 3, twice), side(0x9000, 3, good), 48), InvalidCopy);
+    EXPECT_NO_THROW(list_of(side(0x1000, 3, good), side(0x9000, 3, twice), 48));
+    EXPECT_THROW(list_of(side(0x1000, 3, good), side(0x9000, 3, good), 65), InvalidCopy);
+    EXPECT_THROW(list_of(side(~std::uintptr_t{0} - 100, 3, good), side(0x9000, 3, good), 48),
+                 InvalidCopy);
+    // Blocks of one array: apart, and not.
+    const std::vector<std::int64_t> other{1, 3};
+    EXPECT_NO_THROW(list_of(side(0x1000, 4, good), side(0x1000, 4, other), 64));
+    EXPECT_THROW(list_of(side(0x1000, 4, good), side(0x1000, 4, twice), 65), InvalidCopy);
+    EXPECT_THROW(list_of(side(0x1000, 4, good), side(0x1020, 4, other), 64), InvalidCopy);
+}
+
+ListTraits traits(ListPath path, std::size_t piece, std::size_t count, std::size_t access = 16) {
+    return {.path = path, .bytes = piece * count, .merged = count, .run = piece, .access = access};
+}
+
+TEST(ListMethods, FollowTheCosts) {
+    const auto method = [](const ListTraits& list, bool spare = false) {
+        return choose_list_method(list, 132, spare).method;
+    };
+    for (const ListPath path : {ListPath::from_host, ListPath::to_host}) {
+        EXPECT_EQ(method(traits(path, kKiB, 4096)), ListMethod::kernel);
+        EXPECT_EQ(method(traits(path, 28 * kKiB, 4096)), ListMethod::kernel);
+        EXPECT_EQ(method(traits(path, kMiB, 512)), ListMethod::batch);
+        EXPECT_EQ(method(traits(path, kKiB, 3)), ListMethod::copies);
+        // What threads can only move byte by byte is left to the copy engine.
+        EXPECT_EQ(method(traits(path, 28 * kKiB, 4096, 1)), ListMethod::batch);
+        EXPECT_EQ(method(traits(path, kMiB, 512), true), ListMethod::kernel);
+        EXPECT_EQ(method(traits(path, 8, 4096, 8)), ListMethod::batch);
+        ListTraits regular = traits(path, 8, 4096, 8);
+        regular.to_pitch = regular.from_pitch = 64;
+        EXPECT_EQ(method(regular), ListMethod::kernel);
+        // The gentle configuration.
+        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20), 132, false).blocks, 1U);
+    }
+    EXPECT_EQ(method(traits(ListPath::between_gpus, kKiB, 4096)), ListMethod::batch);
+    EXPECT_EQ(method(traits(ListPath::within_gpu, kKiB, 4096)), ListMethod::kernel);
+    EXPECT_EQ(choose_list_method(traits(ListPath::within_gpu, kKiB, 1 << 20), 132, false).blocks,
+              132U);
+    // The costs decide: with a copy engine that takes pieces for nothing, no kernel is used.
+    EXPECT_EQ(choose_list_method(traits(ListPath::from_host, kKiB, 4096), 132, false,
+                                 {.engine_seconds_per_piece = 0})
+                  .method,
+              ListMethod::batch);
+}
+
+TEST(ListMethods, ReadTheTraitsOfPieces) {
+    const std::vector<Piece> pieces{{at(0x1000), at(0x9000), 48}, {at(0x1108), at(0x9800), 32}};
+    const ListTraits found = traits_of(pieces, 2, ListPath::from_host);
+    EXPECT_EQ(found.bytes, 80U);
+    EXPECT_EQ(found.run, 16U);
+    EXPECT_EQ(found.access, 8U);
+    const std::vector<Piece> odd{{at(0x1002), at(0x9000), 48}};
+    EXPECT_EQ(traits_of(odd, 1, ListPath::from_host).access, 1U);
+}
+
+TEST(ListMethods, SeeThatPiecesAreEquallyFarApart) {
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < 5; ++i)
+        pieces.push_back({at(0x1000 + 64 * i), at(0x9000 - 32 * i), 8});
+    EXPECT_EQ(pitch_of(pieces, ListSide::to), 64U);
+    EXPECT_EQ(pitch_of(pieces, ListSide::from), 0U);
+    EXPECT_EQ(traits_of(pieces, 5, ListPath::to_host).table_entries(), 5U);
+    pieces[3].to += 8;
+    EXPECT_EQ(pitch_of(pieces, ListSide::to), 0U);
+    pieces[3].to -= 8;
+    pieces[4].bytes = 16;
+    EXPECT_EQ(pitch_of(pieces, ListSide::to), 0U);
+    EXPECT_EQ(lowest(pieces, ListSide::from), at(0x9000 - 128));
+}
+
+// Memory of every kind, of which lists take pieces.
+class Arena {
+public:
+    static constexpr std::size_t kKinds = 5;
+    static constexpr const char* kNames[kKinds] = {"gpu:0", "gpu:1", "pinned", "managed",
+                                                   "pageable"};
+    explicit Arena(std::size_t bytes)
+        : devices_{gpu::DeviceBuffer(0, bytes), gpu::DeviceBuffer(1, bytes)},
+          pinned_(bytes, gpu::HostUse::portable, 0),
+          managed_(bytes, 0),
+          pageable_(bytes) {}
+    [[nodiscard]] std::byte* of(std::size_t kind) {
+        switch (kind) {
+            case 0:
+            case 1: return devices_[kind].data();
+            case 2: return pinned_.data();
+            case 3: return managed_.data();
+            default: return pageable_.data();
+        }
+    }
+
+private:
+    gpu::DeviceBuffer devices_[2];
+    gpu::HostBuffer pinned_;
+    gpu::ManagedBuffer managed_;
+    std::vector<std::byte> pageable_;
+};
+
+class Lists : public test::OnFake {};
+
+// Random lists with real bytes over all kinds of memory, with and without peer access, in the
+// stream and asynchronously: every byte arrives, and none between the pieces is touched.
+TEST_F(Lists, BringEveryByteAndTouchNoOther) {
+    constexpr int kCases = 900;
+    constexpr std::size_t kRoom = 512 * kKiB;
+    std::mt19937 random(20261122);
+    const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
+    for (const char* lacks : {"", ";no_peers=all", ";without=batch"}) {
+        fake::configure(std::string("devices=2;latency=0;event=0;piece=0;h2d=200;d2h=200;d2d=500;"
+                                    "peer=500;staged=200") +
+                        lacks);
+        Arena arena(kRoom);
+        const gpu::Stream streams[2] = {gpu::Stream(0), gpu::Stream(1)};
+        for (int number = 0; number < kCases / 3; ++number) {
+            static const std::vector<std::byte> source = [] {
+                std::vector<std::byte> made(kRoom);
+                std::minstd_rand bytes(5);
+                for (std::byte& byte : made) byte = static_cast<std::byte>(bytes() >> 7);
+                return made;
+            }();
+            waywiser::Context context({.threads = 2,
+                                       .pinned_bytes = pick(2) == 0 ? 0U : std::size_t{2} * kMiB,
+                                       .polite_bytes = pick(4) == 0 ? 64 * kKiB : 0});
+            const std::size_t a = pick(Arena::kKinds);
+            const std::size_t b = pick(Arena::kKinds);
+            const bool same = a == b;
+            // Pieces of one array go to its second half.
+            const std::size_t room = same ? kRoom / 2 : kRoom;
+            const std::size_t unit = std::size_t{1} << pick(14);
+            const std::size_t slots = room / unit;
+            const std::size_t count = std::min(1 + pick(pick(3) == 0 ? 4 : 400), slots);
+            const std::size_t shift = same || unit < 32 ? 0 : pick(3) * 8;
+            std::vector<std::size_t> to_slots(slots);
+            std::iota(to_slots.begin(), to_slots.end(), std::size_t{0});
+            const bool in_order = pick(2) == 0;
+            if (pick(3) != 0) std::ranges::shuffle(to_slots, random);
+            std::byte* const to = arena.of(a) + (same ? kRoom / 2 : 0);
+            std::byte* const from = arena.of(b);
+            std::memcpy(from, source.data(), room);
+            std::vector<std::byte> expected(room, std::byte{0x5A});
+            std::memcpy(to, expected.data(), room);
+            std::vector<void*> tos;
+            std::vector<const void*> froms;
+            std::vector<std::size_t> sizes;
+            const bool equal = pick(3) != 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::size_t out = to_slots[i] * unit + shift;
+                const std::size_t in = (in_order ? i : pick(slots)) * unit;
+                const std::size_t bytes = equal ? unit - shift : pick(unit - shift + 1);
+                tos.push_back(to + out);
+                froms.push_back(from + in);
+                sizes.push_back(bytes);
+                std::memcpy(expected.data() + out, source.data() + in, bytes);
+            }
+            const gpu::Stream& stream = streams[pick(2)];
+            const bool legacy = pick(4) == 0;
+            void* const handle = legacy ? WAYWISER_LEGACY_STREAM_OF(0) : stream.handle();
+            if (pick(2) == 0) {
+                context.copy_batch(tos, froms, sizes, handle);
+            } else {
+                const auto transfer = context.copy_batch_async(tos, froms, sizes, handle);
+                EXPECT_EQ(transfer.result(), bytes_of(list_of(tos, froms, sizes).pieces));
+            }
+            for (const int device : {0, 1}) gpu::synchronize_device(device);
+            const auto differs = std::ranges::mismatch(expected, std::span(to, room)).in1;
+            ASSERT_EQ(differs, expected.end())
+                << "case " << number << lacks << ": byte " << differs - expected.begin() << " from "
+                << Arena::kNames[b] << " to " << Arena::kNames[a] << ", " << count << " pieces of "
+                << unit << (legacy ? ", legacy stream" : "");
+        }
+    }
+}
+
+// Chunks cut pieces, and slots are larger than lists, and smaller.
+TEST_F(Lists, ThroughSlotsOfAnySize) {
+    std::minstd_rand random(11);
+    Engine engine(discover_machine(), {.threads = 2, .pinned_bytes = 4 * kMiB});
+    for (const std::size_t run : {std::size_t{16}, std::size_t{48}, kKiB, 20 * kKiB, 700 * kKiB}) {
+        for (const std::size_t slot : {128 * kKiB, 256 * kKiB}) {
+            const std::size_t count = 2 * kMiB / run;
+            std::vector<std::byte> host(2 * count * run);
+            for (std::byte& byte : host) byte = static_cast<std::byte>(random() >> 7);
+            const gpu::DeviceBuffer device(0, host.size());
+            const gpu::DeviceBuffer other(1, host.size());
+            std::vector<std::byte> back(host.size());
+            std::vector<Piece> in;
+            std::vector<Piece> across;
+            std::vector<Piece> out;
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::size_t here = 2 * i * run;
+                const std::size_t there = 2 * (count - 1 - i) * run;
+                in.push_back({device.data() + there, host.data() + here, run});
+                across.push_back({other.data() + here, device.data() + there, run});
+                out.push_back({back.data() + here, other.data() + here, run});
+            }
+            const End memory = End::host(host.data(), false);
+            const End first = End::device(device.data(), 0);
+            const End second = End::device(other.data(), 1);
+            engine.run(std::make_shared<StagedList>(engine, first, memory, in, slot),
+                       Engine::Until::done);
+            engine.run(std::make_shared<StagedList>(engine, second, first, across, slot),
+                       Engine::Until::done);
+            engine.run(std::make_shared<StagedList>(engine, memory, second, out, slot),
+                       Engine::Until::done);
+            for (std::size_t i = 0; i < count; ++i) {
+                ASSERT_EQ(std::memcmp(back.data() + 2 * i * run, host.data() + 2 * i * run, run), 0)
+                    << "piece " << i << " of " << run << ", slots of " << slot;
+            }
+        }
+    }
+}
+
+TEST_F(Lists, GoAroundWhatFails) {
+    constexpr std::size_t kPieces = 64;
+    constexpr std::size_t kPiece = 4 * kKiB;
+    for (const char* fault :
+         {"fail=launch", "fail=copy", "fail=event", "fail=alloc", "oom_at=1+"}) {
+        fake::reset();
+        const gpu::HostBuffer host(kPieces * kPiece, gpu::HostUse::portable, 0);
+        const gpu::DeviceBuffer device(0, 2 * kPieces * kPiece);
+        std::memset(host.data(), 0x3C, kPieces * kPiece);
+        const gpu::Stream stream(0);
+        waywiser::Context context({.threads = 2, .pinned_bytes = 4 * kMiB});
+        std::vector<void*> to;
+        std::vector<const void*> from;
+        for (std::size_t i = 0; i < kPieces; ++i) {
+            const std::size_t place = i * 5 % kPieces;  // irregular: its kernel has a table
+            to.push_back(device.data() + 2 * place * kPiece);
+            from.push_back(host.data() + i * kPiece);
+        }
+        const std::vector<std::size_t> sizes(kPieces, kPiece);
+        fake::configure(fault);
+        bool failed = false;
+        try {
+            context.copy_batch(to, from, sizes, stream.handle());
+        } catch (const TransferError& error) {
+            failed = true;
+            EXPECT_EQ(error.status(), WAYWISER_GPU) << fault;
+        }
+        fake::reset();
+        if (failed) context.copy_batch(to, from, sizes, stream.handle());
+        stream.synchronize();
+        for (std::size_t i = 0; i < kPieces; ++i) {
+            ASSERT_EQ(std::memcmp(to[i], from[i], kPiece), 0) << fault << ", piece " << i;
+        }
+        const std::string what = fault;
+        // A kernel is launched, and its table is copied. Without memory for tables, the copy engine
+        // moves the pieces.
+        if (what == "fail=launch" || what == "fail=copy") {
+            EXPECT_TRUE(failed) << fault;
+        }
+        if (what.starts_with("oom")) {
+            EXPECT_FALSE(failed) << fault;
+        }
+    }
+}
+
+// Pieces that are equally far apart are moved by a kernel without a table, however short they are.
+TEST_F(Lists, NeedNoTableWhereTheyAreRegular) {
+    constexpr std::size_t kPieces = 4096;
+    constexpr std::size_t kPiece = 2;
+    constexpr std::size_t kPitch = 64;
+    const gpu::HostBuffer host(kPieces * kPiece, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kPieces * kPitch);
+    for (std::size_t i = 0; i < kPieces * kPiece; ++i) host.data()[i] = static_cast<std::byte>(i);
+    std::vector<std::int64_t> index(kPieces);
+    std::iota(index.begin(), index.end(), std::int64_t{0});
+    const gpu::Stream stream(0);
+    waywiser::Context context;
+    fake::configure("fail=copy@1+");
+    context.copy_blocks({device.data(), kPitch, kPieces}, {host.data(), kPiece, kPieces}, kPiece,
+                        index, index, stream.handle());
+    stream.synchronize();
+    for (std::size_t i = 0; i < kPieces; ++i) {
+        ASSERT_EQ(std::memcmp(device.data() + i * kPitch, host.data() + i * kPiece, kPiece), 0);
+    }
+}
+
+}  // namespace
+}  // namespace waywiser::transfer
