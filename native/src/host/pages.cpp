@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <new>
 #include <sstream>
@@ -106,6 +107,7 @@ Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
 
 Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing placing)
     : bytes_(bytes) {
+    if (bytes > std::numeric_limits<std::size_t>::max() - 3 * kHugePage) throw std::bad_alloc();
     const std::size_t aligned =
         (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
     mapped_bytes_ = aligned + kHugePage;  // room to start on a huge page

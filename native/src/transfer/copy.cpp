@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "transfer/describe.hpp"
@@ -105,6 +106,10 @@ CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
     CopyShape shape =
         default_shape(bytes, engine.options().threads, memory.end.kind == End::Kind::device);
     shape.chunk = std::max(shape.chunk, std::size_t{256} << 10);
+    if (engine.options().plain) {
+        shape.threads = 1;
+        shape.direct_io = false;
+    }
     return shape;
 }
 
@@ -116,6 +121,11 @@ struct FileCopy {
 FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t bytes, bool reads,
                       const CallerStream& stream) {
     const char* const call = reads ? "read" : "write";
+    constexpr std::uint64_t kLastOffset = std::numeric_limits<std::int64_t>::max();
+    if (file.offset > kLastOffset || bytes > kLastOffset - file.offset) {
+        throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) + " bytes from offset " +
+                          std::to_string(file.offset) + " go past what a file can have (2^63 - 1)");
+    }
     const Side memory = file_memory(engine, data, bytes, call);
     FileCopy made{.job = nullptr, .order = ordering(engine, stream, memory.end.gpu)};
     if (made.order.capturing) {

@@ -75,8 +75,8 @@ std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bo
     if (nowait_ && room && try_direct_) {
         iovec piece{.iov_base = to, .iov_len = bytes};
         const ssize_t now = preadv2(file_, &piece, 1, static_cast<off_t>(at), RWF_NOWAIT);
+        // Linux 5.9 and 5.10 may return 0 before the end too: what follows finds the true one.
         if (now > 0) done = static_cast<std::size_t>(now);
-        if (now == 0) return 0;
         if (now < 0 && errno != EAGAIN && errno != EINTR) nowait_ = false;
     }
     if (done == bytes) return done;

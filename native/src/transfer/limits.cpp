@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <sstream>
 #include <string_view>
 
 #include "host/affinity.hpp"
@@ -55,11 +57,23 @@ std::optional<std::size_t> quota_of(const fs::path& folder) {
     return std::max<std::size_t>((*quota + *period - 1) / *period, 1);
 }
 
+// The number behind a name in a file of lines "name number".
+std::size_t listed_number(const fs::path& file, std::string_view name) {
+    std::ifstream stream(file);
+    std::string word;
+    for (std::size_t value = 0; stream >> word >> value;) {
+        if (word == name) return value;
+    }
+    return 0;
+}
+
 std::optional<std::size_t> room_of(const fs::path& folder) {
     const auto limit = number(first_line(folder / "memory.max"));
-    const auto used = number(first_line(folder / "memory.current"));
     if (!limit) return std::nullopt;
-    return *limit - std::min(*limit, used.value_or(0));
+    const std::size_t used = number(first_line(folder / "memory.current")).value_or(0);
+    // The kernel frees pages of files that nobody has used lately before it refuses memory.
+    const std::size_t cached = listed_number(folder / "memory.stat", "inactive_file");
+    return *limit - std::min(*limit, used - std::min(used, cached));
 }
 
 }  // namespace
@@ -104,13 +118,31 @@ std::size_t local_ranks() {
 std::size_t thread_limit() {
     const std::size_t allowed = std::max<std::size_t>(host::allowed_cpus().size(), 1);
     const auto online = static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
-    std::size_t most = allowed;
-    if (const auto cgroup = own_cgroup()) most = std::min(most, cpu_quota(*cgroup).value_or(most));
-    // A launcher that bound this rank to some of the CPUs has shared them out already.
     const std::size_t ranks = local_ranks();
+    // A launcher that bound this rank to some of the CPUs has shared them out already.
     const bool bound = allowed * ranks <= online;
-    if (!bound) most = std::min(most, std::max<std::size_t>(allowed / ranks, 1));
-    return most;
+    std::size_t most = bound ? allowed : allowed / ranks;
+    // A quota is of all ranks in the cgroup.
+    if (const auto cgroup = own_cgroup()) {
+        if (const auto quota = cpu_quota(*cgroup)) most = std::min(most, *quota / ranks);
+    }
+    return std::max<std::size_t>(most, 1);
+}
+
+std::size_t available_memory(const fs::path& proc) {
+    constexpr std::size_t kKiB = 1024;
+    std::ifstream stream(proc / "meminfo");
+    std::size_t free = std::numeric_limits<std::size_t>::max();
+    for (std::string line; std::getline(stream, line);) {
+        std::istringstream words(line);
+        std::string name;
+        std::size_t kib = 0;
+        if (words >> name >> kib && name == "MemAvailable:") free = kib * kKiB;
+    }
+    if (const auto cgroup = own_cgroup()) {
+        if (const auto room = memory_room(*cgroup)) free = std::min(free, *room);
+    }
+    return free;
 }
 
 std::size_t pinned_limit(std::size_t wanted) {

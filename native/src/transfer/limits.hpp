@@ -27,9 +27,13 @@ std::optional<std::size_t> memory_room(const std::filesystem::path& cgroup,
 // environment; 1 if none does.
 std::size_t local_ranks();
 
-// The most copying threads of this process: no more than its affinity and cgroup quota allow. If
-// several ranks may use the same CPUs, each takes its share.
+// The most copying threads of this process: no more than its affinity and cgroup quota allow. Ranks
+// share a quota, and CPUs that several of them may use.
 std::size_t thread_limit();
+
+// Bytes that can be used before the system would have to end a process: what it says is available,
+// and what cgroups leave.
+std::size_t available_memory(const std::filesystem::path& proc = "/proc");
 
 // The most bytes of pinned memory out of `wanted`: half of what cgroups leave, and what
 // RLIMIT_MEMLOCK allows.

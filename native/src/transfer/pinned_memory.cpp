@@ -16,6 +16,7 @@
 #include "host/affinity.hpp"
 #include "host/pages.hpp"
 #include "transfer/discover.hpp"
+#include "transfer/limits.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -35,6 +36,7 @@ struct PinnedMemory {
 struct All {
     std::mutex mutex;
     std::map<void*, std::unique_ptr<PinnedMemory>> memory;
+    std::vector<std::unique_ptr<PinnedMemory>> postponed;  // freed, but a GPU may still use it
 };
 
 All& all() {
@@ -85,10 +87,44 @@ void pin(PinnedMemory& memory, std::size_t bytes) {
                  bytes >> 20, memory.registrations.size(), kPiece >> 20);
 }
 
+// Waits until no GPU uses memory that was pinned. False where that cannot be told now: a stream may
+// be captured. A lost context uses nothing any more.
+bool gpus_have_finished() noexcept {
+    const gpu::CallerState keep;
+    bool finished = true;
+    for (const int device : gpu::active_devices()) {
+        try {
+            gpu::synchronize_device(device);
+        } catch (const gpu::Error& error) {
+            finished = finished && error.kind() == gpu::Failure::sticky;
+        }
+    }
+    return finished;
+}
+
+// Frees what earlier calls could not.
+void free_postponed() {
+    std::vector<std::unique_ptr<PinnedMemory>> postponed;
+    {
+        const std::lock_guard lock(all().mutex);
+        postponed.swap(all().postponed);
+    }
+    for (auto& memory : postponed) {
+        if (memory->process != getpid()) static_cast<void>(memory.release());  // the parent's
+    }
+    std::erase(postponed, nullptr);
+    if (postponed.empty() || gpus_have_finished()) return;
+    const std::lock_guard lock(all().mutex);
+    for (auto& memory : postponed) all().postponed.push_back(std::move(memory));
+}
+
 }  // namespace
 
 void* pinned_allocate(std::size_t bytes, int numa) {
+    free_postponed();
     bytes = std::max<std::size_t>(bytes, 1);
+    // Its pages are touched: with too little memory the system would end a process instead.
+    if (bytes > available_memory()) throw std::bad_alloc();
     auto made = std::make_unique<PinnedMemory>(bytes, node_for(numa));
     if (gpu::device_count() > 0) pin(*made, bytes);
     void* const data = made->pages.data();
@@ -107,12 +143,12 @@ void pinned_free(void* data) noexcept {
         memory = std::move(known->second);
         all().memory.erase(known);
     }
-    if (memory->registrations.empty()) return;
-    for (const int device : gpu::active_devices()) {
-        try {
-            gpu::synchronize_device(device);
-        } catch (const gpu::Error&) {  // a lost context uses nothing any more
-        }
+    if (memory->registrations.empty() || gpus_have_finished()) return;
+    try {
+        const std::lock_guard lock(all().mutex);
+        all().postponed.push_back(std::move(memory));
+    } catch (const std::bad_alloc&) {
+        static_cast<void>(memory.release());  // better lost than used by others
     }
 }
 
