@@ -1,0 +1,71 @@
+// Files at the limits of what a file can be.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "waywiser/transfer.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class FileCalls : public test::OnFake {
+protected:
+    FileCalls() : file_(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {}
+    ~FileCalls() override { close(file_); }
+
+public:
+    FileCalls(const FileCalls&) = delete;
+    FileCalls& operator=(const FileCalls&) = delete;
+
+protected:
+    int file_;
+};
+
+TEST_F(FileCalls, RefuseOffsetsThatNoFileHas) {
+    Context context;
+    std::vector<std::byte> data(4 * kMiB, std::byte{1});
+    const std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    for (const std::uint64_t offset :
+         {most, most - kMiB, most + 1, std::numeric_limits<std::uint64_t>::max() - kMiB}) {
+        const auto refused = [&](auto call) {
+            try {
+                call();
+                ADD_FAILURE() << offset;
+            } catch (const TransferError& error) {
+                EXPECT_EQ(error.status(), WAYWISER_INVALID) << error.what();
+                EXPECT_NE(std::string(error.what()).find("2^63"), std::string::npos);
+            }
+        };
+        refused([&] { context.write(file_, offset, data.data(), data.size()); });
+        refused([&] { context.read(file_, offset, data.data(), data.size()); });
+        refused([&] {
+            const auto transfer = context.write_async(file_, offset, data.data(), data.size());
+            transfer.result();
+        });
+    }
+    EXPECT_EQ(lseek(file_, 0, SEEK_END), 0) << "something was written";
+}
+
+TEST_F(FileCalls, WorkInPlainMode) {
+    Context context({.plain = true});
+    std::vector<std::byte> sent(3 * kMiB + 5, std::byte{7});
+    const gpu::DeviceBuffer device(0, sent.size());
+    const gpu::Stream stream(0);
+    context.write(file_, 11, sent.data(), sent.size());
+    EXPECT_EQ(context.read(file_, 11, device.data(), sent.size(), stream.handle()),
+              sent.size());
+    stream.synchronize();
+    EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
+}
+
+}  // namespace
+}  // namespace waywiser
