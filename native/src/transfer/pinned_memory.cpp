@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -30,13 +31,14 @@ struct PinnedMemory {
     host::Pages pages;
     std::vector<gpu::Registration> registrations;
     pid_t process = getpid();
+    std::uint64_t released = 0;  // its number among those that the program released; 0: it has it
 };
 
 // Never destroyed: arrays may be freed while the process ends.
 struct All {
     std::mutex mutex;
     std::map<void*, std::unique_ptr<PinnedMemory>> memory;
-    std::vector<std::unique_ptr<PinnedMemory>> postponed;  // freed, but a GPU may still use it
+    std::uint64_t releases = 0;
 };
 
 All& all() {
@@ -102,26 +104,34 @@ bool gpus_have_finished() noexcept {
     return finished;
 }
 
-// Frees what earlier calls could not.
-void free_postponed() {
-    std::vector<std::unique_ptr<PinnedMemory>> postponed;
+// Frees what programs have released, if no GPU uses it any more; else a later call does. In a
+// forked child all is the parent's.
+void free_released() noexcept {
+    std::uint64_t last = 0;
+    const auto can_go = [&last](const auto& entry) {
+        const PinnedMemory& memory = *entry.second;
+        return memory.released != 0 && memory.released <= last && memory.process == getpid();
+    };
     {
         const std::lock_guard lock(all().mutex);
-        postponed.swap(all().postponed);
+        last = all().releases;  // what is released later may be in use again
+        if (std::ranges::none_of(all().memory, can_go)) return;
     }
-    for (auto& memory : postponed) {
-        if (memory->process != getpid()) static_cast<void>(memory.release());  // the parent's
+    if (!gpus_have_finished()) return;
+    for (;;) {
+        std::unique_ptr<PinnedMemory> memory;  // unpinned after the lock
+        const std::lock_guard lock(all().mutex);
+        const auto found = std::ranges::find_if(all().memory, can_go);
+        if (found == all().memory.end()) return;
+        memory = std::move(found->second);
+        all().memory.erase(found);
     }
-    std::erase(postponed, nullptr);
-    if (postponed.empty() || gpus_have_finished()) return;
-    const std::lock_guard lock(all().mutex);
-    for (auto& memory : postponed) all().postponed.push_back(std::move(memory));
 }
 
 }  // namespace
 
 void* pinned_allocate(std::size_t bytes, int numa) {
-    free_postponed();
+    free_released();
     bytes = std::max<std::size_t>(bytes, 1);
     // Its pages are touched: with too little memory the system would end a process instead.
     if (bytes > available_memory()) throw std::bad_alloc();
@@ -134,22 +144,13 @@ void* pinned_allocate(std::size_t bytes, int numa) {
 }
 
 void pinned_free(void* data) noexcept {
-    std::unique_ptr<PinnedMemory> memory;
     {
         const std::lock_guard lock(all().mutex);
         const auto known = all().memory.find(data);
         if (known == all().memory.end()) return;
-        if (known->second->process != getpid()) return;  // it is the parent's
-        memory = std::move(known->second);
-        all().memory.erase(known);
+        if (known->second->released == 0) known->second->released = ++all().releases;
     }
-    if (memory->registrations.empty() || gpus_have_finished()) return;
-    try {
-        const std::lock_guard lock(all().mutex);
-        all().postponed.push_back(std::move(memory));
-    } catch (const std::bad_alloc&) {
-        static_cast<void>(memory.release());  // better lost than used by others
-    }
+    free_released();
 }
 
 }  // namespace waywiser::transfer
