@@ -21,25 +21,31 @@ ListPath path_of(const PieceGroup& group) {
     return to_gpu ? ListPath::from_host : ListPath::to_host;
 }
 
-void move_by_copies(const std::vector<Piece>& merged, const gpu::Stream& stream) {
-    for (const Piece& piece : merged) {
+// So many pieces are prepared at once, so that the GPU moves some while the CPU prepares the next:
+// the first ones are few, and it starts soon.
+constexpr std::size_t kFirstWindow = 2048;
+constexpr std::size_t kWindow = 16384;
+
+void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
+    for (const Piece& piece : merged(pieces)) {
         gpu::copy_async(piece.to, piece.from, piece.bytes, stream);
     }
 }
 
-void move_by_batches(const std::vector<Piece>& merged, const gpu::Stream& stream) {
+void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
+    const std::vector<Piece> joined = merged(pieces);
     std::vector<void*> to;
     std::vector<const void*> from;
     std::vector<std::size_t> sizes;
-    for (std::size_t first = 0; first < merged.size(); first += kMostInBatch) {
-        const std::size_t last = std::min(merged.size(), first + kMostInBatch);
+    for (std::size_t first = 0; first < joined.size(); first += kMostInBatch) {
+        const std::size_t last = std::min(joined.size(), first + kMostInBatch);
         to.clear();
         from.clear();
         sizes.clear();
         for (std::size_t i = first; i < last; ++i) {
-            to.push_back(merged[i].to);
-            from.push_back(merged[i].from);
-            sizes.push_back(merged[i].bytes);
+            to.push_back(joined[i].to);
+            from.push_back(joined[i].from);
+            sizes.push_back(joined[i].bytes);
         }
         gpu::copy_batch_async(to, from, sizes, true, stream);
     }
@@ -67,10 +73,10 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
 }
 
 // One side for a kernel, by a formula where its pieces are equally far apart.
-Runs runs_of(const PieceGroup& group, const ListTraits& traits, ListSide side,
+Runs runs_of(std::span<const Piece> pieces, const ListTraits& traits, ListSide side,
              const std::size_t* offsets) {
     const std::size_t count = traits.bytes / traits.run;
-    Runs runs = listed_runs(lowest(group.pieces, side), traits.run, count, offsets, traits.access);
+    Runs runs = listed_runs(lowest(pieces, side), traits.run, count, offsets, traits.access);
     const std::size_t pitch = side == ListSide::to ? traits.to_pitch : traits.from_pitch;
     if (pitch == 0) return runs;
     runs.offsets = nullptr;
@@ -80,12 +86,12 @@ Runs runs_of(const PieceGroup& group, const ListTraits& traits, ListSide side,
 }
 
 // False where there is no memory for its tables now.
-bool move_by_kernel(ListStaging& lists, const PieceGroup& group, const ListTraits& traits,
+bool move_by_kernel(ListStaging& lists, std::span<const Piece> pieces, const ListTraits& traits,
                     unsigned blocks, const gpu::Stream& stream) {
     const std::size_t entries = traits.table_entries();
     if (entries == 0) {
-        launch_list(stream, blocks, runs_of(group, traits, ListSide::to, nullptr),
-                    runs_of(group, traits, ListSide::from, nullptr));
+        launch_list(stream, blocks, runs_of(pieces, traits, ListSide::to, nullptr),
+                    runs_of(pieces, traits, ListSide::from, nullptr));
         return true;
     }
     auto table = lists.take(stream.device(), entries * sizeof(std::size_t));
@@ -93,9 +99,9 @@ bool move_by_kernel(ListStaging& lists, const PieceGroup& group, const ListTrait
     auto* here = reinterpret_cast<std::size_t*>(table->pinned.data());
     const auto* there = reinterpret_cast<const std::size_t*>(table->on_device.data());
     const auto side = [&](ListSide which, std::size_t pitch) {
-        const Runs runs = runs_of(group, traits, which, there);
+        const Runs runs = runs_of(pieces, traits, which, there);
         if (pitch != 0) return runs;
-        write_offsets(group.pieces, traits.run, which, runs.data, here);
+        write_offsets(pieces, traits.run, which, runs.data, here);
         here += runs.count;
         there += runs.count;
         return runs;
@@ -113,6 +119,22 @@ bool move_by_kernel(ListStaging& lists, const PieceGroup& group, const ListTrait
     }
     give_back();
     return true;
+}
+
+void move_window(Engine& engine, std::span<const Piece> pieces, ListPath path, bool kernel_reaches,
+                 const gpu::Stream& queue, const CallerStream& stream) {
+    ListStaging& lists = engine.lists();
+    const ListTraits traits = traits_of(pieces, path);
+    const ListChoice choice = choose_list_method(traits, lists.multiprocessors(queue.device()),
+                                                 engine.options().polite_bytes != 0);
+    if (choice.method == ListMethod::copies) return move_by_copies(pieces, queue);
+    if (choice.method == ListMethod::kernel && kernel_reaches &&
+        move_by_kernel(lists, pieces, traits, choice.blocks, queue)) {
+        return;
+    }
+    if (!gpu::has_batch()) return move_by_copies(pieces, queue);
+    if (!stream.is_legacy()) return move_by_batches(pieces, queue);
+    on_substitute(lists, queue, [&](const gpu::Stream& other) { move_by_batches(pieces, other); });
 }
 
 }  // namespace
@@ -139,28 +161,15 @@ bool has_same_address(std::byte* host, int device) {
 void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
                  const CallerStream& stream) {
     const gpu::Stream& queue = *order.stream;
-    const std::vector<Piece> joined = merged(group.pieces);
-    if (order.capturing || engine.options().plain) return move_by_copies(joined, queue);
-    const ListTraits traits = traits_of(group.pieces, joined.size(), path_of(group));
-    ListStaging& lists = engine.lists();
-    ListChoice choice = choose_list_method(traits, lists.multiprocessors(queue.device()),
-                                           engine.options().polite_bytes != 0);
+    if (order.capturing || engine.options().plain) return move_by_copies(group.pieces, queue);
     const int gpu = group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
-    const bool reaches = group.same_addresses && gpu == queue.device();
-    if (choice.method == ListMethod::kernel &&
-        (!reaches || !move_by_kernel(lists, group, traits, choice.blocks, queue))) {
-        choice.method = ListMethod::batch;
-    } else if (choice.method == ListMethod::kernel) {
-        return;
+    const bool kernel_reaches = group.same_addresses && gpu == queue.device();
+    std::span<const Piece> left = group.pieces;
+    for (std::size_t most = kFirstWindow; !left.empty(); most = kWindow) {
+        const auto window = left.first(std::min(most, left.size()));
+        left = left.subspan(window.size());
+        move_window(engine, window, path_of(group), kernel_reaches, queue, stream);
     }
-    if (choice.method == ListMethod::copies || !gpu::has_batch()) {
-        return move_by_copies(joined, queue);
-    }
-    if (stream.is_legacy()) {
-        return on_substitute(lists, queue,
-                             [&](const gpu::Stream& other) { move_by_batches(joined, other); });
-    }
-    move_by_batches(joined, queue);
 }
 
 }  // namespace waywiser::transfer

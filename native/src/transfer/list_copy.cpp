@@ -43,6 +43,10 @@ public:
         return side_;
     }
 
+    // Before side() is called: whether all pieces lie at one place, and which.
+    [[nodiscard]] bool knows_all() const { return known_.bytes != 0; }
+    [[nodiscard]] const Side& all() const { return side_; }
+
 private:
     Side side_;
     Extent known_;
@@ -54,10 +58,14 @@ bool alike(const Side& a, const Side& b) {
 }
 
 // Pieces in groups alike, in the order in which the first of each comes.
-std::vector<PieceGroup> grouped(const CopyList& list) {
+std::vector<PieceGroup> grouped(CopyList list) {
     std::vector<PieceGroup> groups;
     Finder to(list.to);
     Finder from(list.from);
+    if (to.knows_all() && from.knows_all()) {
+        groups.push_back({.to = to.all(), .from = from.all(), .pieces = std::move(list.pieces)});
+        return groups;
+    }
     std::size_t last = 0;
     for (const Piece& piece : list.pieces) {
         const Side& out = to.side(piece.to, piece.bytes);
@@ -167,15 +175,15 @@ std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
 
 }  // namespace
 
-void copy_list(Engine& engine, const CopyList& list, const CallerStream& stream) {
+void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     engine.check_process();
     if (list.pieces.empty()) return;
     const gpu::CallerState keep;
-    std::vector<PieceGroup> groups = grouped(list);
+    std::vector<PieceGroup> groups = grouped(std::move(list));
     move_groups(engine, groups, stream, false);
 }
 
-Started copy_list_async(const std::shared_ptr<Engine>& engine, const CopyList& list,
+Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream) {
     engine->check_process();
     if (list.pieces.empty()) return Started(0);
@@ -183,8 +191,8 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, const CopyList& l
     if (!engine->machine().gpus.empty() && gpu::capturing(stream.handle)) {
         throw Refused("the stream is being captured: record the copies with copy_batch()");
     }
-    std::vector<PieceGroup> groups = grouped(list);
     const std::size_t bytes = bytes_of(list.pieces);
+    std::vector<PieceGroup> groups = grouped(std::move(list));
     auto left = move_groups(*engine, groups, stream, true);
     if (left) {
         // It starts behind what was enqueued for other pieces, so its end is the end of all.

@@ -12,8 +12,8 @@ namespace waywiser::transfer {
 // caller's stream: by the copy engine where the pieces are long, else by a kernel that takes one
 // multiprocessor (list_method.hpp). What it does not goes through staging. Where pieces of several
 // places go through staging, copy_list_async() returns when those of all but one have arrived.
-void copy_list(Engine& engine, const CopyList& list, const CallerStream& stream);
-Started copy_list_async(const std::shared_ptr<Engine>& engine, const CopyList& list,
+void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
+Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream);
 
 }  // namespace waywiser::transfer

@@ -34,10 +34,10 @@ std::size_t ListTraits::table_entries() const {
     return run == 0 ? 0 : sides * (bytes / run);
 }
 
-ListTraits traits_of(std::span<const Piece> pieces, std::size_t merged, ListPath path) {
+ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
     ListTraits traits{.path = path,
                       .bytes = bytes_of(pieces),
-                      .merged = merged,
+                      .merged = merged_count(pieces),
                       .run = common_run(pieces),
                       .to_pitch = pitch_of(pieces, ListSide::to),
                       .from_pitch = pitch_of(pieces, ListSide::from)};
@@ -66,6 +66,7 @@ ListChoice choose_list_method(const ListTraits& traits, unsigned multiprocessors
     const double width = static_cast<double>(traits.access) / kWidest;
     const double by_kernel =
         costs.kernel_seconds +
+        static_cast<double>(traits.table_entries()) * costs.table_seconds_per_entry +
         bytes / (bandwidth_of_block(traits.path, costs) * width * static_cast<double>(blocks));
     const double by_engine =
         pieces * costs.engine_seconds_per_piece +

@@ -30,7 +30,7 @@ struct ListTraits {
     // Entries of the tables that a kernel needs: of each run, for each side without a pitch.
     [[nodiscard]] std::size_t table_entries() const;
 };
-ListTraits traits_of(std::span<const Piece> pieces, std::size_t merged, ListPath path);
+ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 
 // What moving a list costs, as measured on H200 with PCIe 5.0 x16 (docs/transfer.md). A kernel of
 // one block takes one of 132 multiprocessors, and a matrix product beside it 7 % more time; with
@@ -42,7 +42,8 @@ struct ListCosts {
     double block_bandwidth_to_gpu = 48e9;   // bytes/s of one block over the link of a host, by
     double block_bandwidth_to_host = 42e9;  // accesses of 16 bytes
     double block_bandwidth_within_gpu = 64e9;
-    double kernel_seconds = 10e-6;  // its table and its launch
+    double kernel_seconds = 10e-6;          // its launch and the copy of its tables
+    double table_seconds_per_entry = 2e-9;  // to write it, and bring it to the GPU
 };
 
 struct ListChoice {

@@ -44,6 +44,10 @@ std::byte* address_of(const Piece& piece, ListSide side) {
     return side == ListSide::to ? piece.to : const_cast<std::byte*>(piece.from);
 }
 
+bool follows(const Piece& one, const Piece& next) {
+    return one.to + one.bytes == next.to && one.from + one.bytes == next.from;
+}
+
 [[noreturn]] void refuse_overlap_of_sides() {
     throw InvalidCopy("a source overlaps a destination: copy through a third buffer");
 }
@@ -172,13 +176,21 @@ std::size_t pitch_of(std::span<const Piece> pieces, ListSide side) {
     return pitch;
 }
 
+std::size_t merged_count(std::span<const Piece> pieces) {
+    std::size_t count = pieces.empty() ? 0 : 1;
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+        count += follows(pieces[i - 1], pieces[i]) ? 0U : 1U;
+    }
+    return count;
+}
+
 std::vector<Piece> merged(std::span<const Piece> pieces) {
     std::vector<Piece> joined;
     joined.reserve(pieces.size());
     for (const Piece& piece : pieces) {
         if (!joined.empty()) {
             Piece& last = joined.back();
-            if (last.to + last.bytes == piece.to && last.from + last.bytes == piece.from) {
+            if (follows(last, piece)) {
                 last.bytes += piece.bytes;
                 continue;
             }
@@ -197,7 +209,7 @@ std::size_t bytes_of(std::span<const Piece> pieces) {
 std::size_t common_run(std::span<const Piece> pieces) {
     std::size_t run = 0;
     for (const Piece& piece : pieces) {
-        if (run != 0 && piece.bytes % run == 0) continue;
+        if (piece.bytes == run || (run != 0 && piece.bytes % run == 0)) continue;
         run = std::gcd(run, piece.bytes);
     }
     return run;

@@ -44,6 +44,8 @@ CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block);
 
 // Joins neighbours that lie together on both sides.
 std::vector<Piece> merged(std::span<const Piece> pieces);
+// How many that would be.
+std::size_t merged_count(std::span<const Piece> pieces);
 std::size_t bytes_of(std::span<const Piece> pieces);
 // The longest length that every piece is a whole number of; 0 without pieces.
 std::size_t common_run(std::span<const Piece> pieces);

@@ -165,8 +165,7 @@ void StagedList::move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std:
     if (!whole.empty() && is_cut(whole.back())) whole = whole.first(whole.size() - 1);
     if (whole.empty()) return copy(moves);
     const ListTraits traits =
-        traits_of(whole, merged(whole).size(),
-                  on_gpu == ListSide::to ? ListPath::from_host : ListPath::to_host);
+        traits_of(whole, on_gpu == ListSide::to ? ListPath::from_host : ListPath::to_host);
     std::byte* const base = lowest(whole, on_gpu);
     std::byte* const slot =
         on_gpu == ListSide::to ? const_cast<std::byte*>(whole.front().from) : whole.front().to;

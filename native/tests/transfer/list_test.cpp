@@ -46,6 +46,8 @@ TEST(CopyLists, LeaveOutEmptyPiecesAndMergeNeighbours) {
     const auto joined = merged(list.pieces);
     ASSERT_EQ(joined.size(), 2U);
     EXPECT_EQ(joined[0].bytes, 32U);
+    EXPECT_EQ(merged_count(list.pieces), 2U);
+    EXPECT_EQ(merged_count({}), 0U);
     EXPECT_EQ(bytes_of(list.pieces), 48U);
     EXPECT_EQ(common_run(list.pieces), 16U);
 }
@@ -169,12 +171,12 @@ TEST(ListMethods, FollowTheCosts) {
 
 TEST(ListMethods, ReadTheTraitsOfPieces) {
     const std::vector<Piece> pieces{{at(0x1000), at(0x9000), 48}, {at(0x1108), at(0x9800), 32}};
-    const ListTraits found = traits_of(pieces, 2, ListPath::from_host);
+    const ListTraits found = traits_of(pieces, ListPath::from_host);
     EXPECT_EQ(found.bytes, 80U);
     EXPECT_EQ(found.run, 16U);
     EXPECT_EQ(found.access, 8U);
     const std::vector<Piece> odd{{at(0x1002), at(0x9000), 48}};
-    EXPECT_EQ(traits_of(odd, 1, ListPath::from_host).access, 1U);
+    EXPECT_EQ(traits_of(odd, ListPath::from_host).access, 1U);
 }
 
 TEST(ListMethods, SeeThatPiecesAreEquallyFarApart) {
@@ -183,7 +185,7 @@ TEST(ListMethods, SeeThatPiecesAreEquallyFarApart) {
         pieces.push_back({at(0x1000 + 64 * i), at(0x9000 - 32 * i), 8});
     EXPECT_EQ(pitch_of(pieces, ListSide::to), 64U);
     EXPECT_EQ(pitch_of(pieces, ListSide::from), 0U);
-    EXPECT_EQ(traits_of(pieces, 5, ListPath::to_host).table_entries(), 5U);
+    EXPECT_EQ(traits_of(pieces, ListPath::to_host).table_entries(), 5U);
     pieces[3].to += 8;
     EXPECT_EQ(pitch_of(pieces, ListSide::to), 0U);
     pieces[3].to -= 8;
@@ -376,6 +378,39 @@ TEST_F(Lists, GoAroundWhatFails) {
         if (what.starts_with("oom")) {
             EXPECT_FALSE(failed) << fault;
         }
+    }
+}
+
+// More pieces than are prepared at once.
+TEST_F(Lists, OfVeryManyPieces) {
+    constexpr std::size_t kPieces = 40000;
+    constexpr std::size_t kPiece = 48;
+    const gpu::HostBuffer host(kPieces * kPiece, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kPieces * kPiece);
+    std::minstd_rand random(3);
+    for (std::size_t i = 0; i < kPieces * kPiece; ++i) {
+        host.data()[i] = static_cast<std::byte>(random() >> 7);
+    }
+    std::vector<std::int64_t> to(kPieces);
+    std::iota(to.begin(), to.end(), std::int64_t{0});
+    const auto from = [&] {
+        auto order = to;
+        std::ranges::shuffle(order, random);
+        return order;
+    }();
+    std::ranges::shuffle(to, random);
+    const gpu::Stream stream(0);
+    waywiser::Context context({.pinned_bytes = 4 * kMiB});
+    fake::configure("");
+    context.copy_blocks({device.data(), kPiece, kPieces}, {host.data(), kPiece, kPieces}, kPiece,
+                        to, from, stream.handle());
+    stream.synchronize();
+    EXPECT_GT(fake::counts().launches, 1U);
+    for (std::size_t i = 0; i < kPieces; ++i) {
+        ASSERT_EQ(std::memcmp(device.data() + static_cast<std::size_t>(to[i]) * kPiece,
+                              host.data() + static_cast<std::size_t>(from[i]) * kPiece, kPiece),
+                  0)
+            << "piece " << i;
     }
 }
 
