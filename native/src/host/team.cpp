@@ -9,21 +9,29 @@
 namespace waywiser::host {
 namespace {
 
-// Spins this often before it lets others run: with fewer cores than threads somebody has to yield.
-constexpr int kSpinsPerYield = 4096;
-// A thread that has worked looks out for more this long before it sleeps: waking it takes tens of
-// microseconds, which would be seen in a short copy by several threads.
+// Who waits for others that are awake looks at them this long before it sleeps: waking a thread
+// takes tens of microseconds.
+constexpr double kSpinSeconds = 100e-6;
+// A thread that has worked looks out for more this long before it sleeps: its waking would be seen
+// in a short copy by several threads.
 constexpr double kLingerSeconds = 0.002;
 constexpr int kSpinsPerClock = 64;
+// Spins this often before it lets others run: with fewer cores than threads somebody has to yield.
+constexpr int kSpinsPerYield = 4096;
 
-template <class Condition>
-void spin_until(const Condition& condition) {
-    for (int spins = 1; !condition(); ++spins) {
-        if (spins % kSpinsPerYield == 0) {
-            std::this_thread::yield();
-        } else {
+// Returns when the value is what is waited for. Who changes it to that has to notify.
+template <class Reached>
+void await(const std::atomic<unsigned>& value, const Reached& reached) {
+    unsigned seen = value.load(std::memory_order_acquire);
+    if (reached(seen)) return;
+    const double until = now() + kSpinSeconds;
+    for (int spins = 1; !reached(seen); ++spins) {
+        if (spins % kSpinsPerClock != 0 || now() < until) {
             relax();
+        } else {
+            value.wait(seen, std::memory_order_acquire);
         }
+        seen = value.load(std::memory_order_acquire);
     }
 }
 
@@ -45,46 +53,63 @@ Team::~Team() { end(); }
 
 void Team::end() {
     ending_ = true;
+    raise(signal_ + 2);
     ++armed_;
     armed_.notify_all();
 }
 
-void Team::prepare(const std::function<void(std::size_t)>& job) {
+void Team::raise(unsigned signal) {
+    signal_.store(signal, std::memory_order_release);
+    signal_.notify_all();
+}
+
+// Returns the round that is to be armed.
+unsigned Team::prepare(const std::function<void(std::size_t)>& job) {
+    while (taken_.exchange(true)) taken_.wait(true);
     job_ = &job;
     failure_ = nullptr;
     ready_ = 0;
+    awake_ = 0;
     busy_ = static_cast<unsigned>(threads_.size());
+    return armed_ + 1;
 }
 
 void Team::arm(const std::function<void(std::size_t)>& job) {
-    prepare(job);
-    ++armed_;
+    const unsigned round = prepare(job);
+    armed_ = round;
     armed_.notify_all();
-    const auto everybody = static_cast<unsigned>(threads_.size());
-    spin_until([&] { return ready_.load(std::memory_order_acquire) == everybody; });
+    const auto all = [this](unsigned count) { return count == threads_.size(); };
+    await(ready_, all);
+    // Those that came first may sleep again by now.
+    raise(look(round));
+    await(awake_, all);
 }
 
-void Team::release() { released_.store(armed_.load(), std::memory_order_release); }
+void Team::release() { raise(go(armed_)); }
 
 void Team::wait() {
     for (unsigned left = busy_.load(); left != 0; left = busy_.load()) busy_.wait(left);
-    rethrow();
+    finish();
 }
 
 void Team::start(const std::function<void(std::size_t)>& job) {
-    prepare(job);
-    released_.store(armed_.load() + 1, std::memory_order_release);
-    ++armed_;
+    const unsigned round = prepare(job);
+    signal_.store(go(round), std::memory_order_release);  // before anybody looks at it
+    armed_ = round;
     armed_.notify_all();
 }
 
 void Team::join() {
-    spin_until([&] { return busy_.load(std::memory_order_acquire) == 0; });
-    rethrow();
+    await(busy_, [](unsigned left) { return left == 0; });
+    finish();
 }
 
-void Team::rethrow() {
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+// The next caller's turn.
+void Team::finish() {
+    const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    taken_ = false;
+    taken_.notify_one();
+    if (failure) std::rethrow_exception(failure);
 }
 
 // Returns when a round after the last one is armed.
@@ -101,16 +126,30 @@ void Team::await_round(unsigned last) const {
     }
 }
 
+void Team::arrive(std::atomic<unsigned>& count) const {
+    if (count.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_.size()) count.notify_one();
+}
+
+// Returns when the round starts; false when the team ends instead.
+bool Team::start_of(unsigned round) {
+    const auto is = [this, round](bool looks) {
+        return [this, round, looks](unsigned signal) {
+            return signal == go(round) || (looks && signal == look(round)) || ending_.load();
+        };
+    };
+    arrive(ready_);
+    await(signal_, is(true));
+    if (ending_) return false;
+    if (signal_.load(std::memory_order_acquire) == look(round)) arrive(awake_);
+    await(signal_, is(false));
+    return !ending_;
+}
+
 void Team::work(std::size_t index, const std::vector<int>& cpus) {
     run_on(cpus);
     for (unsigned round = 1;; ++round) {
         await_round(round - 1);
-        ready_.fetch_add(1, std::memory_order_release);
-        spin_until([&] {
-            return released_.load(std::memory_order_acquire) == round ||
-                   ending_.load(std::memory_order_acquire);
-        });
-        if (ending_) return;
+        if (ending_ || !start_of(round)) return;
         try {
             (*job_)(index);
         } catch (...) {

@@ -1,4 +1,4 @@
-// A team of pinned threads that start together: asleep between starts, spinning once armed.
+// A team of pinned threads that start together: asleep between starts, awake once armed.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,8 @@
 
 namespace waywiser::host {
 
+// Runs one job at a time: a caller that comes while another's job runs waits for its end. Nobody
+// spins for longer than a moment: who waits longer sleeps.
 class Team {
 public:
     // One thread per entry of `cpus`: the CPUs it may run on.
@@ -20,8 +22,8 @@ public:
 
     [[nodiscard]] std::size_t size() const { return threads_.size(); }
 
-    // Wakes everybody; returns when all spin at the flag. `job` is called with the thread's number
-    // and has to outlive wait().
+    // Wakes everybody; returns when all are awake and look at the flag. `job` is called with the
+    // thread's number and has to outlive wait(). If release() follows at once, all start together.
     void arm(const std::function<void(std::size_t)>& job);
     void release();  // raises the flag: all jobs start
     // Returns when all jobs are done; throws again what the first of them to fail threw. Sleeps
@@ -29,21 +31,31 @@ public:
     void wait();
 
     // The same for a caller that is one of the workers, on a CPU of its own: all start as they
-    // wake, which who worked a moment ago has not to, and the caller spins until they are done.
+    // wake, which who worked a moment ago has not to, and the caller looks for a moment whether
+    // they are done before it sleeps.
     void start(const std::function<void(std::size_t)>& job);
     void join();
 
 private:
-    void prepare(const std::function<void(std::size_t)>& job);
+    unsigned prepare(const std::function<void(std::size_t)>& job);
     void work(std::size_t index, const std::vector<int>& cpus);
     void await_round(unsigned last) const;
+    void arrive(std::atomic<unsigned>& count) const;
+    [[nodiscard]] bool start_of(unsigned round);
+    void raise(unsigned signal);
     void end();
-    void rethrow();
+    void finish();
 
+    // Two values of the signal for each round, one after the other.
+    static unsigned look(unsigned round) { return 2 * round; }  // all have come: be awake
+    static unsigned go(unsigned round) { return 2 * round + 1; }
+
+    std::atomic<bool> taken_{false};  // by a caller
     const std::function<void(std::size_t)>* job_ = nullptr;
-    std::atomic<unsigned> armed_{0};     // the round that threads wake for
-    std::atomic<unsigned> released_{0};  // the round whose flag is raised
-    std::atomic<unsigned> ready_{0};
+    std::atomic<unsigned> armed_{0};  // the round that threads wake for
+    std::atomic<unsigned> signal_{0};
+    std::atomic<unsigned> ready_{0};  // threads that have come
+    std::atomic<unsigned> awake_{0};  // that have seen look()
     std::atomic<unsigned> busy_{0};
     std::atomic<bool> ending_{false};
     std::mutex failure_guard_;

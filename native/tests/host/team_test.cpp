@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -124,6 +125,71 @@ TEST(TeamDeathTest, SaysWhenThereAreNoMoreThreads) {
         std::_Exit(2);
     };
     EXPECT_EXIT(attempt(), ::testing::ExitedWithCode(0), "");
+}
+
+double seconds_of(clockid_t clock) {
+    timespec used{};
+    clock_gettime(clock, &used);
+    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+constexpr auto kPause = std::chrono::milliseconds(300);
+constexpr double kLittle = 0.1;  // seconds of CPU time
+
+TEST(Team, SleepsWhileItIsArmed) {
+    Team team(anywhere(2));
+    std::atomic<int> started{0};
+    const std::function<void(std::size_t)> job = [&](std::size_t) { ++started; };
+    team.arm(job);
+    const double before = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    std::this_thread::sleep_for(kPause);
+    EXPECT_LT(seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before, kLittle);
+    EXPECT_EQ(started, 0);
+    team.release();
+    team.wait();
+    EXPECT_EQ(started, 2);
+}
+
+TEST(Team, SleepsWhileItWaitsForTheOthers) {
+    Team team(anywhere(2));
+    const std::function<void(std::size_t)> job = [](std::size_t) {
+        std::this_thread::sleep_for(kPause);
+    };
+    team.start(job);
+    const double before = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    team.join();
+    EXPECT_LT(seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before, kLittle);
+}
+
+TEST(Team, RunsTheJobsOfSeveralCallersOneAfterTheOther) {
+    Team team(anywhere(3));
+    constexpr int kRounds = 200;
+    std::atomic<bool> running{false};
+    std::atomic<int> together{0};
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 3; ++caller) {
+        callers.emplace_back([&, caller] {
+            std::vector<int> runs(3);
+            const std::function<void(std::size_t)> job = [&](std::size_t i) {
+                if (i == 0 && running.exchange(true)) ++together;
+                ++runs[i];
+                if (i == 0) running = false;
+            };
+            for (int round = 0; round < kRounds; ++round) {
+                if (caller == 0) {
+                    team.arm(job);
+                    team.release();
+                    team.wait();
+                } else {
+                    team.start(job);
+                    team.join();
+                }
+            }
+            EXPECT_EQ(runs, std::vector<int>(3, kRounds));
+        });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(together, 0);
 }
 
 TEST(Team, EndsWithoutEverStarting) {
