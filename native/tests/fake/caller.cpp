@@ -27,6 +27,7 @@ namespace waywiser::gpu {
 using fake::Context;
 
 PointerInfo pointer_info(const void* data) {
+    Context::instance().count(fake::Point::call, "cuPointerGetAttributes");
     const auto known = fake::Ranges::instance().range(data);
     if (!known) return {};
     PointerInfo info{.device = known->side.device, .start = known->start, .bytes = known->bytes};
@@ -41,6 +42,7 @@ PointerInfo pointer_info(const void* data) {
 
 StreamInfo stream_info(void* stream, int otherwise) {
     Context::instance().check("cuStreamGetCtx");
+    Context::instance().count(fake::Point::call, "cuStreamGetCtx");
     if (fake::is_default_stream(stream)) {
         const int device = Context::current() >= 0 ? Context::current() : otherwise;
         return {.device = device, .capturing = fake::default_stream(device).capturing()};

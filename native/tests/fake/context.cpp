@@ -69,7 +69,9 @@ Counts Context::counts() const {
             .launches = of(Point::launch),
             .events = of(Point::event),
             .allocations = of(Point::alloc),
-            .synchronisations = of(Point::sync)};
+            .synchronisations = of(Point::sync),
+            .calls = of(Point::call),
+            .queries = of(Point::query)};
 }
 
 void Context::check(const char* call) const {
@@ -89,6 +91,7 @@ void Context::check_device(const char* call, int device) const {
 
 void Context::enter(const char* call, int device) {
     check_device(call, device);
+    count(Point::call, call);
     current() = device;
     const std::lock_guard lock(mutex_);
     entered_.insert(device);
@@ -104,8 +107,26 @@ std::set<int> Context::entered() const {
     return entered_;
 }
 
+void Context::count(Point point, const char* call) {
+    std::unique_lock lock(mutex_);
+    strike_at_once(lock, point, ++passed_[static_cast<std::size_t>(point)], call);
+}
+
+void Context::strike_at_once(std::unique_lock<std::mutex>& lock, Point point, std::size_t count,
+                             const char* call) {
+    if (strikes(options_->fail, point, count)) {
+        throw gpu::Error(gpu::Failure::other, call, kNotSupported, "cudaErrorNotSupported");
+    }
+    if (strikes(options_->sticky, point, count)) {
+        lock.unlock();
+        lose();
+        throw_lost(call);
+    }
+}
+
 Effects Context::pass(Point point, const char* call, std::size_t bytes) {
     check(call);
+    count(Point::call, call);
     std::unique_lock lock(mutex_);
     const Options& told = *options_;
     if (point == Point::copy && told.only_bytes && *told.only_bytes != bytes) return {};
@@ -118,14 +139,7 @@ Effects Context::pass(Point point, const char* call, std::size_t bytes) {
         throw gpu::Error(gpu::Failure::out_of_memory, call, kOutOfMemory,
                          "cudaErrorMemoryAllocation");
     }
-    if (now(told.fail)) {
-        throw gpu::Error(gpu::Failure::other, call, kNotSupported, "cudaErrorNotSupported");
-    }
-    if (now(told.sticky)) {
-        lock.unlock();
-        lose();
-        throw_lost(call);
-    }
+    strike_at_once(lock, point, count, call);
     return {.lost = now(told.lost),
             .hang = now(told.hang),
             .flip = now(told.flip),

@@ -39,12 +39,14 @@ public:
     // Throws where the context is lost or no device is to be had.
     void check(const char* call) const;
     void check_device(const char* call, int device) const;
-    // The same for a call that is made in the device's context, which it then has.
+    // Counts a call, or a query, and strikes as told.
+    void count(Point point, const char* call);
+    // check_device() and count() of a call that is made in the device's context, which it then has.
     void enter(const char* call, int device);
     [[nodiscard]] std::set<int> entered() const;
     // The device whose context the calling thread has; -1 before its first call in one.
     static int& current();
-    // The same, then counts, and strikes as told: throws, crashes, or says what is to happen.
+    // check(), then counts, and strikes as told: throws, crashes, or says what is to happen.
     Effects pass(Point point, const char* call, std::size_t bytes = 0);
 
     [[nodiscard]] bool lost() const { return lost_; }
@@ -78,6 +80,8 @@ public:
 
 private:
     Context();
+    void strike_at_once(std::unique_lock<std::mutex>& lock, Point point, std::size_t count,
+                        const char* call);
     bool strikes(const std::optional<Strike>& strike, Point point, std::size_t count);
     bool claims_once();
 

@@ -28,6 +28,7 @@ int device_count() {
 
 Device device(int index) {
     Context::instance().check_device("cudaGetDeviceProperties", index);
+    Context::instance().count(fake::Point::call, "cudaGetDeviceProperties");
     const auto told = Context::instance().options();
     std::array<char, 48> uuid{};
     std::snprintf(uuid.data(), uuid.size(), "GPU-fake0000-0000-0000-0000-%012x",
@@ -53,6 +54,7 @@ Device device(int index) {
 
 bool can_access_peer(int from, int to) {
     Context::instance().check_device("cudaDeviceCanAccessPeer", std::max(from, to));
+    Context::instance().count(fake::Point::call, "cudaDeviceCanAccessPeer");
     return Context::instance().options()->peers(from, to);
 }
 

@@ -8,8 +8,11 @@
 // WHEN says which of the things counted since configure() is struck: `3` the third, `3+` the third
 // and all after it, `/3` every third. POINT is one of `copy` (of any shape, one for a whole batch;
 // prefetches too) `fill` `launch` (of kernels and graphs) `event` (its record) `alloc` `sync`;
-// POINT@WHEN strikes there, and POINT alone is POINT@1. What a graph records passes its point once,
-// when it is recorded; what struck it then strikes at every launch.
+// `call` is any of them and any other call that can fail, but for those that ask whether a stream
+// or an event is done, which are `query`: how often these are made depends on the time. POINT@WHEN
+// strikes there, and POINT alone is POINT@1. Of the effects, `call` and `query` have `fail` and
+// `sticky`. What a graph records passes its point once, when it is recorded; what struck it then
+// strikes at every launch.
 //
 // | key             | value           | what it does                                            |
 // |-----------------|-----------------|---------------------------------------------------------|
@@ -86,6 +89,8 @@ struct Counts {
     std::size_t events = 0;
     std::size_t allocations = 0;
     std::size_t synchronisations = 0;
+    std::size_t calls = 0;
+    std::size_t queries = 0;
 };
 Counts counts();
 

@@ -38,6 +38,7 @@ Gate::~Gate() {
 void Gate::close(const Stream& stream) {
     Context& context = Context::instance();
     context.check("cuStreamWaitValue32");
+    context.count(fake::Point::call, "cuStreamWaitValue32");
     const auto word = state_->word;
     std::uint64_t value = 0;
     context.change([&] {

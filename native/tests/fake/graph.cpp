@@ -33,6 +33,7 @@ Graph::Graph(const Stream& stream, const std::function<void()>& enqueue) {
     constexpr const char* kCall = "cudaStreamBeginCapture";
     constexpr int kIllegalState = 401;
     Context::instance().check(kCall);
+    Context::instance().count(fake::Point::call, kCall);
     auto& thread = fake::thread_of(stream);
     if (!thread.begin_capture()) {
         throw Error(Failure::other, kCall, kIllegalState, "cudaErrorIllegalState");
@@ -50,6 +51,7 @@ Graph::Graph(const Stream& stream, const std::function<void()>& enqueue) {
 
 ExecutableGraph::ExecutableGraph(const Graph& graph) {
     Context::instance().check("cudaGraphInstantiate");
+    Context::instance().count(fake::Point::call, "cudaGraphInstantiate");
     handle_.reset(new GraphHandle{static_cast<GraphHandle*>(graph.handle())->work});
     ++fake::living().executable_graphs;
 }

@@ -90,6 +90,7 @@ void check_location(Location location, const char* call) {
 void advise(std::byte* data, std::size_t bytes, Advice, Location location) {
     constexpr const char* kCall = "cudaMemAdvise";
     fake::Context::instance().check(kCall);
+    fake::Context::instance().count(fake::Point::call, kCall);
     check_managed(data, bytes, kCall);
     check_location(location, kCall);
 }

@@ -90,6 +90,7 @@ std::byte* allocate_device(int device, std::size_t bytes, DeviceUse use) {
 }  // namespace
 
 void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
+    Context::current() = device;  // as cudaSetDevice() before cudaFree()
     release(data, device);
     --use_of_device(use).living;
 }
@@ -134,6 +135,7 @@ void free_async(std::byte* data, const Stream& stream) {
     constexpr const char* kCall = "cudaFreeAsync";
     constexpr int kInvalidValue = 1;
     Context::instance().check(kCall);
+    Context::instance().count(Point::call, kCall);
     if (!Ranges::instance().side(data, 1, kCall).on_device()) {
         throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
     }

@@ -58,9 +58,11 @@ When when(const std::string& text) {
 Point point(const std::string& text) {
     static const std::map<std::string, Point> points = {
         {"copy", Point::copy},   {"fill", Point::fill},   {"launch", Point::launch},
-        {"event", Point::event}, {"alloc", Point::alloc}, {"sync", Point::sync}};
+        {"event", Point::event}, {"alloc", Point::alloc}, {"sync", Point::sync},
+        {"call", Point::call},   {"query", Point::query}};
     const auto found = points.find(text);
-    if (found == points.end()) malformed(text, "copy, fill, launch, event, alloc or sync");
+    if (found == points.end())
+        malformed(text, "copy, fill, launch, event, alloc, sync, call or query");
     return found->second;
 }
 

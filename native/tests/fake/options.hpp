@@ -10,8 +10,8 @@
 
 namespace waywiser::fake {
 
-enum class Point { copy, fill, launch, event, alloc, sync };
-inline constexpr std::size_t kPoints = 6;
+enum class Point { copy, fill, launch, event, alloc, sync, call, query };
+inline constexpr std::size_t kPoints = 8;
 
 // Which of the things counted: the n-th, from the n-th on, or every n-th.
 struct When {

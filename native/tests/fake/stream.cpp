@@ -59,6 +59,7 @@ void Stream::synchronize() const {
 bool Stream::done() const {
     refuse_capturing(*this, "cudaStreamQuery");
     Context::instance().check("cudaStreamQuery");
+    Context::instance().count(Point::query, "cudaStreamQuery");
     const bool done = fake::thread_of(*this).done();
     Context::instance().check("cudaStreamQuery");
     return done;
@@ -98,6 +99,7 @@ void Event::synchronize() const {
 
 bool Event::done() const {
     Context::instance().check("cudaEventQuery");
+    Context::instance().count(Point::query, "cudaEventQuery");
     const auto mark = fake::handle_of(*this).mark();
     const bool reached = mark == nullptr || mark->state().first;
     Context::instance().check("cudaEventQuery");
@@ -106,6 +108,7 @@ bool Event::done() const {
 
 void wait(const Stream& stream, const Event& event) {
     Context::instance().check("cudaStreamWaitEvent");
+    Context::instance().count(Point::call, "cudaStreamWaitEvent");
     const auto mark = fake::handle_of(event).mark();
     if (mark == nullptr) return;  // never recorded: nothing to wait for, as in CUDA
     fake::thread_of(stream).enqueue([mark] { mark->wait(); });
@@ -114,6 +117,7 @@ void wait(const Stream& stream, const Event& event) {
 double seconds_between(const Event& start, const Event& stop) {
     constexpr const char* kCall = "cudaEventElapsedTime";
     Context::instance().check(kCall);
+    Context::instance().count(Point::call, kCall);
     auto& from = fake::handle_of(start);
     auto& to = fake::handle_of(stop);
     const auto first = from.mark();
