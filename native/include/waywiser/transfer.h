@@ -183,7 +183,9 @@ WAYWISER_API waywiser_status waywiser_transfer_result(waywiser_transfer* transfe
  * them. With a host destination it blocks until that is filled. */
 WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer, void* stream);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends;
- * at once when it has ended. The descriptor must stay open until then. */
+ * at once when it has ended. Writes once for each call. Who reads it finds waywiser_transfer_done()
+ * true, and may close the descriptor then. The write must not block. If the context is released
+ * before a copy of the GPU runtime is done, which goes on, it writes then. */
 WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
 /* Gives up the handle; the transfer goes on. */
 WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);

@@ -1,6 +1,7 @@
 // The C interface: arguments checked, exceptions turned into a status and one line.
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -182,6 +183,7 @@ waywiser_status waywiser_context_create(const waywiser_options* options,
 void waywiser_context_release(waywiser_context* context) {
     // A child has none of the threads, and its mutexes may be locked for ever.
     if (context == nullptr || context->engine->forked()) return;
+    const gpu::CallerState keep;
     context->engine->stop();
     delete context;
 }
@@ -249,6 +251,7 @@ waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, cons
     return guarded([&] {
         need(context != nullptr && handle != nullptr, "a null pointer");
         *handle = nullptr;
+        need(!std::isnan(timeout), "the timeout is not a number");
         auto left = transfer::copy_and_wait(*context->engine, to, from, bytes,
                                             CallerStream::of(stream), timeout);
         if (left) *handle = new waywiser_transfer{context->engine, std::move(*left)};
@@ -372,10 +375,12 @@ waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeo
         need(handle != nullptr, "a null pointer");
         handle->engine->check_process();
         const gpu::CallerState keep;
+        need(!std::isnan(timeout), "the timeout is not a number");
         ended = handle->started.wait(timeout);
     });
     if (handle != nullptr && moved != nullptr && status != WAYWISER_FORKED) {
-        *moved = handle->started.moved();
+        const bool all = status == WAYWISER_OK && ended;
+        *moved = all ? handle->started.moved_in_all() : handle->started.moved();
     }
     if (status == WAYWISER_OK && !ended) {
         return failed(WAYWISER_TIMEOUT, "the transfer has not ended within " +
@@ -398,7 +403,7 @@ waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descript
         need(handle != nullptr, "a null pointer");
         handle->engine->check_process();
         const gpu::CallerState keep;
-        handle->started.notify(descriptor, handle->engine);
+        handle->started.notify(descriptor, *handle->engine);
     });
 }
 

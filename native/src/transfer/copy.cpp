@@ -51,8 +51,18 @@ bool gpu_reaches(const Side& side) {
     return side.uniform && (side.end.kind == End::Kind::device || side.end.pinned) && !side.managed;
 }
 
+void check_range(const void* data, std::size_t bytes, const char* call) {
+    if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
+    if (reinterpret_cast<std::uintptr_t>(data) >
+        std::numeric_limits<std::uintptr_t>::max() - bytes) {
+        throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) +
+                          " bytes exceed the address space");
+    }
+}
+
 void check_arguments(const void* to, const void* from, std::size_t bytes) {
-    if (to == nullptr || from == nullptr) throw InvalidCopy("copy: a null pointer");
+    check_range(to, bytes, "copy");
+    check_range(from, bytes, "copy");
     if (overlap(to, from, bytes)) {
         throw InvalidCopy("copy: source and destination overlap in " + std::to_string(bytes) +
                           " bytes: copy through a third buffer");
@@ -95,7 +105,7 @@ std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t b
 }
 
 Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call) {
-    if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
+    check_range(data, bytes, call);
     Side side =
         engine.machine().gpus.empty() ? Side{.end = End::host(data, false)} : side_of(data, bytes);
     if (side.managed) side.end = End::host(data, false);  // CPUs reach it
@@ -111,6 +121,33 @@ CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
         shape.direct_io = false;
     }
     return shape;
+}
+
+// After a failure: the runtime uses none of the caller's memory any more, unless it is lost.
+void drain(const gpu::Stream& stream) noexcept {
+    try {
+        stream.synchronize();
+    } catch (const gpu::Error&) {
+    }
+}
+
+void drain(const Engine& engine, const CallerStream& stream) noexcept {
+    try {
+        const Ordering order = ordering(engine, stream, 0);
+        if (order.stream && !order.capturing) drain(*order.stream);
+    } catch (const std::exception&) {
+        return;  // the stream cannot be asked
+    }
+}
+
+// Where the stream is the default one of whichever GPU is current and none is, a copy was ordered
+// in that of its operand.
+CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* from,
+                            std::size_t bytes) {
+    CallerStream used = stream;
+    if (!stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
+    used.gpu = operand_gpu(side_of(to, bytes), side_of(const_cast<void*>(from), bytes));
+    return used;
 }
 
 struct FileCopy {
@@ -142,25 +179,16 @@ FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t b
 
 // --- what was started ------------------------------------------------------------------------
 
-bool Started::done() {
-    if (job_) return job_->done();
-    return !event_ || event_->done();
-}
+namespace {
 
-bool Started::wait(double seconds) {
-    if (job_) {
-        if (!job_->wait(seconds)) return false;
-        job_->rethrow();
-        return true;
-    }
-    if (!event_) return true;
+bool wait_for_event(const gpu::Event& event, double seconds) {
     if (seconds < 0) {
-        event_->synchronize();
+        event.synchronize();
         return true;
     }
     const auto start = std::chrono::steady_clock::now();
     const auto until = start + std::chrono::duration<double>(seconds);
-    while (!event_->done()) {
+    while (!event.done()) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= until) return false;
         if (now - start < kLooking) {
@@ -172,42 +200,97 @@ bool Started::wait(double seconds) {
     return true;
 }
 
-std::size_t Started::moved() const noexcept {
+}  // namespace
+
+bool WatchedEvent::ended() const noexcept {
     try {
-        if (!job_) return !event_ || event_->done() ? bytes_ : 0;
-        // Of a plain copy that notify() has made a job of no bytes.
-        if (job_->bytes() == 0) return job_->done() ? bytes_ : 0;
+        return event_->done();
+    } catch (const gpu::Error&) {
+        return true;
+    }
+}
+
+std::vector<std::shared_ptr<Job>> WatchedEvent::watches() {
+    if (!watched_) return {};
+    const std::lock_guard lock(mutex_);
+    return watches_;
+}
+
+bool WatchedEvent::done() {
+    return ended() && std::ranges::all_of(watches(), [](const auto& job) { return job->done(); });
+}
+
+bool WatchedEvent::wait(double seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        if (!wait_for_event(*event_, seconds)) return false;
+    } catch (const gpu::Error&) {
+        try {
+            event_->synchronize();  // what could not be asked about is not under way any more
+        } catch (const gpu::Error&) {
+        }
+        for (const auto& job : watches()) job->wait();
+        throw;
+    }
+    for (const auto& job : watches()) {
+        const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
+        if (!job->wait(seconds < 0 ? seconds : std::max(seconds - gone.count(), 0.0))) return false;
+    }
+    return true;
+}
+
+void WatchedEvent::notify(int descriptor, Engine& engine) {
+    if (ended()) return write_notifications({descriptor});
+    // A job of no bytes starts, and ends, with the event.
+    const auto watch = std::make_shared<Job>(0, 1, 1);
+    watch->notify(descriptor);
+    const std::lock_guard lock(mutex_);
+    watched_ = true;  // first: whoever sees the end of the event waits here
+    watches_.reserve(watches_.size() + 1);
+    engine.start(watch, event_);
+    watches_.push_back(watch);
+}
+
+bool Started::done() const {
+    if (job_) return job_->done();
+    return !plain_ || plain_->done();
+}
+
+bool Started::wait(double seconds) const {
+    if (plain_) return plain_->wait(seconds);
+    if (!job_) return true;
+    if (!job_->wait(seconds)) return false;
+    job_->rethrow();
+    return true;
+}
+
+std::size_t Started::moved() const noexcept {
+    if (job_) {
         const std::size_t moved = job_->moved();
         return moved > 0 || job_->done() ? bytes_ + moved : 0;
+    }
+    try {
+        return !plain_ || plain_->event().done() ? bytes_ : 0;
     } catch (const gpu::Error&) {
         return 0;
     }
 }
 
-void Started::order(const gpu::Stream& stream) {
+void Started::order(const gpu::Stream& stream) const {
     if (job_) {
         job_->order(stream);
-    } else if (event_) {
-        gpu::wait(stream, *event_);
+    } else if (plain_) {
+        gpu::wait(stream, plain_->event());
     }
 }
 
-void Started::notify(int descriptor, const std::shared_ptr<Engine>& engine) {
-    if (!job_ && event_ && !event_->done()) {
-        // From now on it is a job of no bytes that starts, and ends, with the event.
-        auto job = std::make_shared<Job>(0, 1, 1);
-        job->notify(descriptor);
-        engine_ = engine;
-        engine->start(job, std::move(event_));
-        event_.reset();
-        job_ = std::move(job);
-        return;
-    }
+void Started::notify(int descriptor, Engine& engine) const {
     if (job_) return job_->notify(descriptor);
+    if (plain_) return plain_->notify(descriptor, engine);
     write_notifications({descriptor});
 }
 
-void Started::order(const Engine& engine, const CallerStream& stream) {
+void Started::order(const Engine& engine, const CallerStream& stream) const {
     const Ordering known = ordering(engine, stream, 0);
     if (known.stream) return order(*known.stream);
     wait(-1);
@@ -343,19 +426,23 @@ std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from,
                                      const CallerStream& stream, double seconds) {
     engine.check_process();
     if (bytes == 0) return std::nullopt;
-    if (copy_small(to, from, bytes, stream)) {
-        const gpu::CallerState keep;
+    const bool small = copy_small(to, from, bytes, stream);
+    if (!small) copy(engine, to, from, bytes, stream);
+    const gpu::CallerState keep;
+    const CallerStream used = small ? stream : stream_of_copy(stream, to, from, bytes);
+    try {
         const auto end = std::chrono::steady_clock::now() + kLooking;
-        while (std::chrono::steady_clock::now() < end) {
+        while (small && std::chrono::steady_clock::now() < end) {
             if (gpu::is_idle(stream.handle)) return std::nullopt;
             std::this_thread::yield();
         }
-    } else {
-        copy(engine, to, from, bytes, stream);
+        auto marked = mark(engine, used, bytes);
+        if (!marked || marked->wait(seconds)) return std::nullopt;
+        return marked;
+    } catch (const gpu::Error&) {
+        drain(engine, used);
+        throw;
     }
-    auto marked = mark(engine, stream, bytes);
-    if (!marked || marked->wait(seconds)) return std::nullopt;
-    return marked;
 }
 
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
@@ -370,11 +457,19 @@ Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* 
     const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&
         (!blocks || engine->options().plain || ready.to.managed || ready.from.managed)) {
+        std::optional<gpu::Event> event;
+        if (ready.order.stream) {
+            event.emplace(ready.order.stream->device(), gpu::EventUse::ordering);
+        }
         plain_copy(ready.to, ready.from, bytes, ready.order);
-        if (!ready.order.stream) return Started(bytes);
-        gpu::Event event(ready.order.stream->device(), gpu::EventUse::ordering);
-        event.record(*ready.order.stream);
-        return {bytes, std::move(event)};
+        if (!event) return Started(bytes);
+        try {
+            event->record(*ready.order.stream);
+        } catch (const gpu::Error&) {
+            drain(*ready.order.stream);
+            throw;
+        }
+        return {bytes, std::move(*event)};
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
     auto job = job_of(*engine, ready, bytes);
@@ -389,7 +484,14 @@ std::size_t read(Engine& engine, int file, std::uint64_t offset, void* to, std::
     const gpu::CallerState keep;
     const FileCopy made = prepare_file(engine, End::of_file(file, offset), to, bytes, true, stream);
     run_ordered(engine, made.job, made.order, stream);
-    return made.job->moved_or_expected();
+    const std::size_t got = made.job->moved_or_expected();
+    try {
+        made.job->rethrow();  // it has failed since, and that is no end of the file
+    } catch (...) {
+        made.job->wait();
+        throw;
+    }
+    return got;
 }
 
 Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset, void* to,

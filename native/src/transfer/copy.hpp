@@ -2,12 +2,15 @@
 // is ordered in the caller's stream.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "transfer/chunked_copy.hpp"
 #include "transfer/engine.hpp"
@@ -30,30 +33,59 @@ class InvalidCopy : public std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
+// A plain copy under way: the event behind it, and the jobs that watch it for descriptors.
+class WatchedEvent {
+public:
+    explicit WatchedEvent(gpu::Event event)
+        : event_(std::make_shared<const gpu::Event>(std::move(event))) {}
+
+    [[nodiscard]] const gpu::Event& event() const { return *event_; }
+    // Whether the copy has ended, in success or failure, and all descriptors are written to.
+    [[nodiscard]] bool done();
+    // As those of Started.
+    bool wait(double seconds);
+    void notify(int descriptor, Engine& engine);
+
+private:
+    [[nodiscard]] bool ended() const noexcept;
+    [[nodiscard]] std::vector<std::shared_ptr<Job>> watches();
+
+    const std::shared_ptr<const gpu::Event> event_;
+    std::atomic<bool> watched_{false};
+    std::mutex mutex_;
+    std::vector<std::shared_ptr<Job>> watches_;
+};
+
 // A copy that was started: a job, a plain copy that an event follows, or nothing left to wait for.
+// Thread safe.
 class Started {
 public:
     explicit Started(std::size_t bytes) : bytes_(bytes) {}
-    Started(std::size_t bytes, gpu::Event after) : bytes_(bytes), event_(std::move(after)) {}
+    Started(std::size_t bytes, gpu::Event after)
+        : bytes_(bytes), plain_(std::make_shared<WatchedEvent>(std::move(after))) {}
     // `before`: bytes that have arrived, or will have, when the job starts.
     Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job, std::size_t before = 0)
         : bytes_(before), engine_(std::move(engine)), job_(std::move(job)) {}
 
-    [[nodiscard]] bool done();
-    // Waits at most so many seconds (negative: without limit); false if it still runs. Throws what
-    // the transfer failed with.
-    bool wait(double seconds);
+    // True once all descriptors are written to: from then on they can be closed.
+    [[nodiscard]] bool done() const;
+    // Waits for that at most so many seconds (negative: without limit); false if it still runs.
+    // Throws what the transfer failed with.
+    bool wait(double seconds) const;
     // Bytes that have arrived by now.
     [[nodiscard]] std::size_t moved() const noexcept;
-    void order(const gpu::Stream& stream);
+    // The same after wait() has returned true: nobody is asked any more.
+    [[nodiscard]] std::size_t moved_in_all() const { return bytes_ + (job_ ? job_->moved() : 0); }
+    void order(const gpu::Stream& stream) const;
     // Orders a caller's stream after it; blocks as order() of a job does.
-    void order(const Engine& engine, const CallerStream& stream);
-    // `engine` watches a plain copy, which no thread looks at otherwise.
-    void notify(int descriptor, const std::shared_ptr<Engine>& engine);
+    void order(const Engine& engine, const CallerStream& stream) const;
+    // As notify() of a job. `engine` watches a plain copy, which no thread looks at otherwise; if
+    // the engine is stopped before the copy is done, it writes at once.
+    void notify(int descriptor, Engine& engine) const;
 
 private:
     std::size_t bytes_ = 0;
-    std::optional<gpu::Event> event_;
+    std::shared_ptr<WatchedEvent> plain_;
     std::shared_ptr<Engine> engine_;
     std::shared_ptr<Job> job_;
 };

@@ -36,15 +36,6 @@ std::atomic<unsigned>& process_count() {
     return count;
 }
 
-unsigned this_process() {
-    static const bool watched = [] {
-        pthread_atfork(nullptr, nullptr, [] { ++process_count(); });
-        return true;
-    }();
-    (void)watched;
-    return process_count();
-}
-
 // Engines that exit() has to stop while the driver still works. Never destroyed.
 struct Living {
     std::mutex mutex;
@@ -56,15 +47,27 @@ Living& living() {
     return all;
 }
 
+// Holds the mutex to the end: an engine that another thread destroys meanwhile lives as long.
 void stop_all() {
-    std::set<Engine*> engines;
-    {
-        const std::lock_guard lock(living().mutex);
-        engines = living().engines;
-    }
-    for (Engine* engine : engines) {
+    const std::lock_guard lock(living().mutex);
+    for (Engine* engine : living().engines) {
         if (!engine->forked()) engine->stop();
     }
+}
+
+unsigned this_process() {
+    static const bool watched = [] {
+        // The mutex is free in a child, which may make engines of its own.
+        pthread_atfork([] { living().mutex.lock(); }, [] { living().mutex.unlock(); },
+                       [] {
+                           living().mutex.unlock();
+                           ++process_count();
+                       });
+        std::atexit(stop_all);
+        return true;
+    }();
+    (void)watched;
+    return process_count();
 }
 
 std::size_t default_pinned(const EngineOptions& options) {
@@ -122,11 +125,6 @@ Engine::Engine(Machine machine, EngineOptions options)
       process_(this_process()),
       lists_(list_bytes(options_), usable_node(-1),
              [this](const std::string& why) { warn_of_pinning(why); }) {
-    static const bool registered = [] {
-        std::atexit(stop_all);
-        return true;
-    }();
-    (void)registered;
     const std::lock_guard lock(living().mutex);
     living().engines.insert(this);
 }
@@ -165,10 +163,6 @@ void Engine::wake_some() {
     if (!asleep) return;
     work_.notify_one();
     work_.notify_one();
-}
-
-void Engine::staging_changed() {
-    if (starved_.exchange(false)) notify_work();
 }
 
 void Engine::warn(const std::string& message) {
@@ -271,7 +265,7 @@ Slots& Engine::slots(int node, int device) {
     };
     const std::size_t budget = options_.pinned_bytes - list_bytes(options_);
     own = std::make_unique<Slots>(budget / std::max<std::size_t>(nodes, 1), kSlabBytes, make,
-                                  [this] { staging_changed(); });
+                                  [this] { notify_work(); });
     return *own;
 }
 
@@ -282,7 +276,7 @@ Slots& Engine::bounces(int device) {
         own = std::make_unique<Slots>(
             options_.relay_bytes, kSlabBytes,
             [device](std::size_t bytes) { return device_slab(bytes, device); },
-            [this] { staging_changed(); });
+            [this] { notify_work(); });
     }
     return *own;
 }
@@ -306,17 +300,33 @@ bool Engine::enable_peers(int one, int other) {
 
 // --- starting and stopping -------------------------------------------------------------------
 
+namespace {
+
+// Signals are for the program's own threads: what is started here has none.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all{};
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
 void Engine::spawn(std::size_t wanted) {
     const std::lock_guard lock(mutex_);
     const std::size_t most = std::max<std::size_t>(options_.threads, 2) - 1;
     wanted = std::min(wanted, most);
     while (threads_.size() < wanted && !stopping_) {
         try {
-            // Signals are for the program's own threads.
-            sigset_t all{};
-            sigset_t before{};
-            sigfillset(&all);
-            pthread_sigmask(SIG_SETMASK, &all, &before);
+            const SignalsBlocked blocked;
             const std::size_t index = threads_.size();
             threads_.emplace_back([this, index] {
                 pthread_setname_np(pthread_self(), "waywiser-copy");
@@ -329,7 +339,6 @@ void Engine::spawn(std::size_t wanted) {
                 }
                 work(self, nullptr, Until::done);
             });
-            pthread_sigmask(SIG_SETMASK, &before, nullptr);
         } catch (const std::system_error&) {
             if (threads_.empty()) throw;
             return;  // fewer do the same work
@@ -338,25 +347,30 @@ void Engine::spawn(std::size_t wanted) {
 }
 
 void Engine::start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> after) {
+    std::shared_ptr<const gpu::Event> event;
+    if (after) event = std::make_shared<const gpu::Event>(std::move(*after));
+    start(job, std::move(event));
+}
+
+void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
     check_process();
     spawn(std::max<std::size_t>(job->chunks(), 1));
     job->on_route_.assign(job->routes().size(), 0);
+    const bool waits = after != nullptr;
     const bool empty = job->bytes() == 0;
     {
         const std::lock_guard lock(mutex_);
         if (stopping_) throw Cancelled("the transfer context is closed");
-        ++jobs_;
-        if (!empty || after) {
-            job->start_ = std::move(after);
-            if (job->start_) {
-                waiting_.push_back(job);
-            } else {
-                ready_.push_back(job);
-            }
+        job->start_ = std::move(after);
+        if (waits) {
+            waiting_.push_back(job);
+        } else if (!empty) {
+            ready_.push_back(job);
         }
+        ++jobs_;
     }
     wake_some();
-    if (empty && !job->start_) complete(job);
+    if (empty && !waits) complete(job);
 }
 
 void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu::Event> after) {
@@ -372,18 +386,25 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
         self.caller = true;
         work(self, job, until);
         bool left = false;
+        bool stopping = false;
         {
             const std::lock_guard lock(mutex_);
-            left = !self.chunks.empty();
+            // Its chunks, and the look at the starts, are for others now.
+            left = !self.chunks.empty() || starts_unwatched();
             for (auto& held : self.chunks) orphans_.push_back(std::move(held));
             helping_ = false;
+            stopping = stopping_;
         }
-        if (left) wake_some();
+        if (stopping) {
+            notify_work();
+        } else if (left) {
+            wake_some();
+        }
     }
     {
         std::unique_lock lock(job->mutex_);
         job->changed_.wait(lock, [&] {
-            return job->done() || (until == Until::submitted && job->submitted_ && !job->failure_);
+            return job->ended() || (until == Until::submitted && job->submitted_ && !job->failure_);
         });
     }
     job->rethrow();
@@ -391,6 +412,7 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
 
 void Engine::stop() {
     if (forked()) return;
+    const std::lock_guard once(ending_);  // who comes second returns when all is ended
     std::list<std::shared_ptr<Job>> cancelled;
     {
         const std::lock_guard lock(mutex_);
@@ -435,8 +457,8 @@ bool Engine::leaves(const Worker& self, const Job* only, Until until) {
         return only->submitted_ && !only->failure_;
     }
     const std::lock_guard lock(mutex_);
-    return stopping_ && self.chunks.empty() && !self.filled && orphans_.empty() && ready_.empty() &&
-           waiting_.empty();
+    return stopping_ && !helping_ && self.chunks.empty() && !self.filled && orphans_.empty() &&
+           ready_.empty() && waiting_.empty();
 }
 
 void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
@@ -466,7 +488,7 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         std::condition_variable& sleep = self.caller ? help_ : work_;
         if (!self.caller) ++sleeping_;
         const auto changed = [&] { return generation_ != seen; };
-        if (!waiting_.empty() && !polling_) {  // this thread looks at the starts
+        if (starts_unwatched()) {  // this thread looks at the starts
             polling_ = true;
             sleep.wait_for(lock, kStartNap, changed);
             polling_ = false;
@@ -547,12 +569,17 @@ bool Engine::exhausted(const Job& job) {
     return job.next_ >= end && job.returned_.empty();
 }
 
-// Whether a thread that sleeps would find a chunk.
+// Whether nobody would see that a transfer can start, if this thread did something else.
+bool Engine::starts_unwatched() const { return !waiting_.empty() && !polling_; }
+
+// Whether a thread that sleeps would find something to do.
 bool Engine::more_to_do() const {
     const std::lock_guard lock(mutex_);
-    return sleeping_ > 0 && (!orphans_.empty() || std::ranges::any_of(ready_, [](const auto& job) {
+    if (sleeping_ == 0) return false;
+    return starts_unwatched() || !orphans_.empty() ||
+           std::ranges::any_of(ready_, [](const auto& job) {
                return !exhausted(*job) && job->threads_ < job->most_threads_ && free_route(*job);
-           }));
+           });
 }
 
 // Bytes of the chunk that starts at the job's next byte. Sizes grow with what is behind it, and
@@ -591,12 +618,11 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
         if (self.chunks.size() >= job->chunks_per_thread_) continue;
         const bool joins = self.of(*job) == 0;
         if (joins && job->threads_ >= job->most_threads_) continue;
-        // Threads of another node help where there are too few of the job's own.
+        // Threads of another node help where there are too few of the job's own, or none.
         const bool foreign = self.node >= 0 && job->node_ >= 0 && self.node != job->node_;
-        if (foreign &&
-            job->threads_ >= threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1)) {
-            continue;
-        }
+        const std::size_t own = std::max<std::size_t>(
+            threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1), 1);
+        if (foreign && job->threads_ >= own) continue;
         const auto route = free_route(*job);
         if (!route) continue;
         auto held = std::make_unique<Held>();
@@ -623,26 +649,27 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
     return nullptr;
 }
 
+// What is scarcer comes first: where there is none of it, nobody else is disturbed.
 bool Engine::take_staging(Held& held) {
     const Route& route = held.route();
-    const auto from = [this](Slots& pool, std::size_t bytes) {
+    const auto from = [](Slots& pool, std::size_t bytes) {
         auto slot = pool.take(bytes);
         if (slot) return slot;
-        starved_ = true;  // and a second look: one that came back before this is not missed
+        pool.await_change();  // and a second look: one that came back before this is not missed
         return pool.take(bytes);
     };
-    if (route.slot_bytes > 0) {
-        auto slot = from(slots(held.job->node_, route.device), route.slot_bytes);
-        if (!slot) return false;
-        held.chunk.slot = std::move(*slot);
-    }
     if (route.bounce_bytes > 0) {
         auto bounce = from(bounces(route.device), route.bounce_bytes);
-        if (!bounce) {
-            held.chunk.slot.release();
+        if (!bounce) return false;
+        held.chunk.bounce = std::move(*bounce);
+    }
+    if (route.slot_bytes > 0) {
+        auto slot = from(slots(held.job->node_, route.device), route.slot_bytes);
+        if (!slot) {
+            held.chunk.bounce.release();
             return false;
         }
-        held.chunk.bounce = std::move(*bounce);
+        held.chunk.slot = std::move(*slot);
     }
     return true;
 }
@@ -660,16 +687,16 @@ bool Engine::enter_queue(Held& held) {
         queue.chunks.pop_front();
     }
     if (queue.bytes != 0 && queue.bytes + held.chunk.claimed > options_.polite_bytes) return false;
+    queue.bytes += held.chunk.claimed;
+    held.queued = true;
     return true;
 }
 
-void Engine::count_queued(Held& held) {
+// It is in the stream now: others may look at its event.
+void Engine::line_up(Held& held) {
     if (options_.polite_bytes == 0) return;
     const std::lock_guard lock(mutex_);
-    Queue& queue = queued_[{held.route().device, held.route().direction}];
-    queue.bytes += held.chunk.claimed;
-    queue.chunks.push_back(&held);
-    held.queued = true;
+    queued_[{held.route().device, held.route().direction}].chunks.push_back(&held);
 }
 
 void Engine::leave_queue(Held& held) {
@@ -708,12 +735,12 @@ void Engine::submit(Held& held) {
     try {
         held.job->submit(chunk);
         held.event->record(chunk.second != nullptr ? *chunk.second : *chunk.stream);
+        const std::lock_guard lock(held.job->mutex_);
+        held.job->in_flight_.push_back(&*held.event);
     } catch (...) {
         settle(chunk);
         throw;
     }
-    const std::lock_guard lock(held.job->mutex_);
-    held.job->in_flight_.push_back(&*held.event);
 }
 
 // Fills a chunk and submits it. False if it got no staging: then somebody else takes it later.
@@ -761,10 +788,11 @@ bool Engine::submit_filled(Worker& self) {
     try {
         submit(*held);
         held->submitted = true;
-        count_queued(*held);
+        line_up(*held);
     } catch (...) {
         fail(*held->job, std::current_exception());
         arrived = false;
+        if (!held->submitted) leave_queue(*held);
     }
     pass_on(self, std::move(held), arrived);
     return true;
@@ -858,20 +886,11 @@ void Engine::complete(const std::shared_ptr<Job>& job) {
     } catch (...) {
         fail(*job, std::current_exception());
     }
-    std::vector<int> notified;
     {
         const std::lock_guard lock(mutex_);
         --jobs_;
     }
-    {
-        const std::lock_guard lock(job->mutex_);
-        if (job->done()) return;
-        job->submitted_ = true;
-        job->done_.store(true, std::memory_order_release);
-        notified.swap(job->notified_);
-        job->changed_.notify_all();
-    }
-    write_notifications(notified);
+    job->end();
     notify_work();  // a calling thread may sleep there
 }
 

@@ -42,7 +42,7 @@ class Engine {
 public:
     // Starts no thread and takes no memory before the first job.
     Engine(Machine machine, EngineOptions options);
-    // As stop(). In a forked child it leaves everything as it is.
+    // As stop(). A forked child must not destroy it: it has none of the threads.
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -50,13 +50,16 @@ public:
     // Queues a job that starts when `after` has happened (at once without it). Throws Cancelled
     // after stop(), and what the system says if not even one thread can be had.
     void start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> after = std::nullopt);
+    // The same with an event that others look at too.
+    void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after);
     enum class Until { submitted, done };
     // The same, and returns when all chunks are submitted or done. The calling thread works too.
     // Throws what the job fails with.
     void run(const std::shared_ptr<Job>& job, Until until,
              std::optional<gpu::Event> after = std::nullopt);
 
-    // Cancels jobs that wait for their start, completes the others and ends the threads.
+    // Cancels jobs that wait for their start, completes the others and ends the threads. In a
+    // forked child it leaves everything as it is.
     void stop();
 
     // Lets both GPUs access each other's memory. False if they cannot, or must not.
@@ -99,7 +102,7 @@ private:
     bool process(Worker& self, std::unique_ptr<Held> held);
     [[nodiscard]] bool take_staging(Held& held);
     bool enter_queue(Held& held);
-    void count_queued(Held& held);
+    void line_up(Held& held);
     void leave_queue(Held& held);
     static void settle(Chunk& chunk);
     void submit(Held& held);
@@ -117,7 +120,7 @@ private:
     void notify_work();
     void wake_some();
     [[nodiscard]] bool more_to_do() const;
-    void staging_changed();
+    [[nodiscard]] bool starts_unwatched() const;
     void warn(const std::string& message);
     [[nodiscard]] NumaNode usable_node(int node) const;
     void warn_of_pinning(const std::string& why);
@@ -150,7 +153,7 @@ private:
     bool helping_ = false;  // a calling thread works
     bool polling_ = false;  // a thread looks at the starts
     std::vector<std::thread> threads_;
-    std::atomic<bool> starved_{false};  // a thread may have found no staging
+    std::mutex ending_;  // held by who stops it
 
     mutable std::mutex resources_;
     std::map<Lane, gpu::Stream> streams_;

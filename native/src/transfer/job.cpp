@@ -7,6 +7,12 @@
 #include <cstdint>
 
 namespace waywiser::transfer {
+namespace {
+
+// Seconds, as no limit: longer times exceed the range of the clock.
+constexpr double kForever = 1e9;
+
+}  // namespace
 
 void write_notifications(const std::vector<int>& descriptors) {
     for (const int descriptor : descriptors) {
@@ -22,19 +28,38 @@ std::size_t Job::moved() const {
     return failure_ ? complete : std::min(complete, end_.load());
 }
 
+bool Job::told() const {
+    const std::lock_guard lock(mutex_);  // held while they are written to
+    return true;
+}
+
+// The descriptors come first: a caller that sees the end may close them. A caller that reads one
+// of them waits in done() until all are written to.
+void Job::end() {
+    const std::lock_guard lock(mutex_);
+    submitted_ = true;
+    if (!notified_.empty()) {
+        state_.store(State::telling, std::memory_order_release);
+        write_notifications(notified_);
+        notified_.clear();
+    }
+    state_.store(State::done, std::memory_order_release);
+    changed_.notify_all();
+}
+
 bool Job::wait(double seconds) {
     std::unique_lock lock(mutex_);
-    if (seconds < 0) {
-        changed_.wait(lock, [this] { return done(); });
+    if (seconds < 0 || seconds > kForever) {
+        changed_.wait(lock, [this] { return ended(); });
         return true;
     }
     return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                             [this] { return done(); });
+                             [this] { return ended(); });
 }
 
 void Job::order(const gpu::Stream& stream) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done() || (submitted_ && !drains()); });
+    changed_.wait(lock, [this] { return ended() || (submitted_ && !drains()); });
     if (failure_) {
         lock.unlock();
         wait();
@@ -55,7 +80,7 @@ void Job::rethrow() const {
 void Job::notify(int descriptor) {
     {
         const std::lock_guard lock(mutex_);
-        if (!done()) {
+        if (!ended()) {
             notified_.push_back(descriptor);
             return;
         }

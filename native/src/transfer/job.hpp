@@ -79,7 +79,11 @@ public:
     [[nodiscard]] int node() const { return node_; }
 
     // --- for whoever started it; thread safe
-    [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+    // True once all descriptors are written to: from then on they can be closed.
+    [[nodiscard]] bool done() const {
+        const State state = state_.load(std::memory_order_acquire);
+        return state == State::done || (state == State::telling && told());
+    }
     // Bytes whose chunks are complete; of a file that ends early, those before its end.
     [[nodiscard]] std::size_t moved() const;
     // The same while the last chunks are on their way: all bytes, or those before the end of a
@@ -92,7 +96,8 @@ public:
     void order(const gpu::Stream& stream);
     // Throws what the job failed with; nothing of a job that succeeded.
     void rethrow() const;
-    // Has an eight-byte 1 written to the descriptor at the end.
+    // Has an eight-byte 1 written to the descriptor, once, when the job ends: whoever reads it
+    // finds done() true. Writes at once if the job has ended.
     void notify(int descriptor);
 
 protected:
@@ -106,6 +111,13 @@ protected:
 
 private:
     friend class Engine;
+    enum class State { running, telling, done };
+
+    // Waits until the descriptors are written to.
+    [[nodiscard]] bool told() const;
+    // With the mutex held; then the job cannot be in between.
+    [[nodiscard]] bool ended() const { return state_.load() != State::running; }
+    void end();
 
     const std::size_t bytes_;
     const std::size_t chunk_;
@@ -113,8 +125,8 @@ private:
     const std::size_t first_;
 
     // Guarded by the engine's mutex.
-    std::optional<gpu::Event> start_;  // of the stream that the transfer follows
-    std::size_t next_ = 0;             // first byte that no chunk has taken
+    std::shared_ptr<const gpu::Event> start_;  // of the stream that the transfer follows
+    std::size_t next_ = 0;                     // first byte that no chunk has taken
     std::vector<std::pair<std::size_t, std::size_t>> returned_;  // chunks that found no staging
     std::size_t on_way_ = 0;                                     // chunks that are not complete
     std::size_t not_submitted_ = 0;                              // of these
@@ -131,7 +143,7 @@ private:
     std::vector<int> notified_;
     std::atomic<std::size_t> moved_{0};
     std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};
-    std::atomic<bool> done_{false};
+    std::atomic<State> state_{State::running};
 };
 
 // Writes an eight-byte 1 to each of the descriptors.

@@ -47,11 +47,19 @@ void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Order
         return;
     }
     std::size_t at = 0;
-    for (const Segment& out : segments(to.end.data, bytes)) {
-        for (const Segment& in : segments(from.end.data + at, out.bytes)) {
-            gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
-            at += in.bytes;
+    try {
+        for (const Segment& out : segments(to.end.data, bytes)) {
+            for (const Segment& in : segments(from.end.data + at, out.bytes)) {
+                gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
+                at += in.bytes;
+            }
         }
+    } catch (const gpu::Error&) {
+        try {
+            if (at > 0) order.stream->synchronize();  // the pieces before
+        } catch (const gpu::Error&) {                 // lost: it uses nothing any more
+        }
+        throw;
     }
 }
 
@@ -59,7 +67,13 @@ void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering
                  const CallerStream& stream) {
     const bool ends = job->drains() || !order.stream;
     engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, after(order, stream));
-    if (!ends) job->order(*order.stream);
+    if (ends) return;
+    try {
+        job->order(*order.stream);
+    } catch (const gpu::Error&) {
+        job->wait();  // what cannot be ordered is at least done
+        throw;
+    }
 }
 
 }  // namespace waywiser::transfer

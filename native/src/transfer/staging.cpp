@@ -108,7 +108,7 @@ std::size_t Slots::make_room(std::size_t size) {
 std::optional<Slot> Slots::take(std::size_t bytes) {
     const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestSlot));
     if (auto slot = take_free(size)) return slot;
-    const std::unique_lock growing(growing_, std::try_to_lock);
+    std::unique_lock growing(growing_, std::try_to_lock);
     // Another thread makes a slab right now; there may be something when it is done.
     if (!growing.owns_lock()) return std::nullopt;
     if (auto slot = take_free(size)) return slot;
@@ -118,26 +118,36 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
     try {
         made = make_(slab);
     } catch (...) {
-        changed_();  // who waits for this slab looks again
-        const std::lock_guard lock(mutex_);
-        if (in_use_ > 0) return std::nullopt;  // those in use come back
+        growing.unlock();
+        {
+            const std::lock_guard lock(mutex_);
+            if (in_use_ > 0) return std::nullopt;  // those in use come back
+        }
+        tell_change();  // who waits for this slab looks again
         throw;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        std::byte* const data = made->data();
-        std::size_t slots = slab / size;
-        for (const auto& [at, entry] : slabs_) {
-            if (entry.slot == size) slots += entry.bytes / size;
-        }
-        free_[size].reserve(slots);  // giving one back never allocates
-        for (std::size_t at = 0; at + size <= slab; at += size) free_[size].push_back(data + at);
-        slabs_.emplace(data,
-                       Entry{.slab = std::move(made), .bytes = slab, .slot = size, .in_use = 0});
-        bytes_ += slab;
+    add(std::move(made), slab, size);
+    auto slot = take_free(size);
+    growing.unlock();  // first: who is told finds nobody growing it
+    tell_change();
+    return slot;
+}
+
+void Slots::add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    std::byte* const data = made->data();
+    std::size_t slots = bytes / size;
+    for (const auto& [at, entry] : slabs_) {
+        if (entry.slot == size) slots += entry.bytes / size;
     }
-    changed_();
-    return take_free(size);
+    free_[size].reserve(slots);  // giving one back never allocates
+    for (std::size_t at = 0; at + size <= bytes; at += size) free_[size].push_back(data + at);
+    slabs_.emplace(data, Entry{.slab = std::move(made), .bytes = bytes, .slot = size, .in_use = 0});
+    bytes_ += bytes;
+}
+
+void Slots::tell_change() {
+    if (awaited_.exchange(false)) changed_();
 }
 
 void Slots::give_back(std::byte* data) noexcept {
@@ -148,7 +158,7 @@ void Slots::give_back(std::byte* data) noexcept {
         --in_use_;
         if (!entry.abandoned) free_[entry.slot].push_back(data);
     }
-    changed_();
+    tell_change();
 }
 
 void Slots::forget_free(const std::byte* begin, const Entry& entry) noexcept {
@@ -171,7 +181,7 @@ void Slots::abandon(std::byte* data) noexcept {
             forget_free(slab->first, entry);
         }
     }
-    changed_();
+    tell_change();
 }
 
 std::unique_ptr<Slab> pinned_slab(std::size_t bytes, const NumaNode& node, int device,

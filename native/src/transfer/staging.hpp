@@ -2,6 +2,7 @@
 // it is first needed, used by all transfers of the engine, and freed with it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -54,7 +55,7 @@ public:
 class Slots {
 public:
     // `make` allocates a slab of so many bytes; it throws where it cannot. `changed` is called
-    // after a slot has come back.
+    // where somebody awaits a change, after a slot has come back or there are more.
     using Make = std::function<std::unique_ptr<Slab>(std::size_t bytes)>;
     Slots(std::size_t budget, std::size_t slab_bytes, Make make, std::function<void()> changed);
     Slots(const Slots&) = delete;
@@ -64,6 +65,8 @@ public:
     // single slot is given even where it exceeds the budget: every transfer makes progress with
     // one. Throws what `make` throws if not even one can be had.
     std::optional<Slot> take(std::size_t bytes);
+    // Has `changed` called at the next change. Who found no slot looks again after this.
+    void await_change() { awaited_ = true; }
 
     [[nodiscard]] std::size_t bytes() const;  // allocated now
     [[nodiscard]] std::size_t budget() const { return budget_; }
@@ -78,6 +81,8 @@ private:
         bool abandoned = false;  // none of its slots is used again
     };
 
+    void add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size);
+    void tell_change();
     void give_back(std::byte* data) noexcept;
     void abandon(std::byte* data) noexcept;
     void forget_free(const std::byte* begin, const Entry& entry) noexcept;
@@ -89,6 +94,7 @@ private:
     const std::size_t slab_bytes_;
     const Make make_;
     const std::function<void()> changed_;
+    std::atomic<bool> awaited_{false};
     mutable std::mutex mutex_;
     std::mutex growing_;                                   // held while a slab is made
     std::map<std::byte*, Entry> slabs_;                    // by their start

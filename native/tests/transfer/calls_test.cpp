@@ -4,7 +4,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -211,6 +213,9 @@ TEST_F(Calls, RefuseWhatMakesNoSense) {
     EXPECT_EQ(status([&] { context.copy(host.data(), host.data() + 1, kMiB); }), WAYWISER_INVALID);
     EXPECT_EQ(status([&] { context.copy(nullptr, host.data(), kMiB); }), WAYWISER_INVALID);
     EXPECT_EQ(status([&] { context.copy(host.data(), nullptr, 0); }), WAYWISER_OK);
+    EXPECT_EQ(status([&] { context.copy(host.data(), host.data() + kMiB, SIZE_MAX - 5); }),
+              WAYWISER_INVALID);
+    EXPECT_EQ(status([&] { context.read(0, 0, host.data(), SIZE_MAX); }), WAYWISER_INVALID);
     EXPECT_EQ(status([&] { const Context bad({.relays = {7}}); }), WAYWISER_INVALID);
     const std::int64_t out[] = {5};
     const std::int64_t in[] = {0};
@@ -253,6 +258,35 @@ TEST_F(Calls, KeepTheCurrentDeviceOfTheCaller) {
     (void)describe(device.data(), 10);
     (void)machine_json();
     EXPECT_EQ(fake::current_device(), -1);
+}
+
+// Freeing memory of a GPU makes it current.
+TEST_F(Calls, KeepTheCurrentDeviceWhenTheContextEnds) {
+    fake::configure("devices=3");
+    auto context =
+        std::make_unique<Context>(ContextOptions{.pinned_bytes = 8 * kMiB, .relays = {1}});
+    const gpu::DeviceBuffer device(0, 17 * kMiB);
+    const auto from = sequence(17 * kMiB, 8);
+    fake::set_current_device(2);
+    context->copy(device.data(), from.data(), from.size(), WAYWISER_LEGACY_STREAM_OF(0));
+    EXPECT_GT(fake::live().device_buffers, 1U);
+    context.reset();
+    EXPECT_EQ(fake::current_device(), 2);
+    fake::set_current_device(-1);
+}
+
+// The default stream is that of the operand's GPU where the thread has none.
+TEST_F(Calls, WaitForACopyOfAThreadWithoutADevice) {
+    fake::configure("d2h=0.5");
+    Context context(small());
+    const auto content = sequence(kMiB, 14);
+    const gpu::HostBuffer host(kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(1, kMiB);
+    std::memcpy(device.data(), content.data(), kMiB);
+    std::memset(host.data(), 0, kMiB);
+    fake::set_current_device(-1);
+    context.copy_and_wait(host.data(), device.data(), kMiB);
+    EXPECT_EQ(std::memcmp(host.data(), content.data(), kMiB), 0);
 }
 
 TEST_F(Calls, CopyAcrossTheBordersOfRegistrations) {

@@ -1,0 +1,216 @@
+// What threads of an engine, callers that help, stops and forks do to each other.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "conformance.hpp"
+#include "fake/fixture.hpp"
+#include "transfer/chunked_copy.hpp"
+#include "transfer/copy.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = kKiB * kKiB;
+constexpr double kLong = 60;  // seconds; what takes so long hangs
+
+class EngineThreads : public test::OnFake {
+protected:
+    static constexpr std::size_t kBytes = 512 * kKiB;
+
+    static std::shared_ptr<Engine> engine(EngineOptions options) {
+        if (options.pinned_bytes == 0) options.pinned_bytes = 4 * kMiB;
+        return std::make_shared<Engine>(test::this_machine(), std::move(options));
+    }
+    std::shared_ptr<Job> copy_in(Engine& own, std::size_t chunk = 64 * kKiB) {
+        return std::make_shared<ChunkedCopy>(own, End::device(device.data(), 0),
+                                             End::host(from.data(), false), kBytes,
+                                             CopyShape{.chunk = chunk, .slots = 2});
+    }
+
+    std::vector<std::byte> from = std::vector<std::byte>(kBytes, std::byte{7});
+    gpu::DeviceBuffer device{0, kBytes};
+};
+
+// Who helps looks at the starts of other transfers too, and goes when its own job is done.
+TEST_F(EngineThreads, StartAWaitingTransferAlthoughTheCallerThatWatchedItHasLeft) {
+    auto own = engine({.threads = 2});
+    for (int round = 0; round < 100; ++round) {
+        const gpu::Stream stream(0);
+        gpu::Gate gate(0);
+        gate.close(stream);
+        gpu::Event event(0, gpu::EventUse::ordering);
+        event.record(stream);
+        const auto waiting = copy_in(*own);
+        own->start(waiting, std::move(event));
+        for (int i = 0; i < 3; ++i) own->run(copy_in(*own), Engine::Until::done);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        gate.open();
+        ASSERT_TRUE(waiting->wait(kLong)) << "nobody saw that it could start, round " << round;
+        waiting->rethrow();
+    }
+}
+
+// A machine of two nodes whose only thread is of the other one than the GPU.
+TEST_F(EngineThreads, OfAnotherNodeCopyWhereThereAreNoOthers) {
+    Machine machine = test::this_machine();
+    const NumaNode all = machine.numa.front();
+    machine.numa = {NumaNode{.index = 0, .cpus = all.cpus}, NumaNode{.index = 1, .cpus = all.cpus}};
+    for (GpuPlace& gpu : machine.gpus) gpu.numa = 1;
+    for (const std::size_t threads : {1, 2}) {
+        Engine own(machine, {.threads = threads, .pinned_bytes = kMiB});
+        const auto job = copy_in(own, kMiB);
+        own.start(job);
+        EXPECT_TRUE(job->wait(kLong)) << threads;
+    }
+}
+
+TEST_F(EngineThreads, CompleteWhatACallerHasSubmittedWhenTheyAreStopped) {
+    fake::configure("h2d=0.5");
+    for (int round = 0; round < 40; ++round) {
+        auto own = engine({.threads = 2});
+        const auto job = copy_in(*own);
+        std::thread caller([&] {
+            try {
+                own->run(job, Engine::Until::submitted);
+            } catch (const Cancelled&) {
+                EXPECT_FALSE(job->done());
+            }
+        });
+        std::this_thread::sleep_for(std::chrono::microseconds(100 * (round % 20)));
+        own->stop();
+        caller.join();
+        EXPECT_EQ(own->jobs(), 0U);
+    }
+}
+
+TEST_F(EngineThreads, AreStoppedOnceForAllWhoStopThem) {
+    fake::configure("h2d=0.5");
+    for (int round = 0; round < 10; ++round) {
+        auto own = engine({.threads = 2});
+        const auto job = copy_in(*own);
+        own->start(job);
+        std::vector<std::thread> callers;
+        for (int i = 0; i < 3; ++i) {
+            callers.emplace_back([&] {
+                own->stop();
+                EXPECT_TRUE(job->done());
+            });
+        }
+        for (std::thread& caller : callers) caller.join();
+    }
+}
+
+// At most so many bytes are queued, however many threads have filled chunks.
+TEST_F(EngineThreads, KeepTheBoundOfPoliteTransfersTogether) {
+    for (int round = 0; round < 5; ++round) {
+        auto own = engine({.threads = 4, .polite_bytes = 64 * kKiB});
+        fake::configure("hang=copy@/1");
+        const auto job = copy_in(*own);
+        own->start(job);
+        while (fake::counts().copies == 0) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_EQ(fake::counts().copies, 1U);
+        fake::configure("");
+        EXPECT_TRUE(job->wait(kLong));
+    }
+}
+
+sigset_t blocked_signals() {
+    sigset_t now{};
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    return now;
+}
+
+TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+    const auto attempt = [] {
+        alarm(60);
+        fake::configure("devices=0");
+        constexpr uid_t kNobody = 65534;
+        if (setuid(kNobody) != 0 && geteuid() == 0) std::exit(1);
+        const rlimit none{.rlim_cur = 1, .rlim_max = 1};
+        setrlimit(RLIMIT_NPROC, &none);
+        Engine own(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+        bool refused = false;
+        try {
+            own.start(std::make_shared<Job>(0, 1, 1));
+        } catch (const std::system_error&) {
+            refused = true;
+        }
+        const sigset_t now = blocked_signals();
+        if (!refused) std::_Exit(3);
+        std::_Exit(sigismember(&now, SIGINT) == 0 ? 0 : 2);
+    };
+    EXPECT_EXIT(attempt(), ::testing::ExitedWithCode(0), "");
+}
+
+// A child may make engines of its own, whatever other threads did at the fork.
+TEST_F(EngineThreads, LetAChildMakeAnEngineWheneverItIsForked) {
+    std::atomic<bool> over{false};
+    const auto first = engine({.threads = 1});
+    std::thread maker([&] {
+        while (!over) engine({.threads = 1}).reset();
+    });
+    for (int i = 0; i < 30; ++i) {
+        const Machine machine = test::this_machine();
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            {
+                const Engine own(machine, {.threads = 1, .pinned_bytes = kMiB});
+            }
+            _exit(0);
+        }
+        int status = -1;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    }
+    over = true;
+    maker.join();
+}
+
+// Staging: who finds none is told when there is some, and only of the pool that it waits for.
+TEST(Slots, TellOfAChangeOnlyWhereItIsAwaited) {
+    class Memory final : public Slab {
+    public:
+        explicit Memory(std::size_t bytes) : bytes_(bytes) {}
+        [[nodiscard]] std::byte* data() const override { return bytes_.data(); }
+
+    private:
+        mutable std::vector<std::byte> bytes_;
+    };
+    int told = 0;
+    Slots pool(
+        64 * kKiB, 64 * kKiB, [](std::size_t bytes) { return std::make_unique<Memory>(bytes); },
+        [&] { ++told; });
+    auto slot = pool.take(64 * kKiB);
+    ASSERT_TRUE(slot);
+    EXPECT_FALSE(pool.take(64 * kKiB));
+    slot.reset();
+    EXPECT_EQ(told, 0);
+    slot = pool.take(64 * kKiB);
+    pool.await_change();
+    EXPECT_FALSE(pool.take(64 * kKiB));
+    slot.reset();
+    slot = pool.take(64 * kKiB);
+    slot.reset();
+    EXPECT_EQ(told, 1);
+}
+
+}  // namespace
+}  // namespace waywiser::transfer

@@ -1,0 +1,246 @@
+// Handles of transfers that several threads use at once, and descriptors that tell the end.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "conformance.hpp"
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "patience.hpp"
+#include "transfer/engine.hpp"
+#include "waywiser/transfer.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = kKiB * kKiB;
+
+// An eventfd, which counts what is written to it.
+class Counter {
+public:
+    Counter() : number_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    ~Counter() { close(number_); }
+    Counter(const Counter&) = delete;
+    Counter& operator=(const Counter&) = delete;
+    [[nodiscard]] int number() const { return number_; }
+    [[nodiscard]] bool readable(int milliseconds) const {
+        pollfd look{.fd = number_, .events = POLLIN, .revents = 0};
+        return poll(&look, 1, milliseconds) == 1;
+    }
+    [[nodiscard]] std::uint64_t count() const {
+        std::uint64_t value = 0;
+        return ::read(number_, &value, sizeof value) == sizeof value ? value : 0;
+    }
+
+private:
+    int number_;
+};
+
+constexpr int kLongMilliseconds = 60000;
+
+class Handles : public test::OnFake {
+protected:
+    Context context{{.threads = 2, .pinned_bytes = 8 * kMiB}};
+    gpu::Stream stream{0};
+    gpu::HostBuffer pinned{kMiB, gpu::HostUse::portable, 0};
+    std::vector<std::byte> pageable = std::vector<std::byte>(kMiB, std::byte{3});
+    gpu::DeviceBuffer device{0, kMiB};
+
+    // Plain copies have an event, others are jobs.
+    TransferHandle start(bool plain) {
+        return context.copy_async(device.data(), plain ? pinned.data() : pageable.data(), kMiB,
+                                  stream.handle());
+    }
+};
+
+TEST_F(Handles, AreUsedBySeveralThreadsAtOnce) {
+    const std::unique_ptr<gpu::Stream> other = std::make_unique<gpu::Stream>(0);
+    for (int round = 0; round < 20; ++round) {
+        gpu::Gate gate(0);
+        gate.close(stream);
+        const TransferHandle transfer = start(round % 2 == 0);
+        std::vector<std::unique_ptr<Counter>> counters;
+        for (int i = 0; i < 6; ++i) counters.push_back(std::make_unique<Counter>());
+        std::atomic<bool> opened{false};
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < 3; ++i) {
+            threads.emplace_back([&, i] {
+                for (std::size_t n = 0; n < 2; ++n) {
+                    transfer.notify(counters[2 * i + n]->number());
+                }
+                while (!transfer.done()) std::this_thread::yield();
+                EXPECT_TRUE(opened);
+                EXPECT_EQ(transfer.result(), kMiB);
+            });
+        }
+        threads.emplace_back([&] {
+            transfer.wait(other->handle());
+            EXPECT_EQ(transfer.result(), kMiB);
+        });
+        threads.emplace_back([&] {
+            for (;;) {
+                try {
+                    EXPECT_EQ(transfer.result(0.001), kMiB);
+                    return;
+                } catch (const TransferError& error) {
+                    ASSERT_EQ(error.status(), WAYWISER_TIMEOUT);
+                }
+            }
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
+        opened = true;
+        gate.open();
+        for (std::thread& thread : threads) thread.join();
+        for (const auto& counter : counters) EXPECT_EQ(counter->count(), 1U);
+    }
+}
+
+// notify() and the end of the transfer meet: one of the two writes.
+TEST_F(Handles, AreToldOnceWheneverTheyAsk) {
+    for (int round = 0; round < 200; ++round) {
+        const TransferHandle transfer = start(round % 2 == 0);
+        const Counter early;
+        const Counter late;
+        transfer.notify(early.number());
+        std::this_thread::sleep_for(std::chrono::microseconds(10 * (round % 40)));
+        transfer.notify(late.number());
+        transfer.result();
+        EXPECT_EQ(early.count(), 1U);
+        EXPECT_EQ(late.count(), 1U);
+    }
+}
+
+// Who finds the transfer done closes the descriptor: nobody writes to its number any more.
+TEST_F(Handles, HaveWrittenToTheDescriptorWhenTheyAreDone) {
+    for (int round = 0; round < 200; ++round) {
+        const TransferHandle transfer = start(round % 2 == 0);
+        const Counter counter;
+        transfer.notify(counter.number());
+        if (round % 4 < 2) {
+            while (!transfer.done()) std::this_thread::yield();
+        } else {
+            transfer.result(kLongMilliseconds);
+        }
+        EXPECT_EQ(counter.count(), 1U);
+    }
+}
+
+// Who reads the descriptor finds the transfer done.
+TEST_F(Handles, AreDoneWhenTheDescriptorSaysSo) {
+    for (int round = 0; round < 200; ++round) {
+        const TransferHandle transfer = start(round % 2 == 0);
+        const Counter counter;
+        transfer.notify(counter.number());
+        ASSERT_TRUE(counter.readable(kLongMilliseconds));
+        EXPECT_TRUE(transfer.done());
+        EXPECT_EQ(transfer.result(0), kMiB);
+    }
+}
+
+TEST_F(Handles, OfALostContextAreToldToo) {
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const TransferHandle transfer = start(true);
+    const Counter counter;
+    transfer.notify(counter.number());
+    fake::configure("sticky=call");
+    EXPECT_THROW(gpu::Stream(0), gpu::Error);
+    ASSERT_TRUE(counter.readable(kLongMilliseconds));
+    EXPECT_TRUE(transfer.done());
+    EXPECT_THROW(transfer.result(), TransferError);
+    const Counter late;
+    transfer.notify(late.number());
+    EXPECT_EQ(late.count(), 1U);
+}
+
+// Nobody is left who could write when the copy is done.
+TEST_F(Handles, OfPlainCopiesAreToldWhenTheContextEnds) {
+    auto own = std::make_unique<Context>(ContextOptions{.threads = 2});
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const TransferHandle transfer =
+        own->copy_async(device.data(), pinned.data(), kMiB, stream.handle());
+    const Counter counter;
+    transfer.notify(counter.number());
+    EXPECT_EQ(counter.count(), 0U);
+    own.reset();
+    EXPECT_EQ(counter.count(), 1U);
+    EXPECT_FALSE(transfer.done());
+    gate.open();
+    EXPECT_EQ(transfer.result(), kMiB);
+}
+
+TEST_F(Handles, WaitAsLongAsTheyAreTold) {
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const TransferHandle job = start(false);
+    std::vector<std::unique_ptr<test::Call>> calls;
+    for (const double seconds : {1e300, HUGE_VAL, -1.0}) {
+        calls.push_back(std::make_unique<test::Call>(
+            [&job, seconds] { EXPECT_EQ(job.result(seconds), kMiB); }));
+    }
+    for (const auto& call : calls) EXPECT_TRUE(call->blocks());
+    gate.open();
+    for (const auto& call : calls) EXPECT_TRUE(call->returns());
+    try {
+        job.result(std::nan(""));
+        ADD_FAILURE() << "not a number";
+    } catch (const TransferError& error) {
+        EXPECT_EQ(error.status(), WAYWISER_INVALID);
+    }
+}
+
+}  // namespace
+}  // namespace waywiser
+
+namespace waywiser::transfer {
+namespace {
+
+// A job that ends when it is told to.
+class Held final : public Job {
+public:
+    Held() : Job(1, 1, 1) { routes_.emplace_back(); }
+    void fill(Chunk&) override { open_.wait(false); }
+    void open() {
+        open_ = true;
+        open_.notify_all();
+    }
+
+private:
+    std::atomic<bool> open_{false};
+};
+
+using OnEngineHandles = test::OnFake;
+
+// A caller that sees the end closes its descriptor: from then on nobody writes to the number, which
+// may be somebody else's.
+TEST_F(OnEngineHandles, AJobIsDoneOnlyWhenItHasWrittenToItsDescriptors) {
+    Engine engine(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    for (int round = 0; round < 300; ++round) {
+        const auto job = std::make_shared<Held>();
+        std::vector<std::unique_ptr<Counter>> counters;
+        for (int i = 0; i < 20; ++i) {
+            counters.push_back(std::make_unique<Counter>());
+            job->notify(counters.back()->number());
+        }
+        engine.start(job);
+        job->open();
+        while (!job->done()) {
+        }
+        EXPECT_EQ(counters.back()->count(), 1U);
+    }
+}
+
+}  // namespace
+}  // namespace waywiser::transfer
