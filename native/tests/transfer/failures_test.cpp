@@ -1,0 +1,472 @@
+// Every call of the runtime that a function of the C interface makes fails, one after the other:
+// the function says so or does without, nothing is left, and the next one works.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "waywiser/transfer.h"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = kKiB * kKiB;
+constexpr double kLong = 60;  // seconds; what takes so long hangs
+const std::string kQuick =
+    "devices=2;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500;";
+
+// A thread that was joined may be listed for a moment.
+bool copying_threads_end() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kLong);
+    while (std::chrono::steady_clock::now() < end) {
+        bool some = false;
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            std::ifstream file(task.path() / "comm");
+            std::string name;
+            some = (std::getline(file, name) && name == "waywiser-copy") || some;
+        }
+        if (!some) return true;
+    }
+    return false;
+}
+
+struct Options {
+    std::vector<int> relays;
+    bool peer_access = true;
+};
+
+class Context {
+public:
+    explicit Context(const Options& options = {}) {
+        waywiser_options given{};
+        given.size = sizeof given;
+        given.threads = 2;
+        given.pinned_bytes = 2 * kMiB;
+        given.relays = options.relays.data();
+        given.relay_count = options.relays.size();
+        given.relay_bytes = 2 * kMiB;
+        given.no_peer_access = options.peer_access ? 0 : 1;
+        status = waywiser_context_create(&given, &context);
+    }
+    ~Context() { waywiser_context_release(context); }
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    // Transfers that are queued or run, after all had time to end.
+    [[nodiscard]] std::size_t left() const {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kLong);
+        waywiser_usage usage{};
+        do {
+            usage.size = sizeof usage;
+            EXPECT_EQ(waywiser_context_usage(context, &usage), WAYWISER_OK);
+            EXPECT_LE(usage.threads, usage.most_threads);
+            EXPECT_LE(usage.pinned_bytes, usage.most_pinned_bytes);
+        } while (usage.transfers != 0 && std::chrono::steady_clock::now() < end);
+        return usage.transfers;
+    }
+
+    waywiser_context* context = nullptr;
+    waywiser_status status = WAYWISER_OK;
+};
+
+// Waits for a transfer that was started. Its handle is used in every way.
+waywiser_status completed(waywiser_status started, waywiser_transfer* transfer, void* stream,
+                          std::size_t bytes) {
+    if (started != WAYWISER_OK || transfer == nullptr) return started;
+    const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const waywiser_status told = waywiser_transfer_notify(transfer, descriptor);
+    const waywiser_status ordered = waywiser_transfer_wait(transfer, stream);
+    std::size_t moved = 0;
+    const waywiser_status status = waywiser_transfer_result(transfer, kLong, &moved);
+    EXPECT_NE(status, WAYWISER_TIMEOUT);
+    EXPECT_EQ(waywiser_transfer_done(transfer), 1);
+    if (status == WAYWISER_OK) {
+        EXPECT_EQ(moved, bytes);
+    }
+    if (told == WAYWISER_OK) {
+        std::uint64_t count = 0;
+        EXPECT_EQ(::read(descriptor, &count, sizeof count), static_cast<ssize_t>(sizeof count));
+        EXPECT_EQ(count, 1U);
+    }
+    waywiser_transfer_release(transfer);
+    close(descriptor);
+    if (status != WAYWISER_OK) return status;
+    return told != WAYWISER_OK ? told : ordered;
+}
+
+struct Operation {
+    std::string name;
+    std::function<waywiser_status(waywiser_context*)> call;
+    std::function<bool()> arrived = [] { return true; };  // after the streams have come so far
+    std::function<void()> clear = [] {};
+    Options options = {};
+    // Where it copies to: after a failure nothing is under way there.
+    std::byte* to = nullptr;
+    std::size_t bytes = 0;
+};
+
+class EveryCallFails : public test::OnFake {
+protected:
+    static constexpr std::size_t kSmall = 700 * kKiB + 3;
+    // Through pinned slots.
+    static constexpr std::size_t kToGpu = 8 * kMiB + 5;
+    static constexpr std::size_t kFromGpu = 4 * kMiB + 5;
+    static constexpr std::size_t kOfMany = 2;
+    static constexpr std::size_t kRelayed = 16 * kMiB + 9;
+
+    EveryCallFails() {
+        fake::configure(kQuick);
+        for (std::size_t i = 0; i < content.size(); ++i) {
+            content[i] = static_cast<std::byte>(i * 2654435761U >> 13);
+        }
+    }
+    ~EveryCallFails() override { close(file); }
+
+    std::vector<std::byte> content = std::vector<std::byte>(kRelayed);
+    std::vector<std::byte> pageable = std::vector<std::byte>(kRelayed);
+    gpu::HostBuffer pinned{kRelayed, gpu::HostUse::portable, 0};
+    gpu::DeviceBuffer one{0, kRelayed};
+    gpu::DeviceBuffer again{0, kRelayed};
+    gpu::DeviceBuffer two{1, kRelayed};
+    gpu::ManagedBuffer managed{kSmall, 0};
+    gpu::Stream stream{0};
+    std::string also;  // what else the fake is told
+    int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    enum class Way { copy, wait, async };
+
+    Operation copy(std::string name, Way way, std::byte* to, std::byte* from, std::size_t bytes,
+                   Options options = {}) {
+        const auto call = [=, this](waywiser_context* context) {
+            waywiser_transfer* transfer = nullptr;
+            waywiser_status status = WAYWISER_OK;
+            switch (way) {
+                case Way::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
+                case Way::wait:
+                    status = waywiser_copy_and_wait(context, to, from, bytes, stream.handle(),
+                                                    kLong, &transfer);
+                    EXPECT_EQ(transfer, nullptr);
+                    return status;
+                case Way::async: break;
+            }
+            status = waywiser_copy_async(context, to, from, bytes, stream.handle(), &transfer);
+            return completed(status, transfer, stream.handle(), bytes);
+        };
+        return {.name = std::move(name),
+                .call = call,
+                .arrived = [=, this] { return std::memcmp(to, content.data(), bytes) == 0; },
+                .clear =
+                    [=, this] {
+                        std::memcpy(from, content.data(), bytes);
+                        std::memset(to, 0, bytes);
+                    },
+                .options = std::move(options),
+                .to = to,
+                .bytes = bytes};
+    }
+
+    void expect_success(const Operation& operation, const Context& own) {
+        operation.clear();
+        EXPECT_EQ(operation.call(own.context), WAYWISER_OK) << waywiser_last_error();
+        stream.synchronize();
+        EXPECT_TRUE(operation.arrived());
+    }
+
+    // `usable`: the GPU can be used after the fault.
+    void check(const Operation& operation, const std::string& fault, bool usable, std::size_t n) {
+        operation.clear();
+        const fake::Live before = fake::live();
+        {
+            const Context own(operation.options);
+            ASSERT_EQ(own.status, WAYWISER_OK);
+            fake::configure(kQuick + also + ";" + fault + std::to_string(n));
+            const waywiser_status status = operation.call(own.context);
+            if (status != WAYWISER_OK) {
+                EXPECT_STRNE(waywiser_last_error(), "");
+                EXPECT_NE(status, WAYWISER_INTERNAL) << waywiser_last_error();
+            }
+            if (usable) {
+                const bool failed = status != WAYWISER_OK && operation.to != nullptr;
+                const std::vector<std::byte> seen(operation.to,
+                                                  operation.to + (failed ? operation.bytes : 0));
+                fake::configure(kQuick);
+                stream.synchronize();
+                EXPECT_TRUE(std::ranges::equal(seen, std::span(operation.to, seen.size())))
+                    << "it was under way after the failure";
+                EXPECT_TRUE(status != WAYWISER_OK || operation.arrived());
+                EXPECT_EQ(own.left(), 0U);
+                expect_success(operation, own);  // the same context goes on
+            } else {
+                EXPECT_EQ(own.left(), 0U);
+                try {
+                    stream.synchronize();  // what is still to be lost is lost
+                } catch (const gpu::Error&) {
+                }
+            }
+        }
+        fake::configure(kQuick);
+        for (const int gpu : {0, 1}) gpu::synchronize_device(gpu);  // in the fake they go on
+        expect_success(operation, Context(operation.options));
+        // At the end: pinned memory that no GPU could be asked about is freed by a later call.
+        EXPECT_EQ(fake::live(), before);
+        EXPECT_TRUE(copying_threads_end());
+    }
+
+    // How often the operation passes the point in a context of its own.
+    std::size_t times(const Operation& operation, std::size_t fake::Counts::* point) {
+        operation.clear();
+        const Context own(operation.options);
+        fake::configure(kQuick);
+        EXPECT_EQ(operation.call(own.context), WAYWISER_OK) << waywiser_last_error();
+        const std::size_t found = fake::counts().*point;
+        stream.synchronize();
+        return found;
+    }
+
+    // Of very many calls, that are alike, the first `dense` ones and some of the others.
+    void fail_each(const std::vector<Operation>& operations, std::size_t dense = 60) {
+        struct Fault {
+            const char* text;
+            std::size_t fake::Counts::* point;
+            bool usable;  // afterwards
+        };
+        constexpr std::array kFaults{Fault{"fail=call@", &fake::Counts::calls, true},
+                                     Fault{"sticky=call@", &fake::Counts::calls, false},
+                                     Fault{"oom_at=", &fake::Counts::allocations, true},
+                                     Fault{"lost=copy@", &fake::Counts::copies, false},
+                                     Fault{"lost=event@", &fake::Counts::events, false}};
+        for (const Operation& operation : operations) {
+            for (const Fault& fault : kFaults) {
+                const std::size_t most = times(operation, fault.point);
+                constexpr std::size_t kStep = 47;
+                for (std::size_t n = 1; n <= most + 1; n += n < dense ? 1 : kStep) {
+                    SCOPED_TRACE(operation.name + ", " + fault.text + std::to_string(n) + " of " +
+                                 std::to_string(most));
+                    ASSERT_NO_FATAL_FAILURE(check(operation, fault.text, fault.usable, n));
+                }
+            }
+            // How often these are asked depends on the time.
+            for (const char* fault : {"fail=query@", "sticky=query@"}) {
+                for (std::size_t n = 1; n <= 25; n += n < dense ? 2 : 12) {
+                    SCOPED_TRACE(operation.name + ", " + fault + std::to_string(n));
+                    ASSERT_NO_FATAL_FAILURE(check(operation, fault, fault[0] == 'f', n));
+                }
+            }
+        }
+    }
+};
+
+TEST_F(EveryCallFails, OfPlainCopies) {
+    std::vector<Operation> all;
+    for (const Way way : {Way::copy, Way::wait, Way::async}) {
+        const std::string by = way == Way::copy ? "copy " : way == Way::wait ? "wait " : "async ";
+        all.push_back(copy(by + "pinned to GPU", way, one.data(), pinned.data(), kSmall));
+        all.push_back(copy(by + "GPU to pinned", way, pinned.data(), one.data(), kSmall));
+        all.push_back(copy(by + "pageable to GPU", way, one.data(), pageable.data(), kSmall));
+        all.push_back(copy(by + "GPU to pageable", way, pageable.data(), one.data(), kSmall));
+        all.push_back(copy(by + "within a GPU", way, again.data(), one.data(), kSmall));
+        all.push_back(copy(by + "between GPUs", way, two.data(), one.data(), kSmall));
+        all.push_back(copy(by + "managed to GPU", way, one.data(), managed.data(), kSmall));
+    }
+    fail_each(all);
+}
+
+// Copies that take their time: a failure after one is submitted waits for it.
+TEST_F(EveryCallFails, AndWhatIsUnderWayIsWaitedFor) {
+    also = "delay=0.01@1+";
+    fail_each({copy("async", Way::async, one.data(), pinned.data(), kSmall),
+               copy("wait", Way::wait, pinned.data(), one.data(), kSmall)});
+}
+
+TEST_F(EveryCallFails, OfStagedCopies) {
+    fail_each(
+        {copy("to GPU", Way::copy, one.data(), pageable.data(), kToGpu),
+         copy("from GPU", Way::async, pageable.data(), one.data(), kFromGpu),
+         copy("between GPUs", Way::copy, two.data(), one.data(), kFromGpu, {.peer_access = false})},
+        kOfMany);
+}
+
+TEST_F(EveryCallFails, OfRelayedCopies) {
+    fail_each(
+        {copy("pinned to GPU", Way::copy, one.data(), pinned.data(), kRelayed, {.relays = {1}}),
+         copy("GPU to pageable", Way::async, pageable.data(), one.data(), kRelayed,
+              {.relays = {1}})},
+        kOfMany);
+}
+
+// A copy across two registrations is cut at their border.
+TEST_F(EveryCallFails, OfCopiesAcrossRegistrations) {
+    constexpr std::size_t kPage = 4096;
+    auto* const base = reinterpret_cast<std::byte*>(
+        (reinterpret_cast<std::uintptr_t>(pageable.data()) + kPage - 1) / kPage * kPage);
+    const gpu::Registration first(base, 128 * kKiB, 0);
+    const gpu::Registration second(base + 128 * kKiB, 128 * kKiB, 0);
+    std::vector<Operation> all;
+    for (const Way way : {Way::copy, Way::wait, Way::async}) {
+        all.push_back(copy("to GPU", way, one.data(), base, 384 * kKiB));
+        all.push_back(copy("from GPU", way, base, one.data(), 384 * kKiB));
+    }
+    fail_each(all);
+}
+
+TEST_F(EveryCallFails, OfLists) {
+    constexpr std::size_t kPieces = 4;
+    constexpr std::size_t kPiece = 20 * kKiB;
+    constexpr std::size_t kStride = 32 * kKiB;
+    const auto pieces_arrived = [](std::byte* to, const std::byte* from) {
+        bool same = true;
+        for (std::size_t i = 0; i < kPieces; ++i) {
+            same = same && std::memcmp(to + i * kStride, from + i * kStride, kPiece) == 0;
+        }
+        return same;
+    };
+    std::vector<Operation> all;
+    for (const bool in : {true, false}) {
+        std::byte* const to = in ? one.data() : pinned.data();
+        std::byte* const from = in ? pinned.data() : one.data();
+        for (const bool async : {false, true}) {
+            for (const bool blocks : {false, true}) {
+                const auto call = [=, this](waywiser_context* context) {
+                    std::array<void*, kPieces> targets{};
+                    std::array<const void*, kPieces> sources{};
+                    std::array<std::size_t, kPieces> sizes{};
+                    std::array<std::int64_t, kPieces> index{};
+                    for (std::size_t i = 0; i < kPieces; ++i) {
+                        targets[i] = to + i * kStride;
+                        sources[i] = from + i * kStride;
+                        sizes[i] = kPiece;
+                        index[i] = static_cast<std::int64_t>(i);
+                    }
+                    waywiser_transfer* transfer = nullptr;
+                    waywiser_transfer** const handle = async ? &transfer : nullptr;
+                    const waywiser_status status =
+                        blocks
+                            ? waywiser_copy_blocks(context, to, kStride, kPieces, from, kStride,
+                                                   kPieces, kPiece, index.data(), index.data(),
+                                                   kPieces, stream.handle(), handle)
+                            : waywiser_copy_batch(context, targets.data(), sources.data(),
+                                                  sizes.data(), kPieces, stream.handle(), handle);
+                    return completed(status, transfer, stream.handle(), kPieces * kPiece);
+                };
+                all.push_back({.name = std::string(blocks ? "blocks " : "batch ") +
+                                       (in ? "to " : "from ") + (async ? "later" : "now"),
+                               .call = call,
+                               .arrived = [=] { return pieces_arrived(to, from); },
+                               .clear =
+                                   [=, this] {
+                                       std::memcpy(from, content.data(), kPieces * kStride);
+                                       std::memset(to, 0, kPieces * kStride);
+                                   }});
+            }
+        }
+    }
+    fail_each(all);
+}
+
+TEST_F(EveryCallFails, OfFiles) {
+    std::vector<Operation> all;
+    for (std::byte* const memory : {one.data(), pageable.data(), pinned.data()}) {
+        for (const bool async : {false, true}) {
+            const auto read = [=, this](waywiser_context* context) {
+                std::size_t moved = kSmall;
+                waywiser_transfer* transfer = nullptr;
+                const waywiser_status status =
+                    waywiser_read(context, file, 0, memory, kSmall, stream.handle(), &moved,
+                                  async ? &transfer : nullptr);
+                if (status == WAYWISER_OK) {
+                    EXPECT_EQ(moved, kSmall);
+                }
+                return completed(status, transfer, stream.handle(), kSmall);
+            };
+            const auto write = [=, this](waywiser_context* context) {
+                waywiser_transfer* transfer = nullptr;
+                const waywiser_status status =
+                    waywiser_write(context, file, 0, memory, kSmall, stream.handle(), nullptr,
+                                   async ? &transfer : nullptr);
+                return completed(status, transfer, stream.handle(), kSmall);
+            };
+            const auto put = [this](const std::byte* bytes) {
+                ASSERT_EQ(pwrite(file, bytes, kSmall, 0), static_cast<ssize_t>(kSmall));
+            };
+            all.push_back(
+                {.name = async ? "read later" : "read",
+                 .call = read,
+                 .arrived = [=, this] { return std::memcmp(memory, content.data(), kSmall) == 0; },
+                 .clear =
+                     [=, this] {
+                         put(content.data());
+                         std::memset(memory, 0, kSmall);
+                     }});
+            all.push_back({.name = async ? "write later" : "write",
+                           .call = write,
+                           .arrived =
+                               [=, this] {
+                                   std::vector<std::byte> back(kSmall);
+                                   return pread(file, back.data(), kSmall, 0) ==
+                                              static_cast<ssize_t>(kSmall) &&
+                                          std::memcmp(back.data(), content.data(), kSmall) == 0;
+                               },
+                           .clear =
+                               [=, this] {
+                                   ASSERT_EQ(ftruncate(file, 0), 0);
+                                   std::memcpy(memory, content.data(), kSmall);
+                               }});
+        }
+    }
+    fail_each(all);
+}
+
+TEST_F(EveryCallFails, OfCallsThatCopyNothing) {
+    const auto describe = [this](waywiser_context*) {
+        waywiser_description description{};
+        description.size = sizeof description;
+        return waywiser_describe(pinned.data(), kSmall, &description);
+    };
+    const auto explain = [this](waywiser_context* context) {
+        std::array<char, 256> text{};
+        return waywiser_explain(context, one.data(), pageable.data(), kToGpu, text.data(),
+                                text.size());
+    };
+    const auto machine = [](waywiser_context*) {
+        std::size_t needed = 0;
+        return waywiser_machine(nullptr, 0, &needed);
+    };
+    const auto mark = [this](waywiser_context* context) {
+        waywiser_transfer* transfer = nullptr;
+        const waywiser_status status = waywiser_mark(context, stream.handle(), &transfer);
+        return completed(status, transfer, stream.handle(), 0);
+    };
+    const auto create = [](waywiser_context*) { return Context({.relays = {1}}).status; };
+    const auto pin = [](waywiser_context*) {
+        void* memory = nullptr;
+        const waywiser_status status = waywiser_pinned_alloc(kMiB, -1, &memory);
+        EXPECT_EQ(memory != nullptr, status == WAYWISER_OK);
+        if (memory != nullptr) std::memset(memory, 1, kMiB);
+        waywiser_pinned_free(memory);
+        return status;
+    };
+    fail_each({{.name = "describe", .call = describe},
+               {.name = "explain", .call = explain},
+               {.name = "machine", .call = machine},
+               {.name = "mark", .call = mark},
+               {.name = "create", .call = create},
+               {.name = "pin", .call = pin}});
+}
+
+}  // namespace
+}  // namespace waywiser
