@@ -180,7 +180,7 @@ WAYWISER_API int waywiser_transfer_done(waywiser_transfer* transfer);
 WAYWISER_API waywiser_status waywiser_transfer_result(waywiser_transfer* transfer, double timeout,
                                                       size_t* moved);
 /* Blocks the host until the last device operation is submitted, then makes the stream wait for
- * them. With a host destination it blocks until that is filled. */
+ * them. With a pageable destination it blocks until that is filled. */
 WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer, void* stream);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends;
  * at once when it has ended. Writes once for each call. Who reads it finds waywiser_transfer_done()

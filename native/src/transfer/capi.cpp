@@ -323,11 +323,11 @@ waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offs
                                         CallerStream::of(stream));
         });
     }
+    std::size_t ignored = 0;
     return guarded([&] {
         need(context != nullptr, "a null pointer");
-        const std::size_t got =
-            transfer::read(*context->engine, file, offset, to, bytes, CallerStream::of(stream));
-        if (moved != nullptr) *moved = got;
+        transfer::read(*context->engine, file, offset, to, bytes, CallerStream::of(stream),
+                       moved != nullptr ? *moved : ignored);
     });
 }
 
@@ -340,11 +340,11 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
                                          CallerStream::of(stream));
         });
     }
+    std::size_t ignored = 0;
     return guarded([&] {
         need(context != nullptr, "a null pointer");
-        const std::size_t put =
-            transfer::write(*context->engine, file, offset, from, bytes, CallerStream::of(stream));
-        if (moved != nullptr) *moved = put;
+        transfer::write(*context->engine, file, offset, from, bytes, CallerStream::of(stream),
+                        moved != nullptr ? *moved : ignored);
     });
 }
 

@@ -292,6 +292,11 @@ void Started::notify(int descriptor, Engine& engine) const {
 
 void Started::order(const Engine& engine, const CallerStream& stream) const {
     const Ordering known = ordering(engine, stream, 0);
+    if (known.capturing) {
+        throw Refused(
+            "the stream is being captured: a graph cannot wait for a transfer that is not part of "
+            "it; order the stream before the capture");
+    }
     if (known.stream) return order(*known.stream);
     wait(-1);
 }
@@ -477,21 +482,27 @@ Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* 
     return {engine, std::move(job)};
 }
 
-std::size_t read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
-                 const CallerStream& stream) {
+void read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
+          const CallerStream& stream, std::size_t& moved) {
     engine.check_process();
-    if (bytes == 0) return 0;
+    moved = 0;
+    if (bytes == 0) return;
     const gpu::CallerState keep;
     const FileCopy made = prepare_file(engine, End::of_file(file, offset), to, bytes, true, stream);
-    run_ordered(engine, made.job, made.order, stream);
-    const std::size_t got = made.job->moved_or_expected();
+    try {
+        run_ordered(engine, made.job, made.order, stream);
+        moved = made.job->moved_or_expected();
+    } catch (...) {
+        moved = made.job->moved();
+        throw;
+    }
     try {
         made.job->rethrow();  // it has failed since, and that is no end of the file
     } catch (...) {
         made.job->wait();
+        moved = made.job->moved();
         throw;
     }
-    return got;
 }
 
 Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset, void* to,
@@ -504,15 +515,21 @@ Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_
     return {engine, std::move(made.job)};
 }
 
-std::size_t write(Engine& engine, int file, std::uint64_t offset, const void* from,
-                  std::size_t bytes, const CallerStream& stream) {
+void write(Engine& engine, int file, std::uint64_t offset, const void* from, std::size_t bytes,
+           const CallerStream& stream, std::size_t& moved) {
     engine.check_process();
-    if (bytes == 0) return 0;
+    moved = 0;
+    if (bytes == 0) return;
     const gpu::CallerState keep;
     const FileCopy made = prepare_file(engine, End::of_file(file, offset), const_cast<void*>(from),
                                        bytes, false, stream);
-    run_ordered(engine, made.job, made.order, stream);
-    return made.job->moved();
+    try {
+        run_ordered(engine, made.job, made.order, stream);
+        moved = made.job->moved();
+    } catch (...) {
+        moved = made.job->moved();
+        throw;
+    }
 }
 
 Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset,

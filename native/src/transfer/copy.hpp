@@ -123,13 +123,13 @@ std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from,
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
                    std::size_t bytes, const CallerStream& stream);
 
-// Bytes read, or what was started.
-std::size_t read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
-                 const CallerStream& stream);
+// `moved`: bytes read or written, also where an exception says that not all were.
+void read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
+          const CallerStream& stream, std::size_t& moved);
 Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset, void* to,
                    std::size_t bytes, const CallerStream& stream);
-std::size_t write(Engine& engine, int file, std::uint64_t offset, const void* from,
-                  std::size_t bytes, const CallerStream& stream);
+void write(Engine& engine, int file, std::uint64_t offset, const void* from, std::size_t bytes,
+           const CallerStream& stream, std::size_t& moved);
 Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset,
                     const void* from, std::size_t bytes, const CallerStream& stream);
 

@@ -1,8 +1,11 @@
 // Files at the limits of what a file can be.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -55,14 +58,53 @@ TEST_F(FileCalls, RefuseOffsetsThatNoFileHas) {
     EXPECT_EQ(lseek(file_, 0, SEEK_END), 0) << "something was written";
 }
 
+TEST_F(FileCalls, SayHowFarTheyCame) {
+    constexpr std::size_t kMost = 2 * kMiB;
+    const std::vector<std::byte> data(8 * kMiB, std::byte{1});
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small{.rlim_cur = kMost, .rlim_max = before.rlim_max};
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    Context context({.threads = 1});
+    try {
+        context.write(file_, 0, data.data(), data.size());
+        ADD_FAILURE() << "the file may have 2 MiB only";
+    } catch (const TransferError& error) {
+        EXPECT_EQ(error.error_number(), EFBIG);
+        EXPECT_GT(error.moved(), 0U);
+        EXPECT_LE(error.moved(), kMost);
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+}
+
+TEST_F(FileCalls, AreNotWaitedForByAStreamThatIsCaptured) {
+    Context context;
+    const gpu::Stream stream(0);
+    const gpu::DeviceBuffer device(0, kMiB);
+    const std::vector<std::byte> data(kMiB, std::byte{1});
+    ASSERT_EQ(pwrite(file_, data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
+    const auto transfer = context.read_async(file_, 0, device.data(), kMiB, stream.handle());
+    const gpu::Stream other(0);
+    const gpu::Graph graph(other, [&] {
+        try {
+            transfer.wait(other.handle());
+            ADD_FAILURE();
+        } catch (const TransferError& error) {
+            EXPECT_EQ(error.status(), WAYWISER_UNSUPPORTED) << error.what();
+        }
+    });
+    EXPECT_EQ(transfer.result(), kMiB);
+}
+
 TEST_F(FileCalls, WorkInPlainMode) {
     Context context({.plain = true});
     std::vector<std::byte> sent(3 * kMiB + 5, std::byte{7});
     const gpu::DeviceBuffer device(0, sent.size());
     const gpu::Stream stream(0);
     context.write(file_, 11, sent.data(), sent.size());
-    EXPECT_EQ(context.read(file_, 11, device.data(), sent.size(), stream.handle()),
-              sent.size());
+    EXPECT_EQ(context.read(file_, 11, device.data(), sent.size(), stream.handle()), sent.size());
     stream.synchronize();
     EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
 }
