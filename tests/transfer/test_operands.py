@@ -39,6 +39,27 @@ class TestKindsOfArrays:
         )
         assert same_bytes(destination, source)
 
+    @pytest.mark.parametrize(
+        ("number", "index", "expected"),
+        [(0, 0, 1), (0, 1, 1), (1, 1, 1), (2, 1, 2), (0x7F0000000200, 1, 0x7F0000000200)],
+    )
+    def test_a_producer_of_dlpack_gets_the_number_of_a_stream(
+        self, number: int, index: int, expected: int
+    ) -> None:
+        class TorchStream:
+            cuda_stream = number
+            device_index = index
+
+        class Producer:
+            def __dlpack_device__(self) -> tuple[int, int]:
+                return (2, 0)
+
+            def __dlpack__(self, *, stream: Any, **_: Any) -> Any:
+                raise RuntimeError(f"the stream is {stream}")
+
+        with pytest.raises(RuntimeError, match=f"the stream is {expected}$"):
+            transfer.copy(np.zeros(4), Producer(), stream=TorchStream())
+
     def test_cuda_array_interface(self) -> None:
         source = random_array((3, 5), np.float64)
         there = GpuArray((3, 5), np.float64)
@@ -56,6 +77,21 @@ class TestKindsOfArrays:
         source = np.zeros(7, dtype)
         source.view(np.uint8)[:] = np.arange(source.nbytes) % 2
         destination = np.zeros(7, dtype)
+        transfer.copy(destination, source)
+        assert destination.tobytes() == source.tobytes()
+
+    @pytest.mark.parametrize(
+        "dtype",
+        [
+            [("Offset", "i4"), ("TO", "f8")],
+            [("O", "M8[s]")],
+            [("inner", [("Own", "i2")]), ("b", "3i4")],
+        ],
+    )
+    def test_fields_may_have_any_name(self, dtype: Any) -> None:
+        source = np.zeros(3, dtype)
+        source.view(np.uint8)[:] = np.arange(source.nbytes) % 2
+        destination = np.zeros(3, dtype)
         transfer.copy(destination, source)
         assert destination.tobytes() == source.tobytes()
 
@@ -155,9 +191,12 @@ class TestRefusals:
             with pytest.raises(ValueError, match="elements of the destination share memory"):
                 transfer.copy(destination, np.ones((3, 4)))
 
-    def test_python_objects(self) -> None:
+    @pytest.mark.parametrize(
+        "dtype", [object, [("a", "i4"), ("b", object)], [("t", "M8[s]"), ("b", object)]]
+    )
+    def test_python_objects(self, dtype: Any) -> None:
         with pytest.raises(transfer.UnsupportedTransfer, match="Python objects"):
-            transfer.copy(np.zeros(3, object), np.zeros(3, object))
+            transfer.copy(np.zeros(3, dtype), np.zeros(3, dtype))
 
     def test_too_many_pieces(self) -> None:
         many = np.zeros((1 << 20) + 1, np.uint16)

@@ -98,10 +98,11 @@ std::size_t block_bytes(const Operand& operand, Role role) {
         refuse(Failure::invalid_transfer,
                "the " + std::string(text(role)) + " has no dimension of blocks");
     }
+    if (operand.bytes == 0) return 0;
     auto expected = static_cast<std::int64_t>(operand.item);
     for (int i = operand.dimensions - 1; i > 0; --i) {
         const auto at = static_cast<std::size_t>(i);
-        if (operand.shape[at] != 1 && operand.strides[at] != expected && operand.bytes > 0) {
+        if (operand.shape[at] != 1 && operand.strides[at] != expected) {
             refuse(Failure::unsupported,
                    "blocks of the " + std::string(text(role)) + " do not lie together",
                    "pass an array whose first dimension counts blocks that are contiguous");

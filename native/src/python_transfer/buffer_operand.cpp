@@ -11,8 +11,18 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-void refuse_objects(const ElementType& type, Role role) {
-    if (type.code != TypeCode::other || type.name.find('O') == std::string::npos) return;
+// Whether a format, or a typestr, says "O". The names of fields are between colons.
+bool names_objects(const std::string& format) {
+    bool in_name = false;
+    for (const char c : format) {
+        if (c == ':') in_name = !in_name;
+        if (c == 'O' && !in_name) return true;
+    }
+    return false;
+}
+
+void refuse_objects(bool has_objects, Role role) {
+    if (!has_objects) return;
     raise(Failure::unsupported,
           {.what = "the " + std::string(text(role)) + " holds Python objects, not plain values"});
 }
@@ -44,8 +54,11 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
     } else {
         set_c_strides(operand);
     }
-    refuse_objects(operand.type, role);
-    complete(operand);
+    const nb::object has_objects = attribute(dtype, "hasobject");
+    refuse_objects(has_objects.is_valid() ? nb::cast<bool>(has_objects)
+                                          : names_objects(operand.type.name),
+                   role);
+    complete(operand, role);
     return true;
 }
 
@@ -73,7 +86,7 @@ bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
     operand.read_only = buffer->readonly != 0;
     operand.item = static_cast<std::size_t>(buffer->itemsize);
     operand.type = type_of_format(buffer->format, operand.item);
-    refuse_objects(operand.type, role);
+    refuse_objects(operand.type.code == TypeCode::other && names_objects(operand.type.name), role);
     check_dimensions(buffer->ndim, role);
     operand.dimensions = buffer->ndim;
     std::copy_n(buffer->shape, buffer->ndim, operand.shape.begin());
@@ -82,7 +95,7 @@ bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
     } else {
         set_c_strides(operand);
     }
-    complete(operand);
+    complete(operand, role);
     return true;
 }
 

@@ -62,7 +62,7 @@ bool read_cuda_array(nb::handle object, Role role, Operand& operand) {
         if (number == 0) refuse(role, "has the stream 0, which it forbids: 1 is the legacy one");
         operand.stream = reinterpret_cast<void*>(number);
     }
-    complete(operand);
+    complete(operand, role);
     return true;
 }
 

@@ -22,12 +22,6 @@ struct Exported {
     std::uint64_t flags = 0;
 };
 
-// The number that __dlpack__ takes for a stream.
-std::uintptr_t consumer_stream(const std::optional<void*>& stream) {
-    const auto number = reinterpret_cast<std::uintptr_t>(stream.value_or(nullptr));
-    return number == 0 ? 1 : number;
-}
-
 nb::object capsule_of(nb::handle object, const nb::dict& arguments) {
     const nb::object method = object.attr("__dlpack__");
     try {
@@ -91,13 +85,14 @@ void read_dlpack_tensor(const dlpack::Tensor& tensor, Role role, Operand& operan
     const auto count = static_cast<std::size_t>(tensor.dimensions);
     std::copy_n(tensor.shape, count, operand.shape.begin());
     if (tensor.strides != nullptr) {
-        const auto item = static_cast<std::int64_t>(operand.item);
         std::transform(tensor.strides, tensor.strides + count, operand.strides.begin(),
-                       [item](std::int64_t stride) { return stride * item; });
+                       [&](std::int64_t stride) {
+                           return stride_in_bytes(stride, operand.item, role);
+                       });
     } else {
         set_c_strides(operand);
     }
-    complete(operand);
+    complete(operand, role);
 }
 
 bool read_dlpack(nb::handle object, Role role, const std::optional<void*>& stream, Operand& operand,
@@ -108,7 +103,7 @@ bool read_dlpack(nb::handle object, Role role, const std::optional<void*>& strea
     nb::dict arguments;
     if (where.first == dlpack::kCuda || where.first == dlpack::kCudaManaged) {
         // The producer makes its work visible to this stream, in which the copy then is.
-        arguments["stream"] = consumer_stream(stream);
+        arguments["stream"] = number_for_others(stream.value_or(nullptr));
         operand.stream = stream.value_or(legacy_stream_of(where.second));
     }
     // It stays in the capsule, whose end releases it.

@@ -1,6 +1,8 @@
 #include "operand.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "errors.hpp"
 
@@ -17,6 +19,13 @@ bool is_plain_buffer(nb::handle object) {
 }
 
 std::string name_of_type(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
+
+[[noreturn]] void refuse_size(Role role) {
+    raise(Failure::invalid_operand,
+          {.what = "the shape and strides of the " + std::string(text(role)) +
+                   " are beyond any memory",
+           .remedy = "pass an array that describes memory that exists"});
+}
 
 }  // namespace
 
@@ -42,19 +51,51 @@ void set_c_strides(Operand& operand) {
     auto stride = static_cast<std::int64_t>(operand.item);
     for (int i = operand.dimensions - 1; i >= 0; --i) {
         operand.strides[static_cast<std::size_t>(i)] = stride;
-        stride *= operand.shape[static_cast<std::size_t>(i)];
+        // What overflows here does in complete(), which refuses it.
+        (void)__builtin_mul_overflow(stride, operand.shape[static_cast<std::size_t>(i)], &stride);
     }
 }
 
-void complete(Operand& operand) {
+std::int64_t stride_in_bytes(std::int64_t elements, std::size_t item, Role role) {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(item), &bytes)) {
+        refuse_size(role);
+    }
+    return bytes;
+}
+
+void complete(Operand& operand, Role role) {
+    operand.bytes = 0;
+    operand.contiguous = true;
+    const auto count = static_cast<std::size_t>(operand.dimensions);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (operand.shape[i] >= 0) continue;
+        raise(Failure::invalid_operand,
+              {.what = "the " + std::string(text(role)) + " has a negative length: " +
+                       std::to_string(operand.shape[i])});
+    }
+    if (std::find(operand.shape.begin(), operand.shape.begin() + count, 0) !=
+        operand.shape.begin() + count) {
+        return;  // no elements: the other lengths and the strides mean nothing
+    }
     auto expected = static_cast<std::int64_t>(operand.item);
+    std::int64_t extent = 0;  // of the strides, whatever their signs
+    std::int64_t next = 0;
     bool contiguous = true;
     for (int i = operand.dimensions - 1; i >= 0; --i) {
-        const std::int64_t count = operand.shape[static_cast<std::size_t>(i)];
-        if (count != 1 && operand.strides[static_cast<std::size_t>(i)] != expected) {
-            contiguous = false;
+        const std::int64_t length = operand.shape[static_cast<std::size_t>(i)];
+        const std::int64_t stride = operand.strides[static_cast<std::size_t>(i)];
+        if (__builtin_mul_overflow(expected, length, &next)) refuse_size(role);
+        if (length != 1) {
+            contiguous = contiguous && stride == expected;
+            std::int64_t span = 0;
+            if (stride == std::numeric_limits<std::int64_t>::min() ||
+                __builtin_mul_overflow(stride < 0 ? -stride : stride, length, &span) ||
+                __builtin_add_overflow(extent, span, &extent)) {
+                refuse_size(role);
+            }
         }
-        expected *= count;
+        expected = next;
     }
     operand.bytes = static_cast<std::size_t>(expected);
     operand.contiguous = contiguous || operand.bytes == 0;

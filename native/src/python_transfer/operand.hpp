@@ -58,9 +58,12 @@ inline const char* text(Role role) { return role == Role::source ? "source" : "d
 
 // --- for the files that know one kind of operand each
 
-// Sets bytes and contiguous from item, shape and strides.
-void complete(Operand& operand);
-// Sets strides of C order from item and shape.
+// Sets bytes and contiguous from item, shape and strides. Raises InvalidOperand for a negative
+// length, and for sizes beyond any memory.
+void complete(Operand& operand, Role role);
+// A stride in bytes. Raises InvalidOperand if it is beyond any memory.
+std::int64_t stride_in_bytes(std::int64_t elements, std::size_t item, Role role);
+// Sets strides of C order from item and shape, which complete() has to look at afterwards.
 void set_c_strides(Operand& operand);
 // Raises unless there are at most kMostDimensions.
 void check_dimensions(std::int64_t dimensions, Role role);

@@ -55,6 +55,17 @@ void* with_device(nb::handle stream, void* number) {
 
 }  // namespace
 
+std::uintptr_t number_for_others(void* stream) {
+    constexpr std::uintptr_t kKind = 0xff;
+    constexpr std::uintptr_t kMostGpus = 256;
+    const auto number = reinterpret_cast<std::uintptr_t>(stream);
+    if (number == 0) return 1;
+    const std::uintptr_t kind = number & kKind;
+    const std::uintptr_t gpu = number >> 8;
+    const bool names_gpu = (kind == 1 || kind == 2) && gpu >= 1 && gpu <= kMostGpus;
+    return names_gpu ? kind : number;
+}
+
 std::optional<void*> stream_of(nb::handle stream) {
     if (stream.is_none()) return std::nullopt;
     try {

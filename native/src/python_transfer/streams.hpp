@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "operand.hpp"
@@ -15,6 +16,8 @@ namespace waywiser::python {
 std::optional<void*> stream_of(nanobind::handle stream);
 
 inline void* legacy_stream_of(int gpu) { return WAYWISER_LEGACY_STREAM_OF(gpu); }
+// The number of a stream for other libraries: of a default stream 1 or 2, whichever GPU it is of.
+std::uintptr_t number_for_others(void* stream);
 
 // The stream that carries a copy and, between GPUs whose libraries work on different streams, the
 // destination's, which is ordered before and after the copy too.

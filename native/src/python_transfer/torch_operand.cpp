@@ -210,9 +210,9 @@ void read_by_attributes(nb::handle object, Role role, const Torch& torch, Operan
     for (std::size_t i = 0; i < nb::len(shape); ++i) {
         operand.shape[i] = nb::cast<std::int64_t>(shape[i]);
         operand.strides[i] =
-            nb::cast<std::int64_t>(strides[i]) * static_cast<std::int64_t>(operand.item);
+            stride_in_bytes(nb::cast<std::int64_t>(strides[i]), operand.item, role);
     }
-    complete(operand);
+    complete(operand, role);
 }
 
 void read_by_exchange(nb::handle object, Role role, const Torch& torch, Operand& operand) {
