@@ -25,6 +25,13 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
            .where = "waywiser.transfer"});
 }
 
+// The library gives ordinary memory where there is no GPU that it could be pinned for.
+bool is_pinned(const void* data) {
+    waywiser_description found{};
+    found.size = sizeof found;
+    return waywiser_describe(data, 1, &found) == WAYWISER_OK && found.kind == WAYWISER_PINNED;
+}
+
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const auto* memory = nb::inst_ptr<HostMemory>(self);
     return PyBuffer_FillInfo(view, self, memory->data(), static_cast<Py_ssize_t>(memory->bytes()),
@@ -55,11 +62,20 @@ HostMemory::HostMemory(HostMemory&& other) noexcept
 HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
     void* data = nullptr;
     waywiser_status status = WAYWISER_OK;
+    bool pinned = false;
     {
         const Unlocked unlocked;
         status = waywiser_pinned_alloc(bytes, numa, &data);
+        pinned = status == WAYWISER_OK && is_pinned(data);
+        if (!pinned) waywiser_pinned_free(std::exchange(data, nullptr));
     }
     check(status);
+    if (!pinned) {
+        raise(Failure::unsupported,
+              {.what = "memory cannot be pinned without a GPU",
+               .where = "pinned_empty",
+               .remedy = "use an ordinary array there: machine()[\"gpus\"] is empty"});
+    }
     return {data, bytes, nullptr, 0, true};
 }
 

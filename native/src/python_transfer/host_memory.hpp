@@ -11,8 +11,8 @@ namespace waywiser::python {
 // context. Not initialised by us: fresh pages read as zeros.
 class HostMemory {
 public:
-    // Pinned, near a NUMA node (-1: that of the calling thread). Both raise TransferMemoryError and
-    // need the GIL, which they release.
+    // Pinned, near a NUMA node (-1: that of the calling thread). Raises UnsupportedTransfer without
+    // a GPU. Both raise TransferMemoryError and need the GIL, which they release.
     static HostMemory pinned(std::size_t bytes, int numa);
     // Pageable, in huge pages where the system allows them, and not touched.
     static HostMemory pageable(std::size_t bytes);

@@ -50,6 +50,12 @@ struct PyContext {
             const Unlocked unlocked;
             status = ContextState::create(options, state);
         }
+        if (status == WAYWISER_INVALID) {  // of all that is given, only relays can be wrong
+            raise(Failure::invalid_transfer,
+                  {.what = waywiser_last_error(),
+                   .where = "Context",
+                   .remedy = "pass relays=[...] with numbers of machine()[\"gpus\"]"});
+        }
         check(status);
     }
     ~PyContext() { close(); }

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
+from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, TransferMemoryError
 from waywiser.transfer.module import native
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
     ``dtype`` is what numpy takes for a dtype, or a torch dtype: then a torch tensor is returned.
     ``numa`` is the node of the memory; None: that of the calling thread. The memory is freed with
     the last array that uses it, and does not belong to any context. Raises `TransferMemoryError`
-    if the limit of locked memory is reached and `UnsupportedTransfer` without a GPU runtime.
+    if the limit of locked memory is reached and `UnsupportedTransfer` without a GPU.
     """
     sizes = _sizes(shape)
     node = -1 if numa is None else operator.index(numa)
@@ -81,7 +81,7 @@ def _torch_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], H
     count = math.prod(sizes)
     if count == 0:
         return torch.empty(sizes, dtype=dtype, device="cpu")
-    memory = allocate(count * dtype.itemsize)
+    memory = allocate(_possible(count * dtype.itemsize))
     return torch.frombuffer(memory, dtype=dtype, count=count).view(sizes)
 
 
@@ -97,7 +97,18 @@ def _numpy_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], H
     nbytes = math.prod(sizes) * known.itemsize
     if nbytes == 0:
         return numpy.empty(sizes, dtype=known)
-    return numpy.ndarray(sizes, dtype=known, buffer=allocate(nbytes))  # type: ignore[arg-type]
+    memory = allocate(_possible(nbytes))
+    return numpy.ndarray(sizes, dtype=known, buffer=memory)  # type: ignore[arg-type]
+
+
+def _possible(nbytes: int) -> int:
+    if nbytes > sys.maxsize:
+        raise TransferMemoryError(
+            f"an array of {nbytes} bytes is larger than any memory",
+            where="pinned_empty",
+            remedy="check the shape and the dtype",
+        )
+    return nbytes
 
 
 def _torch_like(tensor: Any) -> Any:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from waywiser.transfer.arrays import to_host
+from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
 from waywiser.transfer.module import native
 
 copy = native.copy
@@ -21,6 +25,9 @@ write_async = native.write_async
 explain = native.explain
 usage = native.usage
 TransferHandle = native.TransferHandle
+
+MOST_GPUS = 255
+"""The largest number that a GPU has in the C interface."""
 
 
 class Context(native.Context):
@@ -38,11 +45,73 @@ class Context(native.Context):
 
     Nothing is allocated before the first copy that needs it. `close`, or the end of a ``with``
     block, cancels transfers that wait for their stream and waits for those that have started.
+
+    Raises `InvalidOperand` for what is no whole number, and `InvalidTransfer` for numbers below 1
+    and for relays that this machine does not have.
     """
+
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        pinned_bytes: int | None = None,
+        relays: Sequence[int] = (),
+        relay_bytes: int | None = None,
+        polite_bytes: int | None = None,
+        plain: bool = False,
+        peer_access: bool = True,
+    ) -> None:
+        super().__init__(
+            threads=_limit("threads", threads),
+            pinned_bytes=_limit("pinned_bytes", pinned_bytes),
+            relays=_gpus("relays", relays),
+            relay_bytes=_limit("relay_bytes", relay_bytes),
+            polite_bytes=_limit("polite_bytes", polite_bytes),
+            plain=bool(plain),
+            peer_access=bool(peer_access),
+        )
 
     def to_host(self, tensor: Any, *, stream: Any = None) -> Any:
         """As `waywiser.transfer.to_host`, by this context."""
         return to_host(tensor, stream=stream, copy=self.copy)
+
+
+def _number(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidOperand(f"{name} is {value!r}, not a whole number", where="Context") from None
+
+
+def _limit(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    number = _number(name, value)
+    if not 1 <= number <= sys.maxsize:
+        raise InvalidTransfer(
+            f"{name} is {number}, not a number from 1 on that fits into 63 bits",
+            where="Context",
+            remedy=f"leave {name} out, or pass None, for the default",
+        )
+    return number
+
+
+def _gpus(name: str, values: Any) -> list[int]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidOperand(
+            f"{name} is {values!r}, not a sequence of numbers of GPUs",
+            where="Context",
+            remedy=f"pass {name}=[1], say",
+        )
+    numbers = [_number(f"an entry of {name}", value) for value in values]
+    for number in numbers:
+        if not 0 <= number <= MOST_GPUS:
+            raise InvalidTransfer(
+                f"{name} has the entry {number}, which is not the number of a GPU",
+                where="Context",
+                remedy='pass numbers of machine()["gpus"]',
+            )
+    return numbers
 
 
 def machine() -> dict[str, Any]:
