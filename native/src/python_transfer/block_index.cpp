@@ -164,9 +164,7 @@ PieceList pieces_of_blocks(const Operand& destination, const Operand& source, nb
                std::to_string(to.size()) + " blocks are more than " + std::to_string(kMostPieces),
                "split the call");
     }
-    pieces.to.reserve(to.size());
-    pieces.from.reserve(to.size());
-    pieces.sizes.reserve(to.size());
+    pieces.make_room(to.size());
     for (std::size_t i = 0; i < to.size(); ++i) {
         pieces.add(destination.data + to[i] * destination.strides[0],
                    source.data + from[i] * source.strides[0], block);

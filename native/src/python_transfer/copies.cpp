@@ -14,15 +14,15 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Both operands of one copy; what keeps their memory is appended to `held`.
+// Both operands of one copy; what keeps their memory is appended to `kept`.
 struct Pair {
     Operand to;
     Operand from;
 
     Pair(nb::handle to_object, nb::handle from_object, const std::optional<void*>& stream,
-         const char* call, Held& held) {
-        read_operand(to_object, Role::destination, stream, to, held);
-        read_operand(from_object, Role::source, stream, from, held);
+         const char* call, HeldOperands& kept) {
+        read_operand(to_object, Role::destination, stream, to, kept.to);
+        read_operand(from_object, Role::source, stream, from, kept.from);
         check_alike(to, from, call);
     }
     [[nodiscard]] bool to_host() const { return to.gpu == kHost; }
@@ -47,11 +47,11 @@ Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, 
     prune();
     context->check_process();
     Submission submission;
-    submission.held.reserve(4);
     const std::optional<void*> asked = stream_of(stream);
-    const Pair pair(to, from, asked, kCall, submission.held);
+    const Pair pair(to, from, asked, kCall, submission.kept);
     submission.to_host = pair.to_host();
     submission.from_host = pair.from_host();
+    submission.names_stream = asked.has_value();
     submission.streams = choose_streams(asked, pair.to, pair.from);
     if (pair.to.contiguous && pair.from.contiguous) {
         const auto first = reinterpret_cast<std::uintptr_t>(pair.to.data);
@@ -87,9 +87,11 @@ void check_same_place(int first, int other, Role role, std::size_t index) {
            .remedy = "make one call for each pair of places"});
 }
 
-nb::object sequence(nb::handle objects, const char* name) {
-    PyObject* const fast = PySequence_Fast(objects.ptr(), "");
-    if (fast != nullptr) return nb::steal(fast);
+// A tuple of its own: the attributes of an operand may run code that changes the caller's list.
+nb::tuple sequence(nb::handle objects, const char* name) {
+    PyObject* const all = PySequence_Tuple(objects.ptr());
+    if (all != nullptr) return nb::steal<nb::tuple>(all);
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
     PyErr_Clear();
     raise(Failure::invalid_operand,
           {.what = std::string(name) + " is a " + Py_TYPE(objects.ptr())->tp_name +
@@ -102,26 +104,26 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     constexpr const char* kCall = "copy_batch";
     prune();
     context->check_process();
-    const nb::object destinations = sequence(to, "dsts");
-    const nb::object sources = sequence(from, "srcs");
-    const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(destinations.ptr()));
-    const auto others = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sources.ptr()));
+    const nb::tuple destinations = sequence(to, "dsts");
+    const nb::tuple sources = sequence(from, "srcs");
+    const std::size_t count = destinations.size();
+    const std::size_t others = sources.size();
     if (count != others) {
         raise(Failure::invalid_transfer, {.what = std::to_string(count) + " destinations and " +
                                                   std::to_string(others) + " sources",
                                           .where = kCall});
     }
     Submission submission;
-    submission.held.reserve(2 * count);
+    submission.kept.to.reserve(count);
+    submission.kept.from.reserve(count);
+    submission.operands = count;
     const std::optional<void*> asked = stream_of(stream);
+    submission.names_stream = asked.has_value();
     PieceList pieces;
     std::array<int, 2> places{};
-    std::vector<std::pair<nb::handle, bool>> written;
+    std::vector<std::size_t> written;  // destinations whose library counts writes
     for (std::size_t i = 0; i < count; ++i) {
-        const auto at = static_cast<Py_ssize_t>(i);
-        const nb::handle one = PySequence_Fast_GET_ITEM(destinations.ptr(), at);
-        const nb::handle other = PySequence_Fast_GET_ITEM(sources.ptr(), at);
-        const Pair pair(one, other, asked, kCall, submission.held);
+        const Pair pair(destinations[i], sources[i], asked, kCall, submission.kept);
         if (i == 0) {
             submission.to_host = pair.to_host();
             submission.from_host = pair.from_host();
@@ -131,12 +133,10 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
         check_same_place(places[0], pair.to.gpu, Role::destination, i);
         check_same_place(places[1], pair.from.gpu, Role::source, i);
         add_pieces(pair.to, pair.from, kCall, pieces);
-        written.emplace_back(one, pair.to.is_torch);
+        if (pair.to.is_torch) written.push_back(i);
     }
     set_pieces(std::move(pieces), kCall, submission);
-    for (const auto& [object, is_torch] : written) {
-        if (is_torch) note_torch_write(object);
-    }
+    for (const std::size_t i : written) note_torch_write(destinations[i]);
     return submission;
 }
 
@@ -146,15 +146,15 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     prune();
     context->check_process();
     Submission submission;
-    submission.held.reserve(4);
     const std::optional<void*> asked = stream_of(stream);
     Operand destination;
     Operand source;
-    read_operand(to, Role::destination, asked, destination, submission.held);
-    read_operand(from, Role::source, asked, source, submission.held);
+    read_operand(to, Role::destination, asked, destination, submission.kept.to);
+    read_operand(from, Role::source, asked, source, submission.kept.from);
     PieceList pieces = pieces_of_blocks(destination, source, to_index, from_index);
     submission.to_host = destination.gpu == kHost;
     submission.from_host = source.gpu == kHost;
+    submission.names_stream = asked.has_value();
     submission.streams = choose_streams(asked, destination, source);
     set_pieces(std::move(pieces), kCall, submission);
     note_write(to, destination);
@@ -198,8 +198,8 @@ Handle copy_blocks_async(const Context& context, nb::handle to, nb::handle from,
 std::string explain(const Context& context, nb::handle to, nb::handle from) {
     prune();
     context->check_process();
-    Held held;
-    const Pair pair(to, from, std::nullopt, "explain", held);
+    HeldOperands kept;
+    const Pair pair(to, from, std::nullopt, "explain", kept);
     PieceList pieces;
     add_pieces(pair.to, pair.from, "explain", pieces);
     if (pieces.count() == 0 || is_identity(pieces)) return "nothing to copy";

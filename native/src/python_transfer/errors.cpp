@@ -42,17 +42,25 @@ Failure failure_of(waywiser_status status) {
     return Failure::internal;
 }
 
+// Messages may hold bytes that are no UTF-8, of names in other encodings.
+nb::object text_of(const std::string& bytes) {
+    PyObject* const text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                                                "backslashreplace");
+    if (text == nullptr) throw nb::python_error();
+    return nb::steal(text);
+}
+
 }  // namespace
 
 void raise(Failure kind, const Message& message, std::size_t moved, int error) {
     const nb::object type =
         nb::module_::import_("waywiser.transfer.errors").attr(class_of(kind, error));
     nb::dict fields;
-    fields["where"] = message.where.c_str();
-    fields["remedy"] = message.remedy.c_str();
+    fields["where"] = text_of(message.where);
+    fields["remedy"] = text_of(message.remedy);
     fields["moved"] = moved;
     if (kind == Failure::file) fields["number"] = error;
-    const nb::object made = type(message.what.c_str(), **fields);
+    const nb::object made = type(text_of(message.what), **fields);
     if (kind == Failure::gpu_lost) made.attr("lost") = true;
     PyErr_SetObject(type.ptr(), made.ptr());
     throw nb::python_error();
@@ -62,9 +70,34 @@ void raise_status(waywiser_status status, std::size_t moved) {
     raise_status(status, waywiser_last_error(), moved, waywiser_last_errno());
 }
 
-void raise_status(waywiser_status status, const std::string& message, std::size_t moved,
-                  int error) {
-    raise(failure_of(status), {.what = message}, moved, error);
+void raise_status(waywiser_status status, const std::string& message, std::size_t moved, int error,
+                  const std::string& file_call) {
+    if (status != WAYWISER_IO) raise(failure_of(status), {.what = message}, moved);
+    // The library may have said it.
+    const bool has_remedy = message.find("free space") != std::string::npos;
+    raise(Failure::file,
+          {.what = message, .where = file_call, .remedy = has_remedy ? "" : file_remedy(error)},
+          moved, error);
+}
+
+const char* file_remedy(int error) {
+    switch (error) {
+        case ENOENT: return "check the path: folders are not created";
+        case EISDIR: return "pass the path of a file in the folder";
+        case ENOTDIR: return "check the path: a part of it is no folder";
+        case EACCES:
+        case EPERM: return "check the permissions of the file and of its folders";
+        case EROFS: return "write to a file system that is mounted for writing";
+        case EBADF: return "open the file for reading to read, for writing to write";
+        case ESPIPE:
+        case ENXIO: return "pass a regular file or a block device: others have no offsets";
+        case ENOSPC: return "free space on the disk";
+        case EDQUOT: return "free space: the quota of the user is used up";
+        case EFBIG: return "write less: the limit of the file system or of the process (ulimit -f)";
+        case EMFILE:
+        case ENFILE: return "close files, or raise the limit of open files (ulimit -n)";
+        default: return "";
+    }
 }
 
 void raise_forked() {

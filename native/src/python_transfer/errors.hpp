@@ -36,8 +36,11 @@ struct Message {
 [[noreturn]] void raise(Failure kind, const Message& message, std::size_t moved = 0, int error = 0);
 // The failure that a call of the library returned; to be called by the thread that made the call.
 [[noreturn]] void raise_status(waywiser_status status, std::size_t moved = 0);
+// `file_call`: what was done with which file, if it was one.
 [[noreturn]] void raise_status(waywiser_status status, const std::string& message,
-                               std::size_t moved, int error);
+                               std::size_t moved, int error, const std::string& file_call = {});
+// What to do about an errno value of a file; empty if there is nothing to say.
+const char* file_remedy(int error);
 [[noreturn]] void raise_forked();
 
 inline void check(waywiser_status status, std::size_t moved = 0) {

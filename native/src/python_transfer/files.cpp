@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "copies.hpp"
+#include "stream_follower.hpp"
 #include "submission.hpp"
 
 namespace nb = nanobind;
@@ -23,9 +24,16 @@ enum class Way { read, write };
 
 const char* text(Way way) { return way == Way::read ? "read" : "write"; }
 
-[[noreturn]] void refuse_file(Way way, const std::string& what, int error) {
-    raise(Failure::file, {.what = what + ": " + std::strerror(error), .where = text(way)}, 0,
-          error);
+[[noreturn]] void refuse_file(const std::string& call, int error) {
+    raise(Failure::file,
+          {.what = std::strerror(error), .where = call, .remedy = file_remedy(error)}, 0, error);
+}
+
+// "read 'weights.bin'", on one line whatever the name is made of.
+std::string call_on(Way way, nb::handle name) {
+    const nb::object shown = nb::steal(PyObject_Repr(name.ptr()));
+    if (!shown.is_valid()) throw nb::python_error();
+    return std::string(text(way)) + " " + printed(shown);
 }
 
 // A whole number from the caller; `fallback` for None.
@@ -47,19 +55,32 @@ std::uint64_t number_of(nb::handle number, const char* name, Way way, std::uint6
                                       .where = text(way)});
 }
 
-File duplicate(int descriptor, Way way) {
-    File file(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (file.descriptor() < 0) {
-        refuse_file(way, "descriptor " + std::to_string(descriptor), errno);
-    }
+void check_offsets_count(const File& file) {
+    const int flags = fcntl(file.descriptor(), F_GETFL);
+    if (flags < 0 || (flags & O_APPEND) == 0) return;
+    raise(Failure::invalid_transfer,
+          {.what = "the file is open for appending, and the system ignores offsets then",
+           .where = file.call(),
+           .remedy = "open it with the mode 'r+b', or without O_APPEND"});
+}
+
+File duplicate(int descriptor, Way way, std::string call) {
+    const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) refuse_file(call, errno);
+    File file(copy, std::move(call));
+    if (way == Way::write) check_offsets_count(file);
     return file;
 }
 
 File open_path(nb::handle path, Way way) {
     PyObject* converted = nullptr;
-    if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0) throw nb::python_error();
+    if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0)
+        throw nb::python_error();
     const nb::object bytes = nb::steal(converted);
     const char* const name = PyBytes_AS_STRING(converted);
+    const nb::object decoded = nb::steal(PyUnicode_DecodeFSDefault(name));
+    if (!decoded.is_valid()) throw nb::python_error();
+    std::string call = call_on(way, decoded);
     const int flags = way == Way::read ? O_RDONLY : O_WRONLY | O_CREAT;
     for (;;) {
         int descriptor = -1;
@@ -69,8 +90,8 @@ File open_path(nb::handle path, Way way) {
             descriptor = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
             error = errno;
         }
-        if (descriptor >= 0) return File(descriptor);
-        if (error != EINTR) refuse_file(way, name, error);
+        if (descriptor >= 0) return File(descriptor, std::move(call));
+        if (error != EINTR) refuse_file(call, error);
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
 }
@@ -80,12 +101,23 @@ bool is_path(nb::handle file) {
            attribute(file, "__fspath__").is_valid();
 }
 
+// What the object has buffered comes before what is written now, and is in what is read now.
+void flush_object(nb::handle file, Way way) {
+    const nb::object flush = attribute(file, "flush");
+    if (!flush.is_valid()) return;
+    const nb::object writable = attribute(file, "writable");
+    const bool only_read = writable.is_valid() && !nb::cast<bool>(writable());
+    if (way == Way::read && only_read) return;
+    flush();
+}
+
 // Its own descriptor in any case: the caller may close theirs while the transfer runs.
 File file_of(nb::handle file, Way way) {
     if (PyLong_Check(file.ptr()) && !PyBool_Check(file.ptr())) {
+        const std::string call = std::string(text(way)) + " descriptor " + printed(file);
         int descriptor = -1;
-        if (!nb::try_cast(file, descriptor)) refuse_file(way, "the descriptor", EBADF);
-        return duplicate(descriptor, way);
+        if (!nb::try_cast(file, descriptor)) refuse_file(call, EBADF);
+        return duplicate(descriptor, way, call);
     }
     if (is_path(file)) return open_path(file, way);
     const nb::object fileno = attribute(file, "fileno");
@@ -95,10 +127,19 @@ File file_of(nb::handle file, Way way) {
                .where = text(way),
                .remedy = "pass a path, a descriptor or a file object"});
     }
-    // What the object has buffered comes before what is written now.
-    const nb::object flush = attribute(file, "flush");
-    if (way == Way::write && flush.is_valid()) flush();
-    return duplicate(nb::cast<int>(fileno()), way);
+    flush_object(file, way);
+    const nb::object number = fileno();
+    int descriptor = -1;
+    if (!nb::try_cast(number, descriptor)) {
+        raise(Failure::invalid_operand, {.what = "fileno() of the file gave no descriptor",
+                                         .where = text(way),
+                                         .remedy = "pass a path, a descriptor or a file object"});
+    }
+    const nb::object name = attribute(file, "name");
+    const bool named = name.is_valid() && !PyLong_Check(name.ptr());
+    return duplicate(descriptor, way,
+                     named ? call_on(way, name)
+                           : std::string(text(way)) + " descriptor " + std::to_string(descriptor));
 }
 
 struct FileCall {
@@ -162,26 +203,31 @@ waywiser_status submit(waywiser_context* context, const FileCall& call, std::siz
 
 // The calling thread helps, in parts between which signals are handled.
 std::size_t run(ContextState& context, FileCall call) {
+    const bool follows = !call.host && call.way == Way::read;
     if (!call.host && call.bytes > 0) wait_for_stream(context, call.streams.carrier);
+    StreamFollower follower(call.streams, std::move(call.held));
     std::size_t at = 0;
     while (at < call.bytes) {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         const std::size_t part = std::min(kPart, call.bytes - at);
         std::size_t moved = 0;
         const waywiser_status status = use(context, [&](waywiser_context* c) {
-            return submit(c, call, at, part, &moved, nullptr);
+            const waywiser_status now = submit(c, call, at, part, &moved, nullptr);
+            return now == WAYWISER_OK && follows ? follower.mark(c) : now;
         });
         at += moved;
+        if (status == WAYWISER_IO) {
+            raise_status(status, waywiser_last_error(), at, waywiser_last_errno(),
+                         call.file.call());
+        }
         check_use(status, at);
         if (moved < part) break;  // the end of the file
-    }
-    if (!call.host && call.way == Way::read && at > 0) {
-        keep_until_reached(context, call.streams, std::move(call.held));
     }
     return at;
 }
 
 Handle start(ContextState& context, FileCall call) {
+    if (call.streams.gpu == kSomeGpu && call.bytes > 0) call.streams.gpu = gpu_at(call.data);
     waywiser_transfer* transfer = nullptr;
     if (call.bytes > 0) {
         check_use(use(context, [&](waywiser_context* c) {

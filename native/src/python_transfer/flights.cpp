@@ -37,10 +37,41 @@ std::deque<std::shared_ptr<Flight>>& kept() {
 
 using Clock = std::chrono::steady_clock;
 
-bool becomes_readable(int descriptor) {
-    constexpr int kPatience = 1000;  // milliseconds
-    pollfd look{.fd = descriptor, .events = POLLIN, .revents = 0};
-    return poll(&look, 1, kPatience) == 1;
+// Event descriptors that nobody waits for any more, but that the library is about to write to.
+std::deque<File>& unwritten() {
+    static auto& all = *new std::deque<File>();
+    return all;
+}
+
+bool is_readable(const File& file) {
+    pollfd look{.fd = file.descriptor(), .events = POLLIN, .revents = 0};
+    return poll(&look, 1, 0) == 1;
+}
+
+// Closes an event descriptor, or leaves that to a later call if the library has not written yet.
+void retire(File event) {
+    if (event.descriptor() >= 0 && !is_readable(event)) unwritten().push_back(std::move(event));
+}
+
+void close_written() {
+    auto& all = unwritten();
+    for (std::size_t looks = std::min(kLooks, all.size()); looks > 0; --looks) {
+        File event = std::move(all.front());
+        all.pop_front();
+        retire(std::move(event));
+    }
+}
+
+File descriptor_or_raise(int descriptor) {
+    const int error = errno;
+    if (descriptor < 0) {
+        raise(Failure::file,
+              {.what = std::string("no event descriptor: ") + std::strerror(error),
+               .where = "TransferHandle",
+               .remedy = file_remedy(error)},
+              0, error);
+    }
+    return File(descriptor);
 }
 
 double seconds_until(Clock::time_point end) {
@@ -60,6 +91,7 @@ Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Stream
       held_(std::move(held)),
       streams_(streams),
       file_(std::move(file)),
+      file_call_(file_.call()),
       process_(fork_count()) {
     if (transfer_ == nullptr) settle();
 }
@@ -69,6 +101,9 @@ Flight::~Flight() {
         for (nb::object& object : held_) object.release();  // as it was in the parent: held
         return;
     }
+    if (transfer_ == nullptr) return;
+    // With it may end a context that was closed, which waits for GPUs to free staging memory.
+    const Unlocked unlocked;
     waywiser_transfer_release(transfer_);
 }
 
@@ -80,9 +115,7 @@ void Flight::check_process() const {
 
 void Flight::settle() {
     settled_ = true;
-    // The library may be about to write to it.
-    if (event_.descriptor() >= 0 && !becomes_readable(event_.descriptor())) event_.leak();
-    event_ = File();
+    if (notifying_ == 0) retire(std::exchange(event_, File()));
     file_ = File();
     // Last, and from a copy: the end of an object may run code that calls this module.
     const Held held = std::exchange(held_, {});
@@ -126,7 +159,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
             const std::string message = waywiser_last_error();  // settle() may call the library
             const int error = waywiser_last_errno();
             settle();
-            raise_status(status, message, moved, error);
+            raise_status(status, message, moved, error, file_call_);
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (!limited) continue;
@@ -148,7 +181,9 @@ void Flight::order(const std::optional<void*>& stream) {
     {
         const Unlocked unlocked;
         const std::shared_lock lock(notified_);
-        status = waywiser_transfer_wait(transfer_, stream.value_or(streams_.carrier));
+        // A number of a default stream means that of the operand's GPU, whichever is current.
+        status = waywiser_transfer_wait(
+            transfer_, stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
         if (status == WAYWISER_OK && !stream && streams_.other) {
             status = waywiser_transfer_wait(transfer_, *streams_.other);
         }
@@ -158,33 +193,32 @@ void Flight::order(const std::optional<void*>& stream) {
 
 int Flight::descriptor() {
     check_process();
-    if (event_.descriptor() < 0) {
-        File made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-        if (made.descriptor() < 0) {
-            raise(Failure::file,
-                  {.what = std::string("no event descriptor: ") + std::strerror(errno)}, 0, errno);
-        }
-        // It stays readable once it is written to, and open until this flight has settled.
-        event_ = std::move(made);
-        if (transfer_ == nullptr || settled_) {
-            eventfd_write(event_.descriptor(), 1);
-        } else {
-            const int descriptor = event_.descriptor();
-            waywiser_status status = WAYWISER_OK;
-            {
-                const Unlocked unlocked;
-                const std::unique_lock lock(notified_);
-                status = waywiser_transfer_notify(transfer_, descriptor);
-            }
-            check(status);
-        }
+    const bool is_new = event_.descriptor() < 0;
+    if (is_new) event_ = descriptor_or_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    // Before other threads run: they may let go of the event.
+    File copy = descriptor_or_raise(fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0));
+    if (is_new) notify_event();
+    return copy.release();
+}
+
+// Has the library write to the event at the end: it stays readable then, and open until then.
+void Flight::notify_event() {
+    if (settled_) {
+        eventfd_write(event_.descriptor(), 1);
+        return;
     }
-    const int copy = fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) {
-        raise(Failure::file, {.what = std::string("no event descriptor: ") + std::strerror(errno)},
-              0, errno);
+    ++notifying_;
+    waywiser_status status = WAYWISER_OK;
+    {
+        const Unlocked unlocked;
+        const std::unique_lock lock(notified_);
+        status = waywiser_transfer_notify(transfer_, event_.descriptor());
     }
-    return copy;
+    --notifying_;
+    // Nobody writes after a failure: whoever waits finds out from result().
+    if (status != WAYWISER_OK) eventfd_write(event_.descriptor(), 1);
+    if (status != WAYWISER_OK || settled_) retire(std::exchange(event_, File()));
+    check(status);
 }
 
 void keep(const std::shared_ptr<Flight>& flight) {
@@ -192,6 +226,7 @@ void keep(const std::shared_ptr<Flight>& flight) {
 }
 
 void prune() {
+    close_written();
     auto& all = kept();
     for (std::size_t looks = std::min(kLooks, all.size()); looks > 0 && !all.empty(); --looks) {
         const std::shared_ptr<Flight> flight = std::move(all.front());

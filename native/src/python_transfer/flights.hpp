@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <utility>
 
 #include "operand.hpp"
@@ -18,21 +19,27 @@ namespace waywiser::python {
 class File {
 public:
     File() = default;
-    explicit File(int descriptor) : descriptor_(descriptor) {}
-    File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    // `call`: what is done with which file, for messages: "read 'weights.bin'".
+    explicit File(int descriptor, std::string call = {})
+        : descriptor_(descriptor), call_(std::move(call)) {}
+    File(File&& other) noexcept
+        : descriptor_(std::exchange(other.descriptor_, -1)), call_(std::move(other.call_)) {}
     File& operator=(File&& other) noexcept {
         std::swap(descriptor_, other.descriptor_);
+        std::swap(call_, other.call_);
         return *this;
     }
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     ~File();
     [[nodiscard]] int descriptor() const { return descriptor_; }
-    // Leaves it open for ever.
-    void leak() { descriptor_ = -1; }
+    // Gives it up to whoever closes it.
+    [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
+    [[nodiscard]] const std::string& call() const { return call_; }
 
 private:
     int descriptor_ = -1;
+    std::string call_;
 };
 
 class Flight {
@@ -58,13 +65,16 @@ public:
 private:
     void settle();
     void check_process() const;
+    void notify_event();
 
     waywiser_transfer* transfer_;
     std::size_t bytes_;
     Held held_;
     Streams streams_;
     File file_;
+    const std::string file_call_;
     File event_;
+    unsigned notifying_ = 0;  // calls that tell the library of event_
     unsigned process_;
     bool settled_ = false;
     // notify() of the library changes a transfer that others look at: taken without the GIL.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dtype.hpp"
@@ -22,6 +23,24 @@ enum class Role { source, destination };
 
 // Objects that keep the memory of operands, until the host has seen that the transfer has ended.
 using Held = std::vector<nanobind::object>;
+
+// The same for both sides of a copy.
+struct HeldOperands {
+    Held to;
+    Held from;
+
+    HeldOperands() {
+        constexpr std::size_t kUsual = 2;  // an array and the export of its buffer
+        to.reserve(kUsual);
+        from.reserve(kUsual);
+    }
+    // Both in one.
+    Held all() && {
+        for (nanobind::object& object : from) to.push_back(std::move(object));
+        from.clear();
+        return std::move(to);
+    }
+};
 
 struct Operand {
     std::byte* data = nullptr;

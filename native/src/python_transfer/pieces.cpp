@@ -146,9 +146,7 @@ void add_pieces(const Operand& destination, const Operand& source, const char* c
                .where = call,
                .remedy = "make one side contiguous first"});
     }
-    pieces.to.reserve(pieces.count() + count);
-    pieces.from.reserve(pieces.count() + count);
-    pieces.sizes.reserve(pieces.count() + count);
+    pieces.make_room(count);
     walk(nest, 0, nest.to, nest.from, pieces);
 }
 

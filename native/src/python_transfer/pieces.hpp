@@ -1,6 +1,7 @@
 // A copy between two arrays as the contiguous pieces that it consists of.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -18,6 +19,15 @@ struct PieceList {
     std::vector<std::size_t> sizes;
     std::size_t bytes = 0;
 
+    // For so many pieces more; calls that follow each other grow it in few steps.
+    void make_room(std::size_t more) {
+        const std::size_t needed = count() + more;
+        if (needed <= to.capacity()) return;
+        const std::size_t room = std::max(needed, 2 * to.capacity());
+        to.reserve(room);
+        from.reserve(room);
+        sizes.reserve(room);
+    }
     void add(std::byte* destination, const std::byte* source, std::size_t size) {
         to.push_back(destination);
         from.push_back(source);

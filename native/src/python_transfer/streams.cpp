@@ -16,22 +16,11 @@ bool is_default(void* stream) {
     return reinterpret_cast<std::uintptr_t>(stream) <= kLargestDefault;
 }
 
-// A default stream with the GPU that it belongs to.
-void* with_gpu(void* stream, int gpu) {
-    if (!is_default(stream) || gpu < 0) return stream;
-    return reinterpret_cast<std::uintptr_t>(stream) == kLargestDefault
-               ? WAYWISER_PER_THREAD_STREAM_OF(gpu)
-               : WAYWISER_LEGACY_STREAM_OF(gpu);
-}
-
 // The GPU that device memory is on; -1 if the runtime does not say.
 int gpu_of(const Operand& operand) {
     if (operand.gpu != kSomeGpu) return operand.gpu;
     if (operand.bytes == 0) return kHost;
-    waywiser_description found{};
-    found.size = sizeof found;
-    check(waywiser_describe(operand.data, 1, &found));
-    return found.gpu;
+    return gpu_at(operand.data);
 }
 
 std::optional<void*> own_stream(const Operand& operand) {
@@ -90,12 +79,27 @@ std::optional<void*> stream_of(nb::handle stream) {
                      "number of a cudaStream_t"});
 }
 
+void* with_gpu(void* stream, int gpu) {
+    if (!is_default(stream) || gpu < 0) return stream;
+    return reinterpret_cast<std::uintptr_t>(stream) == kLargestDefault
+               ? WAYWISER_PER_THREAD_STREAM_OF(gpu)
+               : WAYWISER_LEGACY_STREAM_OF(gpu);
+}
+
+int gpu_at(const void* memory) {
+    waywiser_description found{};
+    found.size = sizeof found;
+    check(waywiser_describe(memory, 1, &found));
+    return found.gpu;
+}
+
 Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
                        const Operand& source) {
+    const Operand& operand = destination.gpu != kHost ? destination : source;
     if (asked) {
-        if (!is_default(*asked)) return {*asked, std::nullopt};
-        const Operand& operand = destination.gpu != kHost ? destination : source;
-        return {with_gpu(*asked, gpu_of(operand)), std::nullopt};
+        if (!is_default(*asked)) return {*asked, std::nullopt, operand.gpu};
+        const int gpu = gpu_of(operand);
+        return {with_gpu(*asked, gpu), std::nullopt, gpu};
     }
     std::optional<void*> to = own_stream(destination);
     std::optional<void*> from = own_stream(source);
@@ -106,14 +110,11 @@ Streams choose_streams(const std::optional<void*>& asked, const Operand& destina
         if (!to && (!from || to_gpu != from_gpu)) to = with_gpu(nullptr, to_gpu);
         if (!from && to_gpu != from_gpu) from = with_gpu(nullptr, from_gpu);
     }
-    if (from && to && *from != *to) return {*from, to};
-    if (from || to) return {from ? *from : *to, std::nullopt};
-    const Operand& operand = source.gpu != kHost ? source : destination;
-    return {with_gpu(nullptr, operand.gpu == kHost ? kHost : gpu_of(operand)), std::nullopt};
-}
-
-void* choose_stream(const std::optional<void*>& asked, const Operand& operand) {
-    return choose_streams(asked, operand, operand).carrier;
+    if (from && to && *from != *to) return {*from, to, operand.gpu};
+    if (from || to) return {from ? *from : *to, std::nullopt, operand.gpu};
+    const Operand& first = source.gpu != kHost ? source : destination;
+    return {with_gpu(nullptr, first.gpu == kHost ? kHost : gpu_of(first)), std::nullopt,
+            operand.gpu};
 }
 
 }  // namespace waywiser::python

@@ -24,10 +24,15 @@ std::uintptr_t number_for_others(void* stream);
 struct Streams {
     void* carrier = nullptr;
     std::optional<void*> other;
+    // Whose default streams the numbers 0, 1 and 2 mean: that of the destination, or of the source
+    // of a copy to the host. kSomeGpu until somebody asks the runtime; kHost without a GPU.
+    int gpu = kHost;
 };
 Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
                        const Operand& source);
-// For a transfer between a file and an operand.
-void* choose_stream(const std::optional<void*>& asked, const Operand& operand);
+// A default stream with the GPU that it belongs to; any other stream, and a negative GPU: as it is.
+void* with_gpu(void* stream, int gpu);
+// Asks the runtime which GPU memory is on; negative if it does not say.
+int gpu_at(const void* memory);
 
 }  // namespace waywiser::python

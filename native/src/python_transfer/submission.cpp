@@ -1,7 +1,10 @@
 #include "submission.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "stream_follower.hpp"
 
 namespace nb = nanobind;
 
@@ -10,16 +13,6 @@ namespace {
 
 // Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
 constexpr std::size_t kInline = std::size_t{4} << 20;
-
-waywiser_status order_before(waywiser_context* context, const Streams& streams) {
-    if (!streams.other) return WAYWISER_OK;
-    waywiser_transfer* mark = nullptr;
-    waywiser_status status = waywiser_mark(context, *streams.other, &mark);
-    if (status != WAYWISER_OK || mark == nullptr) return status;
-    status = waywiser_transfer_wait(mark, streams.carrier);
-    waywiser_transfer_release(mark);
-    return status;
-}
 
 waywiser_status blocking(waywiser_context* context, const Submission& copy) {
     if (!copy.listed()) {
@@ -41,12 +34,28 @@ waywiser_status asynchronous(waywiser_context* context, const Submission& copy,
                                transfer);
 }
 
+// Of a copy between GPUs, of which a mark is nothing only while its stream is captured.
 bool is_captured(waywiser_context* context, void* stream) {
     waywiser_transfer* mark = nullptr;
     if (waywiser_mark(context, stream, &mark) != WAYWISER_OK) return false;
     const bool captured = mark == nullptr;
     waywiser_transfer_release(mark);
     return captured;
+}
+
+// Between two streams: the carrier goes on after what is in the other one. `captured`: the carrier
+// is being captured, and nothing was done: the copy is recorded in it, or refused.
+waywiser_status order_before(waywiser_context* context, const Streams& streams, bool& captured) {
+    captured = false;
+    if (!streams.other) return WAYWISER_OK;
+    waywiser_transfer* mark = nullptr;
+    waywiser_status status = waywiser_mark(context, *streams.other, &mark);
+    if (status != WAYWISER_OK) return status;
+    if (mark == nullptr) return kOtherCaptured;
+    captured = is_captured(context, streams.carrier);
+    if (!captured) status = waywiser_transfer_wait(mark, streams.carrier);
+    waywiser_transfer_release(mark);
+    return status;
 }
 
 // Copies of few bytes between host and GPU: by the calling thread, until they have arrived.
@@ -57,27 +66,56 @@ void run_inline(ContextState& context, Submission& copy) {
                                       kWaitSlice, &left);
     }));
     if (left == nullptr) return;
-    wait_or_keep(std::make_shared<Flight>(left, copy.bytes, std::move(copy.held), copy.streams));
+    wait_or_keep(
+        std::make_shared<Flight>(left, copy.bytes, std::move(copy.kept).all(), copy.streams));
 }
 
-// Pageable memory, or the host alone: the calling thread helps, in parts between signals.
-void run_helping(ContextState& context, Submission& copy) {
-    if (!copy.to_host || !copy.from_host) wait_for_stream(context, copy.streams.carrier);
-    const std::size_t part = copy.listed() ? copy.bytes : kPart;
-    for (std::size_t at = 0; at < copy.bytes; at += part) {
+// Calls part(context, at, bytes) for all of the copy, with signals handled between parts.
+template <class Part>
+void run_in_parts(ContextState& context, const Submission& copy, const Part& part) {
+    const std::size_t most = copy.listed() ? copy.bytes : kPart;
+    for (std::size_t at = 0; at < copy.bytes; at += most) {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        check_use(use(context,
-                      [&](waywiser_context* c) {
-                          return copy.listed()
-                                     ? blocking(c, copy)
-                                     : waywiser_copy(c, static_cast<std::byte*>(copy.to) + at,
-                                                     static_cast<const std::byte*>(copy.from) + at,
-                                                     std::min(part, copy.bytes - at),
-                                                     copy.streams.carrier);
-                      }),
-                  at);
+        const std::size_t bytes = std::min(most, copy.bytes - at);
+        check_use(use(context, [&](waywiser_context* c) { return part(c, at, bytes); }), at);
     }
-    if (!copy.to_host) keep_until_reached(context, copy.streams, std::move(copy.held));
+}
+
+waywiser_status copy_part(waywiser_context* context, const Submission& copy, std::size_t at,
+                          std::size_t bytes) {
+    if (copy.listed()) return blocking(context, copy);
+    return waywiser_copy(context, static_cast<std::byte*>(copy.to) + at,
+                         static_cast<const std::byte*>(copy.from) + at, bytes,
+                         copy.streams.carrier);
+}
+
+// Pageable memory and a GPU: the calling thread helps. The memory of the host is not in use any
+// more when a part returns, that of a GPU is until the stream has come so far.
+void run_helping(ContextState& context, Submission& copy) {
+    wait_for_stream(context, copy.streams.carrier);
+    StreamFollower follower(copy.streams, std::move(copy.kept.to));
+    run_in_parts(context, copy, [&](waywiser_context* c, std::size_t at, std::size_t bytes) {
+        const waywiser_status status = copy_part(c, copy, at, bytes);
+        return status == WAYWISER_OK && !copy.to_host ? follower.mark(c) : status;
+    });
+}
+
+// Host memory alone. Few bytes never pass through a GPU, where the library may send them.
+void run_on_host(ContextState& context, Submission& copy) {
+    // A stream that is captured is the library's to refuse.
+    const bool in_stream = copy.names_stream && !wait_for_stream(context, copy.streams.carrier);
+    if (!in_stream) copy.streams.carrier = nullptr;
+    run_in_parts(context, copy, [&](waywiser_context* c, std::size_t at, std::size_t bytes) {
+        if (in_stream || bytes >= kInline) return copy_part(c, copy, at, bytes);
+        if (!copy.listed()) {
+            std::memcpy(static_cast<std::byte*>(copy.to) + at,
+                        static_cast<const std::byte*>(copy.from) + at, bytes);
+        }
+        for (std::size_t i = 0; i < copy.list.count(); ++i) {
+            std::memcpy(copy.list.to[i], copy.list.from[i], copy.list.sizes[i]);
+        }
+        return WAYWISER_OK;
+    });
 }
 
 // Copies that no CPU takes part in. With both sides on GPUs the streams go on after it.
@@ -85,8 +123,9 @@ void run_submitting(ContextState& context, Submission& copy) {
     const bool waits = copy.to_host || copy.from_host;
     waywiser_transfer* transfer = nullptr;
     const waywiser_status status = use(context, [&](waywiser_context* c) {
-        if (copy.streams.other && is_captured(c, copy.streams.carrier)) return blocking(c, copy);
-        waywiser_status now = order_before(c, copy.streams);
+        bool captured = false;
+        waywiser_status now = order_before(c, copy.streams, captured);
+        if (now == WAYWISER_OK && captured) return blocking(c, copy);
         if (now == WAYWISER_OK) now = asynchronous(c, copy, &transfer);
         if (now == WAYWISER_UNSUPPORTED && is_captured(c, copy.streams.carrier)) {
             return blocking(c, copy);  // is recorded, or refused with the reason
@@ -99,8 +138,8 @@ void run_submitting(ContextState& context, Submission& copy) {
         return now;
     });
     if (transfer != nullptr) {
-        const auto flight =
-            std::make_shared<Flight>(transfer, copy.bytes, std::move(copy.held), copy.streams);
+        const auto flight = std::make_shared<Flight>(transfer, copy.bytes,
+                                                     std::move(copy.kept).all(), copy.streams);
         if (status == WAYWISER_OK && waits) {
             wait_or_keep(flight);
         } else {
@@ -110,47 +149,87 @@ void run_submitting(ContextState& context, Submission& copy) {
     check_use(status);
 }
 
-bool is_pinned(const Submission& copy) {
+waywiser_status is_pageable_at(const void* memory, bool& pageable) {
     waywiser_description found{};
     found.size = sizeof found;
-    const std::size_t bytes = copy.listed() ? 1 : copy.bytes;
-    check(waywiser_describe(copy.host_side(), bytes, &found));
-    return found.kind == WAYWISER_PINNED;
+    const waywiser_status status = waywiser_describe(memory, 1, &found);
+    pageable = found.kind == WAYWISER_PAGEABLE;
+    return status;
+}
+
+// Looks at both ends of a range only: to look at all of it takes hundreds of calls of the runtime.
+waywiser_status is_pageable(const void* memory, std::size_t bytes, bool& pageable) {
+    const waywiser_status status = is_pageable_at(memory, pageable);
+    if (status != WAYWISER_OK || !pageable) return status;
+    return is_pageable_at(static_cast<const std::byte*>(memory) + bytes - 1, pageable);
+}
+
+// Whether the host's side of the copy is pageable. If it is not, or there are too many arrays to
+// ask about, a GPU may still use it when a call of the library returns.
+bool is_pageable(const Submission& copy) {
+    constexpr std::size_t kMostLooks = 64;
+    const std::size_t count = copy.list.count();
+    if (copy.operands > 1 && count > kMostLooks) return false;
+    bool pageable = true;
+    waywiser_status status = WAYWISER_OK;
+    {
+        const Unlocked unlocked;
+        if (!copy.listed()) {
+            status = is_pageable(copy.to_host ? copy.to : copy.from, copy.bytes, pageable);
+        }
+        // Pieces of one array are in one allocation: the first and the last are enough.
+        const std::size_t step = copy.operands > 1 || count < 2 ? 1 : count - 1;
+        for (std::size_t i = 0; i < count && pageable && status == WAYWISER_OK; i += step) {
+            const void* const piece = copy.to_host ? copy.list.to[i] : copy.list.from[i];
+            status = is_pageable(piece, copy.list.sizes[i], pageable);
+        }
+    }
+    check(status);
+    return pageable;
 }
 
 }  // namespace
 
-const void* Submission::host_side() const {
-    if (to_host) return listed() ? list.to.front() : to;
-    return listed() ? list.from.front() : from;
+void raise_other_captured() {
+    raise(Failure::unsupported,
+          {.what = "the stream of the destination is being captured, that of the source is not",
+           .remedy = "copy before the capture, or record the copy with stream="});
 }
 
 void run(ContextState& context, Submission& copy) {
     if (copy.bytes == 0) return;
-    if (copy.to_host && copy.from_host) return run_helping(context, copy);
+    if (copy.to_host && copy.from_host) return run_on_host(context, copy);
     if (!copy.to_host && !copy.from_host) return run_submitting(context, copy);
     if (copy.bytes < kInline && !copy.listed()) return run_inline(context, copy);
-    return is_pinned(copy) ? run_submitting(context, copy) : run_helping(context, copy);
+    return is_pageable(copy) ? run_helping(context, copy) : run_submitting(context, copy);
 }
 
 std::shared_ptr<Flight> start(ContextState& context, Submission& copy) {
+    if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
+        const void* const to = copy.listed() ? copy.list.to.front() : copy.to;
+        const void* const from = copy.listed() ? copy.list.from.front() : copy.from;
+        copy.streams.gpu = gpu_at(copy.to_host ? from : to);
+    }
     waywiser_transfer* transfer = nullptr;
     if (copy.bytes > 0) {
         check_use(use(context, [&](waywiser_context* c) {
-            const waywiser_status status = order_before(c, copy.streams);
+            bool captured = false;  // then the library refuses it
+            const waywiser_status status = order_before(c, copy.streams, captured);
             return status == WAYWISER_OK ? asynchronous(c, copy, &transfer) : status;
         }));
     }
     auto flight =
-        std::make_shared<Flight>(transfer, copy.bytes, std::move(copy.held), copy.streams);
+        std::make_shared<Flight>(transfer, copy.bytes, std::move(copy.kept).all(), copy.streams);
     keep(flight);
     return flight;
 }
 
-void wait_for_stream(ContextState& context, void* stream) {
+bool wait_for_stream(ContextState& context, void* stream) {
     waywiser_transfer* mark = nullptr;
+    bool marked = false;
     const waywiser_status status = use(context, [&](waywiser_context* c) {
         waywiser_status now = waywiser_mark(c, stream, &mark);
+        marked = mark != nullptr;
         if (now != WAYWISER_OK || mark == nullptr) return now;
         now = waywiser_transfer_result(mark, kWaitSlice, nullptr);
         if (now == WAYWISER_TIMEOUT) return WAYWISER_OK;
@@ -159,13 +238,7 @@ void wait_for_stream(ContextState& context, void* stream) {
     });
     if (mark != nullptr) Flight(mark, 0, {}, {}).wait(std::nullopt);
     check_use(status);
-}
-
-void keep_until_reached(ContextState& context, const Streams& streams, Held held) {
-    waywiser_transfer* mark = nullptr;
-    check_use(use(context,
-                  [&](waywiser_context* c) { return waywiser_mark(c, streams.carrier, &mark); }));
-    keep(std::make_shared<Flight>(mark, 0, std::move(held), streams));
+    return marked;
 }
 
 std::size_t wait_or_keep(const std::shared_ptr<Flight>& flight) {

@@ -18,8 +18,10 @@ constexpr double kWaitSlice = 0.1;
 // Most bytes that one call of the library copies while the caller's thread helps.
 constexpr std::size_t kPart = std::size_t{1} << 30;
 
-// What a call on a context that was closed gives; no status of the library.
+// Results of calls that are no status of the library: the context was closed; the stream of the
+// destination is being captured, but not the one that carries the copy.
 constexpr auto kClosed = static_cast<waywiser_status>(15);
+constexpr auto kOtherCaptured = static_cast<waywiser_status>(14);
 
 // Makes calls of the library over a context, without the GIL. `call` gets the context of the
 // library and returns a status.
@@ -30,9 +32,12 @@ waywiser_status use(ContextState& context, const Call& call) {
     return in_use.get() == nullptr ? kClosed : call(in_use.get());
 }
 
+[[noreturn]] void raise_other_captured();
+
 // Raises what use() returned, if it is a failure.
 inline void check_use(waywiser_status status, std::size_t moved = 0) {
     if (status == kClosed) raise_closed();
+    if (status == kOtherCaptured) raise_other_captured();
     check(status, moved);
 }
 
@@ -41,14 +46,15 @@ struct Submission {
     void* to = nullptr;
     const void* from = nullptr;
     std::size_t bytes = 0;
-    PieceList list;  // with pieces if it is no copy of one piece
+    PieceList list;             // with pieces if it is no copy of one piece
+    std::size_t operands = 1;   // pairs of arrays
+    bool names_stream = false;  // the caller did, with `stream=`
     bool to_host = true;
     bool from_host = true;
     Streams streams;
-    Held held;
+    HeldOperands kept;
 
     [[nodiscard]] bool listed() const { return list.count() > 0; }
-    [[nodiscard]] const void* host_side() const;
 };
 
 // Copies, and returns as copy() promises it.
@@ -56,10 +62,9 @@ void run(ContextState& context, Submission& submission);
 // Starts the copy and returns at once.
 std::shared_ptr<Flight> start(ContextState& context, Submission& submission);
 
-// Waits until the stream has come to the end of what is in it, between signals.
-void wait_for_stream(ContextState& context, void* stream);
-// Keeps `held` until the stream has come so far.
-void keep_until_reached(ContextState& context, const Streams& streams, Held held);
+// Waits until the stream has come to the end of what is in it, between signals. False if there was
+// nothing to wait for: on a machine without a GPU, and while the stream is captured.
+bool wait_for_stream(ContextState& context, void* stream);
 // As Flight::wait; if that raises, the transfer is kept.
 std::size_t wait_or_keep(const std::shared_ptr<Flight>& flight);
 

@@ -1,0 +1,31 @@
+#include "stream_follower.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace waywiser::python {
+
+StreamFollower::~StreamFollower() {
+    if (unmarked_) {
+        for (nb::object& object : held_) object.release();  // held for ever
+        waywiser_transfer_release(mark_);
+        return;
+    }
+    if (mark_ == nullptr) return;
+    keep(std::make_shared<Flight>(mark_, 0, std::move(held_), streams_));
+}
+
+waywiser_status StreamFollower::mark(waywiser_context* context) {
+    waywiser_transfer* next = nullptr;
+    const waywiser_status status = waywiser_mark(context, streams_.carrier, &next);
+    if (status == WAYWISER_OK) {
+        waywiser_transfer_release(std::exchange(mark_, next));
+    } else if (status != WAYWISER_GPU_LOST) {  // a lost GPU writes nothing any more
+        unmarked_ = true;
+    }
+    return status;
+}
+
+}  // namespace waywiser::python
