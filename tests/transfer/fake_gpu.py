@@ -14,6 +14,7 @@ pytest.importorskip(
 from waywiser_fake import _testing
 
 configure = _testing.configure
+copies = _testing.copies
 live = _testing.live
 default_stream = _testing.default_stream
 current_gpu = _testing.current_gpu

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import mmap
 import os
+import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -130,6 +133,77 @@ def test_a_buffer_cannot_be_resized_while_it_is_copied() -> None:
     source.append(1)
 
 
+@pytest.mark.parametrize("kind", [bytearray, mmap.mmap])
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_source_on_the_host_is_free_after_a_copy(kind: Any, listed: bool) -> None:
+    source: Any = bytearray(STAGED) if kind is bytearray else mmap.mmap(-1, STAGED)
+    there = GpuArray(STAGED)
+    if listed:
+        shape = (STAGED // 16, 16)
+        values = np.frombuffer(source, np.uint8).reshape(shape)[:, :8]
+        transfer.copy(there.view(shape, None).view((STAGED // 16, 8), (16, 1)), values)
+        del values
+    else:
+        transfer.copy(there, source)
+    if kind is bytearray:
+        source.append(1)
+    else:
+        source.close()
+
+
+def test_the_destination_of_a_part_lives_after_an_interruption(tmp_path: Path) -> None:
+    nbytes = (1 << 30) + 1
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        file.truncate(nbytes)
+    source = np.zeros(nbytes, np.uint8)
+
+    def interrupt() -> None:
+        assert until(lambda: transfer.usage()["transfers"] > 0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    calls: list[Any] = [transfer.copy, lambda to, _: transfer.read(path, to)]
+    for call in calls:
+        there = GpuArray(nbytes)
+        watched = weakref.ref(there.buffer)
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            call(there, source)
+        del there
+        gc.collect()
+        assert watched() is not None
+        thread.join()
+        assert until(lambda w=watched: prune() or w() is None)
+
+
+def test_the_destination_of_a_part_lives_after_a_failure(tmp_path: Path) -> None:
+    nbytes = (1 << 30) + (16 << 20)
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        file.truncate(nbytes)
+    source = np.zeros(nbytes, np.uint8)
+    calls: list[Any] = [
+        transfer.copy,
+        lambda to, from_: transfer.read(path, to, nbytes=from_.nbytes),
+    ]
+    for call in calls:
+        there: Any = GpuArray(nbytes)
+        fake_gpu.configure("")
+        call(there.view((1 << 30,), None), source[: 1 << 30])
+        of_the_first_part = fake_gpu.copies()
+        fake_gpu.configure(f"fail=copy@{of_the_first_part + 1}+")
+        watched = weakref.ref(there.buffer)
+        with pytest.raises(transfer.GpuError) as caught:
+            call(there, source)
+        fake_gpu.configure("")
+        assert caught.value.moved >= 1 << 30
+        there = caught = None  # the traceback has the arguments
+        gc.collect()
+        assert watched() is not None
+        assert until(lambda w=watched: prune() or w() is None)
+
+
 def test_a_dlpack_capsule_lives_as_long_as_the_transfer() -> None:
     stream, there = Stream(0), GpuArray(INLINE)
     gate = gate_on(stream)
@@ -240,6 +314,29 @@ class TestAwaiting:
         assert (host == 6).all()
         assert len(os.listdir("/proc/self/fd")) == before
 
+    def test_descriptors_while_other_threads_look_at_the_transfers(self) -> None:
+        ends = threading.Event()
+
+        def look() -> None:
+            while not ends.is_set():
+                prune()
+
+        there, host = GpuArray(8), transfer.pinned_empty(8, np.uint8)
+        before = len(os.listdir("/proc/self/fd"))
+        threads = [threading.Thread(target=look) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(300):
+                descriptor = transfer.copy_async(there, host)._descriptor()
+                assert select.select([descriptor], [], [], 30)[0]
+                os.close(descriptor)
+        finally:
+            ends.set()
+            for thread in threads:
+                thread.join()
+        assert until(lambda: prune() or len(os.listdir("/proc/self/fd")) == before)
+
     def test_leaves_no_descriptor(self) -> None:
         async def main() -> None:
             for _ in range(20):
@@ -310,6 +407,40 @@ class TestContexts:
         with pytest.raises(TypeError):
             transfer.Context(2)  # type: ignore[misc]
 
+        for there in (9, 255):
+            with pytest.raises(transfer.InvalidTransfer) as caught:
+                transfer.Context(relays=(there,))
+            assert "machine()" in caught.value.remedy
+
+    @pytest.mark.parametrize(
+        ("options", "error", "said"),
+        [
+            ({"threads": -1}, ValueError, "threads is -1"),
+            ({"threads": 0}, ValueError, "threads is 0"),
+            ({"threads": 1.5}, TypeError, "threads is 1.5"),
+            ({"pinned_bytes": "1G"}, TypeError, "pinned_bytes is '1G'"),
+            ({"pinned_bytes": 1 << 64}, ValueError, "pinned_bytes is 18446744073709551616"),
+            ({"relay_bytes": -5}, ValueError, "relay_bytes is -5"),
+            ({"polite_bytes": -5}, ValueError, "polite_bytes is -5"),
+            ({"relays": 1}, TypeError, "relays is 1, not a sequence"),
+            ({"relays": "1"}, TypeError, "relays is '1', not a sequence"),
+            ({"relays": [None]}, TypeError, "an entry of relays is None"),
+            ({"relays": [-1]}, ValueError, "entry -1"),
+            ({"relays": [1 << 40]}, ValueError, "entry 1099511627776"),
+        ],
+    )
+    def test_limits_that_make_no_sense(
+        self, options: Any, error: type[Exception], said: str
+    ) -> None:
+        with pytest.raises(error, match=said) as caught:
+            transfer.Context(**options)
+        assert isinstance(caught.value, transfer.TransferError)
+        assert "\n" not in str(caught.value)
+
+    def test_relays_are_any_sequence_of_numbers(self) -> None:
+        for relays in ([1], (1,), range(1, 2), np.array([1])):
+            transfer.Context(relays=relays, threads=np.int64(2)).close()  # type: ignore[arg-type]
+
     def test_plain_uses_no_threads(self) -> None:
         there, source = GpuArray(STAGED), random_array(STAGED)
         with transfer.Context(plain=True) as context:
@@ -374,6 +505,9 @@ class TestPinned:
             ((3, object), TypeError),
             ((3, "nonsense"), TypeError),
             ((1 << 60, "u1"), MemoryError),
+            (((1 << 63) - 1, "u1"), MemoryError),
+            ((1 << 63, "u1"), MemoryError),
+            (((1 << 40, 1 << 40), "f8"), MemoryError),
         ],
     )
     def test_what_is_refused(self, arguments: Any, error: type[Exception]) -> None:
@@ -605,6 +739,30 @@ print("end", flush=True)
         )
         assert (answer.returncode, answer.stdout, answer.stderr) == (0, "end\n", "")
 
+    def test_the_last_handle_of_a_closed_context_waits_without_the_interpreter(
+        self, fake_transfer_environment: dict[str, str]
+    ) -> None:
+        answer = run(
+            FIRST
+            + """
+context = transfer.Context()
+handle = context.copy_async(there, np.zeros(12 << 20, np.uint8))
+handle.result()
+context.close()
+gate.close(stream)  # to free pinned memory waits for the GPU
+opened = []
+def later():
+    time.sleep(0.2)
+    opened.append(1)
+    gate.open()
+threading.Thread(target=later).start()
+del handle
+print(bool(opened), flush=True)
+""",
+            fake_transfer_environment,
+        )
+        assert (answer.returncode, answer.stdout) == (0, "True\n"), answer.stderr
+
     def test_the_process_ends_while_a_daemon_waits(
         self, fake_transfer_environment: dict[str, str]
     ) -> None:
@@ -646,13 +804,15 @@ atexit.register(gate.open)
             assert (received == source).all()
             try:
                 transfer.pinned_empty(10, "u1")
-            except transfer.TransferError as error:
+            except transfer.UnsupportedTransfer as error:
                 print(error)
             print(transfer.machine()["gpus"], transfer.machine()["gpu_unavailable"])
             """.replace("source[::-1]", "np.ascontiguousarray(source[::-1])"),
             {**fake_transfer_environment, "WAYWISER_FAKE": "unavailable=no driver here"},
         )
-        assert answer.stdout.endswith("[] no driver here\n"), answer.stderr
+        refused, found = answer.stdout.splitlines()
+        assert "cannot be pinned without a GPU" in refused, answer.stderr
+        assert found == "[] no driver here"
 
     def test_plain_copies_by_the_environment(
         self, fake_transfer_environment: dict[str, str]

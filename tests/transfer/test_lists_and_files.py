@@ -47,6 +47,29 @@ class TestBatch:
         transfer.copy_batch(dsts=tuple(received), srcs=iter(sent))
         assert all(map(same_bytes, received, sent))
 
+    def test_an_operand_may_shorten_the_list(self) -> None:
+        class Shortening(GpuArray):
+            @property
+            def __cuda_array_interface__(self) -> dict[str, Any]:
+                destinations.clear()
+                sources.clear()
+                return super().__cuda_array_interface__
+
+        sent = [random_array(1000, seed=i) for i in range(4)]
+        sources: list[Any] = [array.copy() for array in sent]
+        arrays = [Shortening(1000), *(GpuArray(1000) for _ in range(3))]
+        destinations: list[Any] = arrays.copy()
+        transfer.copy_batch(dsts=destinations, srcs=sources)
+        assert all(same_bytes(got.get(), want) for got, want in zip(arrays, sent, strict=True))
+
+    def test_an_error_of_a_sequence_comes_through(self) -> None:
+        def failing() -> Any:
+            yield np.zeros(4)
+            raise RuntimeError("no more arrays")
+
+        with pytest.raises(RuntimeError, match="no more arrays"):
+            transfer.copy_batch(dsts=failing(), srcs=[np.zeros(4)])
+
     def test_what_is_refused(self) -> None:
         one, other = np.zeros(4), np.ones(4)
         with pytest.raises(ValueError, match="2 destinations and 1 sources"):
@@ -245,6 +268,84 @@ class TestFiles:
             with pytest.raises(ValueError, match="nbytes"):
                 transfer.read(path, host, nbytes=101)
         assert len(os.listdir("/proc/self/fd")) == before
+
+    def test_what_a_file_object_has_buffered_is_read(self, tmp_path: pathlib.Path) -> None:
+        received = np.zeros(10, np.uint8)
+        with (tmp_path / "file").open("w+b") as file:
+            file.write(b"0123456789")
+            assert transfer.read(file, received) == 10
+        assert received.tobytes() == b"0123456789"
+
+    def test_a_file_for_appending_is_refused(self, tmp_path: pathlib.Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(b"0123456789")
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+        with path.open("ab") as file:
+            for name in (file, descriptor, file.fileno()):
+                for call in (transfer.write, transfer.write_async):
+                    with pytest.raises(transfer.InvalidTransfer, match="appending") as caught:
+                        call(name, b"abc", offset=2)
+                    assert caught.value.remedy
+        os.close(descriptor)
+        with path.open("a+b") as file:
+            assert transfer.read(file, np.zeros(10, np.uint8)) == 10
+        assert path.read_bytes() == b"0123456789"
+
+    def test_names_that_are_no_utf8(self, tmp_path: pathlib.Path) -> None:
+        name = os.fsencode(tmp_path) + b"/caf\xe9\nfile"
+        with pytest.raises(FileNotFoundError) as caught:
+            transfer.read(name, np.zeros(10, np.uint8))
+        assert "caf\\udce9\\nfile" in str(caught.value)
+        assert transfer.write(name, b"0123456789") == 10
+        received = np.zeros(10, np.uint8)
+        assert transfer.read(os.fsdecode(name), received) == 10
+        assert received.tobytes() == b"0123456789"
+
+    def test_errors_name_the_file_and_the_remedy(self, tmp_path: pathlib.Path) -> None:
+        host = np.zeros(10, np.uint8)
+        path = tmp_path / "file"
+        path.write_bytes(bytes(10))
+        for call in (transfer.read, transfer.write):
+            with pytest.raises(OSError, match=str(tmp_path)) as caught:
+                call(tmp_path, host)
+            assert "a file in the folder" in str(caught.value)
+            with pytest.raises(OSError, match="folders are not created"):
+                call(tmp_path / "missing" / "file", host)
+            with pytest.raises(OSError, match="descriptor 9999"):
+                call(9999, host)
+        reading, writing = os.pipe()
+        for pipe, call in ((reading, transfer.read), (writing, transfer.write)):
+            with pytest.raises(OSError, match=f"descriptor {pipe}: .*a regular file") as caught:
+                call(pipe, host)
+            assert caught.value.errno == errno.ESPIPE
+        for pipe, started in (
+            (reading, transfer.read_async(reading, host)),
+            (writing, transfer.write_async(writing, host)),
+        ):
+            for _ in range(2):
+                with pytest.raises(OSError, match=f"descriptor {pipe}: .*a regular file"):
+                    started.result()
+            os.close(pipe)
+        with path.open("rb") as file, pytest.raises(OSError, match=f"{path}.*open the file for"):
+            transfer.write(file, host)
+        folder = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(OSError, match=f"descriptor {folder}: .*a file in the folder"):
+            transfer.read(folder, host)
+        os.close(folder)
+
+    def test_a_full_disk(self) -> None:
+        with pytest.raises(OSError, match=r"/dev/full.*free space") as caught:
+            transfer.write("/dev/full", np.zeros(10, np.uint8))
+        assert caught.value.errno == errno.ENOSPC
+        assert str(caught.value).count("free space") == 1
+
+    def test_an_object_whose_descriptor_is_none(self) -> None:
+        class Wrong:
+            def fileno(self) -> Any:
+                return "3"
+
+        with pytest.raises(transfer.InvalidOperand, match="fileno"):
+            transfer.read(Wrong(), np.zeros(10, np.uint8))
 
     def test_errors_of_files(self, tmp_path: pathlib.Path) -> None:
         host = np.zeros(10, np.uint8)

@@ -113,6 +113,26 @@ class TestStreams:
         assert (array.get() == 8).all()
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("to_host", [False, True])
+def test_numbers_of_default_streams_mean_the_gpu_of_the_operand(number: int, to_host: bool) -> None:
+    stream, host = Stream(1), transfer.pinned_empty(INLINE, np.uint8)
+    array = GpuArray(INLINE, gpu=1)
+    gate = gate_on(stream, 1)
+    fake_gpu.set_current_gpu(0)
+    try:
+        pair = (host, array) if to_host else (array, host)
+        handle = transfer.copy_async(*pair, stream=stream.handle)
+        handle.wait(number)
+        assert fake_gpu.default_stream(0).done()
+        if number < 2:
+            assert not fake_gpu.default_stream(1).done()
+        gate.open()
+        handle.result()
+    finally:
+        fake_gpu.set_current_gpu(-1)
+
+
 @pytest.mark.parametrize("current", [-1, 0, 1])
 @pytest.mark.parametrize("own_stream", [False, True])
 def test_whatever_gpu_is_current(current: int, own_stream: bool) -> None:
@@ -270,6 +290,42 @@ class TestCapture:
 
         fake_gpu.Graph(stream, record)
 
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_between_gpus_a_captured_destination_is_refused(self, asynchronous: bool) -> None:
+        streams = Stream(0), Stream(1)
+        source = GpuArray(INLINE, gpu=0, stream=streams[0].handle)
+        destination = GpuArray(INLINE, gpu=1, stream=streams[1].handle).set(np.zeros(INLINE))
+        source.set(np.ones(INLINE))
+        call = transfer.copy_async if asynchronous else transfer.copy
+
+        def record() -> None:
+            with pytest.raises(transfer.UnsupportedTransfer, match="captured") as caught:
+                call(destination, source)
+            assert "stream=" in caught.value.remedy
+
+        before = fake_gpu.copies()
+        fake_gpu.Graph(streams[1], record)
+        for stream in streams:
+            stream.synchronize()
+        assert fake_gpu.copies() == before
+        assert not destination.get().any()
+
+    def test_between_gpus_a_captured_source_is_recorded(self) -> None:
+        streams = Stream(0), Stream(1)
+        source = GpuArray(INLINE, gpu=0, stream=streams[0].handle).set(np.ones(INLINE))
+        destination = GpuArray(INLINE, gpu=1, stream=streams[1].handle).set(np.zeros(INLINE))
+
+        def record() -> None:
+            with pytest.raises(transfer.UnsupportedTransfer, match="captured"):
+                transfer.copy_async(destination, source)
+            transfer.copy(destination, source)
+
+        graph = fake_gpu.Graph(streams[0], record)
+        assert not destination.get().any()
+        graph.launch(streams[0])
+        streams[0].synchronize()
+        assert (destination.get() == 1).all()
+
     def test_handles_and_files_are_refused(self, tmp_path: Any) -> None:
         stream, array = Stream(0), GpuArray(64)
         host = transfer.pinned_empty(64, np.uint8)
@@ -343,6 +399,74 @@ class TestHandles:
         for thread in threads:
             thread.join()
         assert wrong == []
+
+
+@pytest.mark.parametrize("nbytes", [INLINE, (5 << 20) + 3, STAGED])
+@pytest.mark.parametrize("pinned", [False, True])
+class TestHostToHost:
+    def arrays(self, nbytes: int, pinned: bool) -> tuple[Any, Any]:
+        if not pinned:
+            return np.zeros(nbytes, np.uint8), random_array(nbytes)
+        source = transfer.pinned_empty(nbytes, np.uint8)
+        source[:] = random_array(nbytes)
+        destination = transfer.pinned_empty(nbytes, np.uint8)
+        destination[:] = 0
+        return destination, source
+
+    def test_is_in_no_stream_of_a_gpu(self, nbytes: int, pinned: bool) -> None:
+        destination, source = self.arrays(nbytes, pinned)
+        stream = fake_gpu.default_stream(0)
+        fake_gpu.set_current_gpu(0)
+        before = fake_gpu.copies()
+        gate = gate_on(stream)
+        try:
+            transfer.copy(destination, source)
+            half = nbytes // 2
+            transfer.copy_batch(
+                dsts=[destination[half:], destination[:half]], srcs=[source[half:], source[:half]]
+            )
+            assert fake_gpu.copies() == before
+            assert not stream.done()
+        finally:
+            gate.open()
+            fake_gpu.set_current_gpu(-1)
+        assert same_bytes(destination, source)
+
+    def test_waits_for_a_stream_that_is_named(self, nbytes: int, pinned: bool) -> None:
+        destination, source = self.arrays(nbytes, pinned)
+        stream = Stream(0)
+        gate = gate_on(stream)
+        opened = []
+
+        def open_gate() -> None:
+            opened.append(1)
+            gate.open()
+
+        opener = threading.Timer(0.05, open_gate)
+        opener.start()
+        transfer.copy(destination, source, stream=stream.handle)
+        assert opened
+        assert same_bytes(destination, source)
+        opener.join()
+
+
+def test_memory_that_is_pinned_in_part() -> None:
+    nbytes = 6 << 20
+    for pinned in (slice(0, nbytes // 2), slice(nbytes // 2, nbytes)):
+        host, there = np.ones(nbytes, np.uint8), GpuArray(nbytes)
+        part = host[pinned]
+        registration = fake_gpu.Registration(part.ctypes.data, part.nbytes)
+        stream = Stream(0)
+        fake_gpu.configure("delay=0.1@1+")
+        transfer.copy(there, host, stream=stream.handle)
+        host[:] = 2  # it can be reused
+        stream.synchronize()
+        assert (there.get() == 1).all()
+        stream.fill(there.buffer.address, nbytes, 3)
+        transfer.copy(host, there, stream=stream.handle)
+        assert (host == 3).all()
+        fake_gpu.configure("")
+        del registration
 
 
 def test_the_interpreter_runs_while_a_copy_waits() -> None:
