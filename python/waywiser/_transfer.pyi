@@ -34,7 +34,7 @@ class TransferHandle:
         """Blocks until the last device operation is submitted, then makes ``stream`` wait for it.
 
         With a host destination it blocks until that is filled. None means the streams that the
-        call was ordered in.
+        call was ordered in; the numbers 0, 1 and 2 mean default streams of the operand's GPU.
         """
     def _descriptor(self) -> int:
         """A new descriptor that becomes readable at the end; the caller closes it."""
