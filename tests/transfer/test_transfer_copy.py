@@ -127,9 +127,9 @@ def test_numbers_of_default_streams_mean_the_gpu_of_the_operand(number: int, to_
         assert fake_gpu.default_stream(0).done()
         if number < 2:
             assert not fake_gpu.default_stream(1).done()
+    finally:
         gate.open()
         handle.result()
-    finally:
         fake_gpu.set_current_gpu(-1)
 
 
@@ -419,6 +419,8 @@ class TestHostToHost:
         fake_gpu.set_current_gpu(0)
         before = fake_gpu.copies()
         gate = gate_on(stream)
+        opener = threading.Timer(10, gate.open)  # for a copy that waits for the stream
+        opener.start()
         try:
             transfer.copy(destination, source)
             half = nbytes // 2
@@ -428,6 +430,7 @@ class TestHostToHost:
             assert fake_gpu.copies() == before
             assert not stream.done()
         finally:
+            opener.cancel()
             gate.open()
             fake_gpu.set_current_gpu(-1)
         assert same_bytes(destination, source)
