@@ -55,9 +55,9 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
         set_c_strides(operand);
     }
     const nb::object has_objects = attribute(dtype, "hasobject");
-    refuse_objects(has_objects.is_valid() ? nb::cast<bool>(has_objects)
-                                          : names_objects(operand.type.name),
-                   role);
+    refuse_objects(
+        has_objects.is_valid() ? nb::cast<bool>(has_objects) : names_objects(operand.type.name),
+        role);
     complete(operand, role);
     return true;
 }

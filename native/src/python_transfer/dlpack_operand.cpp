@@ -85,10 +85,9 @@ void read_dlpack_tensor(const dlpack::Tensor& tensor, Role role, Operand& operan
     const auto count = static_cast<std::size_t>(tensor.dimensions);
     std::copy_n(tensor.shape, count, operand.shape.begin());
     if (tensor.strides != nullptr) {
-        std::transform(tensor.strides, tensor.strides + count, operand.strides.begin(),
-                       [&](std::int64_t stride) {
-                           return stride_in_bytes(stride, operand.item, role);
-                       });
+        std::transform(
+            tensor.strides, tensor.strides + count, operand.strides.begin(),
+            [&](std::int64_t stride) { return stride_in_bytes(stride, operand.item, role); });
     } else {
         set_c_strides(operand);
     }

@@ -21,10 +21,9 @@ bool is_plain_buffer(nb::handle object) {
 std::string name_of_type(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 [[noreturn]] void refuse_size(Role role) {
-    raise(Failure::invalid_operand,
-          {.what = "the shape and strides of the " + std::string(text(role)) +
-                   " are beyond any memory",
-           .remedy = "pass an array that describes memory that exists"});
+    raise(Failure::invalid_operand, {.what = "the shape and strides of the " +
+                                             std::string(text(role)) + " are beyond any memory",
+                                     .remedy = "pass an array that describes memory that exists"});
 }
 
 }  // namespace
@@ -71,8 +70,8 @@ void complete(Operand& operand, Role role) {
     for (std::size_t i = 0; i < count; ++i) {
         if (operand.shape[i] >= 0) continue;
         raise(Failure::invalid_operand,
-              {.what = "the " + std::string(text(role)) + " has a negative length: " +
-                       std::to_string(operand.shape[i])});
+              {.what = "the " + std::string(text(role)) +
+                       " has a negative length: " + std::to_string(operand.shape[i])});
     }
     if (std::find(operand.shape.begin(), operand.shape.begin() + count, 0) !=
         operand.shape.begin() + count) {
