@@ -1,6 +1,7 @@
 """Compares `waywiser.transfer` with the copies that programs make today.
 
     python benchmarks/transfer.py [--processes 6] [--only PATTERN] [--json FILE] [--gib 4]
+                                   [--within SECONDS]
 
 Every process measures all rows in turn, with memory that was touched before. A row is a time, and
 its ratio to the base of its group in the same process: the bandwidth as a part of the base's. The
@@ -31,6 +32,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB)
 BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
 BASE = "base"
+LONGEST_GROUP = 4.0  # seconds; slow groups have fewer rounds, three at least
 PAIR = "two processes on two GPUs, pageable H2D"
 
 
@@ -40,6 +42,10 @@ def main() -> int:
     parser.add_argument("--only", default="", help="groups whose name matches the expression")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--gib", type=int, default=4, help="size of the safetensors file")
+    parser.add_argument(
+        "--within", type=float, default=float("inf"), metavar="SECONDS",
+        help="start no further process that would end later",
+    )  # fmt: skip
     parser.add_argument("--replicate", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--feed", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -49,24 +55,30 @@ def main() -> int:
     if asked.replicate:
         json.dump(replicate(asked.only, asked.gib), sys.stdout)
         return 0
-    runs = []
+    begun = time.monotonic()
+    if re.search(asked.only, PAIR):
+        two_processes()
+    runs: list[dict[str, Any]] = []
+    failed = 0
     for number in range(asked.processes):
+        gone = time.monotonic() - begun
+        if number > 0 and gone * (number + 1) / number > asked.within:
+            print(f"{number} of {asked.processes} processes fit into {asked.within:.0f} s")
+            break
         command = [sys.executable, __file__, "--replicate", "--only", asked.only]
         done = subprocess.run(
             [*command, "--gib", str(asked.gib)], stdout=subprocess.PIPE, text=True, check=False
         )
         if done.returncode != 0:
             print(f"process {number} failed with {done.returncode}", file=sys.stderr)
+            failed += 1
             continue
         runs.append(json.loads(done.stdout))
-    if not runs:
-        return 1
-    if asked.json:
-        asked.json.write_text(json.dumps(runs, indent=1) + "\n")
-    show(runs)
-    if re.search(asked.only, PAIR):
-        two_processes()
-    return 0
+        if asked.json:
+            asked.json.write_text(json.dumps(runs, indent=1) + "\n")
+    if runs:
+        show(runs)
+    return 0 if runs and not failed else 1
 
 
 def feed(gpu: int) -> float:
@@ -104,7 +116,7 @@ def two_processes() -> None:
         return [float(process.communicate()[0]) for process in started]
 
     ratios = []
-    for _ in range(2):
+    for _ in range(3):
         apart = run((0,)) + run((1,))
         ratios.append(sum(run((0, 1))) / sum(apart))
     print(f"{PAIR}: {statistics.median(ratios):.3f} of two runs one after the other, ", end="")
@@ -169,9 +181,12 @@ class Rows:
             return
         rows = self.groups.setdefault(group, {})
         times: dict[str, list[float]] = {name: [] for name in methods}
-        rounds = 3 if size >= 2 * GIB else 7 if size >= 64 * MIB else 30 if size >= MIB else 300
+        rounds = 7 if size >= 64 * MIB else 30 if size >= MIB else 300
+        start = time.perf_counter()
         for method in methods.values():
             method()
+        once = time.perf_counter() - start
+        rounds = max(min(rounds, int(LONGEST_GROUP / once)), 3)
         for _ in range(rounds):
             for name, method in methods.items():
                 start = time.perf_counter()
@@ -521,8 +536,8 @@ def blocks_of(rows: Rows, size: int, group: str) -> None:
 
     import waywiser.transfer as ww
 
-    total = 256 * MIB
-    count = total // size
+    count = 256 * MIB // size
+    total = count * size
     there = torch.empty((count, size), dtype=torch.uint8, device="cuda")
     here = host_tensor(total, True).reshape(count, size)
     order = torch.randperm(count)
