@@ -545,6 +545,7 @@ def blocks_of(rows: Rows, size: int, group: str) -> None:
     runs = (torch.randperm(count // 16)[:, None] * 16 + torch.arange(16)).flatten()
     on_gpu = back.cuda()
     targets, sources = order.tolist(), back.tolist()
+    two = ww.Context(list_multiprocessors=2)
 
     def loop() -> None:
         for to, of in zip(targets, sources, strict=True):
@@ -554,6 +555,12 @@ def blocks_of(rows: Rows, size: int, group: str) -> None:
         "one contiguous pinned copy": waited(lambda: there.copy_(here, non_blocking=True)),
         "waywiser copy_blocks, H2D": waited(lambda: ww.copy_blocks(there, here, order, back)),
         "waywiser copy_blocks, D2H": waited(lambda: ww.copy_blocks(here, there, back, order)),
+        "waywiser copy_blocks, two multiprocessors, H2D": waited(
+            lambda: two.copy_blocks(there, here, order, back)
+        ),
+        "waywiser copy_blocks, two multiprocessors, D2H": waited(
+            lambda: two.copy_blocks(here, there, back, order)
+        ),
         "waywiser copy_blocks, runs of 16, H2D": waited(
             lambda: ww.copy_blocks(there, here, runs, runs)
         ),
@@ -575,6 +582,7 @@ def blocks_of(rows: Rows, size: int, group: str) -> None:
     else:
         methods["cudaMemcpyBatchAsync, H2D"] = waited(batch)
     rows.measure(group, total, methods)
+    two.close()
 
 
 def batch_copy(
@@ -643,11 +651,14 @@ def beside_a_product(rows: Rows) -> None:
     left, right = (torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
     product = torch.empty_like(left)
     aside = torch.cuda.Stream()
+    two = ww.Context(list_multiprocessors=2)
     copies: dict[str, Callable[[], object] | None] = {
         "the product alone": None,
         "contiguous pinned H2D": lambda: there.copy_(here, non_blocking=True),
-        "waywiser copy_blocks, H2D": lambda: ww.copy_blocks(there, here, order, back),
+        "waywiser copy_blocks, H2D": lambda: ww.copy_blocks_async(there, here, order, back),
         "waywiser copy_blocks, D2H": lambda: ww.copy_blocks_async(here, there, back, order),
+        "two multiprocessors, H2D": lambda: two.copy_blocks_async(there, here, order, back),
+        "two multiprocessors, D2H": lambda: two.copy_blocks_async(here, there, back, order),
     }
     times: dict[str, list[float]] = {name: [] for name in copies}
     for _ in range(8):
@@ -665,6 +676,7 @@ def beside_a_product(rows: Rows) -> None:
             torch.cuda.synchronize()
             times[name].append(start.elapsed_time(stop) / 1e3)
             del kept
+    two.close()
     rows.groups[group] = {
         name: {"seconds": statistics.median(seconds[1:]), "bytes": 1}
         for name, seconds in times.items()

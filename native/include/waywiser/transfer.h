@@ -71,6 +71,9 @@ typedef struct waywiser_options {
     size_t polite_bytes;
     int plain;          /* 1: only plain copies of the GPU runtime, no threads */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
+    /* Most multiprocessors of a GPU that move a list of short pieces over its link; 0: one. Two
+     * fill a PCIe 5.0 link, and slow down kernels that run at the same time much more. */
+    size_t list_multiprocessors;
 } waywiser_options;
 
 WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,

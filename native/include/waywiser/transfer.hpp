@@ -117,6 +117,7 @@ struct ContextOptions {
     std::size_t polite_bytes = 0;
     bool plain = false;
     bool peer_access = true;
+    std::size_t list_multiprocessors = 0;
 };
 
 // Equal blocks within an array: `count` of them, each `stride` bytes after the one before.
@@ -142,6 +143,7 @@ public:
         plain.polite_bytes = options.polite_bytes;
         plain.plain = options.plain ? 1 : 0;
         plain.no_peer_access = options.peer_access ? 0 : 1;
+        plain.list_multiprocessors = options.list_multiprocessors;
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }

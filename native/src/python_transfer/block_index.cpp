@@ -144,30 +144,42 @@ void check_index(const std::vector<std::int64_t>& index, const Operand& operand,
 
 }  // namespace
 
-PieceList pieces_of_blocks(const Operand& destination, const Operand& source, nb::handle to_index,
-                           nb::handle from_index) {
-    const std::size_t block = block_bytes(destination, Role::destination);
+BlockList blocks_of(const Operand& destination, const Operand& source, nb::handle to_index,
+                    nb::handle from_index) {
+    BlockList blocks{.to = destination.data, .from = source.data};
+    blocks.block = block_bytes(destination, Role::destination);
     block_bytes(source, Role::source);
     check_blocks(destination, source);
-    const std::vector<std::int64_t> to = index_of(to_index, "dst_index");
-    const std::vector<std::int64_t> from = index_of(from_index, "src_index");
-    if (to.size() != from.size()) {
-        refuse(Failure::invalid_transfer, "dst_index has " + std::to_string(to.size()) +
-                                              " entries, src_index " + std::to_string(from.size()));
+    blocks.to_stride = destination.strides[0];
+    blocks.from_stride = source.strides[0];
+    blocks.to_blocks = static_cast<std::size_t>(destination.shape[0]);
+    blocks.from_blocks = static_cast<std::size_t>(source.shape[0]);
+    blocks.to_index = index_of(to_index, "dst_index");
+    blocks.from_index = index_of(from_index, "src_index");
+    const std::size_t count = blocks.count();
+    if (count != blocks.from_index.size()) {
+        refuse(Failure::invalid_transfer, "dst_index has " + std::to_string(count) +
+                                              " entries, src_index " +
+                                              std::to_string(blocks.from_index.size()));
     }
-    check_index(to, destination, "dst_index");
-    check_index(from, source, "src_index");
-    PieceList pieces;
-    if (block == 0) return pieces;
-    if (to.size() > kMostPieces) {
+    check_index(blocks.to_index, destination, "dst_index");
+    check_index(blocks.from_index, source, "src_index");
+    if (blocks.block > 0 && count > kMostPieces) {
         refuse(Failure::unsupported,
-               std::to_string(to.size()) + " blocks are more than " + std::to_string(kMostPieces),
+               std::to_string(count) + " blocks are more than " + std::to_string(kMostPieces),
                "split the call");
     }
-    pieces.make_room(to.size());
-    for (std::size_t i = 0; i < to.size(); ++i) {
-        pieces.add(destination.data + to[i] * destination.strides[0],
-                   source.data + from[i] * source.strides[0], block);
+    return blocks;
+}
+
+PieceList pieces_of(const BlockList& blocks) {
+    PieceList pieces;
+    if (blocks.block == 0) return pieces;
+    pieces.make_room(blocks.count());
+    for (std::size_t i = 0; i < blocks.count(); ++i) {
+        const PieceView one = blocks.at(i);
+        pieces.add(static_cast<std::byte*>(one.to), static_cast<const std::byte*>(one.from),
+                   one.bytes);
     }
     return pieces;
 }

@@ -45,6 +45,7 @@ waywiser_options options_of(const Options& options) {
     plain.polite_bytes = options.polite_bytes;
     plain.plain = options.plain ? 1 : 0;
     plain.no_peer_access = options.peer_access ? 0 : 1;
+    plain.list_multiprocessors = options.list_multiprocessors;
     return plain;
 }
 

@@ -23,6 +23,7 @@ struct Options {
     std::size_t polite_bytes = 0;
     bool plain = false;
     bool peer_access = true;
+    std::size_t list_multiprocessors = 0;
 };
 
 class ContextState {

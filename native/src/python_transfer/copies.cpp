@@ -32,7 +32,8 @@ struct Pair {
 // Sets what the pieces are, and no bytes where all of them are in their place.
 void set_pieces(PieceList pieces, const char* call, Submission& submission) {
     if (pieces.count() == 0 || is_identity(pieces)) return;
-    check_overlap(pieces, call);
+    // What a GPU takes part in, the library checks.
+    if (submission.to_host && submission.from_host) check_overlap(pieces, call);
     submission.bytes = pieces.bytes;
     if (pieces.count() == 1) {
         submission.to = pieces.to[0];
@@ -40,6 +41,23 @@ void set_pieces(PieceList pieces, const char* call, Submission& submission) {
     } else {
         submission.list = std::move(pieces);
     }
+}
+
+// The same of blocks. Those of two places, in arrays that run forward, go to the library as they
+// are: their indexes tell more quickly than their pieces whether they overlap.
+void set_blocks(BlockList blocks, const char* call, Submission& submission) {
+    const auto block = static_cast<std::int64_t>(blocks.block);
+    const bool with_gpu = !submission.to_host || !submission.from_host;
+    if (blocks.count() < 2 || block == 0 || !with_gpu || blocks.to_stride < block ||
+        blocks.from_stride < block) {
+        return set_pieces(pieces_of(blocks), call, submission);
+    }
+    if (blocks.to == blocks.from && blocks.to_stride == blocks.from_stride &&
+        blocks.to_index == blocks.from_index) {
+        return;
+    }
+    submission.bytes = blocks.count() * blocks.block;
+    submission.blocks = std::move(blocks);
 }
 
 Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
@@ -151,12 +169,12 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     Operand source;
     read_operand(to, Role::destination, asked, destination, submission.kept.to);
     read_operand(from, Role::source, asked, source, submission.kept.from);
-    PieceList pieces = pieces_of_blocks(destination, source, to_index, from_index);
+    BlockList blocks = blocks_of(destination, source, to_index, from_index);
     submission.to_host = destination.gpu == kHost;
     submission.from_host = source.gpu == kHost;
     submission.names_stream = asked.has_value();
     submission.streams = choose_streams(asked, destination, source);
-    set_pieces(std::move(pieces), kCall, submission);
+    set_blocks(std::move(blocks), kCall, submission);
     note_write(to, destination);
     return submission;
 }

@@ -173,18 +173,20 @@ void bind_context(nb::module_& m) {
         [](PyContext* self, std::optional<std::size_t> threads,
            std::optional<std::size_t> pinned_bytes, std::vector<int> relays,
            std::optional<std::size_t> relay_bytes, std::optional<std::size_t> polite_bytes,
-           bool plain, bool peer_access) {
+           bool plain, bool peer_access, std::optional<std::size_t> list_multiprocessors) {
             new (self) PyContext({.threads = threads.value_or(0),
                                   .pinned_bytes = pinned_bytes.value_or(0),
                                   .relays = std::move(relays),
                                   .relay_bytes = relay_bytes.value_or(0),
                                   .polite_bytes = polite_bytes.value_or(0),
                                   .plain = plain,
-                                  .peer_access = peer_access});
+                                  .peer_access = peer_access,
+                                  .list_multiprocessors = list_multiprocessors.value_or(0)});
         },
         nb::kw_only(), "threads"_a = nb::none(), "pinned_bytes"_a = nb::none(),
         "relays"_a = std::vector<int>(), "relay_bytes"_a = nb::none(),
-        "polite_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true);
+        "polite_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true,
+        "list_multiprocessors"_a = nb::none());
     context.def("close", &PyContext::close);
     context.def("__enter__", [](Object self) { return self; });
     context.def(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "operand.hpp"
@@ -12,6 +13,13 @@ namespace waywiser::python {
 // More pieces than this are refused: to describe them would take longer than to copy them
 // otherwise.
 constexpr std::size_t kMostPieces = std::size_t{1} << 20;
+
+// One piece of a list.
+struct PieceView {
+    void* to = nullptr;
+    const void* from = nullptr;
+    std::size_t bytes = 0;
+};
 
 struct PieceList {
     std::vector<void*> to;
@@ -35,6 +43,22 @@ struct PieceList {
         bytes += size;
     }
     [[nodiscard]] std::size_t count() const { return to.size(); }
+    [[nodiscard]] PieceView at(std::size_t i) const { return {to[i], from[i], sizes[i]}; }
+};
+
+// Blocks of two arrays that two indexes pick.
+struct BlockList {
+    std::byte* to = nullptr;  // the first block of each array
+    const std::byte* from = nullptr;
+    std::int64_t to_stride = 0, from_stride = 0;  // bytes from block to block
+    std::size_t to_blocks = 0, from_blocks = 0;   // of the arrays
+    std::size_t block = 0;                        // bytes
+    std::vector<std::int64_t> to_index, from_index;
+
+    [[nodiscard]] std::size_t count() const { return to_index.size(); }
+    [[nodiscard]] PieceView at(std::size_t i) const {
+        return {to + to_index[i] * to_stride, from + from_index[i] * from_stride, block};
+    }
 };
 
 // Raises InvalidOperand where the dtypes differ, and InvalidTransfer where the shapes do. `call` is

@@ -14,23 +14,29 @@ namespace {
 // Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
 constexpr std::size_t kInline = std::size_t{4} << 20;
 
-waywiser_status blocking(waywiser_context* context, const Submission& copy) {
-    if (!copy.listed()) {
-        return waywiser_copy(context, copy.to, copy.from, copy.bytes, copy.streams.carrier);
+waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
+                            waywiser_transfer** transfer) {
+    if (copy.list.count() > 0) {
+        return waywiser_copy_batch(context, copy.list.to.data(), copy.list.from.data(),
+                                   copy.list.sizes.data(), copy.list.count(), copy.streams.carrier,
+                                   transfer);
     }
-    return waywiser_copy_batch(context, copy.list.to.data(), copy.list.from.data(),
-                               copy.list.sizes.data(), copy.list.count(), copy.streams.carrier,
-                               nullptr);
+    const BlockList& some = copy.blocks;
+    return waywiser_copy_blocks(
+        context, some.to, static_cast<std::size_t>(some.to_stride), some.to_blocks, some.from,
+        static_cast<std::size_t>(some.from_stride), some.from_blocks, some.block,
+        some.to_index.data(), some.from_index.data(), some.count(), copy.streams.carrier, transfer);
+}
+
+waywiser_status blocking(waywiser_context* context, const Submission& copy) {
+    if (copy.listed()) return copy_listed(context, copy, nullptr);
+    return waywiser_copy(context, copy.to, copy.from, copy.bytes, copy.streams.carrier);
 }
 
 waywiser_status asynchronous(waywiser_context* context, const Submission& copy,
                              waywiser_transfer** transfer) {
-    if (!copy.listed()) {
-        return waywiser_copy_async(context, copy.to, copy.from, copy.bytes, copy.streams.carrier,
-                                   transfer);
-    }
-    return waywiser_copy_batch(context, copy.list.to.data(), copy.list.from.data(),
-                               copy.list.sizes.data(), copy.list.count(), copy.streams.carrier,
+    if (copy.listed()) return copy_listed(context, copy, transfer);
+    return waywiser_copy_async(context, copy.to, copy.from, copy.bytes, copy.streams.carrier,
                                transfer);
 }
 
@@ -168,7 +174,7 @@ waywiser_status is_pageable(const void* memory, std::size_t bytes, bool& pageabl
 // ask about, a GPU may still use it when a call of the library returns.
 bool is_pageable(const Submission& copy) {
     constexpr std::size_t kMostLooks = 64;
-    const std::size_t count = copy.list.count();
+    const std::size_t count = copy.listed() ? copy.pieces() : 0;
     if (copy.operands > 1 && count > kMostLooks) return false;
     bool pageable = true;
     waywiser_status status = WAYWISER_OK;
@@ -180,8 +186,8 @@ bool is_pageable(const Submission& copy) {
         // Pieces of one array are in one allocation: the first and the last are enough.
         const std::size_t step = copy.operands > 1 || count < 2 ? 1 : count - 1;
         for (std::size_t i = 0; i < count && pageable && status == WAYWISER_OK; i += step) {
-            const void* const piece = copy.to_host ? copy.list.to[i] : copy.list.from[i];
-            status = is_pageable(piece, copy.list.sizes[i], pageable);
+            const PieceView piece = copy.piece(i);
+            status = is_pageable(copy.to_host ? piece.to : piece.from, piece.bytes, pageable);
         }
     }
     check(status);
@@ -206,9 +212,9 @@ void run(ContextState& context, Submission& copy) {
 
 std::shared_ptr<Flight> start(ContextState& context, Submission& copy) {
     if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
-        const void* const to = copy.listed() ? copy.list.to.front() : copy.to;
-        const void* const from = copy.listed() ? copy.list.from.front() : copy.from;
-        copy.streams.gpu = gpu_at(copy.to_host ? from : to);
+        const PieceView first =
+            copy.listed() ? copy.piece(0) : PieceView{copy.to, copy.from, copy.bytes};
+        copy.streams.gpu = gpu_at(copy.to_host ? first.from : first.to);
     }
     waywiser_transfer* transfer = nullptr;
     if (copy.bytes > 0) {

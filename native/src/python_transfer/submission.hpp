@@ -41,12 +41,13 @@ inline void check_use(waywiser_status status, std::size_t moved = 0) {
     check(status, moved);
 }
 
-// A copy of one piece, of listed pieces, or of nothing.
+// A copy of one piece, of listed pieces or blocks, or of nothing.
 struct Submission {
     void* to = nullptr;
     const void* from = nullptr;
     std::size_t bytes = 0;
-    PieceList list;             // with pieces if it is no copy of one piece
+    PieceList list;             // with pieces, or
+    BlockList blocks;           // with blocks, if it is no copy of one piece
     std::size_t operands = 1;   // pairs of arrays
     bool names_stream = false;  // the caller did, with `stream=`
     bool to_host = true;
@@ -54,7 +55,14 @@ struct Submission {
     Streams streams;
     HeldOperands kept;
 
-    [[nodiscard]] bool listed() const { return list.count() > 0; }
+    [[nodiscard]] bool listed() const { return list.count() > 0 || blocks.count() > 0; }
+    // Of a listed copy.
+    [[nodiscard]] std::size_t pieces() const {
+        return list.count() > 0 ? list.count() : blocks.count();
+    }
+    [[nodiscard]] PieceView piece(std::size_t i) const {
+        return list.count() > 0 ? list.at(i) : blocks.at(i);
+    }
 };
 
 // Copies, and returns as copy() promises it.

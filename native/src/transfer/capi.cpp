@@ -1,4 +1,5 @@
 // The C interface: arguments checked, exceptions turned into a status and one line.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -123,13 +124,16 @@ transfer::EngineOptions engine_options(const waywiser_options* given) {
         need(given->size >= sizeof(std::size_t), "the options have no size");
         std::memcpy(&known, given, std::min(given->size, sizeof known));
     }
-    transfer::EngineOptions options{.threads = known.threads,
-                                    .pinned_bytes = known.pinned_bytes,
-                                    .relays = {},
-                                    .relay_bytes = known.relay_bytes,
-                                    .polite_bytes = known.polite_bytes,
-                                    .plain = known.plain != 0 || plain_in_environment(),
-                                    .peer_access = known.no_peer_access == 0};
+    transfer::EngineOptions options{
+        .threads = known.threads,
+        .pinned_bytes = known.pinned_bytes,
+        .relays = {},
+        .relay_bytes = known.relay_bytes,
+        .polite_bytes = known.polite_bytes,
+        .list_multiprocessors = static_cast<unsigned>(
+            std::clamp<std::size_t>(known.list_multiprocessors, 1, 1U << 16U)),
+        .plain = known.plain != 0 || plain_in_environment(),
+        .peer_access = known.no_peer_access == 0};
     need(known.relay_count == 0 || known.relays != nullptr, "the relays are a null pointer");
     options.relays.assign(known.relays, known.relays + known.relay_count);
     return options;

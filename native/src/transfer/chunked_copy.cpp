@@ -96,6 +96,7 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::si
     if (to.kind == End::Kind::file) target_file_.emplace(to.file);
     if (shape.threads != 0) most_threads_ = shape.threads;
     chunks_per_thread_ = std::max<std::size_t>(shape.slots, 1);
+    fills_ = slotted() && from.kind != End::Kind::device && to.kind == End::Kind::device;
     for (const End* end : {&to, &from}) {
         const GpuPlace* gpu = end->gpu >= 0 ? engine.machine().gpu(end->gpu) : nullptr;
         if (gpu != nullptr) node_ = gpu->numa;

@@ -25,13 +25,19 @@ constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
+constexpr std::size_t kThreadsOfRelays = 2;  // where no CPU has a part
+constexpr std::size_t kSlotsOfRelays = 4;
+constexpr std::size_t kChunksOfRelays = 32;  // at least, so that all links end together
 // A copy has so many chunks at least: while the first is filled, and the last drained, the link is
 // idle.
-constexpr std::size_t kFewestChunks = 32;
-constexpr std::size_t kThreadsBetweenGpus = 2;
-constexpr std::size_t kSlotsBetweenGpus = 6;
-// Threads for one link: more gain nothing there.
-constexpr std::size_t kThreadsPerLink = 12;
+constexpr std::size_t kFewestChunks = 16;
+constexpr std::size_t kThreadsBetweenGpus = 1;
+constexpr std::size_t kSlotsBetweenGpus = 4;
+constexpr std::size_t kChunksBetweenGpus = 8;
+// Threads for one link: more gain nothing there, and are missing for another GPU's.
+constexpr std::size_t kThreadsPerLink = 10;
+// A file takes more of them: bytes from the page cache cost a CPU half as much again.
+constexpr std::size_t kThreadsPerFile = 12;
 constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
 // Before that the calling thread looks again and again and lets others run, as the runtime does
 // while it waits for a stream: a sleep of 20 us takes 50 us or more on a virtual machine.
@@ -91,6 +97,9 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
     ready.to = side_of(to, bytes);
     ready.from = side_of(const_cast<void*>(from), bytes);
     ready.order = ordering(engine, stream, operand_gpu(ready.to, ready.from));
+    const int to_gpu = ready.to.end.gpu;
+    const int from_gpu = ready.from.end.gpu;
+    if (to_gpu >= 0 && from_gpu >= 0 && to_gpu != from_gpu) engine.enable_peers(to_gpu, from_gpu);
     ready.choice = choose(engine, ready.to, ready.from, bytes);
     if (ready.order.capturing) {
         if (!gpu_reaches(ready.to) || !gpu_reaches(ready.from)) refuse_capture();
@@ -115,6 +124,7 @@ Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call
 CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
     CopyShape shape =
         default_shape(bytes, engine.options().threads, memory.end.kind == End::Kind::device);
+    shape.threads = std::clamp<std::size_t>(engine.options().threads, 1, kThreadsPerFile);
     shape.chunk = std::max(shape.chunk, std::size_t{256} << 10);
     if (engine.options().plain) {
         shape.threads = 1;
@@ -128,15 +138,6 @@ void drain(const gpu::Stream& stream) noexcept {
     try {
         stream.synchronize();
     } catch (const gpu::Error&) {
-    }
-}
-
-void drain(const Engine& engine, const CallerStream& stream) noexcept {
-    try {
-        const Ordering order = ordering(engine, stream, 0);
-        if (order.stream && !order.capturing) drain(*order.stream);
-    } catch (const std::exception&) {
-        return;  // the stream cannot be asked
     }
 }
 
@@ -342,7 +343,7 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     return shape;
 }
 
-Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t bytes) {
+Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes) {
     Choice choice;
     const auto plain = [&](std::string why) {
         choice.why = std::move(why);
@@ -363,14 +364,14 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
     }
     if (to_gpu && from_gpu) {
         if (to.end.gpu == from.end.gpu) return plain("within one GPU");
-        if (engine.enable_peers(to.end.gpu, from.end.gpu)) return plain("over the peer link");
+        if (engine.are_peers(to.end.gpu, from.end.gpu)) return plain("over the peer link");
         if (bytes < kPlainBetweenGpusBelow) return plain("too small for staging");
         choice.method = Choice::Method::chunked;
         // Copy engines do all the work: the threads only keep them busy.
         choice.shape.threads = kThreadsBetweenGpus;
         choice.shape.slots = kSlotsBetweenGpus;
-        choice.shape.chunk =
-            std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk, kLargestChunk / 2);
+        choice.shape.chunk = std::clamp(std::bit_floor(bytes / kChunksBetweenGpus), kSmallestChunk,
+                                        kLargestChunk / 2);
         choice.why = "staged through pinned memory: the GPUs have no peer access";
         return choice;
     }
@@ -382,13 +383,14 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
         if (host.pinned) {
+            choice.shape.threads = kThreadsOfRelays;
+            choice.shape.slots = kSlotsOfRelays;
             choice.shape.chunk =
-                std::clamp(std::bit_floor(bytes / kFewestChunks), kSmallestChunk, kRelayChunk);
+                std::clamp(std::bit_floor(bytes / kChunksOfRelays), kSmallestChunk, kRelayChunk);
         } else {
-            // With all threads, small slots stay in the CPUs' caches.
-            choice.shape.threads = 0;
+            // With many threads, small slots stay in the CPUs' caches.
+            choice.shape.threads = kThreadsPerLink * (1 + options.relays.size());
             choice.shape.chunk = std::min(choice.shape.chunk, kLargestChunk / 2);
-            choice.shape.slots = 2;
         }
         choice.method = Choice::Method::chunked;
         choice.why = "over the links of the relays too";
@@ -411,6 +413,15 @@ Choice choose(Engine& engine, const Side& to, const Side& from, std::size_t byte
     }
     choice.why = "threads copy through pinned slots: the memory is pageable";
     return choice;
+}
+
+void drain(const Engine& engine, const CallerStream& stream) noexcept {
+    try {
+        const Ordering order = ordering(engine, stream, 0);
+        if (order.stream && !order.capturing) drain(*order.stream);
+    } catch (const std::exception&) {
+        return;  // the stream cannot be asked
+    }
 }
 
 // --- the calls -------------------------------------------------------------------------------

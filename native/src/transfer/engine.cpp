@@ -109,13 +109,14 @@ struct Engine::Held {
 struct Engine::Worker {
     std::vector<std::unique_ptr<Held>> chunks;
     std::unique_ptr<Held> filled;  // that its copy engine does not take yet
-    bool caller = false;           // the thread of a program that waits
+    // That it works on, until nothing of them is left to take: threads that came and went would
+    // wake each other all the time, and bring other caches.
+    std::vector<std::weak_ptr<Job>> jobs;
+    bool caller = false;  // the thread of a program that waits
     int node = -1;
 
-    [[nodiscard]] std::size_t of(const Job& job) const {
-        const auto mine = [&](const auto& held) { return held && held->job.get() == &job; };
-        return static_cast<std::size_t>(std::ranges::count_if(chunks, mine)) +
-               (mine(filled) ? 1 : 0);
+    [[nodiscard]] bool works_on(const Job& job) const {
+        return std::ranges::any_of(jobs, [&](const auto& one) { return one.lock().get() == &job; });
     }
 };
 
@@ -146,23 +147,47 @@ void Engine::notify_work() {
     {
         const std::lock_guard lock(mutex_);
         ++generation_;
+        woken_ = sleeping_;
     }
     work_.notify_all();
     help_.notify_all();
 }
 
-// Wakes two threads, each of which wakes two more where it finds more to do: waking a thread takes
-// its waker several microseconds, and more on a virtual machine.
+// With the mutex held: how many threads are to be woken now. A few, each of which wakes some more
+// where it finds more to do: waking a thread takes its waker several microseconds. Never more than
+// find something to do.
+std::size_t Engine::sleepers_to_wake() {
+    constexpr std::size_t kAtOnce = 3;
+    const std::size_t asleep = sleeping_ - std::min(sleeping_, woken_);
+    if (asleep == 0) return 0;
+    std::size_t useful = orphans_.size() + (starts_unwatched() ? 1 : 0);
+    for (const auto& job : ready_) {
+        if (exhausted(*job) || !free_route(*job)) continue;
+        const std::size_t left = std::min(job->bytes_, job->end_.load());
+        const std::size_t bytes = left - std::min(left, job->next_);
+        const std::size_t chunks = job->returned_.size() + (bytes + job->least_ - 1) / job->least_;
+        const std::size_t places = job->most_threads_ - std::min(job->most_threads_, job->threads_);
+        useful += std::min(chunks, places);
+    }
+    const std::size_t waking = std::min({kAtOnce, asleep, useful - std::min(useful, woken_)});
+    woken_ += waking;
+    if (waking > 0) ++generation_;
+    return waking;
+}
+
+void Engine::wake(std::size_t threads) {
+    for (; threads > 0; --threads) work_.notify_one();
+}
+
+// There is something new to do.
 void Engine::wake_some() {
-    bool asleep = false;
+    std::size_t waking = 0;
     {
         const std::lock_guard lock(mutex_);
         ++generation_;
-        asleep = sleeping_ > 0;
+        waking = sleepers_to_wake();
     }
-    if (!asleep) return;
-    work_.notify_one();
-    work_.notify_one();
+    wake(waking);
 }
 
 void Engine::warn(const std::string& message) {
@@ -281,16 +306,18 @@ Slots& Engine::bounces(int device) {
     return *own;
 }
 
+bool Engine::are_peers(int one, int other) const {
+    const auto sees = [this](int gpu, int peer) {
+        const GpuPlace* place = machine_.gpu(gpu);
+        return place != nullptr && std::ranges::find(place->peers, peer) != place->peers.end();
+    };
+    return options_.peer_access && sees(one, other) && sees(other, one);
+}
+
 bool Engine::enable_peers(int one, int other) {
-    if (!options_.peer_access) return false;
+    if (!are_peers(one, other)) return false;
     const std::lock_guard lock(resources_);
     if (peers_.contains({one, other})) return true;
-    const GpuPlace* from = machine_.gpu(one);
-    const GpuPlace* to = machine_.gpu(other);
-    const auto sees = [](const GpuPlace* a, int b) {
-        return a != nullptr && std::ranges::find(a->peers, b) != a->peers.end();
-    };
-    if (!sees(from, other) || !sees(to, one)) return false;
     gpu::enable_peer_access(one, other);
     gpu::enable_peer_access(other, one);
     peers_.insert({one, other});
@@ -390,6 +417,9 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
         {
             const std::lock_guard lock(mutex_);
             // Its chunks, and the look at the starts, are for others now.
+            for (const auto& one : self.jobs) {
+                if (const auto shared = one.lock()) --shared->threads_;
+            }
             left = !self.chunks.empty() || starts_unwatched();
             for (auto& held : self.chunks) orphans_.push_back(std::move(held));
             helping_ = false;
@@ -436,27 +466,27 @@ void Engine::stop() {
 
 // --- working ---------------------------------------------------------------------------------
 
-// Between two looks at chunks on their way. A thread of the engine sleeps; a caller, which waits
-// for nothing else, lets others run, as the runtime does while it waits for a stream.
-void Engine::nap(const Worker& self) {
-    if (self.caller) {
+// Between two looks at chunks on their way, each of which holds up who submits. A caller does not
+// sleep: it lets others run, as the runtime does while it waits for a stream.
+void Engine::nap(const Worker& self, bool last) {
+    if (!self.caller) return std::this_thread::sleep_for(kNap);
+    const auto end = std::chrono::steady_clock::now() + kNap;
+    do {
         std::this_thread::yield();
-    } else {
-        std::this_thread::sleep_for(kNap);
-    }
+    } while (!last && std::chrono::steady_clock::now() < end);
 }
 
-// Whether the thread ends: a thread of the engine when all is done after stop(), a caller's when
-// its job has come far enough.
-bool Engine::leaves(const Worker& self, const Job* only, Until until) {
-    if (only != nullptr) {
-        if (only->done()) return true;
-        if (until == Until::done) return false;
-        const std::lock_guard lock(only->mutex_);
-        // Its chunks on their way are given to the engine's threads.
-        return only->submitted_ && !only->failure_;
-    }
-    const std::lock_guard lock(mutex_);
+// Whether a caller's thread ends: when its job has come far enough.
+bool Engine::leaves(const Job& only, Until until) {
+    if (only.done()) return true;
+    if (until == Until::done) return false;
+    const std::lock_guard lock(only.mutex_);
+    // Its chunks on their way are given to the engine's threads.
+    return only.submitted_ && !only.failure_;
+}
+
+// With the mutex held: whether a thread of the engine ends, when all is done after stop().
+bool Engine::ends(const Worker& self) const {
     return stopping_ && !helping_ && self.chunks.empty() && !self.filled && orphans_.empty() &&
            ready_.empty() && waiting_.empty();
 }
@@ -464,26 +494,31 @@ bool Engine::leaves(const Worker& self, const Job* only, Until until) {
 void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
     for (;;) {
         std::uint64_t seen = 0;
+        bool starts = false;
+        bool last = false;
         {
             const std::lock_guard lock(mutex_);
             seen = generation_;
+            starts = !waiting_.empty();
+            last = only && exhausted(*only);
+            if (!only && ends(self)) return;
         }
-        if (leaves(self, only.get(), until)) return;
-        poll_starts();
+        if (only && leaves(*only, until)) return;
+        if (starts) poll_starts();
         bool progress = submit_filled(self);
         progress |= reap(self);
         if (!self.filled) {
-            if (auto held = claim(self, only.get())) {
-                if (more_to_do()) wake_some();
-                progress |= process(self, std::move(held));
-            }
+            std::size_t waking = 0;
+            auto held = claim(self, only.get(), waking);
+            wake(waking);
+            if (held) progress |= process(self, std::move(held));
         }
         if (progress) continue;
         if (!self.chunks.empty() || self.filled) {
-            nap(self);
+            nap(self, last);
             continue;
         }
-        std::unique_lock lock(mutex_);
+        std::unique_lock<std::mutex> lock(mutex_);
         if (generation_ != seen) continue;
         std::condition_variable& sleep = self.caller ? help_ : work_;
         if (!self.caller) ++sleeping_;
@@ -495,7 +530,10 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         } else {
             sleep.wait(lock, changed);
         }
-        if (!self.caller) --sleeping_;
+        if (!self.caller) {
+            --sleeping_;
+            if (woken_ > 0) --woken_;
+        }
     }
 }
 
@@ -572,26 +610,16 @@ bool Engine::exhausted(const Job& job) {
 // Whether nobody would see that a transfer can start, if this thread did something else.
 bool Engine::starts_unwatched() const { return !waiting_.empty() && !polling_; }
 
-// Whether a thread that sleeps would find something to do.
-bool Engine::more_to_do() const {
-    const std::lock_guard lock(mutex_);
-    if (sleeping_ == 0) return false;
-    return starts_unwatched() || !orphans_.empty() ||
-           std::ranges::any_of(ready_, [](const auto& job) {
-               return !exhausted(*job) && job->threads_ < job->most_threads_ && free_route(*job);
-           });
-}
-
-// Bytes of the chunk that starts at the job's next byte. Sizes grow with what is behind it, and
-// shrink with what is left, for each thread.
+// Bytes of the chunk that starts at the job's next byte. Where CPUs fill chunks, sizes grow with
+// what is behind it, for each thread, so that the link has something to do while the next ones are
+// filled. Sizes shrink with what is left, so that no thread, and no link, works on alone.
 std::size_t Engine::next_chunk(const Job& job) const {
-    constexpr std::size_t kGrowth = 4;
-    constexpr std::size_t kShrinkage = 2;
     const std::size_t threads = std::min(job.most_threads_, options_.threads);
     const std::size_t left = job.bytes_ - job.next_;
-    const std::size_t grown = std::bit_floor(job.next_ * kGrowth / threads);
-    const std::size_t shrunk = std::bit_floor(left * kShrinkage / threads);
-    const std::size_t size = std::max(std::min({job.chunk_, grown, shrunk}), job.least_);
+    const std::size_t grown = job.fills_ ? job.next_ / threads : job.chunk_;
+    const std::size_t shrunk = left * (job.fills_ ? 2 : 1) / threads;
+    const std::size_t whole = std::min({job.chunk_, grown, shrunk}) / job.least_ * job.least_;
+    const std::size_t size = std::max(whole, job.least_);
     const std::size_t over = (job.first_ + job.next_) % job.least_;  // only of the first chunk
     return std::min(left, size - over);
 }
@@ -606,8 +634,20 @@ std::optional<std::size_t> Engine::free_route(const Job& job) {
     return std::nullopt;
 }
 
-std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
+// With the mutex held: makes place for others where nothing is left to take.
+void Engine::leave_exhausted(Worker& self) {
+    std::erase_if(self.jobs, [](const std::weak_ptr<Job>& one) {
+        const std::shared_ptr<Job> job = one.lock();
+        if (job && !exhausted(*job)) return false;
+        if (job) --job->threads_;
+        return true;
+    });
+}
+
+// Takes the next chunk. `waking`: so many threads are to be woken then.
+std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::size_t& waking) {
     const std::lock_guard lock(mutex_);
+    leave_exhausted(self);
     if (only == nullptr && !orphans_.empty()) {
         self.chunks.push_back(std::move(orphans_.back()));
         orphans_.pop_back();
@@ -616,13 +656,15 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
         const std::shared_ptr<Job> job = ready_[i];
         if ((only != nullptr && job.get() != only) || exhausted(*job)) continue;
         if (self.chunks.size() >= job->chunks_per_thread_) continue;
-        const bool joins = self.of(*job) == 0;
+        const bool joins = !self.works_on(*job);
         if (joins && job->threads_ >= job->most_threads_) continue;
+        // Who is busy leaves it to those who are not.
+        if (joins && only == nullptr && !self.chunks.empty() && sleeping_ > woken_) continue;
         // Threads of another node help where there are too few of the job's own, or none.
         const bool foreign = self.node >= 0 && job->node_ >= 0 && self.node != job->node_;
         const std::size_t own = std::max<std::size_t>(
             threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1), 1);
-        if (foreign && job->threads_ >= own) continue;
+        if (foreign && joins && job->threads_ >= own) continue;
         const auto route = free_route(*job);
         if (!route) continue;
         auto held = std::make_unique<Held>();
@@ -641,9 +683,13 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only) {
         ++job->on_way_;
         ++job->not_submitted_;
         ++job->on_route_[*route];
-        if (joins) ++job->threads_;
+        if (joins) {
+            self.jobs.push_back(job);
+            ++job->threads_;
+        }
         ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(i));
         if (!exhausted(*job)) ready_.push_back(job);  // the others' turn comes first
+        waking = sleepers_to_wake();
         return held;
     }
     return nullptr;
@@ -753,7 +799,7 @@ bool Engine::process(Worker& self, std::unique_ptr<Held> held) {
             arrived = !job.failure_;
         }
         if (arrived && !take_staging(*held)) {
-            hand_back(self, *held);
+            hand_back(*held);
             return false;
         }
         if (arrived) job.fill(held->chunk);
@@ -833,16 +879,11 @@ void Engine::leave_route(Job& job, const Chunk& chunk) {
     --job.on_route_[chunk.route];
 }
 
-void Engine::leave_job(Worker& self, Job& job) {
-    if (self.of(job) == 0 && job.threads_ > 0) --job.threads_;
-}
-
-void Engine::hand_back(Worker& self, Held& held) {
+void Engine::hand_back(Held& held) {
     const std::lock_guard lock(mutex_);
     Job& job = *held.job;
     leave_route(job, held.chunk);
     --job.not_submitted_;
-    leave_job(self, job);
     job.returned_.emplace_back(held.chunk.at, held.chunk.bytes);
     if (std::ranges::find(ready_, held.job) == ready_.end()) ready_.push_back(held.job);
 }
@@ -854,17 +895,23 @@ void Engine::finish(Worker& self, std::unique_ptr<Held> held, bool arrived) {
     if (held->handover) keep_event(held->route().device, std::move(*held->handover));
     if (arrived) job->moved_.fetch_add(chunk.bytes, std::memory_order_relaxed);
     bool last = false;
+    bool unseen = false;
     {
         const std::lock_guard lock(mutex_);
         leave_route(*job, chunk);
-        leave_job(self, *job);
         if (exhausted(*job)) {  // also where fill() has found the end of a file
             std::erase(ready_, job);
             last = job->on_way_ == 0;
+        } else {
+            unseen = !self.works_on(*job);
         }
     }
     held.reset();  // its staging is free before anybody is told
-    if (last) complete(job);
+    if (last) {
+        complete(job);
+    } else if (unseen) {  // those who work on it may sleep, for want of a route
+        notify_work();
+    }
 }
 
 // From now on its chunks are only brought to an end.
@@ -891,7 +938,14 @@ void Engine::complete(const std::shared_ptr<Job>& job) {
         --jobs_;
     }
     job->end();
-    notify_work();  // a calling thread may sleep there
+    bool stopping = false;
+    {
+        const std::lock_guard lock(mutex_);
+        ++generation_;
+        stopping = stopping_;
+    }
+    help_.notify_all();  // a calling thread may sleep there
+    if (stopping) work_.notify_all();
 }
 
 }  // namespace waywiser::transfer

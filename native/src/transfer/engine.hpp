@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "host/spinning_mutex.hpp"
 #include "transfer/job.hpp"
 #include "transfer/list_staging.hpp"
 #include "transfer/staging.hpp"
@@ -29,13 +30,14 @@
 namespace waywiser::transfer {
 
 struct EngineOptions {
-    std::size_t threads = 0;       // 0: thread_limit()
-    std::size_t pinned_bytes = 0;  // 0: 16 MiB for each thread; capped by pinned_limit()
-    std::vector<int> relays;       // GPUs that may help, in this order
-    std::size_t relay_bytes = 0;   // staging on each of them; 0: 64 MiB
-    std::size_t polite_bytes = 0;  // queued at once on a copy engine; 0: no bound
-    bool plain = false;            // only plain copies of the runtime
-    bool peer_access = true;       // may be enabled between the GPUs of a copy
+    std::size_t threads = 0;            // 0: thread_limit()
+    std::size_t pinned_bytes = 0;       // 0: 16 MiB for each thread; capped by pinned_limit()
+    std::vector<int> relays;            // GPUs that may help, in this order
+    std::size_t relay_bytes = 0;        // staging on each of them; 0: 64 MiB
+    std::size_t polite_bytes = 0;       // queued at once on a copy engine; 0: no bound
+    unsigned list_multiprocessors = 1;  // of a GPU, for a list of short pieces over its link
+    bool plain = false;                 // only plain copies of the runtime
+    bool peer_access = true;            // may be enabled between the GPUs of a copy
 };
 
 class Engine {
@@ -62,7 +64,9 @@ public:
     // forked child it leaves everything as it is.
     void stop();
 
-    // Lets both GPUs access each other's memory. False if they cannot, or must not.
+    // Whether both GPUs can access each other's memory, and may.
+    [[nodiscard]] bool are_peers(int one, int other) const;
+    // Lets them. False if they are no peers.
     bool enable_peers(int one, int other);
 
     // Staging memory of its pools for who is no job, on the host at a node for copies of a device,
@@ -93,9 +97,11 @@ private:
 
     void spawn(std::size_t wanted);
     void work(Worker& self, const std::shared_ptr<Job>& only, Until until);
-    [[nodiscard]] bool leaves(const Worker& self, const Job* only, Until until);
+    [[nodiscard]] static bool leaves(const Job& only, Until until);
+    [[nodiscard]] bool ends(const Worker& self) const;
     bool reap(Worker& self);
-    std::unique_ptr<Held> claim(Worker& self, const Job* only);
+    std::unique_ptr<Held> claim(Worker& self, const Job* only, std::size_t& waking);
+    static void leave_exhausted(Worker& self);
     [[nodiscard]] static std::optional<std::size_t> free_route(const Job& job);
     [[nodiscard]] static bool exhausted(const Job& job);
     [[nodiscard]] std::size_t next_chunk(const Job& job) const;
@@ -108,18 +114,18 @@ private:
     void submit(Held& held);
     bool submit_filled(Worker& self);
     void pass_on(Worker& self, std::unique_ptr<Held> held, bool arrived);
-    void hand_back(Worker& self, Held& held);
+    void hand_back(Held& held);
     void finish(Worker& self, std::unique_ptr<Held> held, bool arrived);
     static void leave_route(Job& job, const Chunk& chunk);
-    void leave_job(Worker& self, Job& job);
     void all_submitted(Job& job);
     static void fail(Job& job, std::exception_ptr why);
     void complete(const std::shared_ptr<Job>& job);
     void poll_starts();
-    static void nap(const Worker& self);
+    static void nap(const Worker& self, bool last);
     void notify_work();
+    [[nodiscard]] std::size_t sleepers_to_wake();
+    void wake(std::size_t threads);
     void wake_some();
-    [[nodiscard]] bool more_to_do() const;
     [[nodiscard]] bool starts_unwatched() const;
     void warn(const std::string& message);
     [[nodiscard]] NumaNode usable_node(int node) const;
@@ -135,11 +141,12 @@ private:
     const EngineOptions options_;
     const unsigned process_;
 
-    mutable std::mutex mutex_;
+    mutable host::SpinningMutex mutex_;
     std::condition_variable work_;  // threads of the engine sleep there
     std::condition_variable help_;  // and a calling thread that works
     std::uint64_t generation_ = 0;  // of what there may be to do
     std::size_t sleeping_ = 0;
+    std::size_t woken_ = 0;                       // of these, who are about to look
     std::list<std::shared_ptr<Job>> waiting_;     // for their start
     std::deque<std::shared_ptr<Job>> ready_;      // with chunks that nobody has taken
     std::vector<std::unique_ptr<Held>> orphans_;  // whose thread has left
@@ -155,7 +162,7 @@ private:
     std::vector<std::thread> threads_;
     std::mutex ending_;  // held by who stops it
 
-    mutable std::mutex resources_;
+    mutable host::SpinningMutex resources_;
     std::map<Lane, gpu::Stream> streams_;
     std::map<int, std::vector<gpu::Event>> events_;
     std::map<std::pair<int, bool>, std::unique_ptr<Slots>> slots_;  // by node, pinned or not

@@ -1,12 +1,16 @@
 #include "transfer/file_end.hpp"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 
 namespace waywiser::transfer {
 namespace {
@@ -17,6 +21,28 @@ std::string described(const std::string& what, int error) {
     std::string text = what + ": " + std::strerror(error);
     if (error == ENOSPC) text += "; free space on the disk";
     return text;
+}
+
+// Pages of a range that the page cache holds (cachestat, since Linux 6.5); nothing where the system
+// does not say.
+std::optional<std::uint64_t> cached_pages(int file, std::uint64_t at, std::size_t bytes) {
+    constexpr long kCachestat = 451;  // on every architecture
+    struct Range {
+        std::uint64_t offset, length;
+    } range{at, bytes};
+    struct Counts {
+        std::uint64_t cached, dirty, writeback, evicted, recently_evicted;
+    } counts{};
+    if (syscall(kCachestat, file, &range, &counts, 0) != 0) return std::nullopt;
+    return counts.cached;
+}
+
+// Some block of the bytes, another one in each call: one that was looked at is cached from then on.
+std::uint64_t some_block(std::size_t bytes, std::uint64_t at) {
+    const auto now =
+        static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    const std::uint64_t blocks = std::max<std::uint64_t>(bytes / kDiskBlock, 1);
+    return at + (now ^ (now >> 12U)) % blocks * kDiskBlock;
 }
 
 }  // namespace
@@ -70,28 +96,44 @@ bool FileEnd::read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, st
     return true;
 }
 
-std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bool room) {
-    std::size_t done = 0;
-    if (nowait_ && room && try_direct_) {
-        iovec piece{.iov_base = to, .iov_len = bytes};
-        const ssize_t now = preadv2(file_, &piece, 1, static_cast<off_t>(at), RWF_NOWAIT);
-        // Linux 5.9 and 5.10 may return 0 before the end too: what follows finds the true one.
-        if (now > 0) done = static_cast<std::size_t>(now);
-        if (now < 0 && errno != EAGAIN && errno != EINTR) nowait_ = false;
+// A read that asks for more than a block and must not wait (RWF_NOWAIT) is no way to find out: the
+// kernel starts to read ahead all that it asks for, and the disk delivers everything twice.
+bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
+    if (counts_) {
+        if (const auto pages = cached_pages(file_, at, bytes)) {
+            static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+            return *pages >= (at + bytes - 1) / page - at / page + 1;
+        }
+        counts_ = false;
     }
-    if (done == bytes) return done;
-    std::size_t rest = 0;
+    if (!nowait_) return true;
+    std::array<std::byte, kDiskBlock> block{};
+    iovec piece{.iov_base = block.data(), .iov_len = std::min(block.size(), bytes)};
+    const ssize_t got =
+        preadv2(file_, &piece, 1, static_cast<off_t>(some_block(bytes, at)), RWF_NOWAIT);
+    if (got < 0 && errno != EAGAIN && errno != EINTR) nowait_ = false;
+    // Linux 5.9 and 5.10 may return 0 before the end too.
+    return got > 0 || !nowait_;
+}
+
+std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bool room) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(to) % kDiskBlock == at % kDiskBlock;
+    std::size_t done = 0;
     // What is cached in part is read anew as a whole: direct I/O wants whole blocks.
-    if (nowait_ && room && aligned && try_direct_ && read_direct(to, bytes, at, rest)) return rest;
-    return done + read_buffered(to + done, bytes - done, at + done);
+    if (bytes > 0 && room && aligned && try_direct_ && !is_cached(bytes, at) &&
+        read_direct(to, bytes, at, done)) {
+        return done;
+    }
+    return read_buffered(to, bytes, at);
 }
 
 void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) const {
     while (bytes > 0) {
         const ssize_t now = pwrite(file_, from, bytes, static_cast<off_t>(at));
         if (now < 0 && errno == EINTR) continue;
-        if (now < 0) throw FileError("writing a file at byte " + std::to_string(at), errno);
+        if (now <= 0) {  // some file systems write nothing where they cannot, and say no more
+            throw FileError("writing a file at byte " + std::to_string(at), now < 0 ? errno : EIO);
+        }
         from += now;
         at += static_cast<std::uint64_t>(now);
         bytes -= static_cast<std::size_t>(now);

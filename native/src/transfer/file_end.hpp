@@ -38,11 +38,14 @@ public:
 
 private:
     std::size_t read_buffered(std::byte* to, std::size_t bytes, std::uint64_t at) const;
+    // Whether all of the bytes are in the page cache. Reads at most one block.
+    bool is_cached(std::size_t bytes, std::uint64_t at);
     // Nothing where direct I/O does not work for the file.
     bool read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, std::size_t& done);
     int direct();
 
     int file_;
+    std::atomic<bool> counts_{true};  // the system counts cached pages (cachestat)
     std::atomic<bool> nowait_{true};  // the file system knows RWF_NOWAIT
     std::atomic<bool> try_direct_{true};
     std::mutex opening_;

@@ -106,6 +106,7 @@ protected:
     std::size_t most_threads_ = std::numeric_limits<std::size_t>::max();
     int node_ = -1;
     std::size_t chunks_per_thread_ = 3;  // on their way at once
+    bool fills_ = false;                 // CPUs fill chunks that a link then carries
     // The end is earlier than expected: a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
 
@@ -131,7 +132,7 @@ private:
     std::size_t on_way_ = 0;                                     // chunks that are not complete
     std::size_t not_submitted_ = 0;                              // of these
     std::vector<std::size_t> on_route_;
-    std::size_t threads_ = 0;  // that hold chunks of it
+    std::size_t threads_ = 0;  // that work on it
     std::size_t turn_ = 0;     // route that is tried first
 
     // Guarded by its own mutex.

@@ -207,8 +207,13 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     if (stream.is_default() && stream.gpu < 0 && !gpu::has_context()) {
         followed.gpu = operand_of(*on_gpu);
     }
-    auto marked = mark(*engine, followed, bytes);
-    return marked ? std::move(*marked) : Started(bytes);
+    try {
+        auto marked = mark(*engine, followed, bytes);
+        return marked ? std::move(*marked) : Started(bytes);
+    } catch (const gpu::Error&) {
+        drain(*engine, followed);  // nobody would know when the copies end
+        throw;
+    }
 }
 
 }  // namespace waywiser::transfer

@@ -13,19 +13,25 @@ constexpr std::size_t kFewPieces = 4;
 // A block has so many bytes under way: 1,024 threads with 8 accesses of 16 bytes.
 constexpr std::size_t kBytesOfBlock = std::size_t{128} << 10;
 
-unsigned most_blocks(ListPath path, unsigned multiprocessors) {
-    return path == ListPath::within_gpu ? std::max(multiprocessors, 1U) : 1;
+bool with_host(ListPath path) { return path == ListPath::from_host || path == ListPath::to_host; }
+
+unsigned most_blocks(ListPath path, const ListLimits& limits) {
+    const unsigned all = std::max(limits.multiprocessors, 1U);
+    if (path == ListPath::within_gpu) return all;
+    return std::clamp(limits.most_over_link, 1U, all);
 }
 
-double bandwidth_of_block(ListPath path, const ListCosts& costs) {
+// Bytes per second of a kernel whose accesses have 16 bytes.
+double kernel_bandwidth(ListPath path, unsigned blocks, const ListCosts& costs) {
+    const auto all = [blocks](double one) { return one * static_cast<double>(blocks); };
     switch (path) {
-        case ListPath::from_host: return costs.block_bandwidth_to_gpu;
-        case ListPath::to_host: return costs.block_bandwidth_to_host;
-        default: return costs.block_bandwidth_within_gpu;
+        case ListPath::from_host:
+            return std::min(all(costs.block_bandwidth_to_gpu), costs.kernel_bandwidth);
+        case ListPath::to_host:
+            return std::min(all(costs.block_bandwidth_to_host), costs.kernel_bandwidth);
+        default: return all(costs.block_bandwidth_within_gpu);
     }
 }
-
-bool with_host(ListPath path) { return path == ListPath::from_host || path == ListPath::to_host; }
 
 }  // namespace
 
@@ -51,14 +57,14 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
     return traits;
 }
 
-ListChoice choose_list_method(const ListTraits& traits, unsigned multiprocessors, bool spare_engine,
+ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs) {
     if (traits.merged <= kFewPieces || traits.run == 0) return {};
     const auto pieces = static_cast<double>(traits.merged);
     const auto bytes = static_cast<double>(traits.bytes);
     const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;
-    const unsigned blocks = static_cast<unsigned>(
-        std::clamp<std::size_t>(work, 1, most_blocks(traits.path, multiprocessors)));
+    const unsigned blocks =
+        static_cast<unsigned>(std::clamp<std::size_t>(work, 1, most_blocks(traits.path, limits)));
     // Tables for runs shorter than an access would be as long as what is moved. Of two GPUs, one
     // may have no access to the other's pools and mapped ranges: copies have it.
     const bool kernel_can = (traits.run >= kWidest || traits.table_entries() == 0) &&
@@ -67,11 +73,11 @@ ListChoice choose_list_method(const ListTraits& traits, unsigned multiprocessors
     const double by_kernel =
         costs.kernel_seconds +
         static_cast<double>(traits.table_entries()) * costs.table_seconds_per_entry +
-        bytes / (bandwidth_of_block(traits.path, costs) * width * static_cast<double>(blocks));
-    const double by_engine =
-        pieces * costs.engine_seconds_per_piece +
-        bytes / (with_host(traits.path) ? costs.engine_bandwidth : costs.engine_bandwidth_of_gpus);
-    if (kernel_can && (spare_engine || by_kernel < by_engine)) {
+        bytes / (kernel_bandwidth(traits.path, blocks, costs) * width);
+    const double by_engine = std::max(
+        pieces * costs.engine_seconds_per_piece,
+        bytes / (with_host(traits.path) ? costs.engine_bandwidth : costs.engine_bandwidth_of_gpus));
+    if (kernel_can && (limits.spare_engine || by_kernel < by_engine)) {
         return {.method = ListMethod::kernel, .blocks = blocks};
     }
     return {.method = ListMethod::batch};

@@ -36,12 +36,13 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 // one block takes one of 132 multiprocessors, and a matrix product beside it 7 % more time; with
 // two blocks it fills the link, and stores to the host double that time. Copy engines take nothing.
 struct ListCosts {
-    double engine_seconds_per_piece = 0.7e-6;
-    double engine_bandwidth = 55e9;  // bytes/s over the link of a host
+    double engine_seconds_per_piece = 0.7e-6;  // to submit it; others are moved meanwhile
+    double engine_bandwidth = 55e9;            // bytes/s over the link of a host
     double engine_bandwidth_of_gpus = 380e9;
     double block_bandwidth_to_gpu = 48e9;   // bytes/s of one block over the link of a host, by
     double block_bandwidth_to_host = 42e9;  // accesses of 16 bytes
     double block_bandwidth_within_gpu = 64e9;
+    double kernel_bandwidth = 51e9;         // of any number of blocks over the link of a host
     double kernel_seconds = 10e-6;          // its launch and the copy of its tables
     double table_seconds_per_entry = 2e-9;  // to write it, and bring it to the GPU
 };
@@ -51,9 +52,15 @@ struct ListChoice {
     unsigned blocks = 1;  // of a kernel
 };
 
-// The quickest of what leaves the GPU to others. `multiprocessors`: of the GPU that would run a
-// kernel. With `spare_engine` (polite) only lists that a kernel cannot move go to the copy engine.
-ListChoice choose_list_method(const ListTraits& traits, unsigned multiprocessors, bool spare_engine,
+// What a list may take of the GPU that would run a kernel.
+struct ListLimits {
+    unsigned multiprocessors = 1;  // of the GPU
+    unsigned most_over_link = 1;   // of them, for a list to or from the host
+    bool spare_engine = false;     // polite: only what a kernel cannot move goes to the engine
+};
+
+// The quickest within the limits.
+ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs = {});
 
 }  // namespace waywiser::transfer

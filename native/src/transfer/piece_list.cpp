@@ -69,52 +69,60 @@ bool meet(const Extent& a, const Extent& b) {
 
 using Bounds = std::pair<std::uintptr_t, std::uintptr_t>;  // the first byte, and behind the last
 
-struct Sides {
-    std::vector<Bounds> to, from;  // in the order of their addresses
-};
-
-Sides sorted_sides(std::span<const Piece> pieces) {
-    Sides sides;
-    sides.to.reserve(pieces.size());
-    sides.from.reserve(pieces.size());
+// What pieces take of one side.
+std::vector<Bounds> bounds_of(std::span<const Piece> pieces, ListSide side) {
+    std::vector<Bounds> bounds;
+    bounds.reserve(pieces.size());
     for (const Piece& piece : pieces) {
-        const auto to = reinterpret_cast<std::uintptr_t>(piece.to);
-        const auto from = reinterpret_cast<std::uintptr_t>(piece.from);
-        sides.to.emplace_back(to, to + piece.bytes);
-        sides.from.emplace_back(from, from + piece.bytes);
+        const auto at = reinterpret_cast<std::uintptr_t>(address_of(piece, side));
+        bounds.emplace_back(at, at + piece.bytes);
     }
-    for (auto* side : {&sides.to, &sides.from}) {
-        if (!std::ranges::is_sorted(*side)) std::ranges::sort(*side);
-    }
-    return sides;
+    return bounds;
 }
 
-// Sources may overlap one another. Destinations do not, so that the nearest two tell.
-bool sides_overlap(const Sides& sides) {
-    if (sides.to.back().second <= sides.from.front().first) return false;
-    auto next = sides.to.begin();
+void sort(std::vector<Bounds>& bounds) {
+    if (!std::ranges::is_sorted(bounds)) std::ranges::sort(bounds);
+}
+
+// From the lowest to the highest byte.
+Bounds hull(const std::vector<Bounds>& bounds) {
+    Bounds all = bounds.front();
+    for (const Bounds& one : bounds) {
+        all = {std::min(all.first, one.first), std::max(all.second, one.second)};
+    }
+    return all;
+}
+
+// Both sorted. Sources may overlap one another. Destinations do not, so that the nearest two tell.
+bool sides_overlap(const std::vector<Bounds>& to, const std::vector<Bounds>& from) {
+    auto next = to.begin();
     std::uintptr_t read_to = 0;  // sources so far end here at the latest
-    for (const Bounds& from : sides.from) {
-        while (next != sides.to.end() && next->first < from.first) {
-            if (next->first < read_to || next->second > from.first) return true;
+    for (const Bounds& source : from) {
+        while (next != to.end() && next->first < source.first) {
+            if (next->first < read_to || next->second > source.first) return true;
             ++next;
         }
-        read_to = std::max(read_to, from.second);
-        if (next != sides.to.end() && next->first < read_to) return true;
+        read_to = std::max(read_to, source.second);
+        if (next != to.end() && next->first < read_to) return true;
     }
     return false;
 }
 
 void check_pieces(std::span<const Piece> pieces) {
     if (pieces.empty()) return;
-    const Sides sides = sorted_sides(pieces);
-    for (std::size_t i = 1; i < sides.to.size(); ++i) {
-        if (sides.to[i].first < sides.to[i - 1].second) {
+    std::vector<Bounds> to = bounds_of(pieces, ListSide::to);
+    sort(to);
+    for (std::size_t i = 1; i < to.size(); ++i) {
+        if (to[i].first < to[i - 1].second) {
             throw InvalidCopy(
                 "copy_batch: two destinations overlap: which bytes arrive last is not defined");
         }
     }
-    if (sides_overlap(sides)) refuse_overlap_of_sides();
+    std::vector<Bounds> from = bounds_of(pieces, ListSide::from);
+    const Bounds sources = hull(from);
+    if (to.back().second <= sources.first || sources.second <= to.front().first) return;
+    sort(from);
+    if (sides_overlap(to, from)) refuse_overlap_of_sides();
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ void StagedList::move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std:
     std::byte* const base = lowest(whole, on_gpu);
     std::byte* const slot =
         on_gpu == ListSide::to ? const_cast<std::byte*>(whole.front().from) : whole.front().to;
-    const ListChoice choice = choose_list_method(traits, 1, false);
+    const ListChoice choice = choose_list_method(traits, {});
     if (choice.method != ListMethod::kernel || !has_same_address(slot, stream.device())) {
         return copy(moves);
     }

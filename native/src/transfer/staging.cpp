@@ -112,6 +112,7 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
     // Another thread makes a slab right now; there may be something when it is done.
     if (!growing.owns_lock()) return std::nullopt;
     if (auto slot = take_free(size)) return slot;
+    if (cut_idle(size)) return take_free(size);
     const std::size_t slab = make_room(size);
     if (slab == 0) return std::nullopt;
     std::unique_ptr<Slab> made;
@@ -133,15 +134,34 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
     return slot;
 }
 
-void Slots::add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size) {
+// Cuts a slab whose slots are all free into slots of this size: to pin another one takes a hundred
+// times as long. False if there is none.
+bool Slots::cut_idle(std::size_t size) {
     const std::lock_guard lock(mutex_);
-    std::byte* const data = made->data();
+    const auto idle = std::ranges::find_if(slabs_, [size](const auto& one) {
+        const Entry& entry = one.second;
+        return entry.in_use == 0 && !entry.abandoned && entry.bytes >= size;
+    });
+    if (idle == slabs_.end()) return false;
+    forget_free(idle->first, idle->second);
+    add_free(idle->first, idle->second.bytes, size);
+    idle->second.slot = size;
+    return true;
+}
+
+void Slots::add_free(std::byte* data, std::size_t bytes, std::size_t size) {
     std::size_t slots = bytes / size;
     for (const auto& [at, entry] : slabs_) {
         if (entry.slot == size) slots += entry.bytes / size;
     }
     free_[size].reserve(slots);  // giving one back never allocates
     for (std::size_t at = 0; at + size <= bytes; at += size) free_[size].push_back(data + at);
+}
+
+void Slots::add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    std::byte* const data = made->data();
+    add_free(data, bytes, size);
     slabs_.emplace(data, Entry{.slab = std::move(made), .bytes = bytes, .slot = size, .in_use = 0});
     bytes_ += bytes;
 }

@@ -82,6 +82,8 @@ private:
     };
 
     void add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size);
+    bool cut_idle(std::size_t size);
+    void add_free(std::byte* data, std::size_t bytes, std::size_t size);
     void tell_change();
     void give_back(std::byte* data) noexcept;
     void abandon(std::byte* data) noexcept;

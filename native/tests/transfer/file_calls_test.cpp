@@ -1,18 +1,23 @@
 // Files at the limits of what a file can be.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "host/files.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser {
@@ -107,6 +112,44 @@ TEST_F(FileCalls, WorkInPlainMode) {
     EXPECT_EQ(context.read(file_, 11, device.data(), sent.size(), stream.handle()), sent.size());
     stream.synchronize();
     EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
+}
+
+// Pages of a file that the page cache holds.
+std::size_t resident_pages(int file, std::size_t bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const map = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+    std::vector<unsigned char> resident(bytes / page);
+    EXPECT_EQ(mincore(map, bytes, resident.data()), 0);
+    munmap(map, bytes);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(resident, [](unsigned char one) { return (one & 1U) != 0; }));
+}
+
+// To find out whether bytes are cached must not have them read: the disk would deliver them twice.
+TEST_F(FileCalls, ReadWhatIsNotCachedFromTheDiskOnce) {
+    constexpr std::size_t kBytes = 32 * kMiB;
+    const host::Descriptor direct(
+        open(("/proc/self/fd/" + std::to_string(file_)).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+    if (direct.get() < 0) GTEST_SKIP() << "/tmp does not let files be opened with O_DIRECT";
+    std::vector<std::byte> data(kBytes);
+    for (std::size_t i = 0; i < kBytes; ++i) data[i] = static_cast<std::byte>(i * 7 + (i >> 12U));
+    Context context({.threads = 2});
+    context.write(file_, 0, data.data(), kBytes);
+    const std::unique_ptr<std::byte, decltype(&std::free)> got(
+        static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)), &std::free);
+
+    const std::size_t cached = resident_pages(file_, kBytes);
+    EXPECT_EQ(context.read(file_, 0, got.get(), kBytes), kBytes);
+    EXPECT_EQ(std::memcmp(got.get(), data.data(), kBytes), 0);
+    EXPECT_EQ(resident_pages(file_, kBytes), cached) << "bytes that were cached stay so";
+
+    ASSERT_EQ(fsync(file_), 0);
+    ASSERT_EQ(posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED), 0);
+    if (resident_pages(file_, kBytes) != 0) GTEST_SKIP() << "/tmp keeps what it was told to drop";
+    std::memset(got.get(), 0, kBytes);
+    EXPECT_EQ(context.read(file_, 0, got.get(), kBytes), kBytes);
+    EXPECT_EQ(std::memcmp(got.get(), data.data(), kBytes), 0);
+    EXPECT_LT(resident_pages(file_, kBytes), kBytes / 4096 / 10);
 }
 
 }  // namespace

@@ -141,11 +141,12 @@ ListTraits traits(ListPath path, std::size_t piece, std::size_t count, std::size
 
 TEST(ListMethods, FollowTheCosts) {
     const auto method = [](const ListTraits& list, bool spare = false) {
-        return choose_list_method(list, 132, spare).method;
+        return choose_list_method(list, {.multiprocessors = 132, .spare_engine = spare}).method;
     };
     for (const ListPath path : {ListPath::from_host, ListPath::to_host}) {
         EXPECT_EQ(method(traits(path, kKiB, 4096)), ListMethod::kernel);
         EXPECT_EQ(method(traits(path, 28 * kKiB, 4096)), ListMethod::kernel);
+        EXPECT_EQ(method(traits(path, 64 * kKiB, 4096)), ListMethod::batch);
         EXPECT_EQ(method(traits(path, kMiB, 512)), ListMethod::batch);
         EXPECT_EQ(method(traits(path, kKiB, 3)), ListMethod::copies);
         // What threads can only move byte by byte is left to the copy engine.
@@ -156,14 +157,22 @@ TEST(ListMethods, FollowTheCosts) {
         regular.to_pitch = regular.from_pitch = 64;
         EXPECT_EQ(method(regular), ListMethod::kernel);
         // The gentle configuration.
-        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20), 132, false).blocks, 1U);
+        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20), {.multiprocessors = 132}).blocks,
+                  1U);
+        // And one that fills the link.
+        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20),
+                                     {.multiprocessors = 132, .most_over_link = 2})
+                      .blocks,
+                  2U);
     }
     EXPECT_EQ(method(traits(ListPath::between_gpus, kKiB, 4096)), ListMethod::batch);
     EXPECT_EQ(method(traits(ListPath::within_gpu, kKiB, 4096)), ListMethod::kernel);
-    EXPECT_EQ(choose_list_method(traits(ListPath::within_gpu, kKiB, 1 << 20), 132, false).blocks,
-              132U);
+    EXPECT_EQ(
+        choose_list_method(traits(ListPath::within_gpu, kKiB, 1 << 20), {.multiprocessors = 132})
+            .blocks,
+        132U);
     // The costs decide: with a copy engine that takes pieces for nothing, no kernel is used.
-    EXPECT_EQ(choose_list_method(traits(ListPath::from_host, kKiB, 4096), 132, false,
+    EXPECT_EQ(choose_list_method(traits(ListPath::from_host, kKiB, 4096), {.multiprocessors = 132},
                                  {.engine_seconds_per_piece = 0})
                   .method,
               ListMethod::batch);

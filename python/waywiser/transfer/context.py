@@ -42,6 +42,8 @@ class Context(native.Context):
     - ``polite_bytes``: most bytes queued at once on a copy engine in one direction; None: no bound.
     - ``plain``: only plain copies of the GPU runtime, no threads.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
+    - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
+      its link; None: one. Two fill a PCIe 5.0 link, and slow down other kernels much more.
 
     Nothing is allocated before the first copy that needs it. `close`, or the end of a ``with``
     block, cancels transfers that wait for their stream and waits for those that have started.
@@ -60,6 +62,7 @@ class Context(native.Context):
         polite_bytes: int | None = None,
         plain: bool = False,
         peer_access: bool = True,
+        list_multiprocessors: int | None = None,
     ) -> None:
         super().__init__(
             threads=_limit("threads", threads),
@@ -69,6 +72,7 @@ class Context(native.Context):
             polite_bytes=_limit("polite_bytes", polite_bytes),
             plain=bool(plain),
             peer_access=bool(peer_access),
+            list_multiprocessors=_limit("list_multiprocessors", list_multiprocessors),
         )
 
     def to_host(self, tensor: Any, *, stream: Any = None) -> Any:
