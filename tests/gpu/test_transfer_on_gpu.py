@@ -1,4 +1,5 @@
-"""Checkpoints come into the memory of a real GPU, each tensor into memory of its own."""
+"""The transfer calls on a real GPU, with torch: each in a process of its own, since tests beside
+these may have loaded the library over the fake GPU."""
 
 from __future__ import annotations
 
@@ -16,18 +17,24 @@ pytestmark = [
 ]
 
 
-def test_a_checkpoint_is_loaded_to_the_gpu(tmp_path: Path) -> None:
-    # A process of its own: tests beside this one may have loaded the library over the fake GPU.
+def run(name: str, *arguments: str) -> None:
     environment = {
         name: value for name, value in os.environ.items() if name != "WAYWISER_TRANSFER_NATIVE"
     }
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    program = Path(__file__).with_name("loading.py")
     answer = subprocess.run(
-        [sys.executable, program, tmp_path / "model.safetensors"],
+        [sys.executable, Path(__file__).with_name(name), *arguments],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_a_checkpoint_is_loaded_to_the_gpu(tmp_path: Path) -> None:
+    run("loading.py", str(tmp_path / "model.safetensors"))
+
+
+def test_graphs_are_captured_while_eight_threads_copy() -> None:
+    run("capturing.py")
