@@ -16,12 +16,13 @@ namespace {
 // Below, a copy by the runtime alone is faster: threads would wake for longer than they gain
 // (measured on H200 with 16 CPUs, docs/transfer.md).
 constexpr std::size_t kPlainToGpuBelow = std::size_t{8} << 20;
-constexpr std::size_t kPlainFromGpuBelow = std::size_t{4} << 20;
+constexpr std::size_t kPlainFromGpuBelow = std::size_t{8} << 20;
 constexpr std::size_t kPlainHostBelow = std::size_t{8} << 20;
 constexpr std::size_t kPlainBetweenGpusBelow = std::size_t{4} << 20;
 // No method but the plain one is chosen below, whatever the memory is.
-constexpr std::size_t kAlwaysPlainBelow = kPlainFromGpuBelow;
+constexpr std::size_t kAlwaysPlainBelow = std::size_t{4} << 20;
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
@@ -378,8 +379,13 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     const End& host = to_gpu ? from.end : to.end;
     if (!host.pinned && bytes < (to_gpu ? kPlainToGpuBelow : kPlainFromGpuBelow))
         return plain("too small for staging");
-    // Making pages is work for CPUs: all of them help.
-    if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) choice.shape.threads = 0;
+    // Making pages is work for CPUs: all of them help, each with huge pages of its own.
+    if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
+        choice.shape.threads = 0;
+        choice.shape.slots = 3;
+        choice.shape.least = kHugePage;
+        choice.shape.chunk = std::max(choice.shape.chunk, kHugePage);
+    }
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
         if (host.pinned) {
