@@ -632,7 +632,7 @@ for wait in ("result", "pinned", "pageable"):
     source = transfer.pinned_empty({nbytes}, np.uint8) if wait == "pinned" else host
     if wait == "result":
         handle = transfer.copy_async(there, source, stream=stream.handle)
-    elif wait == "pageable" and {nbytes} < 4 << 20:
+    elif wait == "pageable" and {nbytes} < 8 << 20:
         gate.open()  # the runtime blocks there, as it does in any copy of pageable memory
         continue
     thread = threading.Thread(target=interrupt)

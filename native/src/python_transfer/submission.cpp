@@ -12,7 +12,7 @@ namespace waywiser::python {
 namespace {
 
 // Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
-constexpr std::size_t kInline = std::size_t{4} << 20;
+constexpr std::size_t kInline = std::size_t{8} << 20;
 
 waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
                             waywiser_transfer** transfer) {

@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t kPlainToGpuBelow = std::size_t{8} << 20;
 constexpr std::size_t kPlainFromGpuBelow = std::size_t{8} << 20;
 constexpr std::size_t kPlainHostBelow = std::size_t{8} << 20;
-constexpr std::size_t kPlainBetweenGpusBelow = std::size_t{4} << 20;
+constexpr std::size_t kPlainBetweenGpusBelow = std::size_t{8} << 20;
 // No method but the plain one is chosen below, whatever the memory is.
-constexpr std::size_t kAlwaysPlainBelow = std::size_t{4} << 20;
+constexpr std::size_t kAlwaysPlainBelow = std::size_t{8} << 20;
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
@@ -33,7 +33,7 @@ constexpr std::size_t kChunksOfRelays = 32;  // at least, so that all links end 
 // idle.
 constexpr std::size_t kFewestChunks = 16;
 constexpr std::size_t kThreadsBetweenGpus = 1;
-constexpr std::size_t kSlotsBetweenGpus = 4;
+constexpr std::size_t kSlotsBetweenGpus = 3;
 constexpr std::size_t kChunksBetweenGpus = 8;
 // Threads for one link: more gain nothing there, and are missing for another GPU's.
 constexpr std::size_t kThreadsPerLink = 10;
@@ -78,8 +78,10 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
 
 // The shortest way for small copies: nothing is asked that cannot change the method. False if it is
 // not for this copy, which is then not made.
-bool copy_small(void* to, const void* from, std::size_t bytes, const CallerStream& stream) {
-    return bytes < kAlwaysPlainBelow &&
+bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
+                const CallerStream& stream) {
+    const std::size_t polite = engine.options().polite_bytes;
+    return bytes < kAlwaysPlainBelow && (polite == 0 || bytes <= polite) &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle);
@@ -338,6 +340,8 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
                              kSmallestChunk, kLargestChunk);
     shape.threads = threads;
+    // To fill a slot takes a CPU longer than to drain it: one more hides what a thread is late.
+    shape.slots = from_gpu ? 2 : 3;
     // Stores around the caches save the CPUs a third of the memory traffic; the GPU reads what was
     // stored last sooner from a cache.
     shape.streaming = from_gpu;
@@ -382,9 +386,8 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     // Making pages is work for CPUs: all of them help, each with huge pages of its own.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
         choice.shape.threads = 0;
-        choice.shape.slots = 3;
         choice.shape.least = kHugePage;
-        choice.shape.chunk = std::max(choice.shape.chunk, kHugePage);
+        choice.shape.chunk = kHugePage;
     }
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
@@ -397,6 +400,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
             // With many threads, small slots stay in the CPUs' caches.
             choice.shape.threads = kThreadsPerLink * (1 + options.relays.size());
             choice.shape.chunk = std::min(choice.shape.chunk, kLargestChunk / 2);
+            choice.shape.slots = 2;
         }
         choice.method = Choice::Method::chunked;
         choice.why = "over the links of the relays too";
@@ -435,7 +439,7 @@ void drain(const Engine& engine, const CallerStream& stream) noexcept {
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream) {
     engine.check_process();
-    if (bytes == 0 || copy_small(to, from, bytes, stream)) return;
+    if (bytes == 0 || copy_small(engine, to, from, bytes, stream)) return;
     const gpu::CallerState keep;
     const Prepared ready = prepare(engine, to, from, bytes, stream);
     if (ready.choice.method == Choice::Method::plain) {
@@ -448,7 +452,7 @@ std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from,
                                      const CallerStream& stream, double seconds) {
     engine.check_process();
     if (bytes == 0) return std::nullopt;
-    const bool small = copy_small(to, from, bytes, stream);
+    const bool small = copy_small(engine, to, from, bytes, stream);
     if (!small) copy(engine, to, from, bytes, stream);
     const gpu::CallerState keep;
     const CallerStream used = small ? stream : stream_of_copy(stream, to, from, bytes);
