@@ -68,7 +68,7 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
 
 }  // namespace
 
-void Descriptor::close() noexcept {
+void Child::Descriptor::close() noexcept {
     if (number_ >= 0) ::close(number_);
     number_ = -1;
 }

@@ -14,24 +14,6 @@
 
 namespace waywiser::host {
 
-// A file descriptor that is closed with its owner.
-class Descriptor {
-public:
-    explicit Descriptor(int number = -1) : number_(number) {}
-    ~Descriptor() { close(); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    [[nodiscard]] int number() const { return number_; }
-    void adopt(int number) noexcept {
-        close();
-        number_ = number;
-    }
-    void close() noexcept;
-
-private:
-    int number_;
-};
-
 class Child {
 public:
     // Its input and output are ours, its errors nobody's. Throws std::runtime_error with one line.
@@ -49,6 +31,24 @@ public:
     [[nodiscard]] pid_t pid() const { return pid_; }
 
 private:
+    // A file descriptor that is closed with its owner.
+    class Descriptor {
+    public:
+        explicit Descriptor(int number = -1) : number_(number) {}
+        ~Descriptor() { close(); }
+        Descriptor(const Descriptor&) = delete;
+        Descriptor& operator=(const Descriptor&) = delete;
+        [[nodiscard]] int number() const { return number_; }
+        void adopt(int number) noexcept {
+            close();
+            number_ = number;
+        }
+        void close() noexcept;
+
+    private:
+        int number_;
+    };
+
     [[nodiscard]] bool leaves_within(std::chrono::milliseconds patience) const noexcept;
 
     std::string name_;
