@@ -28,6 +28,7 @@ def run(name: str, *arguments: str) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
 

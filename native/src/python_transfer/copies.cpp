@@ -52,10 +52,11 @@ void set_blocks(BlockList blocks, const char* call, Submission& submission) {
         blocks.from_stride < block) {
         return set_pieces(pieces_of(blocks), call, submission);
     }
-    if (blocks.to == blocks.from && blocks.to_stride == blocks.from_stride &&
-        blocks.to_index == blocks.from_index) {
-        return;
+    std::size_t in_place = 0;
+    while (in_place < blocks.count() && blocks.at(in_place).to == blocks.at(in_place).from) {
+        ++in_place;
     }
+    if (in_place == blocks.count()) return;
     submission.bytes = blocks.count() * blocks.block;
     submission.blocks = std::move(blocks);
 }

@@ -81,12 +81,18 @@ std::size_t least_chunk(const End& to, const End& from, const CopyShape& shape) 
     return reached(to) && reached(from) && to.kind != from.kind ? shape.chunk : shape.least;
 }
 
+// From where borders of chunks are counted: blocks of a file, or pages of a destination.
+std::size_t first_byte(const End& to, const End& from) {
+    if (from.kind == End::Kind::file) return from.offset;
+    if (to.kind == End::Kind::file) return to.offset;
+    return reinterpret_cast<std::uintptr_t>(to.data);
+}
+
 }  // namespace
 
 ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
                          const CopyShape& shape)
-    : Job(bytes, shape.chunk, least_chunk(to, from, shape),
-          static_cast<std::size_t>(from.kind == End::Kind::file ? from.offset : to.offset)),
+    : Job(bytes, shape.chunk, least_chunk(to, from, shape), first_byte(to, from)),
       to_(to),
       from_(from),
       streaming_(shape.streaming),

@@ -31,7 +31,7 @@ struct End {
 // How it is cut and carried.
 struct CopyShape {
     std::size_t chunk = std::size_t{2} << 20;    // at most; a multiple of 4 KiB
-    std::size_t least = std::size_t{512} << 10;  // the first and the last chunks
+    std::size_t least = std::size_t{512} << 10;  // the smallest ones, see Job
     std::size_t threads = 0;                     // at most; 0: all
     std::size_t slots = 2;                       // chunks on their way for each thread or relay
     bool streaming = false;                      // stores to host memory go around the caches

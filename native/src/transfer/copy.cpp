@@ -15,18 +15,12 @@ namespace {
 
 // Below, a copy by the runtime alone is faster: threads would wake for longer than they gain
 // (measured on H200 with 16 CPUs, docs/transfer.md).
-constexpr std::size_t kPlainToGpuBelow = std::size_t{8} << 20;
-constexpr std::size_t kPlainFromGpuBelow = std::size_t{8} << 20;
-constexpr std::size_t kPlainHostBelow = std::size_t{8} << 20;
-constexpr std::size_t kPlainBetweenGpusBelow = std::size_t{8} << 20;
-// No method but the plain one is chosen below, whatever the memory is.
-constexpr std::size_t kAlwaysPlainBelow = std::size_t{8} << 20;
+constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
-constexpr std::size_t kThreadsOfRelays = 2;  // where no CPU has a part
 constexpr std::size_t kSlotsOfRelays = 4;
 constexpr std::size_t kChunksOfRelays = 32;  // at least, so that all links end together
 // A copy has so many chunks at least: while the first is filled, and the last drained, the link is
@@ -81,7 +75,7 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
                 const CallerStream& stream) {
     const std::size_t polite = engine.options().polite_bytes;
-    return bytes < kAlwaysPlainBelow && (polite == 0 || bytes <= polite) &&
+    return bytes < kPlainBelow && (polite == 0 || bytes <= polite) &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle);
@@ -361,16 +355,15 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     if (to.managed || from.managed) return plain("the runtime moves managed memory");
     choice.shape = default_shape(bytes, options.threads, from_gpu);
     if (!to_gpu && !from_gpu) {
-        if (bytes < kPlainHostBelow) return plain("too small for several threads");
+        if (bytes < kPlainBelow) return plain("too small for several threads");
         choice.method = Choice::Method::chunked;
-        choice.shape.chunk = std::max(choice.shape.chunk, std::size_t{512} << 10);
         choice.why = "threads copy between host memories";
         return choice;
     }
     if (to_gpu && from_gpu) {
         if (to.end.gpu == from.end.gpu) return plain("within one GPU");
         if (engine.are_peers(to.end.gpu, from.end.gpu)) return plain("over the peer link");
-        if (bytes < kPlainBetweenGpusBelow) return plain("too small for staging");
+        if (bytes < kPlainBelow) return plain("too small for staging");
         choice.method = Choice::Method::chunked;
         // Copy engines do all the work: the threads only keep them busy.
         choice.shape.threads = kThreadsBetweenGpus;
@@ -381,8 +374,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         return choice;
     }
     const End& host = to_gpu ? from.end : to.end;
-    if (!host.pinned && bytes < (to_gpu ? kPlainToGpuBelow : kPlainFromGpuBelow))
-        return plain("too small for staging");
+    if (!host.pinned && bytes < kPlainBelow) return plain("too small for staging");
     // Making pages is work for CPUs: all of them help, each with huge pages of its own.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
         choice.shape.threads = 0;
@@ -392,7 +384,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
         if (host.pinned) {
-            choice.shape.threads = kThreadsOfRelays;
+            choice.shape.threads = 1 + options.relays.size();  // no CPU has a part
             choice.shape.slots = kSlotsOfRelays;
             choice.shape.chunk =
                 std::clamp(std::bit_floor(bytes / kChunksOfRelays), kSmallestChunk, kRelayChunk);

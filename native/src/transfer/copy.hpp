@@ -105,12 +105,12 @@ struct Choice {
     CopyShape shape;
     std::string why;  // one line
 };
+// Without a policy: safe defaults. Does not ask any GPU and changes nothing.
+Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes);
+
 // After a failure: waits until the caller's memory is not in use in the stream any more, as far as
 // that can be told.
 void drain(const Engine& engine, const CallerStream& stream) noexcept;
-
-// Without a policy: safe defaults. Does not ask any GPU and changes nothing.
-Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes);
 // The shape of a copy through pinned slots.
 CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -153,9 +152,15 @@ void Engine::notify_work() {
     help_.notify_all();
 }
 
+// With the mutex held.
+std::size_t Engine::threads_of_a_node() const {
+    return std::max<std::size_t>(threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1),
+                                 1);
+}
+
 // With the mutex held: how many threads are to be woken now. A few, each of which wakes some more
-// where it finds more to do: waking a thread takes its waker several microseconds. Never more than
-// find something to do.
+// where it finds more to do: waking a thread takes its waker several microseconds. No more than are
+// likely to find something to do.
 std::size_t Engine::sleepers_to_wake() {
     constexpr std::size_t kAtOnce = 3;
     const std::size_t asleep = sleeping_ - std::min(sleeping_, woken_);
@@ -166,8 +171,10 @@ std::size_t Engine::sleepers_to_wake() {
         const std::size_t left = std::min(job->bytes_, job->end_.load());
         const std::size_t bytes = left - std::min(left, job->next_);
         const std::size_t chunks = job->returned_.size() + (bytes + job->least_ - 1) / job->least_;
-        const std::size_t places = job->most_threads_ - std::min(job->most_threads_, job->threads_);
-        useful += std::min(chunks, places);
+        const std::size_t most = job->node_ >= 0 && machine_.numa.size() > 1
+                                     ? std::min(job->most_threads_, threads_of_a_node())
+                                     : job->most_threads_;
+        useful += std::min(chunks, most - std::min(most, job->threads_));
     }
     const std::size_t waking = std::min({kAtOnce, asleep, useful - std::min(useful, woken_)});
     woken_ += waking;
@@ -522,13 +529,12 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         if (generation_ != seen) continue;
         std::condition_variable& sleep = self.caller ? help_ : work_;
         if (!self.caller) ++sleeping_;
-        const auto changed = [&] { return generation_ != seen; };
         if (starts_unwatched()) {  // this thread looks at the starts
             polling_ = true;
-            sleep.wait_for(lock, kStartNap, changed);
+            sleep.wait_for(lock, kStartNap);
             polling_ = false;
         } else {
-            sleep.wait(lock, changed);
+            sleep.wait(lock);  // any wake-up goes round: it may have been meant for another thread
         }
         if (!self.caller) {
             --sleeping_;
@@ -655,16 +661,18 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::
     for (std::size_t i = 0; i < ready_.size(); ++i) {
         const std::shared_ptr<Job> job = ready_[i];
         if ((only != nullptr && job.get() != only) || exhausted(*job)) continue;
-        if (self.chunks.size() >= job->chunks_per_thread_) continue;
+        const auto held_of_it = static_cast<std::size_t>(
+            std::ranges::count_if(self.chunks, [&](const auto& one) { return one->job == job; }));
+        if (held_of_it >= job->chunks_per_thread_) continue;
         const bool joins = !self.works_on(*job);
         if (joins && job->threads_ >= job->most_threads_) continue;
-        // Who is busy leaves it to those who are not.
-        if (joins && only == nullptr && !self.chunks.empty() && sleeping_ > woken_) continue;
+        // Who is busy leaves it to those who are not, unless they may be far away.
+        const bool at_home = self.node >= 0 && self.node == job->node_;
+        const bool busy = !self.chunks.empty() && only == nullptr && !at_home;
+        if (joins && busy && sleeping_ > woken_) continue;
         // Threads of another node help where there are too few of the job's own, or none.
         const bool foreign = self.node >= 0 && job->node_ >= 0 && self.node != job->node_;
-        const std::size_t own = std::max<std::size_t>(
-            threads_.size() / std::max<std::size_t>(machine_.numa.size(), 1), 1);
-        if (foreign && joins && job->threads_ >= own) continue;
+        if (foreign && joins && job->threads_ >= threads_of_a_node()) continue;
         const auto route = free_route(*job);
         if (!route) continue;
         auto held = std::make_unique<Held>();

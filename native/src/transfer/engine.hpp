@@ -1,7 +1,7 @@
 // The threads, streams and staging memory that all transfers of a context share.
 //
 // A thread holds at most a few chunks at a time. It never waits for one resource while it holds
-// another: staging is taken or not taken, and a thread that has none holds nothing while it sleeps.
+// another: staging is taken or not taken, and a thread that has none sleeps without any.
 // So one thread with one slot completes any set of transfers.
 #pragma once
 
@@ -123,6 +123,7 @@ private:
     void poll_starts();
     static void nap(const Worker& self, bool last);
     void notify_work();
+    [[nodiscard]] std::size_t threads_of_a_node() const;
     [[nodiscard]] std::size_t sleepers_to_wake();
     void wake(std::size_t threads);
     void wake_some();

@@ -1,8 +1,11 @@
 #include "transfer/file_end.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +29,11 @@ std::string described(const std::string& what, int error) {
 // Pages of a range that the page cache holds (cachestat, since Linux 6.5); nothing where the system
 // does not say.
 std::optional<std::uint64_t> cached_pages(int file, std::uint64_t at, std::size_t bytes) {
-    constexpr long kCachestat = 451;  // on every architecture
+#if defined(SYS_cachestat)
+    constexpr long kCachestat = SYS_cachestat;
+#else
+    constexpr long kCachestat = 451;  // of x86-64, aarch64, POWER and all newer ones
+#endif
     struct Range {
         std::uint64_t offset, length;
     } range{at, bytes};
@@ -49,6 +56,17 @@ std::uint64_t some_block(std::size_t bytes, std::uint64_t at) {
 
 FileError::FileError(const std::string& what, int error)
     : std::runtime_error(described(what, error)), error_(error) {}
+
+FileEnd::FileEnd(int file) : file_(file) {
+    struct stat status{};
+    const int mode = fcntl(file, F_GETFL);
+    const bool of_disk =
+        fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+    try_direct_ = of_disk && mode >= 0 && (mode & O_ACCMODE) != O_WRONLY;
+    // There the cache of the file below is used, which cachestat does not see.
+    struct statfs system{};
+    counts_ = fstatfs(file, &system) == 0 && system.f_type != OVERLAYFS_SUPER_MAGIC;
+}
 
 int FileEnd::direct() {
     const std::lock_guard lock(opening_);

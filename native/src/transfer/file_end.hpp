@@ -26,7 +26,7 @@ private:
 // Thread safe. Does not own the descriptor, which stays open as long as this lives.
 class FileEnd {
 public:
-    explicit FileEnd(int file) : file_(file) {}
+    explicit FileEnd(int file);
 
     // Reads up to `bytes` at `at` into `to`, fewer only at the end of the file. Direct I/O is used
     // for bytes that are not cached if `to` lies as far behind a disk block as `at` does, and

@@ -50,8 +50,9 @@ struct Chunk {
 
 class Job {
 public:
-    // `bytes` are cut into chunks of at most `chunk` bytes. The first and the last ones are
-    // smaller, down to `least`: a link starts sooner, and no thread works on alone at the end.
+    // `bytes` are cut into chunks of at most `chunk` bytes. The last ones are smaller, down to
+    // `least`, so that no thread works on alone at the end; where CPUs fill chunks for a link, the
+    // first ones too, so that it starts sooner.
     // Borders are multiples of `least`, counted from a multiple of it at or before `first` (of
     // files: the offset).
     Job(std::size_t bytes, std::size_t chunk, std::size_t least, std::size_t first = 0)

@@ -53,12 +53,21 @@ bool follows(const Piece& one, const Piece& next) {
 }
 
 void check_blocks_once(const Blocks& to) {
+    const auto refuse = [](std::int64_t index) {
+        throw InvalidCopy("copy_blocks: block " + std::to_string(index) +
+                          " of the destination is written twice: give each block once");
+    };
+    constexpr std::size_t kBits = 64;
+    if (to.index.size() < to.blocks / kBits) {  // few of many: no bit for each block
+        std::vector<std::int64_t> sorted(to.index.begin(), to.index.end());
+        std::ranges::sort(sorted);
+        const auto twice = std::ranges::adjacent_find(sorted);
+        if (twice != sorted.end()) refuse(*twice);
+        return;
+    }
     std::vector<bool> used(to.blocks);
     for (const std::int64_t index : to.index) {
-        if (used[static_cast<std::size_t>(index)]) {
-            throw InvalidCopy("copy_blocks: block " + std::to_string(index) +
-                              " of the destination is written twice: give each block once");
-        }
+        if (used[static_cast<std::size_t>(index)]) refuse(index);
         used[static_cast<std::size_t>(index)] = true;
     }
 }
@@ -114,8 +123,7 @@ void check_pieces(std::span<const Piece> pieces) {
     sort(to);
     for (std::size_t i = 1; i < to.size(); ++i) {
         if (to[i].first < to[i - 1].second) {
-            throw InvalidCopy(
-                "copy_batch: two destinations overlap: which bytes arrive last is not defined");
+            throw InvalidCopy("two destinations overlap: which bytes arrive last is not defined");
         }
     }
     std::vector<Bounds> from = bounds_of(pieces, ListSide::from);

@@ -112,7 +112,12 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
     // Another thread makes a slab right now; there may be something when it is done.
     if (!growing.owns_lock()) return std::nullopt;
     if (auto slot = take_free(size)) return slot;
-    if (cut_idle(size)) return take_free(size);
+    if (cut_idle(size)) {
+        auto slot = take_free(size);
+        growing.unlock();
+        tell_change();
+        return slot;
+    }
     const std::size_t slab = make_room(size);
     if (slab == 0) return std::nullopt;
     std::unique_ptr<Slab> made;
