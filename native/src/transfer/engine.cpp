@@ -529,12 +529,13 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         if (generation_ != seen) continue;
         std::condition_variable& sleep = self.caller ? help_ : work_;
         if (!self.caller) ++sleeping_;
+        // Any wake-up goes round the loop: it may have been meant for another thread.
         if (starts_unwatched()) {  // this thread looks at the starts
             polling_ = true;
-            sleep.wait_for(lock, kStartNap);
+            sleep.wait_for(lock, kStartNap);  // NOLINT(bugprone-spuriously-wake-up-functions)
             polling_ = false;
         } else {
-            sleep.wait(lock);  // any wake-up goes round: it may have been meant for another thread
+            sleep.wait(lock);  // NOLINT(bugprone-spuriously-wake-up-functions)
         }
         if (!self.caller) {
             --sleeping_;
