@@ -81,18 +81,20 @@ std::size_t least_chunk(const End& to, const End& from, const CopyShape& shape) 
     return reached(to) && reached(from) && to.kind != from.kind ? shape.chunk : shape.least;
 }
 
-// From where borders of chunks are counted: blocks of a file, or pages of a destination.
-std::size_t first_byte(const End& to, const End& from) {
+// From where borders of chunks are counted: blocks of a file, or huge pages that are still to be
+// made where chunks are whole numbers of them.
+std::size_t first_byte(const End& to, const End& from, const CopyShape& shape) {
     if (from.kind == End::Kind::file) return from.offset;
     if (to.kind == End::Kind::file) return to.offset;
-    return reinterpret_cast<std::uintptr_t>(to.data);
+    const bool by_pages = to.kind == End::Kind::host && !to.pinned && shape.least >= kHugePage;
+    return by_pages ? reinterpret_cast<std::uintptr_t>(to.data) : 0;
 }
 
 }  // namespace
 
 ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
                          const CopyShape& shape)
-    : Job(bytes, shape.chunk, least_chunk(to, from, shape), first_byte(to, from)),
+    : Job(bytes, shape.chunk, least_chunk(to, from, shape), first_byte(to, from, shape)),
       to_(to),
       from_(from),
       streaming_(shape.streaming),

@@ -409,7 +409,7 @@ TEST_F(Lists, OfVeryManyPieces) {
     }();
     std::ranges::shuffle(to, random);
     const gpu::Stream stream(0);
-    waywiser::Context context({.pinned_bytes = 4 * kMiB});
+    waywiser::Context context({.pinned_bytes = 64 * kMiB});  // tables of all windows at once
     fake::configure("");
     context.copy_blocks({device.data(), kPiece, kPieces}, {host.data(), kPiece, kPieces}, kPiece,
                         to, from, stream.handle());
