@@ -58,9 +58,9 @@ def main() -> int:
     if asked.replicate:
         json.dump(replicate(asked.only, asked.gib), sys.stdout)
         return 0
-    begun = time.monotonic()
     if re.search(asked.only, PAIR):
         two_processes()
+    begun = time.monotonic()
     runs: list[dict[str, Any]] = []
     failed = 0
     for number in range(asked.processes):
@@ -116,7 +116,10 @@ def two_processes() -> None:
     def run(gpus: tuple[int, ...]) -> list[float]:
         started = [
             subprocess.Popen(
-                [sys.executable, __file__, "--feed", str(gpu)], stdout=subprocess.PIPE, text=True
+                [sys.executable, __file__, "--feed", str(gpu)],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=QUIET,
             )
             for gpu in gpus
         ]

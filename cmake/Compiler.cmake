@@ -37,7 +37,7 @@ if(WAYWISER_WARNINGS_AS_ERRORS)
         $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>)
 endif()
 
-# ccache does not cache what a precompiled header was used for, unless it is told to be careless.
+# ccache does not cache files that use a precompiled header, unless its option sloppiness allows it.
 if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" AND NOT DEFINED CMAKE_DISABLE_PRECOMPILE_HEADERS)
     set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()

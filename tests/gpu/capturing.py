@@ -16,7 +16,7 @@ LEAST_ROUNDS = 3
 
 
 class Copier(threading.Thread):
-    """Copies to the GPU and back until it is told to end, and compares every byte."""
+    """Copies to the GPU and back until `ending` is set, and compares every byte."""
 
     def __init__(self, number: int) -> None:
         super().__init__(daemon=True)

@@ -44,7 +44,7 @@ void set_pieces(PieceList pieces, const char* call, Submission& submission) {
 }
 
 // The same of blocks. Those of two places, in arrays that run forward, go to the library as they
-// are: their indexes tell more quickly than their pieces whether they overlap.
+// are: it takes less time to compare indexes than pieces.
 void set_blocks(BlockList blocks, const char* call, Submission& submission) {
     const auto block = static_cast<std::int64_t>(blocks.block);
     const bool with_gpu = !submission.to_host || !submission.from_host;

@@ -174,7 +174,7 @@ waywiser_status is_pageable(const void* memory, std::size_t bytes, bool& pageabl
 // ask about, a GPU may still use it when a call of the library returns.
 bool is_pageable(const Submission& copy) {
     constexpr std::size_t kMostLooks = 64;
-    const std::size_t count = copy.listed() ? copy.pieces() : 0;
+    const std::size_t count = copy.pieces();
     if (copy.operands > 1 && count > kMostLooks) return false;
     bool pageable = true;
     waywiser_status status = WAYWISER_OK;

@@ -55,11 +55,11 @@ struct Submission {
     Streams streams;
     HeldOperands kept;
 
-    [[nodiscard]] bool listed() const { return list.count() > 0 || blocks.count() > 0; }
-    // Of a listed copy.
+    // Of a listed copy; else 0.
     [[nodiscard]] std::size_t pieces() const {
         return list.count() > 0 ? list.count() : blocks.count();
     }
+    [[nodiscard]] bool listed() const { return pieces() > 0; }
     [[nodiscard]] PieceView piece(std::size_t i) const {
         return list.count() > 0 ? list.at(i) : blocks.at(i);
     }

@@ -122,7 +122,6 @@ CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
     CopyShape shape =
         default_shape(bytes, engine.options().threads, memory.end.kind == End::Kind::device);
     shape.threads = std::clamp<std::size_t>(engine.options().threads, 1, kThreadsPerFile);
-    shape.chunk = std::max(shape.chunk, std::size_t{256} << 10);
     if (engine.options().plain) {
         shape.threads = 1;
         shape.direct_io = false;

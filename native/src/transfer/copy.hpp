@@ -108,8 +108,8 @@ struct Choice {
 // Without a policy: safe defaults. Does not ask any GPU and changes nothing.
 Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes);
 
-// After a failure: waits until the caller's memory is not in use in the stream any more, as far as
-// that can be told.
+// After a failure: waits until the stream does not use the caller's memory any more. Returns at
+// once where the stream cannot be asked.
 void drain(const Engine& engine, const CallerStream& stream) noexcept;
 // The shape of a copy through pinned slots.
 CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);

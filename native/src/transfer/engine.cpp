@@ -424,9 +424,7 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
         {
             const std::lock_guard lock(mutex_);
             // Its chunks, and the look at the starts, are for others now.
-            for (const auto& one : self.jobs) {
-                if (const auto shared = one.lock()) --shared->threads_;
-            }
+            leave_jobs(self, [](const Job&) { return true; });
             left = !self.chunks.empty() || starts_unwatched();
             for (auto& held : self.chunks) orphans_.push_back(std::move(held));
             helping_ = false;
@@ -641,11 +639,11 @@ std::optional<std::size_t> Engine::free_route(const Job& job) {
     return std::nullopt;
 }
 
-// With the mutex held: makes place for others where nothing is left to take.
-void Engine::leave_exhausted(Worker& self) {
-    std::erase_if(self.jobs, [](const std::weak_ptr<Job>& one) {
+// With the mutex held: makes place for others in the jobs for which `leaves` is true.
+void Engine::leave_jobs(Worker& self, bool (*leaves)(const Job&)) {
+    std::erase_if(self.jobs, [leaves](const std::weak_ptr<Job>& one) {
         const std::shared_ptr<Job> job = one.lock();
-        if (job && !exhausted(*job)) return false;
+        if (job && !leaves(*job)) return false;
         if (job) --job->threads_;
         return true;
     });
@@ -654,7 +652,7 @@ void Engine::leave_exhausted(Worker& self) {
 // Takes the next chunk. `waking`: so many threads are to be woken then.
 std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::size_t& waking) {
     const std::lock_guard lock(mutex_);
-    leave_exhausted(self);
+    leave_jobs(self, exhausted);
     if (only == nullptr && !orphans_.empty()) {
         self.chunks.push_back(std::move(orphans_.back()));
         orphans_.pop_back();

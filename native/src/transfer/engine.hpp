@@ -101,7 +101,7 @@ private:
     [[nodiscard]] bool ends(const Worker& self) const;
     bool reap(Worker& self);
     std::unique_ptr<Held> claim(Worker& self, const Job* only, std::size_t& waking);
-    static void leave_exhausted(Worker& self);
+    static void leave_jobs(Worker& self, bool (*leaves)(const Job&));
     [[nodiscard]] static std::optional<std::size_t> free_route(const Job& job);
     [[nodiscard]] static bool exhausted(const Job& job);
     [[nodiscard]] std::size_t next_chunk(const Job& job) const;

@@ -102,7 +102,8 @@ Bounds hull(const std::vector<Bounds>& bounds) {
     return all;
 }
 
-// Both sorted. Sources may overlap one another. Destinations do not, so that the nearest two tell.
+// Both sorted. Sources may overlap one another. Destinations do not: so it is enough to compare
+// each with the sources before and behind it.
 bool sides_overlap(const std::vector<Bounds>& to, const std::vector<Bounds>& from) {
     auto next = to.begin();
     std::uintptr_t read_to = 0;  // sources so far end here at the latest

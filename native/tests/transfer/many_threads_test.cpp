@@ -15,7 +15,9 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "host/affinity.hpp"
 #include "transfer/chunked_copy.hpp"
+#include "transfer/limits.hpp"
 
 namespace {
 // CPUs that this process seems to be allowed; 0: the true ones.
@@ -62,6 +64,10 @@ protected:
 };
 
 TEST_F(ManyThreads, NeverMissAWakeUp) {
+    ASSERT_GE(host::allowed_cpus().size(), kThreads);
+    if (thread_limit() < kThreads) {
+        GTEST_SKIP() << "the control group allows fewer than " << kThreads << " CPUs";
+    }
     Engine own(machine, {.threads = kThreads, .pinned_bytes = 4 * kMiB});
     ASSERT_EQ(own.options().threads, kThreads);
     constexpr std::size_t kBytes = kMiB;
