@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "case_stride.hpp"
 #include "conformance.hpp"
 #include "failure.hpp"
 #include "fake/fixture.hpp"
@@ -28,15 +29,18 @@ protected:
 
     // Every transfer that runs here, each on buffers of its own.
     void for_each(const std::function<void(const Transfer&)>& visit) {
+        std::vector<Transfer> runnable;
         for (const Path& path : paths(machine)) {
             for (const Layout& layout : layouts()) {
                 for (Transfer& transfer : variations(path, machine, layout)) {
                     transfer.bytes = kBytes;
-                    if (refusal(transfer, machine)) continue;
-                    SCOPED_TRACE(transfer.text());
-                    visit(transfer);
+                    if (!refusal(transfer, machine)) runnable.push_back(transfer);
                 }
             }
+        }
+        for (const Transfer& transfer : some_of(runnable)) {
+            SCOPED_TRACE(transfer.text());
+            visit(transfer);
         }
     }
 };

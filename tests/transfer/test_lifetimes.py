@@ -337,6 +337,34 @@ class TestAwaiting:
                 thread.join()
         assert until(lambda: prune() or len(os.listdir("/proc/self/fd")) == before)
 
+    def test_a_copy_that_outlives_its_context(self) -> None:
+        """The stream has it: closing the context neither ends nor cancels it."""
+        stream, there = Stream(0), GpuArray(INLINE)
+        source = transfer.pinned_empty(INLINE, np.uint8)
+        gate = gate_on(stream)
+        context = transfer.Context()
+        handle = context.copy_async(there, source, stream=stream.handle)
+
+        async def main() -> int:
+            waiting = asyncio.ensure_future(handle)
+            await asyncio.sleep(0)
+            context.close()
+            asyncio.get_running_loop().call_later(0.05, gate.open)
+            return await waiting
+
+        assert asyncio.run(main()) == INLINE
+
+    def test_outside_of_asyncio(self) -> None:
+        stream, there = Stream(0), GpuArray(INLINE)
+        gate = gate_on(stream)
+        handle = transfer.copy_async(there, np.zeros(INLINE, np.uint8), stream=stream.handle)
+        before = len(os.listdir("/proc/self/fd"))
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            handle.__await__().send(None)
+        assert len(os.listdir("/proc/self/fd")) == before
+        gate.open()
+        handle.result()
+
     def test_leaves_no_descriptor(self) -> None:
         async def main() -> None:
             for _ in range(20):
@@ -519,6 +547,8 @@ class TestPinned:
         assert transfer.pinned_empty(5, "u1", numa=0).shape == (5,)
         with pytest.raises(ValueError, match="numa is -1"):
             transfer.pinned_empty(5, "u1", numa=-1)
+        with pytest.raises(transfer.InvalidOperand, match="numa is '0'"):
+            transfer.pinned_empty(5, "u1", numa="0")  # type: ignore[arg-type]
 
     def test_failing_to_pin_is_an_error(self) -> None:
         fake_gpu.configure("oom_at=1+")
@@ -626,11 +656,11 @@ host, there = np.zeros({nbytes}, np.uint8), GpuArray({nbytes})
 def interrupt():
     time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGINT)
-for wait in ("result", "pinned", "pageable"):
+for wait in ("result", "wait", "write", "pinned", "pageable"):
     stream, gate = Stream(0), Gate(0)
     gate.close(stream)
     source = transfer.pinned_empty({nbytes}, np.uint8) if wait == "pinned" else host
-    if wait == "result":
+    if wait in ("result", "wait"):
         handle = transfer.copy_async(there, source, stream=stream.handle)
     elif wait == "pageable" and {nbytes} < 8 << 20:
         gate.open()  # the runtime blocks there, as it does in any copy of pageable memory
@@ -640,6 +670,10 @@ for wait in ("result", "pinned", "pageable"):
     try:
         if wait == "result":
             handle.result()
+        elif wait == "wait":
+            handle.wait()
+        elif wait == "write":
+            transfer.write("/dev/null", host, stream=stream.handle)
         else:
             transfer.copy(there, source, stream=stream.handle)
     except KeyboardInterrupt:
@@ -652,9 +686,8 @@ for wait in ("result", "pinned", "pageable"):
 """,
             fake_transfer_environment,
         )
-        expected = ["result interrupted", "pinned interrupted"]
-        if nbytes == STAGED:
-            expected.append("pageable interrupted")
+        waits = ["result", "wait", "write", "pinned"] + ["pageable"] * (nbytes == STAGED)
+        expected = [f"{wait} interrupted" for wait in waits]
         assert answer.stdout.splitlines() == expected, answer.stderr
         assert answer.returncode == 0
 
@@ -806,6 +839,23 @@ atexit.register(gate.open)
                 transfer.pinned_empty(10, "u1")
             except transfer.UnsupportedTransfer as error:
                 print(error)
+            class There:  # what another library has on a GPU
+                __cuda_array_interface__ = {{
+                    "data": (1 << 40, False), "shape": (4,), "typestr": "|u1", "version": 3
+                }}
+            for call in (
+                lambda: transfer.copy(source[:4], There()),
+                lambda: transfer.copy_async(There(), source[:4]),
+                lambda: transfer.copy_batch(dsts=[There()], srcs=[source[:4]]),
+                lambda: transfer.copy_blocks(There(), source[:4], [0], [1]),
+                lambda: transfer.write(path, There()),
+                lambda: transfer.explain(source[:4], There()),
+            ):
+                try:
+                    call()
+                    print("no error")
+                except transfer.UnsupportedTransfer as error:
+                    assert "cannot be copied: no driver here" in str(error), error
             print(transfer.machine()["gpus"], transfer.machine()["gpu_unavailable"])
             """.replace("source[::-1]", "np.ascontiguousarray(source[::-1])"),
             {**fake_transfer_environment, "WAYWISER_FAKE": "unavailable=no driver here"},

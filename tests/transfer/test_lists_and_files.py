@@ -82,7 +82,24 @@ class TestBatch:
             transfer.copy_batch(dsts=[one[:2], other], srcs=[other[:2], one])
         with pytest.raises(transfer.UnsupportedTransfer, match="destination 1 is on"):
             transfer.copy_batch(dsts=[one, GpuArray(4, np.float64)], srcs=[other, other])
+        with pytest.raises(transfer.UnsupportedTransfer, match="source 1 is on gpu:1, 0 is on"):
+            transfer.copy_batch(
+                dsts=[one, other], srcs=[GpuArray(4, np.float64, gpu=gpu) for gpu in (0, 1)]
+            )
         assert not one.any()
+
+    def test_arrays_that_are_used_in_several_streams(self) -> None:
+        streams = [Stream(0), Stream(0)]
+        sources = [GpuArray(4, stream=stream.handle) for stream in streams]
+        received = [np.zeros(4, np.uint8) for _ in sources]
+        gate = fake_gpu.Gate(0)
+        gate.close(streams[1])
+        streams[1].fill(sources[1].buffer.address, 4, 9)
+        with pytest.raises(transfer.UnsupportedTransfer, match="pair 1 are used in another stream"):
+            transfer.copy_batch(dsts=received, srcs=sources)
+        gate.open()
+        transfer.copy_batch(dsts=received, srcs=sources, stream=streams[1].handle)
+        assert (received[1] == 9).all()
 
 
 class TestBlocks:

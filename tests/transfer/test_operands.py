@@ -213,6 +213,9 @@ class TestRefusals:
             ({"shape": 4}, "malformed"),
             ({"strides": (1, 1)}, "strides"),
             ({"typestr": "x"}, "typestr"),
+            ({"stream": -1}, "stream"),
+            ({"stream": "x"}, "stream"),
+            ({"stream": 1.5}, "stream"),
         ],
     )
     def test_a_cuda_array_interface_that_is_wrong(self, changed: Any, said: str) -> None:
@@ -238,6 +241,25 @@ class TestRefusals:
 
         with pytest.raises(transfer.InvalidOperand, match="no DLPack capsule"):
             transfer.copy(np.zeros(4), Nothing())
+
+        class Nowhere(Nothing):
+            def __dlpack_device__(self) -> Any:
+                return "cpu"
+
+        with pytest.raises(transfer.InvalidOperand, match="no pair of numbers"):
+            transfer.copy(np.zeros(4), Nowhere())
+
+    @pytest.mark.parametrize(
+        "changed", [{"strides": (8,) * 20_000}, {"strides": ()}, {"shape": 4}, {"data": None}]
+    )
+    def test_an_array_interface_that_is_wrong(self, changed: Any) -> None:
+        class Wrong(np.ndarray[Any, Any]):  # numpy gives no buffer of datetime64
+            @property
+            def __array_interface__(self) -> Any:
+                return {**np.ndarray.__array_interface__.__get__(self), **changed}
+
+        with pytest.raises(transfer.InvalidOperand, match="__array_interface__"):
+            transfer.copy(np.zeros(4, "M8[s]"), np.zeros(4, "M8[s]").view(Wrong))
 
     def test_errors_of_an_operand_come_through(self) -> None:
         class Failing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import fake_gpu
@@ -484,3 +485,42 @@ def test_the_interpreter_runs_while_a_copy_waits() -> None:
     assert waits.is_alive()
     gate.open()
     waits.join()
+
+
+@pytest.mark.parametrize("stream", [0, 1])
+@pytest.mark.parametrize("nbytes", [INLINE, STAGED])
+class TestHostArraysWithADefaultStream:
+    """The stream is that of the current GPU, whatever the call."""
+
+    @pytest.mark.parametrize("call", ["copy", "copy_async", "write"])
+    def test_is_waited_for(self, stream: int, nbytes: int, call: str, tmp_path: Path) -> None:
+        pinned, there = transfer.pinned_empty(nbytes, np.uint8), GpuArray(nbytes)
+        pinned[:] = 1
+        there.set(np.full(nbytes, 7, np.uint8))
+        received = np.zeros(nbytes, np.uint8)
+        fake_gpu.set_current_gpu(0)
+        default = fake_gpu.default_stream(0)
+        gate = gate_on(default)
+        transfer.copy_async(pinned, there)
+        opener = threading.Timer(0.05, gate.open)
+        opener.start()
+        if call == "copy":
+            transfer.copy(received, pinned, stream=stream)
+        elif call == "copy_async":
+            transfer.copy_async(received, pinned, stream=stream).result(60)
+        else:
+            transfer.write(tmp_path / "file", pinned, stream=stream)
+            transfer.read(tmp_path / "file", received)
+        opener.join()
+        assert (received == 7).all()
+
+    def test_is_not_waited_for_without_one(self, stream: int, nbytes: int, tmp_path: Path) -> None:
+        fake_gpu.set_current_gpu(0)
+        gate = gate_on(fake_gpu.default_stream(0))
+        sent, received = random_array(nbytes), np.zeros(nbytes, np.uint8)
+        transfer.copy(received, sent)
+        transfer.copy_async(received, sent).wait()
+        assert transfer.write(tmp_path / "file", sent) == nbytes
+        assert transfer.read(tmp_path / "file", received) == nbytes
+        assert same_bytes(received, sent)
+        gate.open()

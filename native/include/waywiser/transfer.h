@@ -7,7 +7,10 @@
  * A stream is a cudaStream_t: NULL is the legacy default stream, WAYWISER_PER_THREAD_STREAM the
  * default stream of the calling thread. The C++ header maps NULL to the second of them when the
  * program is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM. These belong to the GPU that is
- * current in the calling thread, as in CUDA; the macros with _OF name the GPU.
+ * current in the calling thread, as in CUDA; the macros with _OF name the GPU. Copies of host memory
+ * alone are ordered in the stream too.
+ *
+ * A function that fails sets what it was to return to NULL or 0. A transfer that is NULL has ended.
  */
 #ifndef WAYWISER_TRANSFER_H
 #define WAYWISER_TRANSFER_H
@@ -32,6 +35,8 @@ extern "C" {
 /* The default streams of one GPU, whichever is current. */
 #define WAYWISER_LEGACY_STREAM_OF(gpu) ((void*)((((uintptr_t)(gpu) + 1) << 8) | 0x1))
 #define WAYWISER_PER_THREAD_STREAM_OF(gpu) ((void*)((((uintptr_t)(gpu) + 1) << 8) | 0x2))
+/* Ordered with no stream: only for copies of host memory and of files. */
+#define WAYWISER_NO_STREAM ((void*)0x3)
 
 typedef enum waywiser_status {
     WAYWISER_OK = 0,
@@ -69,7 +74,7 @@ typedef struct waywiser_options {
     size_t relay_bytes; /* most staging memory on each relay; 0: 64 MiB */
     /* Most bytes that are queued at once on a GPU's copy engine in one direction; 0: no bound. */
     size_t polite_bytes;
-    int plain;          /* 1: only plain copies of the GPU runtime, no threads */
+    int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
     /* Most multiprocessors of a GPU that move a list of short pieces over its link; 0: one. Two
      * fill a PCIe 5.0 link, and slow down kernels that run at the same time much more. */
@@ -78,18 +83,24 @@ typedef struct waywiser_options {
 
 WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,
                                                      waywiser_context** context);
-/* Cancels transfers that wait for their stream, waits for those that have started, and stops the
- * threads. Does nothing in a forked child. Memory of waywiser_pinned_alloc outlives the context. */
+/* Cancels transfers whose threads wait for the stream, waits for those that have started, and stops
+ * the threads. Copies that the GPU runtime makes (pinned memory, lists, small copies) are in the
+ * stream already and go on: synchronise it before their memory is freed. Does nothing in a forked
+ * child. Memory of waywiser_pinned_alloc outlives the context. */
 WAYWISER_API void waywiser_context_release(waywiser_context* context);
 /* What the context uses now and may use at most. */
 typedef struct waywiser_usage {
     size_t size; /* set to sizeof(waywiser_usage) */
     size_t threads, most_threads;
     size_t pinned_bytes, most_pinned_bytes;
-    size_t transfers; /* that are queued or running */
+    size_t transfers; /* that its threads have to make or are making */
 } waywiser_usage;
 WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
                                                     waywiser_usage* usage);
+
+/* Fails with WAYWISER_UNSUPPORTED, and says why, where the library can use no GPU. Memory of a GPU
+ * must not be passed to the library then: nothing tells it from host memory. */
+WAYWISER_API waywiser_status waywiser_require_gpu(waywiser_context* context);
 
 /* --- memory ------------------------------------------------------------------------------ */
 
@@ -115,7 +126,8 @@ typedef struct waywiser_description {
 WAYWISER_API waywiser_status waywiser_describe(const void* data, size_t bytes,
                                                waywiser_description* description);
 
-/* Pinned memory at a NUMA node (-1: the node of the calling thread). Independent of any context. */
+/* Pinned memory at a NUMA node (-1: the node of the calling thread). Independent of any context.
+ * Without a GPU, or where memory cannot be pinned, it is ordinary memory: waywiser_describe() tells. */
 WAYWISER_API waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data);
 /* Waits for the GPUs that may use the memory, then frees it. */
 WAYWISER_API void waywiser_pinned_free(void* data);
@@ -142,8 +154,9 @@ WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void
 
 /* Copies `count` pieces; sizes[i] bytes from from[i] to to[i], in any order. Refuses destinations that
  * overlap each other or a source. `transfer` may be NULL: then as waywiser_copy, else as
- * waywiser_copy_async; pieces of managed memory, and pageable pieces of all places but one, have
- * arrived when that returns. */
+ * waywiser_copy_async. That returns at once if all pageable pieces have the same two places (from
+ * the host to one GPU, say); else it copies the pieces of the first places before it returns. It
+ * also copies pieces of managed memory before it returns. */
 WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                                  const void* const* from, const size_t* sizes,
                                                  size_t count, void* stream,
@@ -183,12 +196,14 @@ WAYWISER_API int waywiser_transfer_done(waywiser_transfer* transfer);
 WAYWISER_API waywiser_status waywiser_transfer_result(waywiser_transfer* transfer, double timeout,
                                                       size_t* moved);
 /* Blocks the host until the last device operation is submitted, then makes the stream wait for
- * them. With a pageable destination it blocks until that is filled. */
-WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer, void* stream);
+ * them. With a pageable destination it blocks until that is filled. Fails with WAYWISER_TIMEOUT if
+ * that is not so within `timeout` (negative: without limit). */
+WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer, void* stream,
+                                                    double timeout);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends;
  * at once when it has ended. Writes once for each call. Who reads it finds waywiser_transfer_done()
- * true, and may close the descriptor then. The write must not block. If the context is released
- * before a copy of the GPU runtime is done, which goes on, it writes then. */
+ * true, and may close the descriptor then. The write must not block. The release of the context
+ * writes for copies of the GPU runtime that go on after it: waywiser_transfer_done() is 0 then. */
 WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
 /* Gives up the handle; the transfer goes on. */
 WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);

@@ -45,17 +45,21 @@ inline void check_transfer(waywiser_status status, std::size_t moved = 0) {
 }
 }  // namespace detail
 
+// Programs may compile some files for one default stream and some for the other: StreamRef is two
+// classes then, of which each file uses its own.
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+inline namespace per_thread_default_stream {
+#else
+inline namespace legacy_default_stream {
+#endif
+
 // A caller's stream, not owned. A null stream is the default stream that the program is compiled
 // for: the legacy one, or the thread's own with CUDA_API_PER_THREAD_DEFAULT_STREAM.
 class StreamRef {
 public:
     StreamRef() : StreamRef(nullptr) {}
     StreamRef(void* stream)  // NOLINT(google-explicit-constructor): a cudaStream_t is a StreamRef
-        : stream_(stream) {
-#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
-        if (stream == nullptr) stream_ = WAYWISER_PER_THREAD_STREAM;
-#endif
-    }
+        : stream_(stream == nullptr ? default_stream() : stream) {}
     template <class Stream>
         requires std::is_pointer_v<Stream>
     StreamRef(Stream stream)  // NOLINT(google-explicit-constructor)
@@ -63,11 +67,23 @@ public:
     // The legacy default stream of a GPU, whichever is current.
     static StreamRef legacy_of(int gpu) { return {WAYWISER_LEGACY_STREAM_OF(gpu)}; }
     static StreamRef per_thread_of(int gpu) { return {WAYWISER_PER_THREAD_STREAM_OF(gpu)}; }
+    // Ordered with no stream: only for copies of host memory and of files.
+    static StreamRef none() { return {WAYWISER_NO_STREAM}; }
     [[nodiscard]] void* get() const { return stream_; }
 
 private:
+    static void* default_stream() {
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+        return WAYWISER_PER_THREAD_STREAM;
+#else
+        return nullptr;
+#endif
+    }
+
     void* stream_;
 };
+
+}  // namespace
 
 // A transfer under way. Destroying it does not wait: the transfer goes on.
 class TransferHandle {
@@ -94,9 +110,10 @@ public:
         detail::check_transfer(status, moved);
         return moved;
     }
-    // Blocks until the last device operation is submitted, then orders the stream after it.
-    void wait(StreamRef stream = {}) const {
-        detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get()));
+    // Blocks until the last device operation is submitted, then orders the stream after it. Fails
+    // with WAYWISER_TIMEOUT after `timeout` seconds (negative: without limit).
+    void wait(StreamRef stream = {}, double timeout = -1) const {
+        detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get(), timeout));
     }
     // Has 8 bytes written to the descriptor (an eventfd) when the transfer ends.
     void notify(int descriptor) const {
@@ -129,7 +146,8 @@ struct BlockArray {
 };
 
 // Threads and staging memory that transfers share. Thread safe. Its destructor cancels transfers
-// that have not started and waits for the others.
+// that wait for their stream and waits for those that threads make. Copies of the GPU runtime
+// (pinned memory, lists, small copies) go on in their stream.
 class Context {
 public:
     explicit Context(const ContextOptions& options = {}) {

@@ -27,11 +27,8 @@ void refuse_objects(bool has_objects, Role role) {
           {.what = "the " + std::string(text(role)) + " holds Python objects, not plain values"});
 }
 
-// numpy has dtypes that its buffers cannot say: datetime64, and those of ml_dtypes.
-bool read_array_interface(nb::handle object, Role role, Operand& operand) {
-    const nb::object described = attribute(object, "__array_interface__");
-    if (!described.is_valid() || !nb::isinstance<nb::dict>(described)) return false;
-    const auto fields = nb::cast<nb::dict>(described);
+// Throws cast_error for what is malformed.
+void read_fields(nb::handle object, const nb::dict& fields, Role role, Operand& operand) {
     const auto data = nb::cast<nb::tuple>(fields["data"]);
     const auto shape = nb::cast<nb::tuple>(fields["shape"]);
     const nb::object dtype = attribute(object, "dtype");
@@ -48,6 +45,7 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
     }
     if (fields.contains("strides") && !fields["strides"].is_none()) {
         const auto strides = nb::cast<nb::tuple>(fields["strides"]);
+        if (nb::len(strides) != nb::len(shape)) throw nb::cast_error();
         for (std::size_t i = 0; i < nb::len(strides); ++i) {
             operand.strides[i] = nb::cast<std::int64_t>(strides[i]);
         }
@@ -58,10 +56,21 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
     refuse_objects(
         has_objects.is_valid() ? nb::cast<bool>(has_objects) : names_objects(operand.type.name),
         role);
+}
+
+// numpy has dtypes that its buffers cannot say: datetime64, and those of ml_dtypes.
+bool read_array_interface(nb::handle object, Role role, Operand& operand) {
+    const nb::object described = attribute(object, "__array_interface__");
+    if (!described.is_valid() || !nb::isinstance<nb::dict>(described)) return false;
+    try {
+        read_fields(object, nb::cast<nb::dict>(described), role, operand);
+    } catch (const nb::cast_error&) {
+        raise(Failure::invalid_operand, {.what = "the __array_interface__ of the " +
+                                                 std::string(text(role)) + " is malformed"});
+    }
     complete(operand, role);
     return true;
 }
-
 }  // namespace
 
 bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {

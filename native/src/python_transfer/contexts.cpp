@@ -63,6 +63,7 @@ waywiser_status ContextState::create(const Options& options, std::shared_ptr<Con
     const waywiser_status status = waywiser_context_create(&plain, &context);
     if (status != WAYWISER_OK) return status;
     made.reset(new ContextState(context));
+    if (waywiser_require_gpu(context) != WAYWISER_OK) made->no_gpu_ = waywiser_last_error();
     const std::lock_guard lock(registry().mutex);
     std::erase_if(registry().contexts, [](const auto& known) { return known.expired(); });
     registry().contexts.insert(made);
@@ -89,6 +90,11 @@ void ContextState::release(std::unique_lock<std::shared_timed_mutex> lock) {
 
 void ContextState::check_process() const {
     if (process_ != fork_count()) raise_forked();
+}
+
+void ContextState::check_reaches(const Operand& operand) const {
+    if (operand.gpu == kHost || no_gpu_.empty()) return;
+    raise(Failure::unsupported, {.what = no_gpu_, .where = text(operand)});
 }
 
 void raise_closed() {

@@ -6,8 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
+#include "operand.hpp"
 #include "waywiser/transfer.h"
 
 namespace waywiser::python {
@@ -41,6 +43,8 @@ public:
     void close_soon();
     // Raises ForkedContextError in a forked child. Needs the GIL.
     void check_process() const;
+    // Raises UnsupportedTransfer for memory of a GPU where the library can use none. Needs the GIL.
+    void check_reaches(const Operand& operand) const;
 
     // Keeps the context of the library for one call. To be made and used without the GIL.
     class Use {
@@ -62,6 +66,7 @@ private:
     std::shared_timed_mutex mutex_;
     waywiser_context* context_;
     unsigned process_;
+    std::string no_gpu_;  // why the library can use no GPU; empty if it can
 };
 
 [[noreturn]] void raise_closed();

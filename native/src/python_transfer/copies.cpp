@@ -19,11 +19,17 @@ struct Pair {
     Operand to;
     Operand from;
 
-    Pair(nb::handle to_object, nb::handle from_object, const std::optional<void*>& stream,
-         const char* call, HeldOperands& kept) {
+    Pair(const Context& context, nb::handle to_object, nb::handle from_object,
+         const std::optional<void*>& stream, const char* call, HeldOperands& kept) {
         read_operand(to_object, Role::destination, stream, to, kept.to);
         read_operand(from_object, Role::source, stream, from, kept.from);
         check_alike(to, from, call);
+        context->check_reaches(to);
+        context->check_reaches(from);
+    }
+    // For copies whose GPUs are compared: asks the runtime where an operand does not name its GPU.
+    void find_gpus() {
+        for (Operand* operand : {&to, &from}) operand->gpu = known_gpu(*operand);
     }
     [[nodiscard]] bool to_host() const { return to.gpu == kHost; }
     [[nodiscard]] bool from_host() const { return from.gpu == kHost; }
@@ -67,7 +73,7 @@ Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, 
     context->check_process();
     Submission submission;
     const std::optional<void*> asked = stream_of(stream);
-    const Pair pair(to, from, asked, kCall, submission.kept);
+    const Pair pair(context, to, from, asked, kCall, submission.kept);
     submission.to_host = pair.to_host();
     submission.from_host = pair.from_host();
     submission.names_stream = asked.has_value();
@@ -97,13 +103,23 @@ std::string place(int gpu) {
     return gpu == kSomeGpu ? "a GPU" : "gpu:" + std::to_string(gpu);
 }
 
-void check_same_place(int first, int other, Role role, std::size_t index) {
-    if (first == other) return;
+void check_same_place(int one, int other, Role role, std::size_t first, std::size_t index) {
+    if (one == other) return;
     raise(Failure::unsupported,
           {.what = std::string(text(role)) + " " + std::to_string(index) + " is on " +
-                   place(other) + ", the first one on " + place(first),
+                   place(other) + ", " + std::to_string(first) + " is on " + place(one),
            .where = "copy_batch",
            .remedy = "make one call for each pair of places"});
+}
+
+void check_same_streams(const Streams& one, const Streams& other, std::size_t first,
+                        std::size_t index) {
+    if (one == other) return;
+    raise(Failure::unsupported,
+          {.what = "the arrays of pair " + std::to_string(index) +
+                   " are used in another stream than those of pair " + std::to_string(first),
+           .where = "copy_batch",
+           .remedy = "order the streams and pass stream=, or make one call for each stream"});
 }
 
 // A tuple of its own: the attributes of an operand may run code that changes the caller's list.
@@ -139,18 +155,25 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     const std::optional<void*> asked = stream_of(stream);
     submission.names_stream = asked.has_value();
     PieceList pieces;
+    std::optional<std::size_t> first;  // pair with elements
     std::array<int, 2> places{};
     std::vector<std::size_t> written;  // destinations whose library counts writes
     for (std::size_t i = 0; i < count; ++i) {
-        const Pair pair(destinations[i], sources[i], asked, kCall, submission.kept);
-        if (i == 0) {
-            submission.to_host = pair.to_host();
-            submission.from_host = pair.from_host();
-            submission.streams = choose_streams(asked, pair.to, pair.from);
-            places = {pair.to.gpu, pair.from.gpu};
+        Pair pair(context, destinations[i], sources[i], asked, kCall, submission.kept);
+        if (pair.to.bytes > 0) {  // nobody knows where nothing is
+            if (count > 1) pair.find_gpus();
+            const Streams streams = choose_streams(asked, pair.to, pair.from);
+            if (!first) {
+                first = i;
+                submission.to_host = pair.to_host();
+                submission.from_host = pair.from_host();
+                submission.streams = streams;
+                places = {pair.to.gpu, pair.from.gpu};
+            }
+            check_same_place(places[0], pair.to.gpu, Role::destination, *first, i);
+            check_same_place(places[1], pair.from.gpu, Role::source, *first, i);
+            check_same_streams(submission.streams, streams, *first, i);
         }
-        check_same_place(places[0], pair.to.gpu, Role::destination, i);
-        check_same_place(places[1], pair.from.gpu, Role::source, i);
         add_pieces(pair.to, pair.from, kCall, pieces);
         if (pair.to.is_torch) written.push_back(i);
     }
@@ -170,6 +193,8 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     Operand source;
     read_operand(to, Role::destination, asked, destination, submission.kept.to);
     read_operand(from, Role::source, asked, source, submission.kept.from);
+    context->check_reaches(destination);
+    context->check_reaches(source);
     BlockList blocks = blocks_of(destination, source, to_index, from_index);
     submission.to_host = destination.gpu == kHost;
     submission.from_host = source.gpu == kHost;
@@ -218,7 +243,7 @@ std::string explain(const Context& context, nb::handle to, nb::handle from) {
     prune();
     context->check_process();
     HeldOperands kept;
-    const Pair pair(to, from, std::nullopt, "explain", kept);
+    const Pair pair(context, to, from, std::nullopt, "explain", kept);
     PieceList pieces;
     add_pieces(pair.to, pair.from, "explain", pieces);
     if (pieces.count() == 0 || is_identity(pieces)) return "nothing to copy";

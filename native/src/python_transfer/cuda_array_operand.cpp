@@ -58,7 +58,8 @@ bool read_cuda_array(nb::handle object, Role role, Operand& operand) {
     operand.gpu = kSomeGpu;
     const nb::object stream = entry(fields, "stream");
     if (!stream.is_none()) {
-        const auto number = nb::cast<std::uintptr_t>(stream);
+        std::uintptr_t number = 0;
+        if (!nb::try_cast(stream, number)) refuse(role, "has a stream that is no number");
         if (number == 0) refuse(role, "has the stream 0, which it forbids: 1 is the legacy one");
         operand.stream = reinterpret_cast<void*>(number);
     }

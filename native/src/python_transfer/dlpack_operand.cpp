@@ -98,7 +98,12 @@ bool read_dlpack(nb::handle object, Role role, const std::optional<void*>& strea
                  Held& held) {
     const nb::object device = attribute(object, "__dlpack_device__");
     if (!device.is_valid() || !attribute(object, "__dlpack__").is_valid()) return false;
-    const auto where = nb::cast<std::pair<int, int>>(device());
+    std::pair<int, int> where;
+    if (!nb::try_cast(nb::object(device()), where)) {
+        raise(Failure::invalid_operand,
+              {.what = "__dlpack_device__ of the " + std::string(text(role)) +
+                       " gave no pair of numbers"});
+    }
     nb::dict arguments;
     if (where.first == dlpack::kCuda || where.first == dlpack::kCudaManaged) {
         // The producer makes its work visible to this stream, in which the copy then is.

@@ -182,6 +182,7 @@ FileCall prepare(const Context& context, Way way, nb::handle file, nb::handle ar
         raise(Failure::invalid_transfer,
               {.what = "the range ends beyond any file", .where = text(way)});
     }
+    context->check_reaches(operand);
     call.data = operand.data;
     call.bytes = static_cast<std::size_t>(wanted);
     call.host = operand.gpu == kHost;
@@ -204,7 +205,7 @@ waywiser_status submit(waywiser_context* context, const FileCall& call, std::siz
 // The calling thread helps, in parts between which signals are handled.
 std::size_t run(ContextState& context, FileCall call) {
     const bool follows = !call.host && call.way == Way::read;
-    if (!call.host && call.bytes > 0) wait_for_stream(context, call.streams.carrier);
+    if (call.bytes > 0) wait_for_stream(context, call.streams.carrier);
     StreamFollower follower(call.streams, std::move(call.held));
     std::size_t at = 0;
     while (at < call.bytes) {

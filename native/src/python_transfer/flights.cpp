@@ -11,8 +11,6 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 
@@ -124,10 +122,7 @@ void Flight::settle() {
 bool Flight::done() {
     if (settled_) return true;
     check_process();
-    {
-        const std::shared_lock lock(notified_, std::try_to_lock);
-        if (!lock.owns_lock() || waywiser_transfer_done(transfer_) == 0) return false;
-    }
+    if (waywiser_transfer_done(transfer_) == 0) return false;
     settle();
     return true;
 }
@@ -148,7 +143,6 @@ std::size_t Flight::wait(std::optional<double> seconds) {
         waywiser_status status = WAYWISER_OK;
         {
             const Unlocked unlocked;
-            const std::shared_lock lock(notified_);
             status = waywiser_transfer_result(transfer_, slice, &moved);
         }
         if (status != WAYWISER_TIMEOUT) {
@@ -177,18 +171,21 @@ std::size_t Flight::wait(std::optional<double> seconds) {
 void Flight::order(const std::optional<void*>& stream) {
     if (transfer_ == nullptr) return;
     check_process();
-    waywiser_status status = WAYWISER_OK;
-    {
-        const Unlocked unlocked;
-        const std::shared_lock lock(notified_);
-        // A number of a default stream means that of the operand's GPU, whichever is current.
-        status = waywiser_transfer_wait(
-            transfer_, stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
-        if (status == WAYWISER_OK && !stream && streams_.other) {
-            status = waywiser_transfer_wait(transfer_, *streams_.other);
+    // A number of a default stream means that of the operand's GPU, whichever is current.
+    order_stream(stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
+    if (!stream && streams_.other) order_stream(*streams_.other);
+}
+
+void Flight::order_stream(void* stream) {
+    for (;;) {
+        waywiser_status status = WAYWISER_OK;
+        {
+            const Unlocked unlocked;
+            status = waywiser_transfer_wait(transfer_, stream, kSlice);
         }
+        if (status != WAYWISER_TIMEOUT) return check(status);
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
-    check(status);
 }
 
 int Flight::descriptor() {
@@ -211,7 +208,6 @@ void Flight::notify_event() {
     waywiser_status status = WAYWISER_OK;
     {
         const Unlocked unlocked;
-        const std::unique_lock lock(notified_);
         status = waywiser_transfer_notify(transfer_, event_.descriptor());
     }
     --notifying_;

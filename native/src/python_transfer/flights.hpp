@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 
@@ -55,7 +54,8 @@ public:
     // Waits, without the GIL and in slices between which signals are handled. Returns the bytes
     // that arrived. Raises what the transfer failed with, and TransferTimeout after `seconds`.
     std::size_t wait(std::optional<double> seconds);
-    // Blocks until all is submitted, then orders the stream; without one, those of the call.
+    // Waits as wait() does until all is submitted, then orders the stream; without one, those of
+    // the call.
     void order(const std::optional<void*>& stream);
     // A descriptor that becomes readable at the end, which the caller has to close.
     int descriptor();
@@ -66,6 +66,7 @@ private:
     void settle();
     void check_process() const;
     void notify_event();
+    void order_stream(void* stream);
 
     waywiser_transfer* transfer_;
     std::size_t bytes_;
@@ -77,8 +78,6 @@ private:
     unsigned notifying_ = 0;  // calls that tell the library of event_
     unsigned process_;
     bool settled_ = false;
-    // notify() of the library changes a transfer that others look at: taken without the GIL.
-    std::shared_mutex notified_;
 };
 
 // Keeps a transfer that nobody waits for now.

@@ -93,6 +93,11 @@ int gpu_at(const void* memory) {
     return found.gpu;
 }
 
+int known_gpu(const Operand& operand) {
+    const int gpu = gpu_of(operand);
+    return gpu == kHost && operand.gpu != kHost ? kSomeGpu : gpu;
+}
+
 Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
                        const Operand& source) {
     const Operand& operand = destination.gpu != kHost ? destination : source;
@@ -112,9 +117,9 @@ Streams choose_streams(const std::optional<void*>& asked, const Operand& destina
     }
     if (from && to && *from != *to) return {*from, to, operand.gpu};
     if (from || to) return {from ? *from : *to, std::nullopt, operand.gpu};
+    if (operand.gpu == kHost) return {};
     const Operand& first = source.gpu != kHost ? source : destination;
-    return {with_gpu(nullptr, first.gpu == kHost ? kHost : gpu_of(first)), std::nullopt,
-            operand.gpu};
+    return {with_gpu(nullptr, gpu_of(first)), std::nullopt, operand.gpu};
 }
 
 }  // namespace waywiser::python

@@ -22,11 +22,13 @@ std::uintptr_t number_for_others(void* stream);
 // The stream that carries a copy and, between GPUs whose libraries work on different streams, the
 // destination's, which is ordered before and after the copy too.
 struct Streams {
-    void* carrier = nullptr;
+    void* carrier = WAYWISER_NO_STREAM;
     std::optional<void*> other;
     // Whose default streams the numbers 0, 1 and 2 mean: that of the destination, or of the source
     // of a copy to the host. kSomeGpu until somebody asks the runtime; kHost without a GPU.
     int gpu = kHost;
+
+    bool operator==(const Streams&) const = default;
 };
 Streams choose_streams(const std::optional<void*>& asked, const Operand& destination,
                        const Operand& source);
@@ -34,5 +36,7 @@ Streams choose_streams(const std::optional<void*>& asked, const Operand& destina
 void* with_gpu(void* stream, int gpu);
 // Asks the runtime which GPU memory is on; negative if it does not say.
 int gpu_at(const void* memory);
+// The GPU of device memory, for which the runtime is asked if need be; kSomeGpu if it does not say.
+int known_gpu(const Operand& operand);
 
 }  // namespace waywiser::python

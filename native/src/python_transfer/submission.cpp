@@ -14,6 +14,9 @@ namespace {
 // Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
 constexpr std::size_t kInline = std::size_t{8} << 20;
 
+// Of a wait that cannot be long.
+constexpr double kNoLimit = -1;
+
 waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
                             waywiser_transfer** transfer) {
     if (copy.list.count() > 0) {
@@ -59,7 +62,7 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
     if (status != WAYWISER_OK) return status;
     if (mark == nullptr) return kOtherCaptured;
     captured = is_captured(context, streams.carrier);
-    if (!captured) status = waywiser_transfer_wait(mark, streams.carrier);
+    if (!captured) status = waywiser_transfer_wait(mark, streams.carrier, kNoLimit);
     waywiser_transfer_release(mark);
     return status;
 }
@@ -110,7 +113,7 @@ void run_helping(ContextState& context, Submission& copy) {
 void run_on_host(ContextState& context, Submission& copy) {
     // A stream that is captured is the library's to refuse.
     const bool in_stream = copy.names_stream && !wait_for_stream(context, copy.streams.carrier);
-    if (!in_stream) copy.streams.carrier = nullptr;
+    if (!in_stream) copy.streams.carrier = WAYWISER_NO_STREAM;
     run_in_parts(context, copy, [&](waywiser_context* c, std::size_t at, std::size_t bytes) {
         if (in_stream || bytes >= kInline) return copy_part(c, copy, at, bytes);
         if (!copy.listed()) {
@@ -137,9 +140,9 @@ void run_submitting(ContextState& context, Submission& copy) {
             return blocking(c, copy);  // is recorded, or refused with the reason
         }
         if (now != WAYWISER_OK || waits) return now;
-        now = waywiser_transfer_wait(transfer, copy.streams.carrier);
+        now = waywiser_transfer_wait(transfer, copy.streams.carrier, kNoLimit);
         if (now == WAYWISER_OK && copy.streams.other) {
-            now = waywiser_transfer_wait(transfer, *copy.streams.other);
+            now = waywiser_transfer_wait(transfer, *copy.streams.other, kNoLimit);
         }
         return now;
     });

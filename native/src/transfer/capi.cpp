@@ -101,16 +101,27 @@ waywiser_status guarded(const Call& call) {
     }
 }
 
-// As many bytes of a struct of the caller as both sides know.
-template <class Struct>
-void give(Struct* to, Struct from) {
-    const std::size_t size = to->size;
-    from.size = size;
-    std::memcpy(to, &from, std::min(size, sizeof from));
-}
-
 void need(bool holds, const char* message) {
     if (!holds) throw transfer::InvalidCopy(message);
+}
+
+// A struct of the caller, which may be compiled with another version of the header: a later one
+// only appends fields. `name`: as a caller writes it.
+template <class Struct>
+void check_size(const Struct& given, const char* name) {
+    constexpr std::size_t kMost = 4096;  // more is a size that was never set
+    if (given.size >= sizeof(Struct) && given.size <= kMost) return;
+    throw transfer::InvalidCopy("the size of the " + std::string(name) + " is " +
+                                std::to_string(given.size) + ": set it to sizeof(" + name + ")");
+}
+
+// Fields that this library does not know are 0, and `size` is what it knows.
+template <class Struct>
+void give(Struct* to, Struct from, const char* name) {
+    check_size(*to, name);
+    std::memset(to, 0, to->size);
+    from.size = sizeof from;
+    *to = from;
 }
 
 bool plain_in_environment() {
@@ -121,8 +132,15 @@ bool plain_in_environment() {
 transfer::EngineOptions engine_options(const waywiser_options* given) {
     waywiser_options known{};
     if (given != nullptr) {
-        need(given->size >= sizeof(std::size_t), "the options have no size");
-        std::memcpy(&known, given, std::min(given->size, sizeof known));
+        check_size(*given, "waywiser_options");
+        const std::span all(reinterpret_cast<const std::byte*>(given), given->size);
+        const auto unknown = all.subspan(sizeof known);
+        if (std::ranges::any_of(unknown, [](std::byte one) { return one != std::byte{}; })) {
+            throw Refused(
+                "the options set a field that this version of the library (" WAYWISER_VERSION
+                ") does not know: use a newer library");
+        }
+        known = *given;
     }
     transfer::EngineOptions options{
         .threads = known.threads,
@@ -153,11 +171,24 @@ void check_relays(const std::vector<int>& relays, const Machine& machine) {
     }
 }
 
-// Starts a transfer for the caller, or runs it at once where no handle is asked for.
+constexpr const char* kNotANumber = "the timeout is not a number";
+
+waywiser_status too_late(const char* what, double timeout) {
+    return failed(WAYWISER_TIMEOUT, "the transfer has not " + std::string(what) + " within " +
+                                        std::to_string(timeout) + " s; it goes on");
+}
+
+void need_context(const waywiser_context* context) {
+    need(context != nullptr, "the context is a null pointer");
+}
+
+// Starts a transfer for the caller; after a failure, *handle is null.
 template <class Start>
 waywiser_status begin(waywiser_context* context, waywiser_transfer** handle, const Start& start) {
     return guarded([&] {
-        need(context != nullptr && handle != nullptr, "a null pointer");
+        need(handle != nullptr, "the place for the transfer is a null pointer");
+        *handle = nullptr;
+        need_context(context);
         *handle = new waywiser_transfer{context->engine, start()};
     });
 }
@@ -174,7 +205,8 @@ uint32_t waywiser_transfer_abi(void) { return WAYWISER_TRANSFER_ABI; }
 waywiser_status waywiser_context_create(const waywiser_options* options,
                                         waywiser_context** context) {
     return guarded([&] {
-        need(context != nullptr, "a null pointer");
+        need(context != nullptr, "the place for the context is a null pointer");
+        *context = nullptr;
         transfer::EngineOptions chosen = engine_options(options);
         Machine machine = discovered();
         check_relays(chosen.relays, machine);
@@ -194,22 +226,38 @@ void waywiser_context_release(waywiser_context* context) {
 
 waywiser_status waywiser_context_usage(waywiser_context* context, waywiser_usage* usage) {
     return guarded([&] {
-        need(context != nullptr && usage != nullptr, "a null pointer");
+        need_context(context);
+        need(usage != nullptr, "the usage is a null pointer");
         context->engine->check_process();
         const Engine& engine = *context->engine;
-        give(usage, waywiser_usage{.size = 0,
-                                   .threads = engine.threads(),
-                                   .most_threads = engine.options().threads,
-                                   .pinned_bytes = engine.pinned_bytes(),
-                                   .most_pinned_bytes = engine.options().pinned_bytes,
-                                   .transfers = engine.jobs()});
+        give(usage,
+             waywiser_usage{.size = 0,
+                            .threads = engine.threads(),
+                            .most_threads = engine.options().threads,
+                            .pinned_bytes = engine.pinned_bytes(),
+                            .most_pinned_bytes = engine.options().pinned_bytes,
+                            .transfers = engine.jobs()},
+             "waywiser_usage");
+    });
+}
+
+waywiser_status waywiser_require_gpu(waywiser_context* context) {
+    return guarded([&] {
+        need_context(context);
+        context->engine->check_process();
+        if (!context->engine->machine().gpus.empty()) return;
+        const std::string reason = gpu::unavailable_reason();
+        throw Refused("GPU memory cannot be copied: " +
+                      (reason.empty() ? "this process is allowed no GPU" : reason));
     });
 }
 
 waywiser_status waywiser_describe(const void* data, size_t bytes,
                                   waywiser_description* description) {
     return guarded([&] {
-        need(data != nullptr && description != nullptr, "a null pointer");
+        need(description != nullptr, "the description is a null pointer");
+        check_size(*description, "waywiser_description");
+        transfer::check_range(data, bytes, "describe");
         const gpu::CallerState keep;
         const auto parts = transfer::segments(data, std::max<std::size_t>(bytes, 1));
         waywiser_description found{};
@@ -223,13 +271,14 @@ waywiser_status waywiser_describe(const void* data, size_t bytes,
         for (const transfer::Segment& part : parts) {
             if (part.info.kind == gpu::PointerKind::pinned) ++found.registrations;
         }
-        give(description, found);
+        give(description, found, "waywiser_description");
     });
 }
 
 waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data) {
     return guarded([&] {
-        need(data != nullptr, "a null pointer");
+        need(data != nullptr, "the place for the memory is a null pointer");
+        *data = nullptr;
         const gpu::CallerState keep;
         *data = transfer::pinned_allocate(bytes, numa);
     });
@@ -244,7 +293,7 @@ void waywiser_pinned_free(void* data) {
 waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from, size_t bytes,
                               void* stream) {
     return guarded([&] {
-        need(context != nullptr, "a null pointer");
+        need_context(context);
         transfer::copy(*context->engine, to, from, bytes, CallerStream::of(stream));
     });
 }
@@ -253,9 +302,10 @@ waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, cons
                                        size_t bytes, void* stream, double timeout,
                                        waywiser_transfer** handle) {
     return guarded([&] {
-        need(context != nullptr && handle != nullptr, "a null pointer");
+        need(handle != nullptr, "the place for the transfer is a null pointer");
         *handle = nullptr;
-        need(!std::isnan(timeout), "the timeout is not a number");
+        need_context(context);
+        need(!std::isnan(timeout), kNotANumber);
         auto left = transfer::copy_and_wait(*context->engine, to, from, bytes,
                                             CallerStream::of(stream), timeout);
         if (left) *handle = new waywiser_transfer{context->engine, std::move(*left)};
@@ -283,7 +333,7 @@ waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
         });
     }
     return guarded([&] {
-        need(context != nullptr, "a null pointer");
+        need_context(context);
         transfer::copy_list(*context->engine, list(), CallerStream::of(stream));
     });
 }
@@ -313,7 +363,7 @@ waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t
         });
     }
     return guarded([&] {
-        need(context != nullptr, "a null pointer");
+        need_context(context);
         transfer::copy_list(*context->engine, list(), CallerStream::of(stream));
     });
 }
@@ -328,8 +378,9 @@ waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offs
         });
     }
     std::size_t ignored = 0;
+    if (moved != nullptr) *moved = 0;
     return guarded([&] {
-        need(context != nullptr, "a null pointer");
+        need_context(context);
         transfer::read(*context->engine, file, offset, to, bytes, CallerStream::of(stream),
                        moved != nullptr ? *moved : ignored);
     });
@@ -345,8 +396,9 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
         });
     }
     std::size_t ignored = 0;
+    if (moved != nullptr) *moved = 0;
     return guarded([&] {
-        need(context != nullptr, "a null pointer");
+        need_context(context);
         transfer::write(*context->engine, file, offset, from, bytes, CallerStream::of(stream),
                         moved != nullptr ? *moved : ignored);
     });
@@ -354,8 +406,9 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
 
 waywiser_status waywiser_mark(waywiser_context* context, void* stream, waywiser_transfer** handle) {
     return guarded([&] {
-        need(context != nullptr && handle != nullptr, "a null pointer");
+        need(handle != nullptr, "the place for the transfer is a null pointer");
         *handle = nullptr;
+        need_context(context);
         auto marked = transfer::mark(*context->engine, CallerStream::of(stream));
         if (marked) *handle = new waywiser_transfer{context->engine, std::move(*marked)};
     });
@@ -374,37 +427,39 @@ int waywiser_transfer_done(waywiser_transfer* handle) {
 
 waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeout, size_t* moved) {
     if (moved != nullptr) *moved = 0;
+    if (handle == nullptr) return WAYWISER_OK;
     bool ended = true;
     const waywiser_status status = guarded([&] {
-        need(handle != nullptr, "a null pointer");
         handle->engine->check_process();
         const gpu::CallerState keep;
-        need(!std::isnan(timeout), "the timeout is not a number");
-        ended = handle->started.wait(timeout);
+        need(!std::isnan(timeout), kNotANumber);
+        try {
+            ended = handle->started.wait(timeout);
+        } catch (...) {
+            if (moved != nullptr) *moved = handle->started.moved();
+            throw;
+        }
+        if (moved == nullptr) return;
+        *moved = ended ? handle->started.moved_in_all() : handle->started.moved();
     });
-    if (handle != nullptr && moved != nullptr && status != WAYWISER_FORKED) {
-        const bool all = status == WAYWISER_OK && ended;
-        *moved = all ? handle->started.moved_in_all() : handle->started.moved();
-    }
-    if (status == WAYWISER_OK && !ended) {
-        return failed(WAYWISER_TIMEOUT, "the transfer has not ended within " +
-                                            std::to_string(timeout) + " s; it goes on");
-    }
-    return status;
+    return status == WAYWISER_OK && !ended ? too_late("ended", timeout) : status;
 }
 
-waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream) {
-    return guarded([&] {
-        need(handle != nullptr, "a null pointer");
+waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream, double timeout) {
+    if (handle == nullptr) return WAYWISER_OK;
+    bool ordered = true;
+    const waywiser_status status = guarded([&] {
         handle->engine->check_process();
         const gpu::CallerState keep;
-        handle->started.order(*handle->engine, CallerStream::of(stream));
+        need(!std::isnan(timeout), kNotANumber);
+        ordered = handle->started.order(*handle->engine, CallerStream::of(stream), timeout);
     });
+    return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
 }
 
 waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descriptor) {
     return guarded([&] {
-        need(handle != nullptr, "a null pointer");
+        if (handle == nullptr) return transfer::write_notifications({descriptor});
         handle->engine->check_process();
         const gpu::CallerState keep;
         handle->started.notify(descriptor, *handle->engine);
@@ -420,7 +475,8 @@ void waywiser_transfer_release(waywiser_transfer* handle) {
 waywiser_status waywiser_explain(waywiser_context* context, const void* to, const void* from,
                                  size_t bytes, char* text, size_t capacity) {
     return guarded([&] {
-        need(context != nullptr && text != nullptr && capacity > 0, "a null pointer");
+        need_context(context);
+        need(text != nullptr && capacity > 0, "the place for the text has no bytes");
         const std::string line = transfer::explain(*context->engine, to, from, bytes);
         const std::size_t length = std::min(line.size(), capacity - 1);
         std::memcpy(text, line.data(), length);
@@ -430,7 +486,8 @@ waywiser_status waywiser_explain(waywiser_context* context, const void* to, cons
 
 waywiser_status waywiser_machine(char* text, size_t capacity, size_t* needed) {
     return guarded([&] {
-        need(needed != nullptr && (text != nullptr || capacity == 0), "a null pointer");
+        need(needed != nullptr, "the place for the length is a null pointer");
+        need(text != nullptr || capacity == 0, "the place for the text is a null pointer");
         const gpu::CallerState keep;
         const std::string json = transfer::machine_json(transfer::discover_machine());
         *needed = json.size() + 1;

@@ -9,6 +9,7 @@
 
 #include "transfer/describe.hpp"
 #include "transfer/ordering.hpp"
+#include "waywiser/transfer.h"
 
 namespace waywiser::transfer {
 namespace {
@@ -52,15 +53,6 @@ bool gpu_reaches(const Side& side) {
     return side.uniform && (side.end.kind == End::Kind::device || side.end.pinned) && !side.managed;
 }
 
-void check_range(const void* data, std::size_t bytes, const char* call) {
-    if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
-    if (reinterpret_cast<std::uintptr_t>(data) >
-        std::numeric_limits<std::uintptr_t>::max() - bytes) {
-        throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) +
-                          " bytes exceed the address space");
-    }
-}
-
 void check_arguments(const void* to, const void* from, std::size_t bytes) {
     check_range(to, bytes, "copy");
     check_range(from, bytes, "copy");
@@ -75,7 +67,7 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
                 const CallerStream& stream) {
     const std::size_t polite = engine.options().polite_bytes;
-    return bytes < kPlainBelow && (polite == 0 || bytes <= polite) &&
+    return bytes < kPlainBelow && (polite == 0 || bytes <= polite) && !stream.none &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && gpu::try_copy_on(to, from, bytes, stream.handle);
@@ -142,7 +134,7 @@ void drain(const gpu::Stream& stream) noexcept {
 CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* from,
                             std::size_t bytes) {
     CallerStream used = stream;
-    if (!stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
+    if (stream.none || !stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
     used.gpu = operand_gpu(side_of(to, bytes), side_of(const_cast<void*>(from), bytes));
     return used;
 }
@@ -244,7 +236,11 @@ void WatchedEvent::notify(int descriptor, Engine& engine) {
     const std::lock_guard lock(mutex_);
     watched_ = true;  // first: whoever sees the end of the event waits here
     watches_.reserve(watches_.size() + 1);
-    engine.start(watch, event_);
+    try {
+        engine.start(watch, event_);
+    } catch (const Cancelled&) {  // it was stopped
+        return write_notifications({descriptor});
+    }
     watches_.push_back(watch);
 }
 
@@ -273,12 +269,10 @@ std::size_t Started::moved() const noexcept {
     }
 }
 
-void Started::order(const gpu::Stream& stream) const {
-    if (job_) {
-        job_->order(stream);
-    } else if (plain_) {
-        gpu::wait(stream, plain_->event());
-    }
+bool Started::order(const gpu::Stream& stream, double seconds) const {
+    if (job_) return job_->order(stream, seconds);
+    if (plain_) gpu::wait(stream, plain_->event());
+    return true;
 }
 
 void Started::notify(int descriptor, Engine& engine) const {
@@ -287,21 +281,22 @@ void Started::notify(int descriptor, Engine& engine) const {
     write_notifications({descriptor});
 }
 
-void Started::order(const Engine& engine, const CallerStream& stream) const {
+bool Started::order(const Engine& engine, const CallerStream& stream, double seconds) const {
+    if (stream.none) return wait(seconds);
     const Ordering known = ordering(engine, stream, 0);
     if (known.capturing) {
         throw Refused(
             "the stream is being captured: a graph cannot wait for a transfer that is not part of "
             "it; order the stream before the capture");
     }
-    if (known.stream) return order(*known.stream);
-    wait(-1);
+    return known.stream ? order(*known.stream, seconds) : wait(seconds);
 }
 
 CallerStream CallerStream::of(void* given) {
     constexpr std::uintptr_t kKind = 0xff;
     constexpr std::uintptr_t kMostGpus = 256;
     const auto value = reinterpret_cast<std::uintptr_t>(given);
+    if (given == WAYWISER_NO_STREAM) return {.none = true};
     const std::uintptr_t kind = value & kKind;
     const std::uintptr_t gpu = value >> 8;
     if ((kind == 1 || kind == 2) && gpu >= 1 && gpu <= kMostGpus) {
@@ -314,6 +309,15 @@ bool CallerStream::is_default() const { return reinterpret_cast<std::uintptr_t>(
 bool CallerStream::is_legacy() const { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
 
 // --- choosing --------------------------------------------------------------------------------
+
+void check_range(const void* data, std::size_t bytes, const char* call) {
+    if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
+    if (reinterpret_cast<std::uintptr_t>(data) >
+        std::numeric_limits<std::uintptr_t>::max() - bytes) {
+        throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) +
+                          " bytes exceed the address space");
+    }
+}
 
 Side side_of(void* data, std::size_t bytes) {
     const Range range = range_of(data, bytes);
@@ -557,6 +561,7 @@ Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64
 
 std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes) {
     engine.check_process();
+    if (stream.none) return std::nullopt;
     const gpu::CallerState keep;
     const Ordering order = ordering(engine, stream, 0);
     if (!order.stream || order.capturing) return std::nullopt;

@@ -21,6 +21,7 @@ namespace waywiser::transfer {
 struct CallerStream {
     void* handle = nullptr;  // of the runtime
     int gpu = -1;            // of a default stream: whose; -1: the GPU that is current
+    bool none = false;       // ordered with no stream: of host memory and files alone
 
     // Reads the names that transfer.h gives to default streams.
     static CallerStream of(void* given);
@@ -76,11 +77,11 @@ public:
     [[nodiscard]] std::size_t moved() const noexcept;
     // The same after wait() has returned true: nobody is asked any more.
     [[nodiscard]] std::size_t moved_in_all() const { return bytes_ + (job_ ? job_->moved() : 0); }
-    void order(const gpu::Stream& stream) const;
+    bool order(const gpu::Stream& stream, double seconds) const;
     // Orders a caller's stream after it; blocks as order() of a job does.
-    void order(const Engine& engine, const CallerStream& stream) const;
+    bool order(const Engine& engine, const CallerStream& stream, double seconds) const;
     // As notify() of a job. `engine` watches a plain copy, which no thread looks at otherwise; if
-    // the engine is stopped before the copy is done, it writes at once.
+    // the engine is stopped before the copy is done, it writes at once, and done() is false then.
     void notify(int descriptor, Engine& engine) const;
 
 private:
@@ -97,6 +98,9 @@ struct Side {
     bool uniform = true;  // one call of the runtime can copy all of it
 };
 Side side_of(void* data, std::size_t bytes);
+
+// Throws InvalidCopy for a null pointer and for a range beyond the address space. `call`: whose.
+void check_range(const void* data, std::size_t bytes, const char* call);
 
 // How a copy is done.
 struct Choice {

@@ -47,25 +47,31 @@ void Job::end() {
     changed_.notify_all();
 }
 
-bool Job::wait(double seconds) {
-    std::unique_lock lock(mutex_);
+template <class Condition>
+bool Job::wait_until(std::unique_lock<std::mutex>& lock, double seconds, Condition condition) {
     if (seconds < 0 || seconds > kForever) {
-        changed_.wait(lock, [this] { return ended(); });
+        changed_.wait(lock, condition);
         return true;
     }
-    return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                             [this] { return ended(); });
+    return changed_.wait_for(lock, std::chrono::duration<double>(seconds), condition);
 }
 
-void Job::order(const gpu::Stream& stream) {
+bool Job::wait(double seconds) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended() || (submitted_ && !drains()); });
+    return wait_until(lock, seconds, [this] { return ended(); });
+}
+
+bool Job::order(const gpu::Stream& stream, double seconds) {
+    std::unique_lock lock(mutex_);
+    const auto ready = [this] { return ended() || (submitted_ && !drains()); };
+    if (!wait_until(lock, seconds, ready)) return false;
     if (failure_) {
         lock.unlock();
         wait();
         rethrow();
     }
     for (const gpu::Event* event : in_flight_) gpu::wait(stream, *event);
+    return true;
 }
 
 void Job::rethrow() const {

@@ -93,8 +93,8 @@ public:
     // Waits until the job has ended; false if it has not within `seconds` (negative: no limit).
     bool wait(double seconds = -1);
     // Waits until all chunks are submitted or the job has ended, then makes the stream wait for
-    // the chunks that are on their way.
-    void order(const gpu::Stream& stream);
+    // the chunks that are on their way. False if that is not so within `seconds`, as wait().
+    bool order(const gpu::Stream& stream, double seconds = -1);
     // Throws what the job failed with; nothing of a job that succeeded.
     void rethrow() const;
     // Has an eight-byte 1 written to the descriptor, once, when the job ends: whoever reads it
@@ -115,6 +115,9 @@ private:
     friend class Engine;
     enum class State { running, telling, done };
 
+    // With the lock held. False if the condition does not hold within `seconds`.
+    template <class Condition>
+    bool wait_until(std::unique_lock<std::mutex>& lock, double seconds, Condition condition);
     // Waits until the descriptors are written to.
     [[nodiscard]] bool told() const;
     // With the mutex held; then the job cannot be in between.

@@ -142,6 +142,16 @@ struct Left {
     Ordering order;
 };
 
+// Where no GPU is current, a default stream is that of the first GPU with pieces: for all of them.
+CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream& stream) {
+    CallerStream used = stream;
+    if (stream.none || !stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
+    const auto on_gpu = std::ranges::find_if(
+        groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
+    if (on_gpu != groups.end()) used.gpu = operand_of(*on_gpu);
+    return used;
+}
+
 // Moves all groups; if `last` is set, the last one that is staged is only prepared.
 std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
                                 const CallerStream& stream, bool leave_last) {
@@ -180,7 +190,7 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     if (list.pieces.empty()) return;
     const gpu::CallerState keep;
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    move_groups(engine, groups, stream, false);
+    move_groups(engine, groups, stream_of(groups, stream), false);
 }
 
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
@@ -188,30 +198,27 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     engine->check_process();
     if (list.pieces.empty()) return Started(0);
     const gpu::CallerState keep;
-    if (!engine->machine().gpus.empty() && gpu::capturing(stream.handle)) {
+    if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
         throw Refused("the stream is being captured: record the copies with copy_batch()");
     }
     const std::size_t bytes = bytes_of(list.pieces);
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    auto left = move_groups(*engine, groups, stream, true);
+    const CallerStream used = stream_of(groups, stream);
+    auto left = move_groups(*engine, groups, used, true);
     if (left) {
         // It starts behind what was enqueued for other pieces, so its end is the end of all.
-        engine->start(left->job, after(left->order, stream));
+        engine->start(left->job, after(left->order, used));
         const std::size_t others = bytes - left->job->bytes();
         return {engine, std::move(left->job), others};
     }
-    const auto on_gpu = std::ranges::find_if(
-        groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
-    if (on_gpu == groups.end()) return Started(bytes);  // host memory: the bytes are there
-    CallerStream followed = stream;
-    if (stream.is_default() && stream.gpu < 0 && !gpu::has_context()) {
-        followed.gpu = operand_of(*on_gpu);
-    }
+    const bool on_gpu =
+        std::ranges::any_of(groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
+    if (!on_gpu) return Started(bytes);  // host memory: the bytes are there
     try {
-        auto marked = mark(*engine, followed, bytes);
+        auto marked = mark(*engine, used, bytes);
         return marked ? std::move(*marked) : Started(bytes);
     } catch (const gpu::Error&) {
-        drain(*engine, followed);  // nobody would know when the copies end
+        drain(*engine, used);  // nobody would know when the copies end
         throw;
     }
 }

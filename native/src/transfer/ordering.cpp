@@ -2,18 +2,28 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "transfer/describe.hpp"
 
 namespace waywiser::transfer {
 
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand) {
-    if (engine.machine().gpus.empty()) return {};
-    if (stream.is_default() && stream.gpu >= 0) {
-        return {gpu::Stream(stream.gpu, stream.handle), gpu::capturing(stream.handle)};
+    if (stream.none) {
+        if (operand < 0) return {};
+        throw InvalidCopy("a copy of GPU memory has to be ordered in a stream: pass one, or NULL");
     }
-    // Host memory alone, and a stream that belongs to nobody in particular: no GPU is asked.
-    if (operand < 0 && stream.is_default()) return {};
+    if (engine.machine().gpus.empty()) return {};
+    CallerStream used = stream;
+    if (operand < 0 && stream.is_default() && stream.gpu < 0 && !gpu::has_context()) {
+        // The runtime means the first GPU then. Without a context it has no work.
+        const std::vector<int> active = gpu::active_devices();
+        if (std::ranges::find(active, 0) == active.end()) return {};
+        used.gpu = 0;
+    }
+    if (used.is_default() && used.gpu >= 0) {
+        return {gpu::Stream(used.gpu, used.handle), gpu::capturing(used.handle)};
+    }
     const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
     if (!info.primary) {
         throw Refused(

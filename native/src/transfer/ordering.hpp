@@ -13,10 +13,11 @@ namespace waywiser::transfer {
 
 // The caller's stream, with the device that it belongs to.
 struct Ordering {
-    std::optional<gpu::Stream> stream;  // nothing on a machine without GPUs
+    std::optional<gpu::Stream> stream;  // nothing where there is nothing to be ordered with
     bool capturing = false;
 };
-// `operand`: the GPU of the memory, -1 for none. Throws Refused for a stream of another context.
+// `operand`: the GPU of the memory, -1 for none. Throws Refused for a stream of another context,
+// and InvalidCopy for GPU memory without a stream.
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand);
 
 // An event behind what is in the stream; nothing if the stream is empty.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "case_stride.hpp"
 #include "conformance.hpp"
 #include "fake/fake.hpp"
 #include "gpu/gpu.hpp"
@@ -175,7 +176,7 @@ TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
         for (std::size_t n = 0; n < view.bytes; ++n) {
             moved[lie.offset(n / lie.run) + n % lie.run] = true;
         }
-        const std::size_t step = std::max<std::size_t>(lie.extent / 11, 1);
+        const std::size_t step = std::max<std::size_t>(lie.extent * test::kCaseStride / 11, 1);
         for (std::size_t offset = 0; offset < lie.extent; offset += step) {
             turn(view, offset);
             const Mismatch wrong = check(view, 5, machine);

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "patience.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser {
@@ -48,6 +50,17 @@ private:
 class Calls : public test::OnFake {
 protected:
     static ContextOptions small() { return {.pinned_bytes = 8 * kMiB}; }
+    // WAYWISER_OK if the call throws nothing.
+    template <class Call>
+    static waywiser_status status_of(const Call& call) {
+        try {
+            call();
+        } catch (const TransferError& error) {
+            EXPECT_STRNE(error.what(), "");
+            return error.status();
+        }
+        return WAYWISER_OK;
+    }
 };
 
 TEST_F(Calls, CopyAsTheRuntimeDoes) {
@@ -199,17 +212,224 @@ TEST_F(Calls, SayWhatIsWrongWithAFile) {
     close(full);
 }
 
+// Pieces for the GPU are in the stream, pieces of the host are a thread's: the list ends with both.
+TEST_F(Calls, AListOfSeveralPlacesEndsWithTheLastOfThem) {
+    Context context(small());
+    fake::set_current_device(0);
+    const gpu::Stream stream(0, nullptr);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kMiB);
+    const auto sent = sequence(16 * kMiB, 4);
+    std::memcpy(pinned.data(), sent.data(), kMiB);
+    std::vector<std::byte> received(sent.size());
+    void* to[] = {device.data(), received.data()};
+    const void* from[] = {pinned.data(), sent.data()};
+    const std::size_t sizes[] = {kMiB, sent.size()};
+    const auto transfer = context.copy_batch_async(to, from, sizes);
+    EXPECT_EQ(status_of([&] { transfer.result(0.05); }), WAYWISER_TIMEOUT);
+    EXPECT_FALSE(transfer.done());
+    gate.open();
+    EXPECT_EQ(transfer.result(), kMiB + sent.size());
+    EXPECT_EQ(std::memcmp(device.data(), pinned.data(), kMiB), 0);
+    EXPECT_EQ(received, sent);
+}
+
+// A default stream orders copies of host memory too, whatever their size, for all calls.
+TEST_F(Calls, OfHostMemoryAreOrderedInTheStream) {
+    const std::unique_ptr<Context> context = std::make_unique<Context>(small());
+    const gpu::Stream stream(0, nullptr);
+    const File file;
+    for (const int current : {0, -1}) {  // a thread without a context means the first GPU
+        for (const std::size_t bytes : {std::size_t{4} * kKiB, 16 * kMiB}) {
+            const gpu::HostBuffer pinned(bytes, gpu::HostUse::portable, 0);
+            const gpu::DeviceBuffer device(0, bytes);
+            std::vector<std::byte> received(bytes);
+            std::memset(device.data(), 7, bytes);
+            const auto expect_ordered = [&](const auto& call) {
+                std::memset(pinned.data(), 0, bytes);
+                std::ranges::fill(received, std::byte{0});
+                gpu::Gate gate(0);
+                gate.close(stream);
+                gpu::copy_async(pinned.data(), device.data(), bytes, stream);
+                test::Call running([&] {
+                    fake::set_current_device(current);
+                    call();
+                });
+                EXPECT_TRUE(running.blocks());
+                gate.open();
+                ASSERT_TRUE(running.returns());
+                running.get();
+                stream.synchronize();
+            };
+            expect_ordered(
+                [&] { context->copy_async(received.data(), pinned.data(), bytes).result(); });
+            EXPECT_EQ(received.back(), std::byte{7});
+            expect_ordered([&] { context->write(file.number(), 0, pinned.data(), bytes); });
+            ASSERT_EQ(pread(file.number(), received.data(), bytes, 0), static_cast<ssize_t>(bytes));
+            EXPECT_EQ(received.back(), std::byte{7});
+            if (bytes < kMiB && current < 0) continue;
+            expect_ordered([&] {
+                context->copy(received.data(), pinned.data(), bytes);
+                stream.synchronize();
+            });
+            EXPECT_EQ(received.back(), std::byte{7});
+        }
+    }
+}
+
+TEST_F(Calls, OfHostMemoryWaitForNoStreamThatIsNotTheirs) {
+    Context context(small());
+    const gpu::Stream stream(0, nullptr);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const auto sent = sequence(9 * kMiB, 6);
+    std::vector<std::byte> received(sent.size());
+    context.copy(received.data(), sent.data(), sent.size(), StreamRef::none());
+    EXPECT_EQ(received, sent);
+    const auto transfer =
+        context.copy_async(received.data(), sent.data(), sent.size(), StreamRef::none());
+    EXPECT_EQ(transfer.result(), sent.size());
+    transfer.wait(StreamRef::none());
+    EXPECT_FALSE(context.mark(StreamRef::none()));
+    const gpu::DeviceBuffer device(0, kMiB);
+    EXPECT_EQ(status_of([&] { context.copy(device.data(), sent.data(), kMiB, StreamRef::none()); }),
+              WAYWISER_INVALID);
+    gate.open();
+}
+
+TEST_F(Calls, WaitForTheSubmissionAsLongAsTheyAreAsked) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    const gpu::Stream other(0);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const auto sent = sequence(9 * kMiB, 6);
+    const gpu::DeviceBuffer device(0, sent.size());
+    const auto transfer =
+        context.copy_async(device.data(), sent.data(), sent.size(), stream.handle());
+    EXPECT_EQ(status_of([&] { transfer.wait(other.handle(), 0.01); }), WAYWISER_TIMEOUT);
+    gate.open();
+    transfer.wait(other.handle(), 60);
+    other.synchronize();
+    EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
+}
+
+// A copy that the runtime makes goes on when its context is released, and nobody says it has ended.
+TEST_F(Calls, OfTheRuntimeGoOnAfterTheirContext) {
+    auto context = std::make_unique<Context>(small());
+    const gpu::Stream stream(0);
+    gpu::Gate gate(0);
+    gate.close(stream);
+    const gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kMiB);
+    const auto transfer = context->copy_async(device.data(), pinned.data(), kMiB, stream.handle());
+    const int early = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const int late = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    transfer.notify(early);
+    context.reset();
+    transfer.notify(late);
+    std::uint64_t written = 0;
+    EXPECT_EQ(::read(early, &written, sizeof written), static_cast<ssize_t>(sizeof written));
+    EXPECT_EQ(::read(late, &written, sizeof written), static_cast<ssize_t>(sizeof written));
+    EXPECT_FALSE(transfer.done());
+    gate.open();
+    EXPECT_EQ(transfer.result(), kMiB);
+    EXPECT_TRUE(transfer.done());
+    close(early);
+    close(late);
+}
+
+TEST_F(Calls, SayWhyNoGpuCanBeUsed) {
+    const Context context(small());
+    EXPECT_EQ(waywiser_require_gpu(context.get()), WAYWISER_OK);
+    fake::configure("devices=0");
+    const Context without(small());
+    EXPECT_EQ(waywiser_require_gpu(without.get()), WAYWISER_UNSUPPORTED);
+    EXPECT_STRNE(waywiser_last_error(), "");
+    EXPECT_EQ(waywiser_require_gpu(nullptr), WAYWISER_INVALID);
+}
+
+TEST_F(Calls, CheckTheSizesOfStructs) {
+    const Context context(small());
+    waywiser_description description{};
+    waywiser_usage usage{};
+    EXPECT_EQ(waywiser_describe(&usage, 8, &description), WAYWISER_INVALID) << "no size";
+    EXPECT_EQ(waywiser_context_usage(context.get(), &usage), WAYWISER_INVALID) << "no size";
+    description.size = std::size_t{1} << 60;
+    EXPECT_EQ(waywiser_describe(&usage, 8, &description), WAYWISER_INVALID);
+    description.size = sizeof description;
+    EXPECT_EQ(waywiser_describe(&usage, SIZE_MAX, &description), WAYWISER_INVALID);
+    EXPECT_EQ(waywiser_describe(nullptr, 1, &description), WAYWISER_INVALID);
+
+    // Of a program that is compiled with a later header.
+    struct Later {
+        waywiser_usage known{};
+        std::size_t added = 1;
+    } later;
+    later.known.size = sizeof later;
+    EXPECT_EQ(waywiser_context_usage(context.get(), &later.known), WAYWISER_OK);
+    EXPECT_EQ(later.known.size, sizeof(waywiser_usage));
+    EXPECT_EQ(later.added, 0U);
+    struct LaterOptions {
+        waywiser_options known{};
+        std::size_t added = 0;
+    } options;
+    waywiser_context* made = nullptr;
+    EXPECT_EQ(waywiser_context_create(&options.known, &made), WAYWISER_INVALID) << "no size";
+    options.known.size = sizeof options;
+    ASSERT_EQ(waywiser_context_create(&options.known, &made), WAYWISER_OK);
+    waywiser_context_release(made);
+    options.added = 1;
+    EXPECT_EQ(waywiser_context_create(&options.known, &made), WAYWISER_UNSUPPORTED);
+    EXPECT_EQ(made, nullptr);
+}
+
+TEST_F(Calls, ReturnNothingAfterAFailure) {
+    Context context(small());
+    const auto untouched = reinterpret_cast<waywiser_transfer*>(&context);
+    std::byte here{};
+    void* to = &here;
+    const void* from = &here;
+    const std::size_t size = 1;
+    const std::int64_t index = 3;
+    std::size_t moved = 5;
+    const auto fails = [&](const auto& call) {
+        waywiser_transfer* transfer = untouched;
+        EXPECT_NE(call(&transfer), WAYWISER_OK);
+        EXPECT_EQ(transfer, nullptr);
+    };
+    for (waywiser_context* const one : {context.get(), static_cast<waywiser_context*>(nullptr)}) {
+        fails([&](auto** t) { return waywiser_copy_async(one, nullptr, from, 1, nullptr, t); });
+        fails([&](auto** t) { return waywiser_copy_batch(one, &to, &from, &size, 1, nullptr, t); });
+        fails([&](auto** t) {
+            return waywiser_copy_blocks(one, to, 1, 1, from, 1, 1, 1, &index, &index, 1, nullptr,
+                                        t);
+        });
+        fails([&](auto** t) { return waywiser_read(one, 0, 0, nullptr, 1, nullptr, nullptr, t); });
+        fails([&](auto** t) { return waywiser_write(one, 0, 0, nullptr, 1, nullptr, nullptr, t); });
+        fails([&](auto** t) {
+            return waywiser_copy_and_wait(one, nullptr, from, 1, nullptr, -1, t);
+        });
+        moved = 5;
+        EXPECT_NE(waywiser_read(one, -1, 0, &here, 1, nullptr, &moved, nullptr), WAYWISER_OK);
+        EXPECT_EQ(moved, 0U);
+    }
+    void* memory = &here;
+    EXPECT_NE(waywiser_pinned_alloc(SIZE_MAX, -1, &memory), WAYWISER_OK);
+    EXPECT_EQ(memory, nullptr);
+    // No transfer is one that has ended.
+    const TransferHandle none;
+    EXPECT_TRUE(none.done());
+    EXPECT_EQ(none.result(), 0U);
+    none.wait();
+}
+
 TEST_F(Calls, RefuseWhatMakesNoSense) {
     Context context(small());
     std::vector<std::byte> host(2 * kMiB);
-    const auto status = [&](auto call) {
-        try {
-            call();
-        } catch (const TransferError& error) {
-            return error.status();
-        }
-        return WAYWISER_OK;
-    };
+    const auto status = [](const auto& call) { return status_of(call); };
     EXPECT_EQ(status([&] { context.copy(host.data(), host.data() + 1, kMiB); }), WAYWISER_INVALID);
     EXPECT_EQ(status([&] { context.copy(nullptr, host.data(), kMiB); }), WAYWISER_INVALID);
     EXPECT_EQ(status([&] { context.copy(host.data(), nullptr, 0); }), WAYWISER_OK);

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "waywiser/transfer.h"
@@ -89,7 +90,7 @@ waywiser_status completed(waywiser_status started, waywiser_transfer* transfer, 
     if (started != WAYWISER_OK || transfer == nullptr) return started;
     const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     const waywiser_status told = waywiser_transfer_notify(transfer, descriptor);
-    const waywiser_status ordered = waywiser_transfer_wait(transfer, stream);
+    const waywiser_status ordered = waywiser_transfer_wait(transfer, stream, kLong);
     std::size_t moved = 0;
     const waywiser_status status = waywiser_transfer_result(transfer, kLong, &moved);
     EXPECT_NE(status, WAYWISER_TIMEOUT);
@@ -263,7 +264,7 @@ protected:
             for (const Fault& fault : kFaults) {
                 const std::size_t most = times(operation, fault.point);
                 constexpr std::size_t kStep = 47;
-                for (std::size_t n = 1; n <= most + 1; n += n < dense ? 1 : kStep) {
+                for (std::size_t n = 1; n <= most + 1; n += n < dense ? test::kCaseStride : kStep) {
                     SCOPED_TRACE(operation.name + ", " + fault.text + std::to_string(n) + " of " +
                                  std::to_string(most));
                     ASSERT_NO_FATAL_FAILURE(check(operation, fault.text, fault.usable, n));
@@ -271,7 +272,7 @@ protected:
             }
             // How often these are asked depends on the time.
             for (const char* fault : {"fail=query@", "sticky=query@"}) {
-                for (std::size_t n = 1; n <= 25; n += n < dense ? 2 : 12) {
+                for (std::size_t n = 1; n <= 25; n += n < dense ? 2 * test::kCaseStride : 12) {
                     SCOPED_TRACE(operation.name + ", " + fault + std::to_string(n));
                     ASSERT_NO_FATAL_FAILURE(check(operation, fault, fault[0] == 'f', n));
                 }

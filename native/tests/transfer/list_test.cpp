@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "transfer/copy.hpp"
@@ -246,7 +247,7 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
                         lacks);
         Arena arena(kRoom);
         const gpu::Stream streams[2] = {gpu::Stream(0), gpu::Stream(1)};
-        for (int number = 0; number < kCases / 3; ++number) {
+        for (int number = 0; number < static_cast<int>(kCases / 3 / test::kCaseStride); ++number) {
             static const std::vector<std::byte> source = [] {
                 std::vector<std::byte> made(kRoom);
                 std::minstd_rand bytes(5);

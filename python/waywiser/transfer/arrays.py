@@ -44,7 +44,12 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
     if the limit of locked memory is reached and `UnsupportedTransfer` without a GPU.
     """
     sizes = _sizes(shape)
-    node = -1 if numa is None else operator.index(numa)
+    try:
+        node = -1 if numa is None else operator.index(numa)
+    except TypeError:
+        raise InvalidOperand(
+            f"numa is {numa!r}, not the index of a node", where="pinned_empty"
+        ) from None
     if numa is not None and node < 0:
         raise InvalidTransfer(f"numa is {node}, not the index of a node", where="pinned_empty")
 
@@ -131,6 +136,8 @@ def _numpy_like(array: Any) -> Any:
 
 def _described(array: Any) -> tuple[tuple[int, ...], Any]:
     """The shape of an array, and what numpy takes for its dtype."""
+    import numpy
+
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         return tuple(interface["shape"]), interface["typestr"]
@@ -145,4 +152,4 @@ def _described(array: Any) -> tuple[tuple[int, ...], Any]:
             where="to_host",
             remedy="pass a torch tensor, a cupy array or an object with the CUDA array interface",
         ) from None
-    return view.shape or (), view.format
+    return view.shape or (), numpy.asarray(view).dtype

@@ -40,13 +40,14 @@ class Context(native.Context):
     - ``relays``: GPUs whose links may help copies of other GPUs.
     - ``relay_bytes``: most staging memory on each relay; None: 64 MiB.
     - ``polite_bytes``: most bytes queued at once on a copy engine in one direction; None: no bound.
-    - ``plain``: only plain copies of the GPU runtime, no threads.
+    - ``plain``: only plain copies of the GPU runtime; one thread reads or writes a file.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
       its link; None: one. Two fill a PCIe 5.0 link, and slow down other kernels much more.
 
     Nothing is allocated before the first copy that needs it. `close`, or the end of a ``with``
-    block, cancels transfers that wait for their stream and waits for those that have started.
+    block, cancels transfers whose threads wait for the stream and waits for those that have
+    started. Copies that the GPU runtime makes are in their stream already and go on.
 
     Raises `InvalidOperand` for what is no whole number, and `InvalidTransfer` for numbers below 1
     and for relays that this machine does not have.

@@ -150,7 +150,7 @@ def _entry(name: str, value: Any, data_start: int) -> TensorEntry:
             f"the shape of tensor {clipped(name)} is not a list of at most {RANK_LIMIT} sizes"
         )
     if not _counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise StrictJsonError(f"the data_offsets of tensor {clipped(name)} are no begin and end")
+        raise StrictJsonError(f"the data_offsets of tensor {clipped(name)} are not [begin, end]")
     elements, extent = 1, 1
     for size in shape:
         elements *= size
@@ -184,7 +184,8 @@ def _check_cover(entries: list[TensorEntry], data_start: int, data_bytes: int) -
             raise StrictJsonError(f"tensors {clipped(entry.name)}{other} overlap")
         if entry.offset > reached:
             raise StrictJsonError(
-                f"{entry.offset - reached:,} bytes before tensor {clipped(entry.name)} are of none"
+                f"{entry.offset - reached:,} bytes before tensor {clipped(entry.name)} "
+                "belong to no tensor"
             )
         reached += entry.nbytes
     described = reached - data_start

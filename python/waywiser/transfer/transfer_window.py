@@ -60,6 +60,7 @@ class TransferWindow:
         except Exception as error:
             self._forget_oldest()
             error.add_note(str(oldest.purpose))
+            del oldest  # its memory, which the frames of the error would keep
             raise
         self._forget_oldest()
         oldest.purpose.finish(moved)

@@ -1,0 +1,30 @@
+// How many of very many like cases a test runs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <random>
+#include <vector>
+
+namespace waywiser::test {
+
+// Races depend on which threads meet and not on how many bytes they move or where. Under the thread
+// sanitizer, which takes ten times as long, a test of very many cases runs one in `kCaseStride`.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kCaseStride = 5;
+#else
+inline constexpr std::size_t kCaseStride = 1;
+#endif
+
+// One in `kCaseStride` of the cases, in their order, and the same ones in each run.
+template <class Case>
+std::vector<Case> some_of(const std::vector<Case>& cases) {
+    std::vector<Case> kept;
+    std::ranges::sample(cases, std::back_inserter(kept),
+                        static_cast<std::ptrdiff_t>((cases.size() + kCaseStride - 1) / kCaseStride),
+                        std::minstd_rand(5));
+    return kept;
+}
+
+}  // namespace waywiser::test
