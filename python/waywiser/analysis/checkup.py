@@ -1,25 +1,36 @@
-"""Is this node as it was? The nightly verdict: paths, GPUs, links, error counters."""
+"""Checks one node against its baseline: paths, GPUs, links, error counters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from waywiser.analysis.answer import Device
-from waywiser.analysis.compared import Comparison, PathVerdict
 from waywiser.analysis.comparison import compare
-from waywiser.analysis.copies import without_copies
-from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
-from waywiser.analysis.one_sided import NOT_ASKED
-from waywiser.analysis.same_gpus import match
-from waywiser.analysis.verdict import THRESHOLD
+from waywiser.analysis.path_change import PathChange, ProfileComparison
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
 from waywiser.words import Value
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the JSON form."""
 
+MOST_DROPS = 5
+"""The largest drops that are listed, whatever the verdict."""
+
+CONFIRMED = 0.002
+"""Chance, at most, of a loss in a repeat that confirms a suspected one."""
+
 Status = Literal["ok", "failed", "inconclusive"]
+
+
+class Drop(Value, frozen=True):
+    """A path that is slower than in the baseline, significantly or not."""
+
+    name: str
+    ratio: float
+    """Of bandwidths, now over before."""
+    detectable: float | None
 
 
 class Checkup(Value, frozen=True):
@@ -32,63 +43,105 @@ class Checkup(Value, frozen=True):
     status: Status
     findings: tuple[str, ...]
     """Why it failed, the gravest first."""
+    unsettled: tuple[str, ...]
+    """Why it is inconclusive."""
+    drops: tuple[Drop, ...]
+    """The largest drops among all paths, the largest first."""
     notes: tuple[str, ...]
-    """What somebody may want to know."""
-    comparison: Comparison
-    not_asked: int = 0
-    """Paths of the baseline that this survey was not asked for: a check beside a standard."""
+    comparison: ProfileComparison
+    suspects: tuple[str, ...] = ()
+    """Names of the paths that have to be measured again before their change counts."""
 
     def __str__(self) -> str:
-        """One line: the verdict and what it stands on."""
-        counts = dict(self.comparison.counts)
-        counts["missing"] -= self.not_asked
-        told = [f"{number} {verdict}" for verdict, number in counts.items() if number]
-        told += [f"{self.not_asked} not asked for"] if self.not_asked else []
-        paths = ", ".join(told) or "no path in common"
+        """One line: the status and what it stands on."""
         head = f"{self.status.upper()} {self.host}"
-        return f"{head}: {self.findings[0]} ({paths})" if self.findings else f"{head}: {paths}"
+        why = (*self.findings, *self.unsettled)
+        counts = self.comparison.counts
+        counted = [f"{number} {verdict}" for verdict, number in counts.items() if number]
+        paths = ", ".join(counted) or "no path in common"
+        return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
 
 
-def check_up(node: Node, baseline: Sequence[Node], threshold: float = THRESHOLD) -> Checkup:
-    """``node`` against one or more profiles of when all was well.
+def check_up(
+    node: Node,
+    baseline: Sequence[Node],
+    threshold: float = THRESHOLD,
+    repeats: Sequence[Node] = (),
+) -> Checkup:
+    """Checks ``node`` against one or more profiles of a healthy time.
 
-    It fails where a path is worse or gone, a GPU is gone, a link ran below what it was, or an error
-    was counted that healthy machines do not have. It is inconclusive where nothing of that is so
-    and no path could be told either, or not all: of a survey that is unfinished, or that is the
-    baseline itself. Raises ValueError without a baseline.
+    ``repeats`` are later profiles of the node in which suspected paths were measured again. The
+    status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
+    counted that healthy machines do not have, or a regression is confirmed: by a repeat, or by the
+    variance between `SURVEYS_FOR_VARIANCE` baselines. It is ``inconclusive`` if a change is
+    suspected and not settled, if a headline bandwidth could hide a loss of more than `MOST_HIDDEN`,
+    if nothing was compared, or if the survey is unfinished or is the baseline itself. Raises
+    ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold)
-    asked_alike = all(node.asked == each.asked for each in baseline)
+    again = compare(baseline, repeats, threshold) if repeats else None
+    regressions = comparison.of("regression", "suspected")
+    settled = len(baseline) >= SURVEYS_FOR_VARIANCE
+    confirmed = [p for p in regressions if _is_confirmed(p, again, threshold, settled)]
+    refuted = [p for p in regressions if p not in confirmed and _is_refuted(p, again, threshold)]
+    suspects = [path for path in regressions if path not in confirmed and path not in refuted]
     findings = [
-        *_gpus(comparison),
+        *(f"{gpu} is gone" for gpu in comparison.missing_gpus),
         *_links(node, baseline[0]),
         *_errors(node, baseline[-1]),
-        *_paths(comparison, asked_alike),
+        *map(slower, confirmed),
+        *_missing(comparison),
     ]
-    itself = all(without_copies((each, node))[1] for each in baseline)
-    told = comparison.told and not node.unfinished and not itself
-    status: Status = "ok" if told else "inconclusive"
+    unsettled = [*_unsettled(comparison, suspects), *_uncompared(node, baseline, comparison)]
+    status: Status = "failed" if findings else "inconclusive" if unsettled else "ok"
     return Checkup(
         schema=SCHEMA,
         host=node.name,
         file=node.file,
         baseline=tuple(each.called for each in baseline),
-        status="failed" if findings else status,
+        status=status,
         findings=tuple(findings),
-        notes=(*comparison.notes, *_minor(node, baseline[-1])),
+        unsettled=tuple(unsettled),
+        drops=tuple(_drops(comparison)),
+        notes=(
+            *comparison.notes,
+            *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
+            *_minor(node, baseline[-1]),
+        ),
         comparison=comparison,
-        not_asked=0 if asked_alike else sum(p.why == NOT_ASKED for p in comparison.of("missing")),
+        suspects=tuple(path.name for path in suspects),
     )
 
 
-def _gpus(comparison: Comparison) -> Iterator[str]:
-    for gpu in comparison.missing_gpus:
-        yield f"{gpu} is gone"
+def _is_confirmed(
+    path: PathChange, again: ProfileComparison | None, threshold: float, settled: bool
+) -> bool:
+    """Whether the variance between surveys is known, or a repeat shows the regression too."""
+    if path.verdict == "regression" and settled:
+        return True
+    repeat = _repeated(path, again)
+    evidence = repeat.evidence if repeat else None
+    if repeat is None or evidence is None:
+        return False
+    decision = evidence.decision
+    significant = decision.p is not None and decision.p <= CONFIRMED
+    return significant and decision.ratio < 1 / (1 + threshold)
+
+
+def _is_refuted(path: PathChange, again: ProfileComparison | None, threshold: float) -> bool:
+    """Whether a repeat shows less than the threshold."""
+    repeat = _repeated(path, again)
+    return repeat is not None and bool(repeat.parts) and repeat.ratio >= 1 / (1 + threshold)
+
+
+def _repeated(path: PathChange, again: ProfileComparison | None) -> PathChange | None:
+    found = (each for each in again.paths if each.curve == path.curve) if again else iter(())
+    return next(found, None)
 
 
 def _links(node: Node, before: Node) -> Iterator[str]:
-    """A link that never ran at its best is how the machine is; it is told as a note elsewhere."""
+    """Links that ran below their best and below what they ran at before."""
     matched = match(before.machine.gpus, node.machine.gpus)
     for gpu in node.machine.gpus:
         now = node.links.get(gpu.index)
@@ -106,22 +159,56 @@ def _errors(node: Node, before: Node) -> Iterator[str]:
     yield from (f"{what} since the baseline" for what in since)
 
 
-def _paths(comparison: Comparison, asked_alike: bool) -> Iterator[str]:
-    """Paths of a GPU that is gone are told by the GPU; those that nobody asked for, not at all."""
+def _missing(comparison: ProfileComparison) -> Iterator[str]:
+    """Missing paths, but for those of a GPU that is gone, which is a finding by itself."""
     gone = {gpu.place for gpu in comparison.missing_gpus}
-    yield from map(slower, comparison.of("worse"))
     for path in comparison.of("missing"):
-        told = gone & {device.place for device in path.devices}
-        if not told and (asked_alike or path.why != NOT_ASKED):
-            yield f"{path.name} is missing: {path.why}"
+        if not gone & {device.place for device in path.devices}:
+            yield f"{label(path)} is missing: {path.why}"
 
 
-def slower(path: PathVerdict) -> str:
-    """``pinned… -> device…: 5.1 % slower (rate)``."""
-    evidence = path.evidence
-    if evidence is None:
-        return f"{path.name} is {path.verdict}"
-    return f"{path.name} is {1 - evidence.judged.ratio:.1%} slower ({path.why})"
+def _unsettled(comparison: ProfileComparison, suspects: Sequence[PathChange]) -> Iterator[str]:
+    for path in suspects:
+        yield f"{slower(path)}, and was not measured again"
+    named = {path.curve for path in suspects}
+    hidden = [path for path in comparison.undecided if path.curve not in named]
+    if hidden:
+        first, rest = hidden[0], len(hidden) - 1
+        could = (
+            f"could hide a loss of {first.detectable:.0%}"
+            if first.detectable is not None
+            else "was measured by one process, and its noise is not known"
+        )
+        more = f", and {rest} more headline paths like it" if rest else ""
+        yield f"{label(first)} {could}{more} (at most {MOST_HIDDEN:.0%} may be hidden)"
+
+
+def _uncompared(
+    node: Node, baseline: Sequence[Node], comparison: ProfileComparison
+) -> Iterator[str]:
+    if all(without_copies((each, node))[1] for each in baseline):
+        yield "the survey is its own baseline"
+    elif not comparison.measured:
+        yield "the survey has no path in common with its baseline"
+    if node.unfinished:
+        yield "the survey is unfinished"
+
+
+def label(path: PathChange) -> str:
+    """The group of a headline path, if its name does not start with it, and the name."""
+    named = path.headline and not path.name.startswith(path.headline)
+    return f"{path.headline} {path.name}" if named else path.name
+
+
+def slower(path: PathChange) -> str:
+    """``H2D pinned… -> device… is 5.1 % slower (bandwidth)``."""
+    return f"{label(path)} is {1 - path.ratio:.1%} slower ({path.why})"
+
+
+def _drops(comparison: ProfileComparison) -> list[Drop]:
+    paths = [path for path in comparison.measured if path.ratio < 1]
+    paths.sort(key=lambda path: path.ratio)
+    return [Drop(label(path), path.ratio, path.detectable) for path in paths[:MOST_DROPS]]
 
 
 def _minor(node: Node, before: Node) -> Iterator[str]:

@@ -1,43 +1,46 @@
-"""Is it as it was? Base profiles against new ones, path by path (methodology 9).
+"""Compares profiles path by path: what got slower, and how large a change could have been missed.
 
-Several files per side are more blocks. GPUs are told by their UUIDs, so that a GPU that has gone
-does not make all after it look changed.
+A side may have several surveys; from three on, their own variance is used
+(`waywiser.stats.noise_model`). GPUs are matched by UUID, so that a GPU that has gone does not make
+those after it look changed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.assumed import assumed
-from waywiser.analysis.compared import (
-    WORST_FIRST,
-    Comparison,
-    Part,
-    PathVerdict,
-    Size,
-    worst_first,
-)
 from waywiser.analysis.copies import without_copies
 from waywiser.analysis.differences import differences, of_gpus
+from waywiser.analysis.headline import Group, headline
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.one_sided import added, missing, with_failures
+from waywiser.analysis.path_change import (
+    WORST_FIRST,
+    PartChange,
+    PathChange,
+    PathVerdict,
+    ProfileComparison,
+    SizeChange,
+    verdict_of,
+    worst_first,
+)
+from waywiser.analysis.path_parts import Part, noise_of, parts_of
 from waywiser.analysis.same_gpus import Matched, in_numbers_of, match
-from waywiser.analysis.unit import Unit, units_of
-from waywiser.analysis.verdict import THRESHOLD, Judged, Verdict, judge_units
 from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.select import matches_any, require_match
 from waywiser.profile.digest import Digest
-from waywiser.stats.order import median
+from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
+from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
 from waywiser.topology.machine import Gpu
-from waywiser.words import Workload
+from waywiser.words import Workload, format_bytes
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the JSON form."""
 
-_Digests = dict[str, list[Digest]]
-"""By identity, one of each file that has the series."""
+_Digests = dict[str, list[tuple[int, Digest]]]
+"""By identity: each file's number, and the series in it."""
 
 
 def compare(
@@ -45,10 +48,10 @@ def compare(
     new: Sequence[Node],
     threshold: float = THRESHOLD,
     only: Sequence[str] = (),
-) -> Comparison:
-    """All paths of either side.
+) -> ProfileComparison:
+    """Compares all paths of either side.
 
-    ``threshold`` is the relative effect that matters. ``only`` keeps what matches a pattern of
+    ``threshold`` is the relative change that matters. ``only`` keeps what matches a pattern of
     `waywiser.plan.select`. Raises `NothingMatches` for a pattern that matches nothing, ValueError
     for a side without nodes.
     """
@@ -64,14 +67,17 @@ def compare(
         before, after = _chosen(before, after, only)
     gone = {gpu.index: gpu for same in now for gpu in same.missing}
     devices = _Devices(reference, new, now)
+    workloads = [found[0][1].workload for side in (before, after) for found in side.values()]
+    groups = headline(reference.machine, workloads)
+    plain_before, plain_after = _without_files(before), _without_files(after)
     paths = [
-        *_compared(units_of(before, after), threshold, devices),
-        *missing(before, after, reference, base, new, set(gone)),
-        *added(before, after, devices),
+        *_compared(parts_of(before, after), threshold, groups, devices),
+        *missing(plain_before, plain_after, reference, base, new, set(gone), groups),
+        *added(plain_before, plain_after, devices),
     ]
-    paths = with_failures(paths, before, after)
+    paths = with_failures(paths, plain_before, plain_after)
     paths.sort(key=worst_first)
-    return Comparison(
+    return ProfileComparison(
         schema=SCHEMA,
         base=tuple(node.called for node in base),
         new=tuple(node.called for node in new),
@@ -81,7 +87,7 @@ def compare(
         notes=(
             *differences(base, new),
             *of_gpus(base, new, old, now),
-            *assumed((*base, *new), paths),
+            *_lacking(base, new, paths),
             *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
         ),
         missing_gpus=tuple(map(_device, gone.values())),
@@ -91,15 +97,38 @@ def compare(
     )
 
 
+def _lacking(
+    base: Sequence[Node], new: Sequence[Node], paths: Sequence[PathChange]
+) -> Iterator[str]:
+    """What the decisions lack, one line each."""
+    parts = [part for path in paths for part in path.parts]
+    alone = sum(part.decision.freedom <= 0 for part in parts)
+    if alone:
+        of = "all paths" if alone == len(parts) else f"{alone} of {len(parts)} parts of paths"
+        yield (
+            f"one process a side measured {of}: their noise is not known, and no change of theirs "
+            "can be confirmed (measure with --preset check or standard, or give several profiles)"
+        )
+    if alone < len(parts) and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
+        yield (
+            "the noise between surveys is not known from fewer than "
+            f"{SURVEYS_FOR_VARIANCE} profiles a side: half of that between processes is assumed"
+        )
+
+
+def _without_files(found: _Digests) -> dict[str, list[Digest]]:
+    return {identity: [digest for _, digest in each] for identity, each in found.items()}
+
+
 def _device(gpu: Gpu) -> Device:
     return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
 
 
 def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Digests:
     found: _Digests = {}
-    for node, same in zip(nodes, matched, strict=True):
+    for number, (node, same) in enumerate(zip(nodes, matched, strict=True)):
         for digest in in_numbers_of(node, same):
-            found.setdefault(digest.identity, []).append(digest)
+            found.setdefault(digest.identity, []).append((number, digest))
     return found
 
 
@@ -109,7 +138,9 @@ def _texts(workload: Workload) -> tuple[str, ...]:
 
 def _chosen(before: _Digests, after: _Digests, only: Sequence[str]) -> tuple[_Digests, _Digests]:
     """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
-    texts = {i: _texts(found[0].workload) for side in (before, after) for i, found in side.items()}
+    texts = {
+        i: _texts(found[0][1].workload) for side in (before, after) for i, found in side.items()
+    }
     require_match(only, [text for each in texts.values() for text in each])
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
     first, second = (
@@ -133,50 +164,79 @@ class _Devices:
         )
 
 
-def _compared(units: Sequence[Unit], threshold: float, devices: _Devices) -> Iterator[PathVerdict]:
-    curves: dict[str, list[Part]] = {}
+def _compared(
+    parts: Sequence[Part],
+    threshold: float,
+    groups: Mapping[str, Group],
+    devices: _Devices,
+) -> Iterator[PathChange]:
+    effects: list[Effect] = []
+    for part, noise in zip(parts, noise_of(parts), strict=True):
+        whole = Noise(noise.process, noise.survey)
+        effects.append(_effect(part.sides, whole, part.curve in groups))
+        if len(part.sizes) > 1:
+            single = Noise(noise.process_of_size, noise.survey_of_size)
+            effects += [_effect(size.sides, single, False) for size in part.sizes]
+    decisions = iter(decide(effects, threshold))
+    curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
-    for unit, (whole, sizes) in zip(units, judge_units(units, threshold), strict=True):
-        workloads[unit.curve] = unit.pairs[0].workload
-        curves.setdefault(unit.curve, []).append(_part(unit, whole, sizes))
-    for curve, parts in curves.items():
+    for part in parts:
+        whole_part = next(decisions)
+        sizes = [next(decisions) for _ in part.sizes] if len(part.sizes) > 1 else [whole_part]
+        workloads[part.curve] = part.sizes[-1].workload
+        curves.setdefault(part.curve, []).append(_part_change(part, whole_part, sizes))
+    for curve, found in curves.items():
+        found.sort(key=lambda part: part.sizes[-1].bytes)
         workload = workloads[curve]
-        verdict, why = _told(parts)
-        yield PathVerdict(curve, name_of(workload), verdict, why, devices(workload), tuple(parts))
+        verdict, why = _verdict(found)
+        yield PathChange(
+            curve, name_of(workload), verdict, why, groups.get(curve), devices(workload),
+            tuple(found),
+        )  # fmt: skip
 
 
-def _part(unit: Unit, whole: Judged, judged: Sequence[Judged]) -> Part:
-    sizes = tuple(
-        Size(
-            pair.text,
-            pair.workload.bytes,
-            pair.workload.rated_bytes,
-            math.exp(median(pair.before)),
-            math.exp(median(pair.after)),
-            each,
+def _effect(sides: tuple[Surveys, Surveys], noise: Noise, is_headline: bool) -> Effect:
+    before, after = sides
+    return Effect(after.mean - before.mean, of_difference(before, after, noise), is_headline)
+
+
+def _part_change(part: Part, whole: Decision, decisions: Sequence[Decision]) -> PartChange:
+    before, after = part.sides
+    sizes = []
+    for size, decision in zip(part.sizes, decisions, strict=True):
+        old, new = size.sides
+        sizes.append(
+            SizeChange(
+                size.text,
+                size.workload.bytes,
+                size.workload.rated_bytes,
+                math.exp(old.mean),
+                math.exp(new.mean),
+                (old.processes, new.processes),
+                decision,
+            )
         )
-        for pair, each in zip(unit.pairs, judged, strict=True)
+    return PartChange(
+        part.regime,
+        (before.processes, after.processes),
+        (len(before.replicates), len(after.replicates)),
+        whole,
+        tuple(sizes),
     )
-    return Part(unit.kin.regime, whole, sizes)
 
 
-def _told(parts: Sequence[Part]) -> tuple[Verdict, str]:
-    """The verdict of a path, and what it is about. A rate that is the same speaks for the path
-    where nothing speaks against it, though its latencies scatter too much to be told."""
-    wholes = [part.judged.verdict for part in parts]
-    for bad in ("worse", "better"):
-        if bad in wholes:
-            return bad, _regimes(part for part in parts if part.judged.verdict == bad)
-        single = [s for part in parts for s in part.sizes if s.judged.verdict == bad]
+def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
+    """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
+    kinds: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement")
+    for verdict in kinds:
+        regimes = [part.regime for part in parts if verdict_of(part.decision) == verdict]
+        if regimes:
+            return verdict, ", ".join(regimes)
+        single = [s for p in parts for s in p.sizes if verdict_of(s.decision) == verdict]
         if single:
-            return bad, f"at {', '.join(str(size.bytes) for size in single)} B alone"
-    unclear = [part for part in parts if part.judged.verdict == "unclear"]
-    if not unclear:
-        return "same", ""
-    if any(part.regime == "rate" and part.judged.verdict == "same" for part in parts):
-        return "same", f"{_regimes(unclear)} unclear"
-    return "unclear", _regimes(unclear)
+            return verdict, f"at {_sizes(size.bytes for size in single)} alone"
+    return "no change", ""
 
 
-def _regimes(parts: Iterable[Part]) -> str:
-    return ", ".join(part.regime for part in parts)
+def _sizes(sizes: Iterable[int]) -> str:
+    return ", ".join(map(format_bytes, sizes))

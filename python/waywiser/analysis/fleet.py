@@ -28,7 +28,7 @@ from waywiser.analysis.fleet_table import SlowPath, Table, UsualPath
 from waywiser.analysis.hardware import Twins, twins_of
 from waywiser.analysis.node import Node
 from waywiser.analysis.outlying import FEWEST_HOSTS
-from waywiser.analysis.verdict import THRESHOLD
+from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 
 SCHEMA = 1

@@ -79,7 +79,7 @@ def _links(table: Table) -> dict[Link, list[int]]:
     """The columns of rates over each link."""
     found: dict[Link, list[int]] = {}
     for at, ((_, regime), identities) in enumerate(table.groups.items()):
-        if regime == "rate":
+        if regime == "bandwidth":
             for link in _links_of(table.workloads[identities[0]]):
                 found.setdefault(link, []).append(at)
     return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 import msgspec
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.compared import PathVerdict
 from waywiser.analysis.node import Node, gpus_of
-from waywiser.analysis.verdict import Verdict
+from waywiser.analysis.path_change import PathChange, PathVerdict
 from waywiser.plan.name import name_of
 from waywiser.profile.digest import Digest
 from waywiser.records import Failure
@@ -18,8 +17,10 @@ from waywiser.words import Place, Workload
 Digests = Mapping[str, Sequence[Digest]]
 """By identity, one of each file."""
 
-NOT_ASKED = "the new survey has not measured it"
-"""Why a path is missing of which the new file says nothing."""
+NOT_ASKED = "the new survey was not asked for it"
+NOT_PLANNED = "the new survey did not plan it"
+NOT_MEASURED = "the new survey has not measured it"
+"""Why a headline path is missing if the new file does not say why."""
 
 VERSION = "waywiser"
 """Of the environment: the version of the program that made the file."""
@@ -41,14 +42,19 @@ def missing(
     base: Sequence[Node],
     new: Sequence[Node],
     gone: set[int],
-) -> Iterator[PathVerdict]:
-    """Paths that the base has measured and the new files have not. One that the new survey left out
-    by itself, as when its time was over, or has not come to yet, is no loss: it is unclear. So is
-    one that another version of the program does not plan, though it was asked for the same."""
+    headlines: Container[str],
+) -> Iterator[PathChange]:
+    """Yields the paths that the baseline has measured and the new files have not.
+
+    A path is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which
+    every survey is expected to measure. It is skipped if the machine does not support it, if the
+    survey had no time for it, was not asked for it, did not plan it or is unfinished.
+    """
     measured = _measured(after)
     reasons = {r.path: r.reason for node in new for r in node.refusals}
     replanned = _replanned(base, new)
     failures = _failures(after)
+    asked_alike = len({node.asked for node in (*base, *new)}) == 1
     for curve, first in _measured(before).items():
         if curve in measured:
             continue
@@ -57,28 +63,33 @@ def missing(
         lost = ", ".join(f"gpu:{gpu} is gone" for gpu in gpus if gpu in gone)
         failure = failures.get(curve)
         refused = _refused(first.workload, reasons)
-        verdict: Verdict = "missing"
+        verdict: PathVerdict = "missing"
         if lost:
             why = lost
         elif failure is not None and failure.kind in LEFT_OUT:
-            verdict, why = "unclear", f"left out: {failure.reason}"
+            verdict, why = "skipped", f"left out: {failure.reason}"
         elif failure is not None:
             why = f"{failure.kind}: {failure.reason}"
         elif refused:
+            verdict = "missing" if curve in headlines else "skipped"
             why = refused
         elif any(node.unfinished for node in new):
-            verdict, why = "unclear", UNFINISHED
+            verdict, why = "skipped", UNFINISHED
         elif replanned and _has_nodes(first.workload, new):
-            verdict, why = "unclear", f"by waywiser {replanned} {UNPLANNED}"
+            verdict, why = "skipped", f"by waywiser {replanned} {UNPLANNED}"
+        elif not asked_alike:
+            verdict, why = "skipped", NOT_ASKED
+        elif curve in headlines:
+            why = NOT_MEASURED
         else:
-            why = NOT_ASKED
-        yield PathVerdict(curve, name_of(first.workload), verdict, why, devices)
+            verdict, why = "skipped", NOT_PLANNED
+        yield PathChange(curve, name_of(first.workload), verdict, why, devices=devices)
 
 
 def added(
     before: Digests, after: Digests, devices_of: Callable[[Workload], tuple[Device, ...]]
-) -> Iterator[PathVerdict]:
-    """Paths that the new files have measured and the base has not."""
+) -> Iterator[PathChange]:
+    """Yields the paths that the new files have measured and the baseline has not."""
     known, failures = _measured(before), _failures(before)
     for curve, first in _measured(after).items():
         if curve in known:
@@ -87,10 +98,10 @@ def added(
         failure = failures.get(curve)
         if failure is not None and failure.kind in LEFT_OUT:
             why = f"left out before: {failure.reason}"
-            yield PathVerdict(curve, name_of(first.workload), "unclear", why, devices)
+            yield PathChange(curve, name_of(first.workload), "skipped", why, devices=devices)
         else:
             why = "the base has not measured it"
-            yield PathVerdict(curve, name_of(first.workload), "new", why, devices)
+            yield PathChange(curve, name_of(first.workload), "new", why, devices=devices)
 
 
 def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
@@ -141,10 +152,10 @@ def _failures(found: Digests) -> dict[str, Failure]:
 
 
 def with_failures(
-    paths: Sequence[PathVerdict],
+    paths: Sequence[PathChange],
     before: Mapping[str, Sequence[Digest]],
     after: Mapping[str, Sequence[Digest]],
-) -> list[PathVerdict]:
+) -> list[PathChange]:
     """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
     lost: dict[str, str] = {}
     for identity, digests in after.items():
@@ -155,7 +166,7 @@ def with_failures(
             lost.setdefault(digests[0].curve, why)
     return [
         msgspec.structs.replace(path, verdict="missing", why=lost[path.curve])
-        if path.curve in lost and path.verdict not in ("worse", "missing")
+        if path.curve in lost and path.verdict not in ("regression", "missing")
         else path
         for path in paths
     ]

@@ -1,24 +1,37 @@
-"""``waywiser check``: the nightly verdict of one node."""
+"""``waywiser check``: whether one node is as it was, for every night."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from waywiser.cli import streams
 from waywiser.cli.percent import parse_fraction
 from waywiser.visible import visible
 
+if TYPE_CHECKING:
+    from waywiser.analysis.checkup import Checkup
+    from waywiser.analysis.node import Node
+
 EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
 
 
 def run_check(
-    file: str, baseline: Sequence[str], threshold: str, prometheus: str = "", json: bool = False
+    file: str,
+    baseline: Sequence[str],
+    threshold: str,
+    prometheus: str = "",
+    json: bool = False,
+    repeat: Sequence[str] = (),
+    measure: bool = True,
 ) -> int:
-    """One line with the verdict, then why; metrics to ``prometheus`` (``-``: standard output, and
-    the verdict goes to standard error). Returns 0, 1 or 3.
+    """Prints one line with the status, then why; writes metrics to ``prometheus`` (``-``: standard
+    output, and the status goes to standard error).
 
-    Raises `ProfileError`, `NotWritten`, `WordError`.
+    ``repeat`` are profiles in which suspected paths were measured again. With ``measure``, they are
+    measured again now if the profile is of this machine. Returns 0, 1 or 3. Raises `ProfileError`,
+    `NotWritten`, `WordError`.
     """
     limit = parse_fraction(threshold, "threshold")
     from waywiser.analysis.checkup import check_up
@@ -26,7 +39,16 @@ def run_check(
 
     before = [read_node(each, links=True) for each in baseline]
     node = read_node(file, links=True)
-    found = check_up(node, before, limit)
+    again = [read_node(each) for each in repeat]
+    found = check_up(node, before, limit, again)
+    advice = ""
+    if found.suspects and measure:
+        from waywiser.cli.remeasure import measure_again
+
+        measured, advice = measure_again(file, node, found.suspects)
+        if measured is not None:
+            again.append(measured)
+            found = check_up(node, before, limit, again)
     if prometheus:
         from waywiser.cli.prometheus import exposition
         from waywiser.cli.replacing import write_over
@@ -44,17 +66,35 @@ def run_check(
         document = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(document.decode() + "\n")
     else:
-        _print(str(found), found.findings, found.notes)
+        _print(found, node, advice)
     return EXIT_CODES[found.status]
 
 
-def _print(verdict: str, findings: Sequence[str], notes: Sequence[str]) -> None:
+def _print(found: Checkup, node: Node, advice: str) -> None:
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
 
     console = plain_console()
-    say(console, verdict, "bold")
-    for finding in findings:
-        say(console, finding, indent=2)
-    for note in notes:
+    say(console, str(found), "bold")
+    for line in (*found.findings, *found.unsettled):
+        say(console, line, indent=2)
+    if found.unsettled:
+        say(console, f"to settle it: {advice or _command(found, node)}", indent=2)
+    if found.drops:
+        say(console, "largest drops:", indent=2)
+    for drop in found.drops:
+        could = (
+            f"a loss of {drop.detectable:.1%} would be found"
+            if drop.detectable is not None
+            else "noise not known"
+        )
+        say(console, f"{drop.ratio - 1:+.1%}  {drop.name} ({could})", indent=4)
+    for note in found.notes:
         say(console, f"note: {note}", indent=2)
+
+
+def _command(found: Checkup, node: Node) -> str:
+    """The command that measures again what is not settled."""
+    from waywiser.cli.remeasure import commands
+
+    return commands(node, found.file, found.suspects, found.baseline)

@@ -12,8 +12,7 @@ from waywiser.words import WaywiserError, format_bytes
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.compared import Comparison, PathVerdict
-    from waywiser.analysis.verdict import Verdict
+    from waywiser.analysis.path_change import PathChange, PathVerdict, ProfileComparison
     from waywiser.stats.order import Interval
 
 SEPARATOR = "\0"
@@ -22,23 +21,24 @@ SEPARATOR = "\0"
 CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 
 MOST = 8
-"""Paths that are named of those that are unclear, or missing for one reason; ``--json`` names all.
-"""
-
-FARTHEST = 100
-"""Times as fast or slow: an interval that goes further says nothing."""
+"""Paths of one kind that are named without ``--all``."""
 
 TABLE_COLUMNS = 132
 """Of a terminal in which a table of paths is not folded to pieces."""
 
-_FAILING: dict[str, tuple[Verdict, ...]] = {
-    "worse": ("worse",),
-    "missing": ("worse", "missing"),
-    "unclear": ("worse", "missing", "unclear"),
+_FAILING: dict[str, tuple[PathVerdict, ...]] = {
+    "regression": ("regression", "missing"),
+    "suspected": ("regression", "missing", "suspected"),
+    "never": (),
 }
-"""Each word includes the graver ones."""
+"""What ``--fail-on`` takes, and the verdicts that are findings then."""
 
-STYLES = {"worse": "bold red", "missing": "red", "better": "green", "unclear": "yellow"}
+STYLES = {
+    "regression": "bold red",
+    "missing": "red",
+    "suspected": "yellow",
+    "improvement": "green",
+}
 
 
 class CompareError(WaywiserError):
@@ -48,15 +48,16 @@ class CompareError(WaywiserError):
 def run_compare(
     words: Sequence[str],
     threshold: str,
-    fail_on: str = "worse",
+    fail_on: str = "regression",
     only: Sequence[str] = (),
     json: bool = False,
     junit: str = "",
+    everything: bool = False,
 ) -> int:
-    """``words`` are files with `SEPARATOR` between the sides, or two files.
+    """Compares files. ``words`` are files with `SEPARATOR` between the sides, or two files.
 
-    Returns 1 where a path has a verdict that ``fail_on`` includes; 3 where nothing could be told,
-    or where unclear ones were asked to be told and there are any; else 0. Raises `CompareError`,
+    Returns 1 for a regression or a missing path, or a verdict that ``fail_on`` includes; 3 if a
+    change is suspected or nothing could be compared; else 0. Raises `CompareError`,
     `ProfileError`, `NotWritten`.
     """
     limit = parse_fraction(threshold, "threshold")
@@ -78,15 +79,15 @@ def run_compare(
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(text.decode() + "\n")
     else:
-        print_comparison(found)
+        print_comparison(found, everything=everything)
     return exit_code(found, failing)
 
 
-def failing_verdicts(word: str) -> tuple[Verdict, ...]:
+def failing_verdicts(word: str) -> tuple[PathVerdict, ...]:
     """Raises `CompareError` for a word that is none of them."""
     if word not in _FAILING:
         raise CompareError(
-            f"{word!r} is nothing to fail on", remedy=f"write {' or '.join(_FAILING)}"
+            f"--fail-on does not know {word!r}", remedy=f"write {' or '.join(_FAILING)}"
         )
     return _FAILING[word]
 
@@ -110,123 +111,145 @@ def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return before, after
 
 
-def exit_code(found: Comparison, failing: Sequence[Verdict]) -> int:
-    if any(found.counts[verdict] for verdict in failing if verdict != "unclear"):
+def exit_code(found: ProfileComparison, failing: Sequence[PathVerdict]) -> int:
+    if any(found.counts[verdict] for verdict in failing):
         return FINDING
-    if ("unclear" in failing and found.counts["unclear"]) or not found.told:
-        return INCONCLUSIVE
-    return CLEAN
+    return INCONCLUSIVE if found.counts["suspected"] or not found.measured else CLEAN
 
 
-def print_comparison(found: Comparison, console: Console | None = None) -> None:
-    """The verdict, what to know, and a line for each path that is not the same."""
+def print_comparison(
+    found: ProfileComparison, console: Console | None = None, everything: bool = False
+) -> None:
+    """Prints the answer, the notes, and the paths that changed; ``everything``: all paths."""
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
 
     console = console or plain_console()
-    say(console, headline(found), "bold")
+    say(console, summary(found), "bold")
+    for line in _headline_lines(found):
+        say(console, line)
     for note in found.notes:
         say(console, f"note: {note}")
-    print_paths(console, found)
+    print_paths(console, found, everything)
 
 
-def print_paths(console: Console, found: Comparison) -> None:
-    """The paths that differ in a table; of many that are missing for one reason, or unclear, the
-    first."""
+def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:
+    """Prints the paths that changed, then those that one side has not measured."""
     from rich.table import Table
     from rich.text import Text
 
     from waywiser.cli.lines import say
 
-    unclear = [path for path in found.of("unclear") if path.parts]
-    shown = [*found.of("worse", "better"), *unclear[:MOST]]
+    shown: list[PathChange] = []
+    left: list[str] = []
+    for verdict in ("regression", "suspected", "improvement", "no change"):
+        paths = [path for path in found.of(verdict) if path.parts]
+        most = len(paths) if everything else 0 if verdict == "no change" else MOST
+        shown += paths[:most]
+        if verdict != "no change" and len(paths) > most:
+            left.append(f"{len(paths) - most} more {_plural(verdict, len(paths) - most)}")
     if shown and console.width < TABLE_COLUMNS:
         for path in shown:
             _print_narrow(console, path)
     elif shown:
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for column in ("verdict", "path", "size", "before", "now", "ratio", "95 %", "about"):
-            right = column in ("size", "before", "now", "ratio", "95 %")
+        columns = ("verdict", "path", "size", "before", "now", "change", "95 %", "detectable", "at")
+        for column in columns:
+            right = column not in ("verdict", "path", "at")
             table.add_column(column, justify="right" if right else "left", overflow="fold")
         for path in shown:
             style = STYLES.get(path.verdict, "")
             table.add_row(Text(path.verdict, style), *map(Text, _cells(path)))
         console.print(table)
-    if (more := len(unclear) - MOST) > 0:
-        say(console, f"and {more} more unclear (--json names all)")
-    if unclear:
-        say(console, _why_unclear(unclear, found.threshold))
+    if left:
+        say(console, f"and {', '.join(left)}: see --all")
     for verdict, why, names in _one_sided(found):
-        for name in names[:MOST]:
+        for name in names if everything else names[: MOST if verdict == "missing" else 0]:
             say(console, f"{verdict}  {name}: {why}")
-        if len(names) > MOST:
-            say(console, f"and {len(names) - MOST} more {verdict}: {why} (--json names all)")
+        if not everything and verdict != "missing":
+            say(console, f"{verdict}  {_paths(len(names))}: {why}")
+        elif not everything and len(names) > MOST:
+            say(console, f"and {len(names) - MOST} more {verdict}: {why} (see --all)")
 
 
-def _print_narrow(console: Console, path: PathVerdict) -> None:
-    """A line for the path, and one for its figures."""
+def _print_narrow(console: Console, path: PathChange) -> None:
+    """Prints a line for the path, and one for its figures."""
     from rich.text import Text
 
     from waywiser.cli.lines import say
 
-    name, size, before, now, ratio, interval, about = _cells(path)
-    verdict = (f"{path.verdict:<9}", STYLES.get(path.verdict, ""))
+    name, size, before, now, change, interval, hidden, about = _cells(path)
+    verdict = (f"{path.verdict:<12}", STYLES.get(path.verdict, ""))
     console.print(Text.assemble(verdict, name))
-    figures = f"{before} before, {now} now, ratio {ratio} ({interval})" if before else ""
-    say(console, "; ".join(filter(None, (size, figures, about))), indent=9)
+    figures = f"{before} before, {now} now, {change}" + (f" ({interval})" if interval else "")
+    detectable = f"detectable {hidden}" if hidden else ""
+    say(console, "; ".join(filter(None, (size, figures, detectable, about))), indent=12)
 
 
-def _why_unclear(paths: Sequence[PathVerdict], threshold: float) -> str:
-    """What keeps them from being told, and what would tell them."""
-    judged = [path.evidence.judged for path in paths if path.evidence is not None]
-    low, high = 1 / (1 + threshold), 1 + threshold
-    beyond = sum(each.interval.high < low or each.interval.low > high for each in judged)
-    reasons = []
-    if beyond < len(judged):
-        reasons.append(f"the interval of {len(judged) - beyond} reaches across the threshold")
-    if beyond:
-        reasons.append(
-            f"{beyond} differ by more, as such paths also do by chance or from process to process"
-        )
-    return f"unclear: {'; '.join(reasons)}. More surveys a side tell more."
-
-
-def _one_sided(found: Comparison) -> Iterator[tuple[Verdict, str, list[str]]]:
-    """Paths that are not there now, by the verdict and the reason."""
-    reasons: dict[tuple[Verdict, str], list[str]] = {}
-    for path in (*found.of("missing"), *(p for p in found.of("unclear") if not p.parts)):
+def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, list[str]]]:
+    """Paths that one side has not measured, by verdict and reason."""
+    reasons: dict[tuple[PathVerdict, str], list[str]] = {}
+    for path in found.of("missing", "skipped", "new"):
         reasons.setdefault((path.verdict, path.why), []).append(path.name)
     for (verdict, why), names in reasons.items():
         yield verdict, why, names
 
 
-def headline(found: Comparison) -> str:
-    """``3 worse, 61 same, 26 unclear of 90 paths, at a threshold of 3 %``."""
-    counts = ", ".join(f"{n} {verdict}" for verdict, n in found.counts.items() if n)
-    head = f"{counts} of {len(found.paths)} paths" if counts else "no path in common"
+def summary(found: ProfileComparison) -> str:
+    """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
+    counts = [f"{n} {_plural(verdict, n)}" for verdict, n in found.counts.items() if n]
+    head = f"{', '.join(counts)}, of {_paths(len(found.paths))}" if counts else "no path in common"
     return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
 
 
-def _cells(path: PathVerdict) -> Iterator[str]:
+def _headline_lines(found: ProfileComparison) -> Iterator[str]:
+    """For each group of headline paths: the member with the lowest ratio, and what could be
+    missed."""
+    from waywiser.analysis.headline import in_order
+
+    paths = [path for path in found.measured if path.headline]
+    for group in in_order(path.headline for path in paths if path.headline):
+        members = [path for path in paths if path.headline == group]
+        worst = min(members, key=lambda path: path.ratio)
+        known = [path.detectable for path in members if path.detectable is not None]
+        hidden = f"a loss of {max(known):.1%} would be found" if known else "noise not known"
+        count = f"lowest of {len(members)} " if len(members) > 1 else ""
+        yield f"  {group:<17} {worst.ratio - 1:+.1%} {count}({hidden})"
+
+
+def _plural(verdict: str, count: int) -> str:
+    return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
+
+
+def _paths(count: int) -> str:
+    return f"{count} path" if count == 1 else f"{count} paths"
+
+
+def _cells(path: PathChange) -> Iterator[str]:
     yield path.name
     evidence = path.evidence
     if evidence is None:
-        yield from ("", "", "", "", "")
+        yield from ("", "", "", "", "", "")
     else:
-        size, judged = evidence.size, evidence.judged
+        size, decision = evidence.size, evidence.decision
         yield format_bytes(size.bytes) if size.bytes else ""
         yield _figure(size.rated_bytes, size.seconds_before)
         yield _figure(size.rated_bytes, size.seconds_now)
-        yield f"{judged.ratio:.3f}"
-        yield _span(judged.interval)
+        yield f"{decision.ratio - 1:+.1%}"
+        yield _span(decision.interval)
+        yield f"{decision.detectable:.1%}" if decision.detectable is not None else ""
     yield path.why
 
 
-def _span(interval: Interval) -> str:
-    """``0.951–1.043``; beyond a hundredfold no digit says anything."""
-    low = f"{interval.low:.3f}" if interval.low >= 1 / FARTHEST else f"<{1 / FARTHEST:g}"
-    high = f"{interval.high:.3f}" if interval.high <= FARTHEST else f">{FARTHEST:g}"
-    return f"{low}–{high}"
+def _span(interval: Interval | None) -> str:
+    """``-5.9 % to -4.7 %``; empty without replicates."""
+    if interval is None:
+        return ""
+    return f"{interval.low - 1:+.1%} to {min(interval.high, MOST_RATIO) - 1:+.1%}"
+
+
+MOST_RATIO = 100.0
+"""An interval that goes further is shown to here."""
 
 
 def _figure(rated_bytes: int, seconds: float) -> str:

@@ -53,9 +53,9 @@ def compare(
         typer.Option(
             "--fail-on",
             metavar="WORD",
-            help="What is a finding: worse; missing (or worse); unclear (or any of these).",
+            help="What is a finding: regression (or a missing path); suspected (or these); never.",
         ),
-    ] = "worse",
+    ] = "regression",
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="PATTERN", help="As of survey; may be repeated."),
@@ -65,16 +65,20 @@ def compare(
         str,
         typer.Option("--junit", metavar="FILE", help="Also write JUnit XML, a test per path."),
     ] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="List all paths, not only those that changed.")
+    ] = False,
 ) -> int:
-    """Compare profiles path by path: better, worse, same, unclear, missing; the worst first.
+    """Compare profiles path by path: regressions, missing paths, improvements, or no change, with
+    the smallest change that would have been found.
 
-    Several files per side are more blocks, which make verdicts surer. Exit codes: 0 clean; 1 a
-    finding of --fail-on; 2 it could not be done; 3 nothing could be told, or unclear paths that
-    --fail-on names.
+    Several files per side show the noise between surveys. Exit codes: 0 no regression; 1 a
+    regression or a missing path (see --fail-on); 2 it could not be done; 3 a change is suspected
+    that nothing replicates, or nothing could be compared.
     """
     from waywiser.cli.compare import run_compare
 
-    return run_compare(files, threshold, fail_on, only or (), json, junit)
+    return run_compare(files, threshold, fail_on, only or (), json, junit, everything)
 
 
 @app.command(cls=FilesVerb, short_help="Say in one line whether a node is as it was.")
@@ -85,9 +89,25 @@ def check(
         typer.Option(
             "--baseline",
             metavar="FILE",
-            help="A profile of when all was well; may be repeated for surer verdicts.",
+            help="A profile of a healthy time; may be repeated. Three show the noise between "
+            "surveys.",
         ),
     ],
+    repeat: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--repeat",
+            metavar="FILE",
+            help="A profile in which suspected paths were measured again; may be repeated.",
+        ),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Measure suspected paths again now, if the profile is of this machine.",
+        ),
+    ] = True,
     threshold: Threshold = "3%",
     prometheus: Annotated[
         str,
@@ -101,11 +121,13 @@ def check(
 ) -> int:
     """Say in one line whether a node is as it was, and why not: paths, GPUs, links, errors.
 
-    Exit codes: 0 it is; 1 it is not; 2 it could not be done; 3 nothing could be told.
+    Exit codes: 0 it is; 1 a regression, confirmed by a repeat or by three baselines, or a missing
+    path, GPU or link; 2 it could not be done; 3 inconclusive: a suspected change is not settled, or
+    a headline bandwidth could hide a loss of more than 15 %.
     """
     from waywiser.cli.check import run_check
 
-    return run_check(file, baseline, threshold, prometheus, json)
+    return run_check(file, baseline, threshold, prometheus, json, repeat or (), measure)
 
 
 @app.command(cls=FilesVerb, short_help="Find the nodes that are not like their twins.")

@@ -10,15 +10,15 @@ import re
 from collections.abc import Container
 from xml.etree import ElementTree
 
-from waywiser.analysis.compared import Comparison, PathVerdict
-from waywiser.analysis.verdict import Verdict
+from waywiser.analysis.path_change import PathChange, PathVerdict, ProfileComparison
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""
 
 
-def junit(comparison: Comparison, failing: Container[Verdict]) -> bytes:
-    """UTF-8. Verdicts in ``failing`` are failures; what is not told is skipped, with its reason."""
+def junit(comparison: ProfileComparison, failing: Container[PathVerdict]) -> bytes:
+    """UTF-8. Verdicts in ``failing`` are failures; paths without a decision are skipped, with the
+    reason."""
     root = ElementTree.Element("testsuites", {"name": "waywiser compare"})
     suite = ElementTree.SubElement(root, "testsuite", {"name": "paths"})
     failures = skipped = 0
@@ -33,7 +33,7 @@ def junit(comparison: Comparison, failing: Container[Verdict]) -> bytes:
             failures += 1
             about = {"type": path.verdict, "message": said}
             ElementTree.SubElement(case, "failure", about).text = _legal(_detail(path))
-        elif path.verdict in ("unclear", "missing", "new"):
+        elif path.verdict in ("suspected", "missing", "skipped", "new"):
             skipped += 1
             ElementTree.SubElement(case, "skipped", {"message": said})
         else:
@@ -47,24 +47,28 @@ def junit(comparison: Comparison, failing: Container[Verdict]) -> bytes:
     return written + b"\n"
 
 
-def sentence(path: PathVerdict) -> str:
-    """``worse: rate 0.951 of before (0.948 to 0.955)``."""
+def sentence(path: PathChange) -> str:
+    """``regression: bandwidth 0.951 of before (0.948 to 0.955); 1.2 % detectable``."""
     evidence = path.evidence
     if evidence is None:
         return f"{path.verdict}: {path.why}"
-    judged = evidence.judged
-    between = f"{judged.interval.low:.4g} to {judged.interval.high:.4g}"
-    about = f"; {path.why}" if path.why else ""
-    return f"{path.verdict}: {evidence.what} {judged.ratio:.4g} of before ({between}){about}"
+    decision = evidence.decision
+    text = f"{path.verdict}: {evidence.what} {decision.ratio:.4g} of before"
+    if decision.interval is not None:
+        text += f" ({decision.interval.low:.4g} to {decision.interval.high:.4g})"
+    if decision.detectable is not None:
+        text += f"; a loss of {decision.detectable:.1%} would be found"
+    return f"{text}; {path.why}" if path.why else text
 
 
-def _detail(path: PathVerdict) -> str:
+def _detail(path: PathChange) -> str:
     lines = [f"on {device}" for device in path.devices]
     for part in path.parts:
         for size in part.sizes:
             lines.append(
-                f"{size.series}: {size.judged.verdict}, {size.seconds_before:.6g} s before, "
-                f"{size.seconds_now:.6g} s now"
+                f"{size.series}: {size.decision.verdict}, {size.seconds_before:.6g} s before "
+                f"({size.processes[0]} processes), {size.seconds_now:.6g} s now "
+                f"({size.processes[1]} processes)"
             )
     return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from waywiser.analysis.node import Node
 from waywiser.visible import visible
 
 _STATUSES = ("ok", "failed", "inconclusive")
-_VERDICTS = ("worse", "missing", "unclear")
+_VERDICTS = ("regression", "missing", "suspected", "improvement", "no change", "skipped")
 
 _Sample = tuple[Mapping[str, str], float]
 
@@ -40,6 +40,11 @@ def exposition(checkup: Checkup, node: Node) -> str:
         ("waywiser_path_ratio", "gauge",
          "Rate now over rate in the baseline, of the part of the path that its verdict is about.",
          list(_ratios(checkup, host))),
+        ("waywiser_path_detectable_loss", "gauge",
+         "Smallest relative loss of bandwidth that would have been found.",
+         list(_detectable(checkup, host))),
+        ("waywiser_path_processes", "gauge", "Processes that measured the path now.",
+         list(_processes(checkup, host))),
         ("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
          list(_verdicts(checkup, host))),
         ("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
@@ -81,8 +86,20 @@ def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
 
 def _ratios(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
     for path in checkup.comparison.paths:
-        if (evidence := path.evidence) is not None:
-            yield {**host, "path": path.curve}, evidence.judged.ratio
+        if path.parts:
+            yield {**host, "path": path.curve}, path.ratio
+
+
+def _detectable(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+    for path in checkup.comparison.paths:
+        if path.detectable is not None:
+            yield {**host, "path": path.curve}, path.detectable
+
+
+def _processes(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:
+    for path in checkup.comparison.paths:
+        if path.parts:
+            yield {**host, "path": path.curve}, float(path.parts[-1].processes[1])
 
 
 def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[_Sample]:

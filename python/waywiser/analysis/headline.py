@@ -1,0 +1,118 @@
+"""The headline paths of a machine: the ones that its owner asks about first.
+
+One list serves `check`, `compare`, `show`, the report and Python users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
+
+from waywiser.plan.name import name_of
+from waywiser.topology.machine import Machine
+from waywiser.words import Path, Transfer, Workload
+
+Group = Literal[
+    "H2D",
+    "D2H",
+    "bidirectional",
+    "P2P",
+    "P2P bidirectional",
+    "host-to-all",
+    "all-to-host",
+    "local copy",
+    "pageable H2D",
+    "pageable D2H",
+    "host copy",
+]
+
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""In the order in which they are shown."""
+
+REFERENCE = "copy-engine"
+"""The executor whose copies are the headline, between memories that it reaches."""
+
+_SINGLE: dict[tuple[str, str], Group] = {
+    ("pinned", "device"): "H2D",
+    ("device", "pinned"): "D2H",
+    ("pageable", "device"): "pageable H2D",
+    ("device", "pageable"): "pageable D2H",
+}
+
+
+def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group]:
+    """The headline paths among ``workloads``: the group of each, by curve.
+
+    Between a host and a GPU, only memory of the GPU's own NUMA node counts where the machine has
+    several nodes and says which is the GPU's.
+    """
+    found: dict[str, Group] = {}
+    for workload in workloads:
+        group = group_of(workload)
+        if group is not None and all(_is_local(machine, t.path) for t in workload.transfers):
+            found.setdefault(workload.curve, group)
+    return found
+
+
+def group_of(workload: Workload) -> Group | None:
+    """The group of headline paths that a workload belongs to; None if to none."""
+    transfers = workload.transfers
+    if not transfers or workload.states or not all(map(_is_default, transfers)):
+        return None
+    if len(transfers) == 1:
+        return _single(transfers[0].path)
+    if any(transfer.path.executor != REFERENCE for transfer in transfers):
+        return None
+    if len(transfers) == 2 and transfers[0].path == transfers[1].path.opposite:
+        return _bidirectional(transfers[0].path)
+    kinds = {(t.path.source.kind, t.path.destination.kind) for t in transfers}
+    if kinds <= {("pinned", "device"), ("device", "pinned")}:
+        name = name_of(workload).partition(" ")[0]
+        return _set(name)
+    return None
+
+
+def _is_default(transfer: Transfer) -> bool:
+    return not transfer.parameters and transfer.layout is None and transfer.path.is_plain
+
+
+def _single(path: Path) -> Group | None:
+    kinds = (path.source.kind, path.destination.kind)
+    source, destination = path.places
+    if kinds == ("pageable", "pageable") and path.executor == "cpu" and source == destination:
+        return "host copy"
+    if path.executor != REFERENCE:
+        return None
+    if kinds == ("device", "device"):
+        return "local copy" if source == destination else "P2P"
+    return _SINGLE.get(kinds)
+
+
+def _bidirectional(path: Path) -> Group | None:
+    kinds = {path.source.kind, path.destination.kind}
+    if kinds == {"pinned", "device"}:
+        return "bidirectional"
+    source, destination = path.places
+    return "P2P bidirectional" if kinds == {"device"} and source != destination else None
+
+
+def _set(name: str) -> Group | None:
+    if name == "host-to-all":
+        return "host-to-all"
+    return "all-to-host" if name == "all-to-host" else None
+
+
+def _is_local(machine: Machine, path: Path) -> bool:
+    """Whether host memory on a path is that of the GPU's own node, as far as the machine says."""
+    nodes = [place.index for place in path.places if place.kind == "numa"]
+    gpus = [machine.gpu(place.index) for place in path.places if place.kind == "gpu"]
+    if not nodes or not gpus or len(machine.numa) < 2:
+        return True
+    known = [gpu.numa for gpu in gpus if gpu is not None and gpu.numa >= 0]
+    return not known or set(nodes) <= set(known)
+
+
+def in_order(groups: Iterable[Group]) -> Sequence[Group]:
+    """Without repetition, as they are shown."""
+    present = set(groups)
+    return [group for group in GROUPS if group in present]

@@ -1,0 +1,245 @@
+"""What a comparison compares: one curve's sizes of one regime, before and after.
+
+All sizes of a curve that one process measures share its memory. So each process is one replicate of
+a part: the mean over sizes of the logarithms of its medians.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from waywiser.analysis.related import RATE_BYTES, START_BYTES
+from waywiser.profile.digest import BlockDigest, Digest
+from waywiser.stats.noise_model import (
+    Surveys,
+    Variance,
+    averaged,
+    pooled,
+    process_variance,
+    shared,
+    survey_variance,
+)
+from waywiser.words import Workload
+
+Regime = Literal["operation", "latency", "medium", "bandwidth"]
+"""What sets the time: an operation; what it costs to begin; both; the bandwidth."""
+
+_Z = 1.96
+_MEDIAN = 1.2533
+"""Deviation of the median of normal samples, over that of their mean."""
+
+Process = tuple[int, int]
+"""The file of a side, and the process in it."""
+
+Medians = Mapping[Process, float]
+"""Logarithms of the medians of one series on one side."""
+
+
+class SizePair(NamedTuple):
+    """One series on both sides."""
+
+    workload: Workload
+    text: str
+    before: Medians
+    after: Medians
+    within: float
+    """Variance of a process' median by its samples, the mean over processes."""
+
+    @property
+    def sides(self) -> tuple[Surveys, Surveys]:
+        return _surveys(self.before), _surveys(self.after)
+
+
+class Part:
+    """The sizes of one curve in one regime, the smallest first."""
+
+    def __init__(self, curve: str, regime: Regime, sizes: Sequence[SizePair]) -> None:
+        self.curve = curve
+        self.regime = regime
+        self.sizes = sizes
+
+    @property
+    def peers(self) -> tuple[str, Regime]:
+        """What equivalent paths have in common: the curve without the numbers of its places."""
+        return equivalence_class(self.curve), self.regime
+
+    @cached_property
+    def replicated(self) -> tuple[SizePair, ...]:
+        """The sizes that most processes of both sides have measured."""
+        counts = [min(len(size.before), len(size.after)) for size in self.sizes]
+        return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
+
+    @cached_property
+    def sides(self) -> tuple[Surveys, Surveys]:
+        """Before and after; a replicate is the mean over the sizes in `replicated`."""
+        before, after = (
+            [getattr(size, side) for size in self.replicated] for side in ("before", "after")
+        )
+        return _surveys(_mean_over_sizes(before)), _surveys(_mean_over_sizes(after))
+
+    @cached_property
+    def process(self) -> Variance:
+        """Variance between processes, of the mean over sizes."""
+        return process_variance(self.sides, self._within / len(self.replicated))
+
+    @cached_property
+    def survey(self) -> Variance | None:
+        return survey_variance(self.sides)
+
+    @cached_property
+    def process_of_size(self) -> Variance:
+        """Variance between processes, of one size: the mean over the replicated sizes."""
+        own = [process_variance(size.sides, size.within) for size in self.replicated]
+        return averaged(own) or Variance(max(each.value for each in own), 0.0)
+
+    @cached_property
+    def survey_of_size(self) -> Variance | None:
+        known = [v for size in self.replicated if (v := survey_variance(size.sides)) is not None]
+        return averaged(known)
+
+    @property
+    def _within(self) -> float:
+        return sum(size.within for size in self.replicated) / len(self.replicated)
+
+
+class PartNoise(NamedTuple):
+    """The noise that a part, and each of its sizes, is held against."""
+
+    process: Variance
+    survey: Variance | None
+    process_of_size: Variance
+    survey_of_size: Variance | None
+
+
+def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
+    """The noise of each part: pooled over equivalent paths, borrowed within a curve.
+
+    A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
+    """
+    groups: dict[tuple[str, Regime], list[Part]] = {}
+    curves: dict[str, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.peers, []).append(part)
+        curves.setdefault(part.curve, []).append(part)
+    peers = {
+        key: PartNoise(
+            pooled([part.process for part in members]) or members[0].process,
+            pooled([part.survey for part in members if part.survey]),
+            pooled([part.process_of_size for part in members]) or members[0].process_of_size,
+            pooled([part.survey_of_size for part in members if part.survey_of_size]),
+        )
+        for key, members in groups.items()
+    }
+    found = []
+    for part in parts:
+        known = peers[part.peers]
+        if known.process.freedom <= 0:
+            near = [peers[other.peers] for other in curves[part.curve]]
+            near = [each for each in near if each.process.freedom > 0]
+            known = max(near, key=lambda each: each.process_of_size.value, default=known)
+            found.append(known._replace(process=known.process_of_size))
+        else:
+            found.append(
+                PartNoise(
+                    shared(part.process, known.process),
+                    known.survey,
+                    shared(part.process_of_size, known.process_of_size),
+                    known.survey_of_size,
+                )
+            )
+    return found
+
+
+def parts_of(
+    before: Mapping[str, Sequence[tuple[int, Digest]]],
+    after: Mapping[str, Sequence[tuple[int, Digest]]],
+) -> list[Part]:
+    """All series that both sides have measured, by curve and regime.
+
+    ``before`` and ``after`` have, by identity, each file's number and series.
+    """
+    sizes: dict[tuple[str, Regime], list[SizePair]] = {}
+    for identity, old in before.items():
+        new = after.get(identity, ())
+        pair = _size_pair(old, new)
+        if pair.before and pair.after:
+            digest = old[0][1]
+            sizes.setdefault((digest.curve, regime_of(digest.workload)), []).append(pair)
+    return [
+        Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes))
+        for (curve, regime), found in sizes.items()
+    ]
+
+
+def regime_of(workload: Workload) -> Regime:
+    """By the bytes of the largest transfer of a workload."""
+    if workload.operation is not None:
+        return "operation"
+    largest = max(transfer.bytes for transfer in workload.transfers)
+    if largest < START_BYTES:
+        return "latency"
+    return "medium" if largest < RATE_BYTES else "bandwidth"
+
+
+_NUMBERED = re.compile(r"\b(numa|gpu):([0-9]+)")
+
+
+def equivalence_class(curve: str) -> str:
+    """The text of a curve with its places numbered as they occur: ``gpu:3`` becomes ``gpu:#1``."""
+    seen: dict[str, str] = {}
+
+    def ordinal(match: re.Match[str]) -> str:
+        kinds = sum(known.startswith(match[1]) for known in seen)
+        return seen.setdefault(match[0], f"{match[1]}:#{kinds + 1}")
+
+    return _NUMBERED.sub(ordinal, curve)
+
+
+def _size_pair(old: Sequence[tuple[int, Digest]], new: Sequence[tuple[int, Digest]]) -> SizePair:
+    blocks = [block for side in (old, new) for _, digest in side for block in digest.blocks]
+    within = sum(_deviation(block) ** 2 for block in blocks) / max(len(blocks), 1)
+    digest = old[0][1]
+    text = digest.text or str(digest.workload)
+    return SizePair(digest.workload, text, _medians(old), _medians(new), within)
+
+
+def _medians(side: Sequence[tuple[int, Digest]]) -> Medians:
+    return {
+        (file, block.block): math.log(block.median)
+        for file, digest in side
+        for block in digest.blocks
+    }
+
+
+def _surveys(medians: Medians) -> Surveys:
+    by_file: dict[int, list[float]] = {}
+    for (file, _), value in medians.items():
+        by_file.setdefault(file, []).append(value)
+    return Surveys(tuple(map(tuple, by_file.values())))
+
+
+def _mean_over_sizes(sizes: Sequence[Medians]) -> Medians:
+    """Over the processes that have measured all of the sizes; over those of the first size if no
+    process has."""
+    common = set(sizes[0]).intersection(*sizes[1:])
+    if not common:
+        return sizes[0]
+    return {
+        process: _mean(size[process] for size in sizes) for process in sizes[0] if process in common
+    }
+
+
+def _mean(values: Iterable[float]) -> float:
+    kept = list(values)
+    return math.fsum(kept) / len(kept)
+
+
+def _deviation(block: BlockDigest) -> float:
+    """The relative deviation of a process' median by its samples; 0 if they do not show it."""
+    if block.low is None or block.high is None:
+        return _MEDIAN * block.spread / math.sqrt(block.count)
+    return (block.high - block.low) / 2 / _Z / block.median

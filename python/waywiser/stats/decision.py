@@ -1,0 +1,159 @@
+"""One decision for every measured difference: significance, threshold, and what could be missed.
+
+An effect is the logarithm of a ratio of times with its variance. It is ``different`` if its
+interval, corrected for all that is asked together, excludes no change, and the estimate exceeds
+the threshold. It is ``equivalent`` if its 90 % interval lies within the threshold (two one-sided
+tests: Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). Everything else is ``no
+change found``. Each decision states the detectable effect: the smallest true effect that would be
+found with a power of 80 % at the effect's own 5 %, threshold included.
+
+Headline effects are corrected after Holm (Scandinavian Journal of Statistics 6, 1979): the chance
+of any false difference among them is at most `SIGNIFICANT`. All others are corrected after
+Benjamini & Hochberg (J. Royal Statistical Society B 57, 1995): of the differences found among them,
+at most `SIGNIFICANT` are false on average.
+
+A loss is ``suspected`` if it exceeds the threshold and is significant by itself but not among all
+headline effects, or if nothing replicates it and it exceeds the lower limit of the noise by far. It
+should be measured again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from waywiser.stats.multiplicity import benjamini_hochberg, holm
+from waywiser.stats.noise_model import Variance
+from waywiser.stats.order import CONFIDENCE, Interval, ratio_of
+from waywiser.words import Value
+
+THRESHOLD = 0.03
+"""Relative changes up to this one are no finding, however sure they are."""
+
+SIGNIFICANT = 0.025
+"""For each of the two families, so that a comparison in which nothing has changed shows any
+difference in at most 5 % of cases."""
+
+POWER = 0.80
+
+SUSPECT_DEVIATIONS = 3.0
+"""Deviations of a lower limit of the noise beyond which a difference is suspected."""
+
+Verdict = Literal["different", "equivalent", "no change found"]
+
+
+class Effect(NamedTuple):
+    """A change of time."""
+
+    log_ratio: float
+    """Now over before: above 0 is slower."""
+    variance: Variance
+    """Of ``log_ratio``."""
+    headline: bool = False
+
+
+class Decision(Value, frozen=True):
+    """What a measured change means."""
+
+    verdict: Verdict
+    ratio: float
+    """Of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
+    interval: Interval | None
+    """95 % of the ratio, for this effect alone; None if nothing replicates it."""
+    p: float | None
+    """Chance of such a difference without a change, for this effect alone."""
+    p_corrected: float | None
+    """The same among all that was asked together."""
+    detectable: float | None
+    """Smallest relative loss that would have been found; None if the noise is not known."""
+    deviation: float
+    """Standard error of the logarithm of the ratio; a lower limit without replicates."""
+    freedom: float
+    suspected: bool = False
+    """A loss that should be measured again before it counts."""
+
+    @property
+    def slower(self) -> bool:
+        return self.ratio < 1
+
+
+def decide(effects: Sequence[Effect], threshold: float = THRESHOLD) -> list[Decision]:
+    """Decides about all effects that are asked together, in their order.
+
+    ``threshold`` is relative. Effects without degrees of freedom are not tested.
+    """
+    raw = [p_value(each) for each in effects]
+    corrected: list[float | None] = [None] * len(effects)
+    families: tuple[tuple[bool, Callable[[Sequence[float]], list[float]]], ...] = (
+        (True, holm),
+        (False, benjamini_hochberg),
+    )
+    for headline, correct in families:
+        members = [n for n, each in enumerate(effects) if each.headline is headline]
+        tested = [(n, p) for n in members if (p := raw[n]) is not None]
+        for (n, _), p in zip(tested, correct([p for _, p in tested]), strict=True):
+            corrected[n] = p
+    return [
+        _decision(each, p, among, threshold)
+        for each, p, among in zip(effects, raw, corrected, strict=True)
+    ]
+
+
+def p_value(effect: Effect) -> float | None:
+    """Two-sided, by Student's t; None without degrees of freedom."""
+    if effect.variance.freedom <= 0:
+        return None
+    from scipy.special import stdtr
+
+    error = effect.variance.deviation
+    return min(1.0, 2 * float(stdtr(effect.variance.freedom, -abs(effect.log_ratio) / error)))
+
+
+def detectable(variance: Variance, threshold: float) -> float | None:
+    """The smallest relative loss that is found with `POWER`; None without degrees of freedom."""
+    if variance.freedom <= 0:
+        return None
+    error = variance.deviation
+    least = max(math.log1p(threshold), quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error)
+    return 1 - math.exp(-(least + quantile(variance.freedom, POWER) * error))
+
+
+def quantile(freedom: float, probability: float) -> float:
+    """Of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def _decision(
+    effect: Effect, p: float | None, p_corrected: float | None, threshold: float
+) -> Decision:
+    change, variance, limit = effect.log_ratio, effect.variance, math.log1p(threshold)
+    error, beyond = variance.deviation, abs(change) > limit
+    verdict: Verdict = "no change found"
+    interval = None
+    if p_corrected is not None:
+        half = quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
+        interval = Interval(ratio_of(-change - half), ratio_of(-change + half))
+        if p_corrected <= SIGNIFICANT and beyond:
+            verdict = "different"
+        elif abs(change) + quantile(variance.freedom, CONFIDENCE) * error <= limit:
+            verdict = "equivalent"
+    return Decision(
+        verdict=verdict,
+        ratio=ratio_of(-change),
+        interval=interval,
+        p=p,
+        p_corrected=p_corrected,
+        detectable=detectable(variance, threshold),
+        deviation=error,
+        freedom=variance.freedom,
+        suspected=verdict != "different" and change > limit and _is_suspicious(effect, p, limit),
+    )
+
+
+def _is_suspicious(effect: Effect, p: float | None, limit: float) -> bool:
+    if p is None:
+        return effect.log_ratio > limit + SUSPECT_DEVIATIONS * effect.variance.deviation
+    return effect.headline and p <= 1 - CONFIDENCE

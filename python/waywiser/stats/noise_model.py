@@ -1,0 +1,171 @@
+"""The noise of a series at three levels: survey > process > sample.
+
+The samples of one process share its memory, its pages and its moment. So a process counts as one
+replicate, however many samples it took. Surveys differ too, and only several surveys show by how
+much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
+
+- Variance between processes: squares around the mean of each survey, pooled over both sides, over
+  the sizes of a curve and over equivalent paths.
+- Variance between surveys: from three surveys on a side, their means are the replicates. With
+  fewer it is not known; a survey is taken to deviate by `SURVEY_SHARE` of what its processes do.
+- A series with one process on each side has no replicate. The scatter of its samples is a lower
+  limit of its noise.
+
+Degrees of freedom of sums and of pooled variances: Satterthwaite, "An Approximate Distribution of
+Estimates of Variance Components", Biometrics Bulletin 2 (1946).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from waywiser.words import Value
+
+SURVEY_SHARE = 0.5
+"""Deviation between surveys over that between processes, if fewer than three surveys show it."""
+
+SURVEYS_FOR_VARIANCE = 3
+"""Surveys on a side from which on their own variance is used."""
+
+LEAST_VARIANCE = 1e-8
+"""Of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
+
+UNLIKE = 0.01
+"""Chance below which a path's own variance is too large to be that of its equivalent paths."""
+
+MOST_FREEDOM = 1e6
+
+
+class Variance(Value, frozen=True):
+    """A variance of one replicate with the degrees of freedom of its estimate."""
+
+    value: float
+    freedom: float
+    """0: nothing replicates it, and the value is a lower limit."""
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.value)
+
+
+class Surveys(NamedTuple):
+    """One side of a comparison: the replicates of each survey (logarithms of medians)."""
+
+    replicates: tuple[tuple[float, ...], ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over surveys of the mean over processes."""
+        return _mean([_mean(each) for each in self.replicates])
+
+    @property
+    def processes(self) -> int:
+        return sum(map(len, self.replicates))
+
+    @property
+    def share(self) -> float:
+        """Variance of `mean` over the variance between processes."""
+        return sum(1 / len(each) for each in self.replicates) / len(self.replicates) ** 2
+
+    @property
+    def per_survey(self) -> float:
+        """The same of one survey alone, the mean over surveys."""
+        return _mean([1 / len(each) for each in self.replicates])
+
+
+class Noise(NamedTuple):
+    """What the difference of two sides is held against."""
+
+    process: Variance
+    survey: Variance | None
+    """Variance of the mean of one survey; None if there are too few surveys."""
+
+
+def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
+    """Between the processes of one series.
+
+    ``within`` is the variance of a process' median by its samples. It is a lower limit.
+    """
+    squares = freedom = 0.0
+    for side in sides:
+        for replicates in side.replicates:
+            mean = _mean(replicates)
+            squares += sum((value - mean) ** 2 for value in replicates)
+            freedom += len(replicates) - 1
+    least = max(within, LEAST_VARIANCE)
+    return Variance(max(squares / freedom, least) if freedom else least, freedom)
+
+
+def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
+    """Between the means of surveys, of the sides that have enough of them; None if none has."""
+    squares = freedom = 0.0
+    for side in sides:
+        if len(side.replicates) >= SURVEYS_FOR_VARIANCE:
+            means = [_mean(each) for each in side.replicates]
+            mean = _mean(means)
+            squares += sum((value - mean) ** 2 for value in means)
+            freedom += len(means) - 1
+    return Variance(max(squares / freedom, LEAST_VARIANCE), freedom) if freedom else None
+
+
+def pooled(variances: Iterable[Variance]) -> Variance | None:
+    """The mean of variances, weighted by their degrees of freedom; None if none has any."""
+    known = [each for each in variances if each.freedom > 0]
+    total = sum(each.freedom for each in known)
+    return combined([(each.freedom / total, each) for each in known]) if known else None
+
+
+def averaged(variances: Sequence[Variance]) -> Variance | None:
+    """The mean of the variances of sizes of one curve; None if none has degrees of freedom.
+
+    Processes move all sizes of a curve together, so that sizes do not add degrees of freedom.
+    """
+    known = [each for each in variances if each.freedom > 0]
+    if not known:
+        return None
+    return Variance(_mean([v.value for v in known]), _mean([v.freedom for v in known]))
+
+
+def combined(terms: Sequence[tuple[float, Variance]]) -> Variance:
+    """The sum of weighted variances, with Satterthwaite's degrees of freedom."""
+    total = sum(weight * each.value for weight, each in terms)
+    if any(each.freedom <= 0 for weight, each in terms if weight > 0):
+        return Variance(total, 0.0)
+    doubt = sum((weight * each.value) ** 2 / each.freedom for weight, each in terms if weight > 0)
+    return Variance(total, min(total**2 / doubt, MOST_FREEDOM) if doubt > 0 else MOST_FREEDOM)
+
+
+def shared(own: Variance, peers: Variance | None) -> Variance:
+    """The variance to use for a path: that of its equivalent paths, unless its own is too large to
+    be theirs (F-test at `UNLIKE`), or they show none."""
+    if peers is None:
+        return own
+    if own.freedom <= 0:
+        return Variance(max(own.value, peers.value), peers.freedom)
+    from scipy.special import fdtrc
+
+    chance = float(fdtrc(own.freedom, peers.freedom, own.value / peers.value))
+    return own if chance < UNLIKE else peers
+
+
+def of_difference(before: Surveys, after: Surveys, noise: Noise) -> Variance:
+    """Variance of the difference between the means of two sides."""
+    if noise.survey is None:
+        surveys = 1 / len(before.replicates) + 1 / len(after.replicates)
+        weight = before.share + after.share + SURVEY_SHARE**2 * surveys
+        return combined([(weight, noise.process)])
+    # The variance of a survey's mean holds what its processes add. A side whose surveys have fewer
+    # processes than those that show it adds more.
+    known = [s for s in (before, after) if len(s.replicates) >= SURVEYS_FOR_VARIANCE]
+    typical = min(side.per_survey for side in known) if known else 0.0
+    extra = sum(
+        max(0.0, side.per_survey - typical) / len(side.replicates) for side in (before, after)
+    )
+    surveys = 1 / len(before.replicates) + 1 / len(after.replicates)
+    return combined([(surveys, noise.survey), (extra, noise.process)])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
