@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from waywiser.analysis.answer import Device
 from waywiser.analysis.comparison import compare
+from waywiser.analysis.copies import without_copies
+from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
-from waywiser.analysis.path_change import PathChange, ProfileComparison
+from waywiser.analysis.path_change import MOST_HIDDEN, PathChange, ProfileComparison
+from waywiser.analysis.same_gpus import match
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
 from waywiser.words import Value
