@@ -4,9 +4,8 @@
 
     python benchmarks/aa.py -- --gpus none --only 'pageable -> pageable by cpu'
 
-Nothing changes between two surveys of a pair but time, so a path that is told to be better or worse
-is told falsely. Says of each pair how many paths got which verdict, and of all pairs how many had
-nothing but "same" and "unclear". The options are those of ``waywiser survey``; by default the
+Nothing changes between two surveys of a pair but time, so a regression or an improvement is false.
+Prints for each pair how many paths got which verdict, and for all pairs how many had no false one. The options are those of ``waywiser survey``; by default the
 copies by the CPU at three sizes, in the two blocks of ``--preset standard``.
 """
 
@@ -25,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from waywiser import __version__
-from waywiser.analysis.compared import Comparison
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import read_node
+from waywiser.analysis.path_change import ProfileComparison
 
 CPU_COPIES = ("--gpus", "none", "--no-scratch", "--only", "pageable -> pageable by cpu",
               "--sizes", "64KiB,1MiB,16MiB")  # fmt: skip
-NOTHING = ("same", "unclear")
+FALSE = ("regression", "improvement")
 
 
 def surveyed(file: Path, options: Sequence[str]) -> Path:
@@ -40,9 +39,9 @@ def surveyed(file: Path, options: Sequence[str]) -> Path:
     return file
 
 
-def told_falsely(found: Comparison) -> list[str]:
+def false_changes(found: ProfileComparison) -> list[str]:
     return [f"{path.verdict}: {path.name} ({path.why})" for path in found.paths
-            if path.verdict not in NOTHING]  # fmt: skip
+            if path.verdict in FALSE]  # fmt: skip
 
 
 def document(rows: Sequence[Mapping[str, Any]], options: Sequence[str]) -> str:
@@ -54,10 +53,10 @@ def document(rows: Sequence[Mapping[str, Any]], options: Sequence[str]) -> str:
         f"| {row['pair']} | {' | '.join(str(row['counts'].get(v, 0)) for v in verdicts)} |"
         for row in (*rows, {"pair": "all", "counts": total})
     ]
-    wrong = [f"- pair {row['pair']}: {text}" for row in rows for text in row["told_falsely"]]
-    quiet = sum(not row["told_falsely"] for row in rows)
+    wrong = [f"- pair {row['pair']}: {text}" for row in rows for text in row["false_changes"]]
+    quiet = sum(not row["false_changes"] for row in rows)
     return "\n".join([
-        f"In {quiet} of {len(rows)} comparisons every path is the same or unclear. Waywiser "
+        f"In {quiet} of {len(rows)} comparisons no change was found. Waywiser "
         f"{__version__}, {rows[0]['machine']}, {platform.system()}.",
         "",
         f"    python benchmarks/aa.py --pairs {len(rows)} -- {shlex.join(options)}",
@@ -66,7 +65,7 @@ def document(rows: Sequence[Mapping[str, Any]], options: Sequence[str]) -> str:
         "| --- " * (len(verdicts) + 1) + "|",
         *table,
         "",
-        *(wrong and ["Told falsely:", "", *wrong, ""]),
+        *(wrong and ["False changes:", "", *wrong, ""]),
     ])  # fmt: skip
 
 
@@ -87,13 +86,15 @@ def main() -> int:
             ]
             nodes = [read_node(file) for file in files]
             found = compare(*([node] for node in nodes))
-            wrong = told_falsely(found)
+            wrong = false_changes(found)
             counts = {verdict: count for verdict, count in found.counts.items() if count}
             cpu = f"{nodes[0].machine.cpu_model}, {len(nodes[0].machine.gpus)} GPUs"
-            rows.append({"pair": pair + 1, "machine": cpu, "counts": counts, "told_falsely": wrong})
+            rows.append(
+                {"pair": pair + 1, "machine": cpu, "counts": counts, "false_changes": wrong}
+            )
             print(f"{pair + 1:3d}  {counts}", *wrong, sep="\n     ", flush=True)
-    quiet = sum(not row["told_falsely"] for row in rows)
-    print(f"{quiet} of {len(rows)} comparisons: every path the same or unclear")
+    quiet = sum(not row["false_changes"] for row in rows)
+    print(f"{quiet} of {len(rows)} comparisons without a false change")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     if options.output:

@@ -39,16 +39,16 @@ def asked(job: tuple[int, int, int]) -> list[Hypothesis]:
 
 
 def compared(seed: int) -> tuple[int, int, bool, bool]:
-    """(paths told to differ though nothing does, all paths; of a link 5 % slower: whether a path
-    over it is worse, whether any other path is told to differ)."""
+    """(paths that seem changed though nothing is, all paths; of a link 5 % slower: whether a path
+    over it is a regression, whether any other path seems changed)."""
     pool = recorded()
     same = surveyed_twice(seed, pool)
     changed = surveyed_twice(seed + 500_000, pool, Truth("slow host link", SLOWER, (3,)))
-    worse = {path.curve for path in changed.of("worse")}
-    told = {path.curve for path in changed.of("worse", "better")}
+    worse = {path.curve for path in changed.of("regression")}
+    told = {path.curve for path in changed.of("regression", "improvement")}
     others = [curve for curve in told if "gpu:3 " not in f"{curve} "]
     slower = bool(worse & {up(3), down(3)})
-    return len(same.of("worse", "better")), len(same.paths), slower, bool(others)
+    return len(same.of("regression", "improvement")), len(same.paths), slower, bool(others)
 
 
 def fleet_of(job: tuple[int, int, bool]) -> tuple[Counter[str], int, int]:

@@ -15,10 +15,12 @@ ONE_GPU = RESULTS / "2026-11-20-h200" / "one-gpu"
 
 CLEAN = [
     f"{source} -> {destination} by copy-engine"
-    for host in ("pinned@numa:0", "write-combined@numa:0")
-    for source, destination in ((host, "device@gpu:0"), ("device@gpu:0", host))
+    for source, destination in (
+        ("pinned@numa:0", "device@gpu:0"),
+        ("device@gpu:0", "pinned@numa:0"),
+    )
 ]
-"""What repeats within a tenth of a per cent, at nine sizes from 1 MiB on."""
+"""Headline paths that repeat within a tenth of a per cent, at nine sizes from 1 MiB on."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def mixed(one: Node, blocks_of_one: set[int], other: Node, blocks_of_other: set[
     return msgspec.structs.replace(one, digests=tuple(map(both, one.digests)))
 
 
-def test_the_same_gpu_again_is_the_same_or_unclear_on_every_path(surveys: list[Node]) -> None:
+def test_the_same_gpu_again_has_not_changed(surveys: list[Node]) -> None:
     first, again = surveys
     sides = [
         (first, again),
@@ -55,21 +57,20 @@ def test_the_same_gpu_again_is_the_same_or_unclear_on_every_path(surveys: list[N
     ]
     for before, after in sides:
         found = compare([before], [after])
-        assert not found.of("worse", "better")
-        assert found.counts["same"] >= 5
+        assert not found.of("regression", "improvement")
 
 
 def test_clean_paths_that_became_5_percent_slower_are_found(surveys: list[Node]) -> None:
     first, again = surveys
     found = compare([first], [slower(again, lambda digest: digest.curve in CLEAN, 1.05)])
-    assert {path.curve for path in found.of("worse")} == set(CLEAN)
-    assert not found.of("better")
+    assert {path.curve for path in found.of("regression")} == set(CLEAN)
+    assert not found.of("improvement")
     quick = compare([first], [slower(again, lambda digest: digest.curve in CLEAN, 1 / 1.06)])
-    assert {path.curve for path in quick.of("better")} == set(CLEAN)
+    assert {path.curve for path in quick.of("improvement")} == set(CLEAN)
 
 
 def test_one_path_alone_is_found_among_all(surveys: list[Node]) -> None:
     first, again = surveys
     for curve in CLEAN:
         found = compare([first], [slower(again, lambda d, c=curve: d.curve == c, 1.05)])
-        assert [path.curve for path in found.of("worse")] == [curve]
+        assert [path.curve for path in found.of("regression")] == [curve]

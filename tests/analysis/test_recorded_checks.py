@@ -32,27 +32,33 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
     ]
 
 
-def test_any_two_are_the_same_or_unclear(checks: list[Node]) -> None:
+def test_one_process_a_side_decides_nothing(checks: list[Node]) -> None:
     for before, after in combinations(checks, 2):
-        assert not compare([before], [after]).of("worse", "better")
+        found = compare([before], [after])
+        assert not found.of("regression", "improvement")
+        assert len(found.undecided) > 0
 
 
-def test_three_nights_against_two_are_mostly_the_same(checks: list[Node]) -> None:
+def test_three_nights_against_two_show_no_change_and_how_large_one_would_be(
+    checks: list[Node],
+) -> None:
     for new in combinations(checks, 2):
         found = compare([each for each in checks if each not in new], new)
-        assert not found.of("worse", "better")
-        assert found.counts["same"] >= 20
+        assert not found.of("regression", "improvement")
+        links = [path for path in found.paths if path.headline in ("H2D", "D2H", "P2P")]
+        assert links
+        assert all(path.detectable is not None and path.detectable < 0.06 for path in links)
 
 
 @pytest.mark.parametrize("factor", [1.05, 1.08])
 @pytest.mark.parametrize("night", range(5))
-def test_one_night_with_a_slower_gpu_is_worse_on_its_links_alone(
+def test_one_night_with_a_slower_gpu_regresses_on_its_links_alone(
     checks: list[Node], night: int, factor: float
 ) -> None:
     """Sets of transfers from the host scatter by 10 % there; the links by themselves do not."""
     bad = slower(checks[night], lambda digest: ODD in digest.text, factor)
     found = compare([each for n, each in enumerate(checks) if n != night], [bad])
-    worse = {path.name for path in found.of("worse")}
-    assert worse >= LINKS | PEERS
-    assert all(ODD in path.curve for path in found.of("worse"))
-    assert not found.of("better")
+    slow = {path.name for path in found.of("regression")}
+    assert slow >= LINKS | PEERS
+    assert all(ODD in path.curve for path in found.of("regression"))
+    assert not found.of("improvement")

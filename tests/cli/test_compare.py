@@ -18,9 +18,9 @@ from rich.console import Console
 import profiles
 from analysis import nodes
 from effort import result_and_calls
-from waywiser.analysis.compared import Comparison
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import read_node
+from waywiser.analysis.path_change import ProfileComparison
 from waywiser.cli import run
 from waywiser.cli.compare import (
     SEPARATOR,
@@ -47,25 +47,42 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("compare")
     slow = nodes.slow_host_link(1, 1.08)
     made = {
-        "base": nodes.node(1, gpus=2, blocks=2),
-        "same": nodes.node(2, gpus=2, blocks=2),
-        "slow": nodes.node(3, gpus=2, blocks=2, slow=slow),
-        "loud": nodes.node(4, gpus=2, blocks=2, between_blocks=0.2),
-        "less": nodes.node(5, gpus=1, blocks=2),
+        "base": nodes.node(1, gpus=2, blocks=4),
+        "same": nodes.node(2, gpus=2, blocks=4),
+        "slow": nodes.node(3, gpus=2, blocks=4, slow=slow),
+        "loud": nodes.node(4, gpus=2, blocks=4, between_blocks=0.2),
+        "once": nodes.node(6, gpus=2),
+        "once-slow": nodes.node(7, gpus=2, slow=slow),
+        "less": nodes.node(5, gpus=1, blocks=4),
     }
     return {name: str(nodes.stored(node, folder / f"{name}.wwp")) for name, node in made.items()}
 
 
-def test_the_same_is_clean_and_a_slower_link_is_a_finding(
+def test_no_change_is_clean_and_a_slower_link_is_a_finding(
     files: dict[str, str], capsys: Output
 ) -> None:
     assert run(["compare", files["base"], files["same"]]) == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("10 same of 10 paths")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "10 no change, of 10 paths, at a threshold of 3 %"
+    assert any(line.split()[0] == "H2D" and "a loss of 3." in line for line in lines)
     assert run(["compare", files["base"], files["slow"]]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("5 worse, 5 same of 10 paths, at a threshold of 3 %")
-    first = next(line for line in lines if line.startswith("worse"))
-    assert "0.92" in first and " MiB " in first and "GB/s" in first
+    assert lines[0].startswith("5 regressions, 5 no change, of 10 paths, at a threshold of 3 %")
+    first = next(line for line in lines if line.startswith("regression"))
+    assert "-7." in first and " MiB " in first and "GB/s" in first
+
+
+def test_one_process_a_side_is_inconclusive(files: dict[str, str], capsys: Output) -> None:
+    assert run(["compare", files["once"], files["once-slow"]]) == 3
+    said = capsys.readouterr().out
+    assert "5 suspected" in said and "noise not known" in said
+    assert run(["compare", files["once"], files["once-slow"], "--fail-on", "suspected"]) == 1
+
+
+def test_all_paths_are_listed_when_asked_for(files: dict[str, str], capsys: Output) -> None:
+    assert run(["compare", files["base"], files["same"], "--all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("no change") for line in lines) == 10
 
 
 def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:
@@ -73,9 +90,9 @@ def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str
     paper = io.StringIO()
     print_comparison(found, Console(file=paper, width=80))
     lines = paper.getvalue().splitlines()
-    first = next(n for n, line in enumerate(lines) if line.startswith("worse"))
-    assert lines[first].endswith("device@gpu:0,1 by copy-engine")
-    assert " GB/s before, " in lines[first + 1] and "ratio 0.92" in lines[first + 1]
+    first = next(n for n, line in enumerate(lines) if line.startswith("regression"))
+    assert lines[first].endswith("by copy-engine")
+    assert " GB/s before, " in lines[first + 1] and "-7." in lines[first + 1]
 
 
 def test_one_file_alone_is_said_to_have_no_other() -> None:
@@ -109,16 +126,13 @@ def test_sides_may_have_several_files_and_options_may_follow(files: dict[str, st
 
 
 def test_what_is_a_finding_can_be_said(files: dict[str, str], capsys: Output) -> None:
-    missing = ["compare", files["base"], files["less"], "--only", "device@gpu:1"]
-    assert run([*missing, "--fail-on", "worse"]) == 3  # of what was asked nothing could be told
-    assert run(["compare", files["base"], files["less"], "--fail-on", "worse"]) == 0
-    assert run([*missing, "--fail-on", "missing"]) == 1
-    loud = ["compare", files["base"], files["loud"]]
+    less = ["compare", files["base"], files["less"]]
+    assert run(less) == 1  # a GPU is gone
+    assert run([*less, "--fail-on", "never"]) == 0
+    assert run([*less, "--only", "device@gpu:1", "--fail-on", "never"]) == 3  # nothing in common
     capsys.readouterr()
-    assert run([*loud, "--fail-on", "unclear"]) == 3
-    assert "unclear" in capsys.readouterr().out
-    assert run([*loud, "--fail-on", "nonsense"]) == 2
-    assert "worse or missing or unclear" in capsys.readouterr().err
+    assert run([*less, "--fail-on", "nonsense"]) == 2
+    assert "regression or suspected or never" in capsys.readouterr().err
 
 
 def test_a_file_that_is_none_is_one_line(files: dict[str, str], capsys: Output) -> None:
@@ -136,19 +150,22 @@ def test_a_gpu_that_is_gone_is_said_in_a_few_lines(files: dict[str, str], capsys
 def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
     assert run(["compare", files["base"], files["slow"], "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
-    found = msgspec.convert(document, Comparison)
-    assert found.counts["worse"] == 5
+    found = msgspec.convert(document, ProfileComparison)
+    assert found.counts["regression"] == 5
     worst = document["paths"][0]
-    assert worst["verdict"] == "worse"
-    judged = worst["parts"][0]["judged"]
-    assert judged["interval"]["low"] < judged["ratio"] < judged["interval"]["high"]
+    assert worst["verdict"] == "regression"
+    decision = worst["parts"][0]["decision"]
+    assert decision["interval"]["low"] < decision["ratio"] < decision["interval"]["high"]
+    assert 0 < decision["deviation"] < 0.01 and decision["freedom"] > 5
+    assert decision["p_corrected"] < 0.01 and 0 < decision["detectable"] < 0.05
+    assert worst["parts"][0]["processes"] == [4, 4]
     assert worst["devices"][0]["uuid"].startswith("GPU-node0-")
 
 
-def hostile() -> Comparison:
+def hostile() -> ProfileComparison:
     """Paths whose words are of no XML."""
     text = "file:/a<b>&\"'\x00\x1b\ud7ff]]> -> x"
-    base = nodes.node(1, gpus=2, blocks=2)
+    base = nodes.node(1, gpus=2, blocks=4)
     name = nodes.h2d(0)
 
     def broken(digest: Digest) -> Digest:
@@ -156,7 +173,7 @@ def hostile() -> Comparison:
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(Failure("gpu", text),))
 
-    again = nodes.node(3, gpus=2, blocks=2, slow=nodes.slow_host_link(1, 1.08))
+    again = nodes.node(3, gpus=2, blocks=4, slow=nodes.slow_host_link(1, 1.08))
     return compare(
         [base], [msgspec.structs.replace(again, digests=tuple(map(broken, again.digests)))]
     )
@@ -164,20 +181,20 @@ def hostile() -> Comparison:
 
 def test_junit_is_a_test_case_per_path() -> None:
     found = hostile()
-    root = ElementTree.fromstring(junit(found, ("worse", "missing")))
+    root = ElementTree.fromstring(junit(found, ("regression", "missing")))
     check_junit(root)
     cases = {case.get("name"): case for case in root.iter("testcase")}
     assert set(cases) == {path.curve for path in found.paths}
     for path in found.paths:
         failure = cases[path.curve].find("failure")
-        assert (failure is not None) == (path.verdict in ("worse", "missing"))
+        assert (failure is not None) == (path.verdict in ("regression", "missing"))
         if failure is not None:
             assert failure.get("type") == path.verdict
     lost = cases[nodes.h2d(0)].find("failure")
     assert lost is not None
     message = lost.get("message") or ""
     assert "file:/a<b>&\"'" in message and "\x1b" not in message
-    quiet = ElementTree.fromstring(junit(found, ("worse",)))
+    quiet = ElementTree.fromstring(junit(found, ("regression",)))
     skipped = {
         case.get("name") for case in quiet.iter("testcase") if case.find("skipped") is not None
     }
@@ -236,7 +253,7 @@ def test_two_full_profiles_of_eight_gpus_are_compared_at_once(
     code, calls = result_and_calls(lambda: run_compare([str(file) for file in files], "3%"))
     assert code == 0
     assert calls < 6_000_000
-    assert "same" in capsys.readouterr().out
+    assert "no change" in capsys.readouterr().out
 
 
 def full(path: Path, seed: int) -> Path:
@@ -265,27 +282,23 @@ def full(path: Path, seed: int) -> Path:
     return path
 
 
-def test_unclear_paths_say_why_and_those_not_there_yet_are_together(
+def test_what_an_unfinished_survey_has_not_measured_is_one_line(
     files: dict[str, str], tmp_path: Path, capsys: Output
 ) -> None:
-    run(["compare", files["base"], files["loud"]])
-    said = capsys.readouterr().out.splitlines()
-    (why,) = [line for line in said if line.startswith("unclear: ")]
-    assert "reaches across the threshold" in why
-    assert why.endswith("More surveys a side tell more.")
     killed = tmp_path / "killed.wwp"
     killed.write_bytes(Path(files["same"]).read_bytes())
     with sqlite3.connect(killed) as connection:
         connection.execute("DELETE FROM visit WHERE visit > 4")
         connection.execute("UPDATE run SET ended = NULL")
     connection.close()
-    assert run(["compare", files["base"], str(killed), "--fail-on", "missing"]) == 0
+    assert run(["compare", files["base"], str(killed)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith(f"note: {killed} is unfinished")
-    assert sum(line.endswith(": the new survey is unfinished") for line in lines) == 8
-    assert not any(line.startswith("verdict") for line in lines)
+    assert any(line.startswith(f"note: {killed} is unfinished") for line in lines)
+    (line,) = [line for line in lines if line.endswith(": the new survey is unfinished")]
+    assert line.startswith("skipped  9 paths")
 
 
-def test_an_interval_that_says_nothing_has_no_digits() -> None:
-    assert _span(Interval(0.951, 1.0432)) == "0.951–1.043"
-    assert _span(Interval(1e-9, 4e7)) == "<0.01–>100"
+def test_an_interval_is_a_change_in_percent() -> None:
+    assert _span(Interval(0.951, 1.0432)) == "-4.9% to +4.3%"
+    assert _span(Interval(0.5, 4e7)) == "-50.0% to +9900.0%"
+    assert _span(None) == ""

@@ -29,9 +29,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("check")
     readings = [Health("t", (GpuHealth(0, "GPU-node0-0", {"PCIe replays": n}),)) for n in (0, 2)]
     made = {
-        "base": nodes.node(1, gpus=2),
-        "same": nodes.node(2, gpus=2),
-        "slow": nodes.node(3, gpus=2, slow=nodes.slow_host_link(1, 2.0), links={1: Link(5, 8)}),
+        "base": nodes.node(1, gpus=2, blocks=8),
+        "same": nodes.node(2, gpus=2, blocks=8),
+        "slow": nodes.node(
+            3, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 2.0), links={1: Link(5, 8)}
+        ),
+        "again": nodes.node(4, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 2.0)),
+        "slower": nodes.node(5, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 1.05)),
     }
     return {
         name: str(nodes.stored(node, folder / f"{name}.wwp", health=readings))
@@ -41,12 +45,24 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_the_first_line_is_the_verdict(files: dict[str, str], capsys: Output) -> None:
     assert run(["check", files["same"], "--baseline", files["base"]]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "OK node0: 10 same"
-    assert run(["check", files["slow"], "--baseline", files["base"]]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "OK node0: 10 no change"
+    command = ["check", files["slow"], "--baseline", files["base"], "--repeat", files["again"]]
+    assert run(command) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("FAILED node0: gpu:1 (0000:02:00.0, GPU-node0-1) ran at PCIe 5 x8")
     assert any("50.0% slower" in line or "49.9% slower" in line for line in lines)
     assert any(line.strip() == "note: gpu:0 PCIe replays +2" for line in lines)
+
+
+def test_a_loss_that_was_not_measured_again_is_inconclusive_and_names_the_commands(
+    files: dict[str, str], capsys: Output
+) -> None:
+    assert run(["check", files["slower"], "--baseline", files["base"]]) == 3
+    said = capsys.readouterr().out
+    assert said.startswith("INCONCLUSIVE node0: ")
+    assert "to settle it: on node0: waywiser survey --preset check --only" in said
+    assert f"waywiser check {files['slower']} --repeat again.wwp --baseline {files['base']}" in said
+    assert "largest drops:" in said
 
 
 def test_several_baselines_and_a_missing_one(files: dict[str, str], capsys: Output) -> None:
@@ -60,7 +76,7 @@ def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
     assert run(["check", files["slow"], "--baseline", files["base"], "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["status"] == "failed"
-    assert document["comparison"]["counts"]["worse"] == 5
+    assert document["comparison"]["counts"]["regression"] == 5
 
 
 def parsed(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -110,8 +126,12 @@ def test_metrics_are_what_prometheus_reads(
     worse = {
         labels["path"]
         for labels, value in found["waywiser_path_verdict"]
-        if labels["verdict"] == "worse" and value
+        if labels["verdict"] == "regression" and value
     }
+    losses = {labels["path"]: value for labels, value in found["waywiser_path_detectable_loss"]}
+    assert 0.01 < losses[nodes.h2d(0)] < 0.05
+    processes = {labels["path"]: value for labels, value in found["waywiser_path_processes"]}
+    assert processes[nodes.h2d(0)] == 8
     assert nodes.h2d(1) in worse and nodes.h2d(0) not in worse
 
 

@@ -14,10 +14,10 @@ from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
 from planted.twin import Wanted, checked, surveyed, without
-from waywiser.analysis.compared import Comparison
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.fleet import Fleet, HostVerdict, judge_fleet
 from waywiser.analysis.node import Link, Node
+from waywiser.analysis.path_change import ProfileComparison
 from waywiser.analysis.subject import Subject
 
 MIB = 2**20
@@ -26,6 +26,9 @@ SURVEY_SIZES = (8, 4096, 2**18, MIB, 16 * MIB, LARGE)
 """Of a survey that is compared: latency, the way between, and rates."""
 SURVEY_BLOCKS = 2
 """As `standard` has them, and as recorded surveys do."""
+
+COMPARED_BLOCKS = 4
+"""Processes that each survey of a comparison has."""
 
 HOSTS = 400
 FIRST, AGAIN = "2026-11-20T03:00:00.000+00:00", "2026-11-20T09:00:00.000+00:00"
@@ -54,11 +57,11 @@ def visited(truth: Truth | None = None, sizes: tuple[int, ...] = (LARGE,)) -> Wa
     return checked(Model(sockets="one", truths=(truth,) if truth else ()), sizes)
 
 
-def surveyed_twice(seed: int, pool: Pool, truth: Truth | None = None) -> Comparison:
+def surveyed_twice(seed: int, pool: Pool, truth: Truth | None = None) -> ProfileComparison:
     """Two fresh surveys of one machine compared, to which ``truth`` has happened in between."""
     rng = np.random.default_rng((seed, 3))
-    before = surveyed(visited(sizes=SURVEY_SIZES), rng, pool, SURVEY_BLOCKS)
-    after = surveyed(visited(truth, SURVEY_SIZES), rng, pool, SURVEY_BLOCKS)
+    before = surveyed(visited(sizes=SURVEY_SIZES), rng, pool, COMPARED_BLOCKS)
+    after = surveyed(visited(truth, SURVEY_SIZES), rng, pool, COMPARED_BLOCKS)
     return compare([before], [after])
 
 

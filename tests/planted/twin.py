@@ -71,16 +71,22 @@ def surveyed(
     created: str = "2026-11-20T03:00:00.000+00:00",
     links: Mapping[int, Link] | None = None,
 ) -> Node:
-    """A fresh survey, of as many blocks as recorded ones have at most."""
+    """A fresh survey. Each recorded series lends its blocks; further ones are of another series."""
     lot, first = pool.survey(rng), int(rng.integers(2))
     digests = []
     for curve, members in wanted.curves:
         together = len(wanted.workloads[members[0]].transfers) > 1
-        lender = lot.draw(rng, together, curve)
+        lenders = [lot.draw(rng, together, curve)]
+        fewest = min(len(lenders[0].near(size)) for size in curve)
+        lenders += [lot.draw(rng, together, curve) for _ in range(fewest, blocks, fewest)]
         for number, size in zip(members, curve, strict=True):
-            donors = lender.near(size)
+            donors = [
+                donor
+                for lender in lenders
+                for donor in _from(first, lender.near(size))[: min(fewest, blocks)]
+            ]
             taken = tuple(
-                _block(block, wanted.seconds[number], donors[(first + block) % len(donors)])
+                _block(block, wanted.seconds[number], donors[block % len(donors)])
                 for block in range(blocks)
             )
             digests.append(msgspec.structs.replace(wanted.digests[number], blocks=taken))
@@ -88,6 +94,12 @@ def surveyed(
     seen = {gpu.index: Link(5, 16) for gpu in machine.gpus}
     return Node(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
                 links={**seen, **(links or {})})  # fmt: skip
+
+
+def _from(first: int, donors: Sequence[Donor]) -> list[Donor]:
+    """The donors, beginning with another one."""
+    at = first % len(donors)
+    return [*donors[at:], *donors[:at]]
 
 
 def _block(number: int, seconds: float, donor: Donor) -> BlockDigest:

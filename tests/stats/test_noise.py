@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from waywiser.stats.noise import NOTHING, fit_prior, of_differences
+from waywiser.stats.noise import NOTHING, fit_prior
 
 
 def variances(rng: random.Random, deviations: list[float], freedom: int) -> list[float]:
@@ -66,17 +66,3 @@ def test_borrowed_noise_keeps_its_word() -> None:
             rejected += noise.p_value((c + d) / 2 - (a + b) / 2, 1.0) <= 0.05
             total += 1
     assert 0.03 < rejected / total < 0.07
-
-
-def test_a_minority_of_real_differences_and_a_common_shift_do_not_widen_the_noise() -> None:
-    rng = random.Random(5)
-    quiet = [rng.gauss(0, 0.01) for _ in range(80)]
-    plain = of_differences(quiet)
-    assert math.sqrt(plain.variance) == pytest.approx(0.01, rel=0.35)
-    faults = [0.3 if n < 20 else value for n, value in enumerate(quiet)]
-    shifted = [value - 0.1 for value in faults]
-    assert of_differences(shifted).variance < 2.5 * plain.variance
-
-
-def test_few_differences_tell_nothing() -> None:
-    assert of_differences([0.0] * 7) == NOTHING

@@ -109,7 +109,8 @@ def _lacking(
             f"one process a side measured {of}: their noise is not known, and no change of theirs "
             "can be confirmed (measure with --preset check or standard, or give several profiles)"
         )
-    if alone < len(parts) and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
+    changed = any(path.verdict in ("regression", "improvement") for path in paths)
+    if changed and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
         yield (
             "the noise between surveys is not known from fewer than "
             f"{SURVEYS_FOR_VARIANCE} profiles a side: half of that between processes is assumed"

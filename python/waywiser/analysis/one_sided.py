@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from waywiser.analysis.answer import Device
+from waywiser.analysis.headline import Group
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.path_change import PathChange, PathVerdict
 from waywiser.plan.name import name_of
@@ -42,7 +43,7 @@ def missing(
     base: Sequence[Node],
     new: Sequence[Node],
     gone: set[int],
-    headlines: Container[str],
+    headlines: Mapping[str, Group],
 ) -> Iterator[PathChange]:
     """Yields the paths that the baseline has measured and the new files have not.
 
@@ -83,7 +84,9 @@ def missing(
             why = NOT_MEASURED
         else:
             verdict, why = "skipped", NOT_PLANNED
-        yield PathChange(curve, name_of(first.workload), verdict, why, devices=devices)
+        yield PathChange(
+            curve, name_of(first.workload), verdict, why, headlines.get(curve), devices
+        )
 
 
 def added(

@@ -1,14 +1,15 @@
 """What a comparison compares: one curve's sizes of one regime, before and after.
 
 All sizes of a curve that one process measures share its memory. So each process is one replicate of
-a part: the mean over sizes of the logarithms of its medians.
+a part: the median over sizes of the logarithms of its medians, so that a drop at one size is that
+size's own.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -23,6 +24,7 @@ from waywiser.stats.noise_model import (
     shared,
     survey_variance,
 )
+from waywiser.stats.order import median
 from waywiser.words import Workload
 
 Regime = Literal["operation", "latency", "medium", "bandwidth"]
@@ -31,6 +33,11 @@ Regime = Literal["operation", "latency", "medium", "bandwidth"]
 _Z = 1.96
 _MEDIAN = 1.2533
 """Deviation of the median of normal samples, over that of their mean."""
+
+Key = tuple[str, Regime]
+
+ENOUGH_FREEDOM = 6
+"""Degrees of freedom of four processes on each side."""
 
 Process = tuple[int, int]
 """The file of a side, and the process in it."""
@@ -62,10 +69,15 @@ class Part:
         self.regime = regime
         self.sizes = sizes
 
-    @property
-    def peers(self) -> tuple[str, Regime]:
+    @cached_property
+    def peers(self) -> Key:
         """What equivalent paths have in common: the curve without the numbers of its places."""
         return equivalence_class(self.curve), self.regime
+
+    @cached_property
+    def similar(self) -> Key:
+        """The same without the executor's parameters."""
+        return _PARAMETERS.sub(r"\1", self.peers[0]), self.regime
 
     @cached_property
     def replicated(self) -> tuple[SizePair, ...]:
@@ -75,15 +87,15 @@ class Part:
 
     @cached_property
     def sides(self) -> tuple[Surveys, Surveys]:
-        """Before and after; a replicate is the mean over the sizes in `replicated`."""
+        """Before and after; a replicate is the median over the sizes in `replicated`."""
         before, after = (
             [getattr(size, side) for size in self.replicated] for side in ("before", "after")
         )
-        return _surveys(_mean_over_sizes(before)), _surveys(_mean_over_sizes(after))
+        return _surveys(_median_over_sizes(before)), _surveys(_median_over_sizes(after))
 
     @cached_property
     def process(self) -> Variance:
-        """Variance between processes, of the mean over sizes."""
+        """Variance between processes, of the median over sizes."""
         return process_variance(self.sides, self._within / len(self.replicated))
 
     @cached_property
@@ -116,16 +128,36 @@ class PartNoise(NamedTuple):
 
 
 def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
-    """The noise of each part: pooled over equivalent paths, borrowed within a curve.
+    """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
 
-    A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
+    - Equivalent paths share their noise, unless a path's own is too large to be theirs.
+    - With few degrees of freedom, processes may agree by chance. Then the noise is at least that of
+      the paths that differ only in the executor's parameters.
+    - A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
     """
-    groups: dict[tuple[str, Regime], list[Part]] = {}
+    equivalent = _pooled_by([part.peers for part in parts], parts)
+    similar = _pooled_by([part.similar for part in parts], parts)
     curves: dict[str, list[Part]] = {}
     for part in parts:
-        groups.setdefault(part.peers, []).append(part)
         curves.setdefault(part.curve, []).append(part)
-    peers = {
+    found = []
+    for part in parts:
+        known = equivalent[part.peers]
+        if known.process.freedom > 0:
+            found.append(_at_least(_shared(part, known), similar[part.similar]))
+            continue
+        near = [equivalent[other.peers] for other in curves[part.curve]]
+        near = [each for each in near if each.process.freedom > 0]
+        known = max(near, key=lambda each: each.process_of_size.value, default=known)
+        found.append(known._replace(process=known.process_of_size))
+    return found
+
+
+def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, PartNoise]:
+    groups: dict[Key, list[Part]] = {}
+    for key, part in zip(keys, parts, strict=True):
+        groups.setdefault(key, []).append(part)
+    return {
         key: PartNoise(
             pooled([part.process for part in members]) or members[0].process,
             pooled([part.survey for part in members if part.survey]),
@@ -134,24 +166,24 @@ def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
         )
         for key, members in groups.items()
     }
-    found = []
-    for part in parts:
-        known = peers[part.peers]
-        if known.process.freedom <= 0:
-            near = [peers[other.peers] for other in curves[part.curve]]
-            near = [each for each in near if each.process.freedom > 0]
-            known = max(near, key=lambda each: each.process_of_size.value, default=known)
-            found.append(known._replace(process=known.process_of_size))
-        else:
-            found.append(
-                PartNoise(
-                    shared(part.process, known.process),
-                    known.survey,
-                    shared(part.process_of_size, known.process_of_size),
-                    known.survey_of_size,
-                )
-            )
-    return found
+
+
+def _shared(part: Part, peers: PartNoise) -> PartNoise:
+    return peers._replace(
+        process=shared(part.process, peers.process),
+        process_of_size=shared(part.process_of_size, peers.process_of_size),
+    )
+
+
+def _at_least(noise: PartNoise, least: PartNoise) -> PartNoise:
+    if noise.process.freedom >= ENOUGH_FREEDOM:
+        return noise
+    return noise._replace(
+        process=max(noise.process, least.process, key=lambda each: each.value),
+        process_of_size=max(
+            noise.process_of_size, least.process_of_size, key=lambda each: each.value
+        ),
+    )
 
 
 def parts_of(
@@ -185,6 +217,7 @@ def regime_of(workload: Workload) -> Regime:
     return "medium" if largest < RATE_BYTES else "bandwidth"
 
 
+_PARAMETERS = re.compile(r"(?<= by )([a-z-]+)\[[^\]]*\]")
 _NUMBERED = re.compile(r"\b(numa|gpu):([0-9]+)")
 
 
@@ -222,20 +255,17 @@ def _surveys(medians: Medians) -> Surveys:
     return Surveys(tuple(map(tuple, by_file.values())))
 
 
-def _mean_over_sizes(sizes: Sequence[Medians]) -> Medians:
+def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
     """Over the processes that have measured all of the sizes; over those of the first size if no
     process has."""
     common = set(sizes[0]).intersection(*sizes[1:])
     if not common:
         return sizes[0]
     return {
-        process: _mean(size[process] for size in sizes) for process in sizes[0] if process in common
+        process: median([size[process] for size in sizes])
+        for process in sizes[0]
+        if process in common
     }
-
-
-def _mean(values: Iterable[float]) -> float:
-    kept = list(values)
-    return math.fsum(kept) / len(kept)
 
 
 def _deviation(block: BlockDigest) -> float:
