@@ -5,8 +5,9 @@
     python benchmarks/aa.py -- --gpus none --only 'pageable -> pageable by cpu'
 
 Nothing changes between two surveys of a pair but time, so a regression or an improvement is false.
-Prints for each pair how many paths got which verdict, and for all pairs how many had no false one. The options are those of ``waywiser survey``; by default the
-copies by the CPU at three sizes, in the two blocks of ``--preset standard``.
+Prints for each pair how many paths got which verdict, and for all pairs how many had no false one.
+The options are those of ``waywiser survey``; by default the copies by the CPU at three sizes, in
+the two processes of ``--preset standard``.
 """
 
 from __future__ import annotations

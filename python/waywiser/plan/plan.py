@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.check import check_curves
@@ -121,6 +123,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         visits.left_out = len(curves) - len(wanted)
         curves = wanted
     points = _points(curves, visits, machine)
+    preset = _with_blocks_that_fit(preset, points, cost.worker_seconds, machine)
     kept = points
     if preset.seconds and not explicit:
         kept = _cut(points, preset, request, cost.worker_seconds, machine)
@@ -162,11 +165,24 @@ def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point
     return points
 
 
+def _with_blocks_that_fit(
+    preset: Preset, points: list[Point], worker_seconds: float, machine: Machine
+) -> Preset:
+    """The preset with as many blocks as its time allows, if it asks for that."""
+    if not preset.most_blocks:
+        return preset
+    workers = 1 + any(point.curve.peer_access is False for point in points)
+    block = workers * worker_seconds + sum(point.expected_seconds for point in points)
+    fit = int(preset.budget_seconds(len(machine.gpus)) / max(block, 1e-3))
+    blocks = max(preset.blocks, min(fit, preset.most_blocks))
+    return msgspec.structs.replace(preset, blocks=blocks)
+
+
 def _has_time(preset: Preset, request: Request) -> bool:
     """Whether more can be looked at than times: a preset that is one block within a set time says
     what it can, unless somebody asks for a part of it."""
     asked = request.only or request.sizes or request.workloads
-    return bool(preset.blocks > 1 or not preset.seconds or asked)
+    return bool((preset.blocks > 1 and not preset.most_blocks) or not preset.seconds or asked)
 
 
 def _looks_seconds(

@@ -51,6 +51,9 @@ class Preset(Value, frozen=True):
     """Opposite pairs within a place, and of paths that nobody asks for, are measured too."""
     cache_sizes: tuple[int, ...]
     """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
+    most_blocks: int = 0
+    """As many blocks as fit into ``seconds``, at most so many; 0: ``blocks``, whatever time they
+    take."""
     equal_settings: int = 0
     """Curves of the others in a class with so many settings away from their defaults are measured
     too, at the largest of ``equal_sizes``."""
@@ -103,9 +106,11 @@ _KIB, _MIB = 2**10, 2**20
 
 CHECK = Preset(
     name="check",
-    description="every link of the machine, alone and all at once, in under 30 s: for every night",
+    description="every link of the machine, alone and all at once, in up to 8 processes and under "
+    "30 s: for every night",
     blocks=1,
-    fresh_processes=False,
+    most_blocks=8,
+    fresh_processes=True,
     variations="none",
     secondary_variations="none",
     remote=False,
