@@ -156,7 +156,7 @@ def test_one_direction_alone_is_no_workload() -> None:
         (
             "device_to_device_bidirectional_memcpy_write_ce",
             [["N/A", "1"], ["3", "N/A"], ["N/A", "4"]],
-            ": the matrix is 3 × 2 (rows × columns), and device_to_device_bidirectional_memcpy_write",
+            ": the matrix is 3 × 2 (rows × columns), and device_to_device_bidirectional_memcpy",
         ),
     ],
 )

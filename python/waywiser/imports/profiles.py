@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportRefused, UnknownFormat
 from waywiser.imports.found import Found, Measured
-from waywiser.imports.machine import machine_of
+from waywiser.imports.machine import machine_of, require_name
 from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
@@ -76,12 +76,14 @@ def import_files(
 
     Some files are skipped and listed with the reason: an empty file among others, a file with the
     same results as another, and a file of a folder that cannot be read or is of no known format.
-    Raises `ImportRefused` for anything that is wrong with a file of ``paths``, for files without
-    one result that has a counterpart here, and for files of several machines; `ExistingFile`,
-    `NotWritable` of the output. Then no profile is left.
+    Raises `ImportRefused` for anything that is wrong with a file of ``paths`` or with the name
+    ``machine``, for files without one result that has a counterpart here, and for files of several
+    machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
     """
     if format is not None:
         detect.require_format(format)
+    if machine is not None:
+        require_name(machine)
     named = set(paths)
     files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
     _require_results(files)
