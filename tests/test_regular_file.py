@@ -16,7 +16,7 @@ def test_a_file_is_read_whole_up_to_the_limit(tmp_path: Path) -> None:
         path.write_bytes(content)
         assert read_regular(path, max(1, len(content))) == content
         if len(content) > 1:
-            with pytest.raises(TooLarge, match="it has 200,000 bytes, and at most 199,999 bytes"):
+            with pytest.raises(TooLarge, match="has 200,000 bytes, and at most 199,999 bytes"):
                 read_regular(path, len(content) - 1)
 
 
@@ -34,7 +34,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
     ):
         with pytest.raises(NotRegular) as caught:
             read_regular(path, 10)
-        assert caught.value.strerror == f"it is {kind} and not a regular file"
+        assert caught.value.strerror == f"is {kind} and not a regular file"
 
 
 def test_a_fifo_that_takes_the_name_before_it_is_opened_is_not_waited_for(
@@ -60,7 +60,7 @@ def test_a_file_that_reports_no_size_is_read_up_to_the_limit() -> None:
     path = Path("/proc/self/smaps")
     if not path.exists():
         pytest.skip("no /proc/self/smaps, a file that reports no size, on this system")
-    with pytest.raises(TooLarge, match="it has more than 99 bytes"):
+    with pytest.raises(TooLarge, match="has more than 99 bytes"):
         read_regular(path, 99)
     assert len(read_regular(path, 2**24)) > 99
 

@@ -33,8 +33,7 @@ class TooLarge(OSError):
 def open_regular(path: str | os.PathLike[str]) -> Iterator[int]:
     """A descriptor that reads the regular file ``path``; it is closed at the end of the block.
 
-    Raises `NotRegular`, and any other `OSError` of opening a file; ``strerror`` is one line for
-    users.
+    Raises `NotRegular`, and any other `OSError` of opening a file.
     """
     _require_regular(os.stat(path), path)  # opening a device can have effects, as on a watchdog
     # Another file may have taken the name since: a FIFO is not waited for, and is refused below.
@@ -51,26 +50,32 @@ def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
 
     The limit holds also for a file that reports no size, as those of /proc do, and for one that
     grows while it is read. Raises `NotRegular`, `TooLarge`, and any other `OSError` of opening
-    and reading a file; ``strerror`` is one line for users.
+    and reading a file.
     """
     with open_regular(path) as descriptor:
         size = os.fstat(descriptor).st_size
         if size > limit:
-            raise _too_large(f"it has {_mebibytes(size)}", limit, path)
+            raise _too_large(f"has {_mebibytes(size)}", limit, path)
         parts = []
         count = 0
         while part := os.read(descriptor, min(max(size, 2**16), limit - count) + 1):
             parts.append(part)
             count += len(part)
             if count > limit:
-                raise _too_large(f"it has more than {_mebibytes(limit)}", limit, path)
+                raise _too_large(f"has more than {_mebibytes(limit)}", limit, path)
         return b"".join(parts)
+
+
+def why_not_read(error: OSError) -> str:
+    """The reason of an error of this module, as it follows the name of the file in a message."""
+    reason = error.strerror or str(error)
+    return reason if isinstance(error, NotRegular | TooLarge) else f"cannot be read: {reason}"
 
 
 def _require_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a special file")
-        raise NotRegular(errno.EINVAL, f"it is {kind} and not a regular file", str(path))
+        raise NotRegular(errno.EINVAL, f"is {kind} and not a regular file", str(path))
 
 
 def _too_large(what: str, limit: int, path: str | os.PathLike[str]) -> TooLarge:

@@ -212,9 +212,9 @@ def test_a_bad_file_of_a_folder_is_skipped_with_the_reason(tmp_path: Path) -> No
         "cut.json": "the file ends in the middle: it is truncated, at line 1",
         "bytes.txt": "is not text, at line 2",
         "matrix.json": "'odd' is no status, at testcases[0].status",
-        "folder.json": "cannot be read: it is a directory and not a regular file",
+        "folder.json": "is a directory and not a regular file",
         "link.json": "there is no such file",
-        "pipe.log": "cannot be read: it is a FIFO and not a regular file",
+        "pipe.log": "is a FIFO and not a regular file",
     }
     with pytest.raises(ImportRefused, match=r"cut\.json:1: the file ends in the middle"):
         import_files([folder, folder / "cut.json"], tmp_path / "b.wwp")

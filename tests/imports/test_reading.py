@@ -55,7 +55,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
         (tmp_path, "a directory"),
         (Path("/dev/zero"), "a character device"),
     ):
-        with pytest.raises(ImportRefused, match=f"it is {kind} and not a regular file"):
+        with pytest.raises(ImportRefused, match=f": is {kind} and not a regular file"):
             read_text(path)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
-from waywiser.regular_file import NotRegular, TooLarge, read_regular
+from waywiser.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 
 LIMIT_BYTES = 128 * 2**20
 """Of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
@@ -51,9 +51,7 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
         ) from error
     except OSError as error:
         remedy = _REMEDIES.get(type(error), "ask its owner")
-        raise ImportRefused(
-            f"cannot be read: {error.strerror or error}", where=where, remedy=remedy
-        ) from error
+        raise ImportRefused(why_not_read(error), where=where, remedy=remedy) from error
     if not data.strip(b"\xef\xbb\xbf \t\r\n\0"):
         raise EmptyFile("the file is empty", where=where, remedy="run the benchmark again")
     if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > LIMIT_PARTS:

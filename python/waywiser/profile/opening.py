@@ -26,7 +26,7 @@ from waywiser.profile.errors import (
     ProfileError,
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
-from waywiser.regular_file import NotRegular, open_regular
+from waywiser.regular_file import NotRegular, open_regular, why_not_read
 
 BUSY_SECONDS = 20.0
 """How long to wait for another process's commit: many times the slowest seen on network disks."""
@@ -61,7 +61,7 @@ def read_header(path: Path) -> Header:
         ) from error
     except OSError as error:
         raise NotAProfile(
-            f"cannot be read: {error.strerror}",
+            why_not_read(error),
             where=where,
             remedy=remedy if isinstance(error, NotRegular) else "ask its owner",
         ) from error

@@ -14,7 +14,7 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.beside import beside
-from waywiser.regular_file import read_regular
+from waywiser.regular_file import read_regular, why_not_read
 from waywiser.words import Value, WaywiserError
 
 SCHEMA = 1
@@ -174,9 +174,7 @@ def load_capture(file: str | Path) -> Capture:
         data = read_regular(file, LIMIT_BYTES)
     except OSError as error:
         raise CaptureError(
-            f"cannot be read: {error.strerror or error}",
-            where=str(file),
-            remedy="name a capture or hwloc XML",
+            why_not_read(error), where=str(file), remedy="name a capture or hwloc XML"
         ) from error
     head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if head == b"<":
