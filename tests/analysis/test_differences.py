@@ -120,3 +120,21 @@ def test_models_that_a_tool_does_not_tell_are_no_other_class() -> None:
     gpus = tuple(replace(gpu, name="unknown GPU") for gpu in new.machine.gpus)
     unknown = replace(new, machine=replace(new.machine, gpus=gpus, cpu_model="unknown processor"))
     assert notes([base], [unknown]) == ()
+
+
+def test_a_class_of_hardware_is_that_of_a_fleet() -> None:
+    def of(gpus: int, host: str) -> Node:
+        return nodes.node(1, host, gpus=gpus)
+
+    four, one = of(4, "four"), of(1, "one")
+    assert "another class of hardware: 4 × Test GPU before, 1 × Test GPU now" in notes(
+        [four], [one]
+    )
+    three = nodes.without(of(4, "three"), "0000:02:00.0")
+    none = replace(four, machine=replace(four.machine, gpus=()))
+    for lacking in (three, none):
+        assert not any("another class" in note for note in notes([four], [lacking]))
+    numa = (*four.machine.numa, replace(four.machine.numa[0], index=1))
+    wider = replace(four, machine=replace(four.machine, numa=numa))
+    sides = "4 × Test GPU, 1 NUMA node before, 4 × Test GPU, 2 NUMA nodes now"
+    assert f"another class of hardware: {sides}" in notes([four], [wider])

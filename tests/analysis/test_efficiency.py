@@ -187,5 +187,5 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
 
 
 def test_more_than_a_link_can_carry_is_doubted_where_it_is_said() -> None:
-    said = answer(subject(curve(H2D, postal(2.5e-6, 70e9))))
+    said = answer(subject(curve(H2D, postal(2.5e-6, 65e9))))
     assert "more than it can" in said.findings[0].statement

@@ -189,3 +189,13 @@ def test_hosts_that_are_built_with_fewer_gpus_are_a_class_of_their_own() -> None
     assert not fleet.of("bad", "suspect")
     one = nodes.node(1, "h0", gpus=4)
     assert judge_fleet([*whole, one]).of("bad")[0].host == "h0"
+
+
+def test_hosts_with_less_than_half_of_the_gpus_are_another_class() -> None:
+    four = [nodes.node(1, f"f{n}", gpus=4) for n in range(8)]
+    fleet = judge_fleet([*four, nodes.node(1, "one", gpus=1)])
+    assert [(each.hosts, each.gpus) for each in fleet.classes] == [(8, 4), (1, 1)]
+    assert not fleet.of("bad", "suspect")
+    assert of(fleet, "one").status == "unjudged"
+    three = nodes.without(nodes.node(1, "three", gpus=4), "0000:02:00.0")
+    assert [host.host for host in judge_fleet([*four, three]).of("bad")] == ["three"]

@@ -79,6 +79,16 @@ def test_a_cache_of_the_host_explains_a_drop_at_its_size_and_no_other() -> None:
     assert "--sizes 256MiB:1GiB:4" in far.findings[0].remedy
 
 
+def test_no_cache_explains_a_drop_far_above_its_capacity() -> None:
+    machine = msgspec.structs.replace(profiles.machine(), caches=(Cache(3, 2**23, (0,)),))
+
+    def seconds(size: int) -> float:
+        return 2e-6 + size / (18e9 if size <= 2**22 else 17e9 if size <= 2**28 else 8e9)
+
+    found = answer(subject(curve(HOST, seconds), machine=machine)).findings[0]
+    assert found.id == "drop" and "cache" not in found.statement
+
+
 @pytest.mark.parametrize(
     ("above", "beyond"), [(2**20, "the L3 cache of 256 MiB"), (2**27, "memory")]
 )

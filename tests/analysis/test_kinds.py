@@ -8,7 +8,7 @@ from tests import profiles
 from tests.analysis.subjects import curve, postal, subject
 
 from waywiser.analysis.kinds import kind_of, usual
-from waywiser.topology.machine import Machine, NumaNode, NvLink
+from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink
 from waywiser.words import Transfer
 
 
@@ -57,6 +57,17 @@ def test_gpus_without_lanes_are_on_pcie_or_are_no_peers() -> None:
     assert kind_of(peer, msgspec.structs.replace(machine, gpus=bare)).link == "PCIe"
     alone = tuple(msgspec.structs.replace(gpu, peers=()) for gpu in bare)
     assert kind_of(peer, msgspec.structs.replace(machine, gpus=alone)).link == "no peer access"
+
+
+def test_a_link_that_nothing_describes_has_no_label() -> None:
+    machine = profiles.machine()
+    named = tuple(Gpu(gpu.index, "", gpu.name, gpu.pci, peers=gpu.peers) for gpu in machine.gpus)
+    peer = Transfer.parse(profiles.PEER)
+    assert kind_of(peer, msgspec.structs.replace(machine, gpus=named)).link == ""
+    alone = tuple(msgspec.structs.replace(gpu, peers=()) for gpu in named)
+    assert kind_of(peer, msgspec.structs.replace(machine, gpus=alone)).link == ""
+    off = Transfer.parse(f"{profiles.PEER}[peer=off]")
+    assert kind_of(off, msgspec.structs.replace(machine, gpus=alone)).link == "peer off"
 
 
 def test_variations_of_a_path_are_no_kinds() -> None:

@@ -44,6 +44,15 @@ def test_it_says_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["missing.json"], "missing.json: there is no such file"),
         (["--format", "xml"], "'xml' is no format"),
         (["--topology", "missing.xml"], "missing.xml: cannot be read"),
+        (["--machine", "a\nb"], "--machine: character 2 of the name is U+000A, which is not"),
+        (
+            ["--machine", "\x1b[31mred"],
+            "--machine: character 1 of the name is U+001B, which is not",
+        ),
+        (["--machine", "a\u202eb"], "--machine: character 2 of the name is U+202E, which is not"),
+        (["--machine", "a\udcff"], "--machine: character 2 of the name is U+DCFF, which is not"),
+        (["--machine", "a" * 254], "the name has 254 characters, and at most 253 are allowed"),
+        (["--machine", " "], "--machine: the name is empty"),
     ],
 )
 def test_a_bad_request_is_one_line(

@@ -12,6 +12,7 @@ from topology.captured import ALL, CAPTURES, machine, shared_file
 from waywiser.cli.picture import print_machine
 from waywiser.cli.topology import run_topology
 from waywiser.topology.capture import CaptureError, load_capture
+from waywiser.topology.machine import Gpu
 
 
 def picture(name: str, width: int) -> str:
@@ -78,6 +79,20 @@ def test_an_uneven_peer_matrix_is_drawn() -> None:
     assert "N over NVLink, - none" in drawn
     assert "  gpu:0  · N N -" in drawn
     assert "  gpu:3  N N N ·" in drawn
+
+
+def test_links_that_a_topology_file_leaves_out_are_unknown() -> None:
+    whole = machine("two-socket-4gpu")
+    gpus = tuple(Gpu(gpu.index, "", gpu.name, gpu.pci) for gpu in whole.gpus)
+    without = tuple(msgspec.structs.replace(gpu, nvlinks=(), peers=()) for gpu in whole.gpus)
+    for shown, lanes, peers in ((gpus, "unknown", "unknown"), (without, "none", "none")):
+        console = Console(file=io.StringIO(), width=80)
+        print_machine(msgspec.structs.replace(whole, gpus=shown), console)
+        assert isinstance(console.file, io.StringIO)
+        drawn = console.file.getvalue().splitlines()
+        rows = [line.rstrip() for line in drawn if line.startswith("  gpu:")]
+        assert len(rows) == 4 and all(row.endswith(lanes) for row in rows)
+        assert f"peer access between all pairs of GPUs: {peers}" in drawn
 
 
 def test_json_has_the_machine_and_its_peaks(capsys: pytest.CaptureFixture[str]) -> None:

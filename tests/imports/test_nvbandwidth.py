@@ -129,3 +129,48 @@ def test_one_direction_alone_is_no_workload() -> None:
     found = read(with_case(name="host_to_device_bidirectional_memcpy_ce"), "x")
     assert not found.measured
     assert "device_to_host_bidirectional_memcpy_ce is missing" in found.refusals[0].reason
+
+
+@pytest.mark.parametrize(
+    ("name", "matrix", "line"),
+    [
+        (
+            "device_to_device_memcpy_read_ce",
+            [["N/A", "1", "2"], ["3", "N/A"], ["5", "6", "N/A"]],
+            "[1]: row 1 has 2 figures and row 0 has 3",
+        ),
+        ("a_case_of_tomorrow", [["1"], ["1", "2"]], "[1]: row 1 has 2 figures and row 0 has 1"),
+        ("host_to_device_memcpy_ce", [["1", "2"], []], "[1]: row 1 has 0 figures and row 0 has 2"),
+        (
+            "host_to_device_memcpy_ce",
+            [["1", "2"], ["3", "4"]],
+            ": the matrix is 2 × 2 (rows × columns), and host_to_device_memcpy_ce has 1 × 2",
+        ),
+        ("device_local_copy", [["1"], ["3"]], ": the matrix is 2 × 1 (rows"),
+        ("all_to_one_read_sm", [["1", "2"], ["1", "2"]], ": the matrix is 2 × 2 (rows"),
+        (
+            "device_to_device_latency_sm",
+            [["N/A", "1", "2"], ["3", "N/A", "4"]],
+            ": the matrix is 2 × 3 (rows × columns), and device_to_device_latency_sm has 3 × 3",
+        ),
+        (
+            "device_to_device_bidirectional_memcpy_write_ce",
+            [["N/A", "1"], ["3", "N/A"], ["N/A", "4"]],
+            ": the matrix is 3 × 2 (rows × columns), and device_to_device_bidirectional_memcpy",
+        ),
+    ],
+)
+def test_a_matrix_of_another_shape_is_refused_with_its_row_and_lengths(
+    name: str, matrix: list[list[str]], line: str
+) -> None:
+    case = {"name": name, "status": "Passed", "bandwidth_matrix": matrix}
+    with pytest.raises(Malformed) as caught:
+        read({"nvbandwidth": {"testcases": [case]}}, "a.json")
+    assert str(caught.value).startswith(f"a.json: testcases[0].bandwidth_matrix{line}")
+
+
+@pytest.mark.parametrize("name", ["device_to_device_memcpy_read_ce", "a_case_of_tomorrow"])
+def test_an_empty_matrix_has_no_figures(name: str) -> None:
+    case = {"name": name, "status": "Passed", "bandwidth_matrix": []}
+    found = read({"nvbandwidth": {"testcases": [case]}}, "a.json")
+    assert found.measured == () and [each.path for each in found.refusals] == [name]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,39 @@ def test_of_a_folder_what_is_no_result_is_left_out_and_listed(tmp_path: Path) ->
     assert [refusal.path for refusal in found.refusals] == ["lscpu.txt"]
     with pytest.raises(ImportRefused, match=r"lscpu\.txt: is of no format"):
         import_files([folder / "1.json", folder / "lscpu.txt"], tmp_path / "b.wwp")
+
+
+def test_a_bad_file_of_a_folder_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    good = result(folder / "1.json", 1.0)
+    (folder / "cut.json").write_text(good.read_text()[:-20])
+    (folder / "bytes.txt").write_bytes(b"one\n\xff")
+    (folder / "matrix.json").write_text(
+        json.dumps({"nvbandwidth": {"testcases": [{"name": "x", "status": "odd"}]}})
+    )
+    (folder / "folder.json").mkdir()
+    (folder / "link.json").symlink_to("missing")
+    os.mkfifo(folder / "pipe.log")
+    found = import_files([folder], tmp_path / "a.wwp")
+    assert found.series == 1
+    assert {refusal.path: refusal.reason for refusal in found.refusals} == {
+        "cut.json": "the file ends in the middle: it is truncated, at line 1",
+        "bytes.txt": "is not text, at line 2",
+        "matrix.json": "'odd' is no status, at testcases[0].status",
+        "folder.json": "is a directory and not a regular file",
+        "link.json": "there is no such file",
+        "pipe.log": "is a FIFO and not a regular file",
+    }
+    with pytest.raises(ImportRefused, match=r"cut\.json:1: the file ends in the middle"):
+        import_files([folder, folder / "cut.json"], tmp_path / "b.wwp")
+    assert not (tmp_path / "b.wwp").exists()
+
+
+def test_a_folder_of_bad_files_alone_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text("{")
+    with pytest.raises(ImportRefused, match=r"1\.json: the file ends in the middle"):
+        import_files([tmp_path], tmp_path / "a.wwp")
 
 
 def test_a_folder_is_its_result_files_by_name(tmp_path: Path) -> None:

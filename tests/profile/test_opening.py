@@ -65,7 +65,7 @@ def one_byte_short_of_a_header(path: Path) -> None:
         (lambda path: path.write_bytes(lzma.compress(bytes(1000))), "compressed"),
         (other_database, "another program's"),
         (lambda path: path.mkdir(), "directory"),
-        (os.mkfifo, "no file on a disk"),
+        (os.mkfifo, "FIFO and not a regular file"),
     ],
 )
 def test_what_is_no_profile_is_said(

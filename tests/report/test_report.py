@@ -8,6 +8,7 @@ import pytest
 
 import profiles
 from waywiser.cli import run
+from waywiser.cli.pages import LIMIT_BYTES
 from waywiser.report.document import document
 from waywiser.report.entry import read
 from waywiser.report.figures.render import pdf_file, svg_file
@@ -75,6 +76,17 @@ def test_a_former_report_is_replaced_and_nothing_else(
     assert "is no report, and is not overwritten" in capsys.readouterr().err
     assert file.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["report.html"]
+
+
+def test_of_an_existing_file_no_more_than_a_limit_is_read(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "report.html"
+    with output.open("wb") as existing:
+        existing.truncate(LIMIT_BYTES + 1)  # sparse
+    assert run(["report", str(file), "-o", str(output)]) == 2
+    assert "is no report, and is not overwritten" in capsys.readouterr().err
+    assert output.stat().st_size == LIMIT_BYTES + 1
 
 
 @pytest.mark.parametrize(

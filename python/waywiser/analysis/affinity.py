@@ -79,6 +79,8 @@ def _summary(subject: Subject, groups: Sequence[Grouped]) -> str:
     rates = [group.rates for group in groups if group.rates.pairs]
     if not rates:
         nodes = count(len(subject.machine.numa), "NUMA node")
+        if not subject.machine.nodes_known:
+            return "Nothing describes the NUMA nodes of this machine."
         if not subject.machine.numa:
             return "No NUMA node is told."
         if len(subject.machine.numa) > 1:

@@ -12,9 +12,11 @@ import msgspec
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.copies import without_copies
+from waywiser.analysis.hardware import gpus_of_class
 from waywiser.analysis.node import Node
 from waywiser.analysis.same_gpus import Matched
 from waywiser.profile.planned import Asked
+from waywiser.stats.figures import count
 from waywiser.topology.machine import Gpu
 
 ENVIRONMENT = (
@@ -37,7 +39,7 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     """One line each; the machines first, then what they were asked and what their files lack."""
     for what, value in (
         ("host", lambda node: _known(node.machine.hostname)),
-        ("class of machine", _models),
+        ("class of hardware", _classes((*base, *new))),
         ("CPU", _cpu),
         ("driver", lambda node: node.machine.driver),
     ):
@@ -138,13 +140,39 @@ def _known(text: str) -> str:
     return "" if text.split(" ")[0] == "unknown" else text
 
 
-def _models(node: Node) -> str:
-    """``8 × NVIDIA H200``; empty where another tool does not tell all of them."""
-    models = [gpu.name for gpu in node.machine.gpus]
-    if not all(map(_known, models)):
+def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
+    """The class of each node as a fleet has it (`waywiser.analysis.hardware`), without the CPU:
+    ``8 × NVIDIA H200``, with NUMA nodes and architecture if these differ. Empty if another tool
+    does not name all GPUs."""
+    numbers = gpus_of_class(nodes)
+    machines = [node.machine for node in nodes]
+    described = [machine for machine in machines if machine.nodes_known]
+    uneven = len({len(machine.numa) for machine in described}) > 1
+    foreign = len({machine.architecture for machine in described}) > 1
+
+    def class_of(node: Node) -> str:
+        machine = node.machine
+        if not all(_known(gpu.name) for gpu in machine.gpus):
+            return ""
+        parts = [_models(machine.gpus, numbers[id(node)])]
+        if machine.nodes_known:
+            parts += [count(len(machine.numa), "NUMA node")] if uneven else []
+            parts += [machine.architecture] if foreign else []
+        return ", ".join(filter(None, parts))
+
+    return class_of
+
+
+def _models(gpus: Sequence[Gpu], number: int) -> str:
+    """``8 × NVIDIA H200`` of a class with this number of GPUs, some of which may be gone; empty
+    if all are."""
+    if number and not gpus:
         return ""
-    counted = [f"{models.count(model)} × {model}" for model in dict.fromkeys(models)]
-    return ", ".join(counted) or "no GPU"
+    models = [gpu.name for gpu in gpus]
+    different = list(dict.fromkeys(models))
+    if len(different) == 1:
+        return f"{number} × {different[0]}"
+    return ", ".join(f"{models.count(model)} × {model}" for model in different) or "no GPU"
 
 
 def _cpu(node: Node) -> str:

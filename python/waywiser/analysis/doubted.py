@@ -68,8 +68,7 @@ KINDS: dict[str, Kind] = {
         "were measured over a link that ran below its best", wrong=True, of_devices=True
     ),
     "above bound": Kind(
-        "are faster than the bound: a cache served them", "the excess is", _above_bound,
-        weighs=False,
+        "are faster than the bound", "the excess is", _above_bound, weighs=False
     ),
     "below resolution": Kind("are partly below the timer's resolution", weighs=False),
     "misplaced": Kind("had memory elsewhere than they say", wrong=True),

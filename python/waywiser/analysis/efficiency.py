@@ -127,9 +127,10 @@ def _caches(pair: Pair, curve: Curve) -> str:
     if pair.cached(curve):
         return f"caches can hold {format_bytes(top.bytes)}, and of memory it tells nothing"
     if pair.source.kind == pair.destination.kind == "numa" and most.rate > OUT_OF_CACHE * top.rate:
+        fits = most.bytes <= pair.caches
         return (
-            f"that is at {format_bytes(top.bytes)}: what caches hold moves at up to {_rate(most)} "
-            f"GB/s ({format_bytes(most.bytes)})"
+            f"that is at {format_bytes(top.bytes)}: {'what caches hold' if fits else 'less'} moves "
+            f"at up to {_rate(most)} GB/s ({format_bytes(most.bytes)})"
         )
     return ""
 

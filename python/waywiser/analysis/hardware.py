@@ -1,4 +1,4 @@
-"""Which nodes of a fleet are twins: classes of equal hardware, and who of a class lacks a GPU."""
+"""Classes of equal hardware, for fleets and comparisons, and which hosts of a class lack a GPU."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from waywiser.analysis.same_gpus import Matched, match
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
+
+LEAST_OF_CLASS = 0.5
+"""Of the GPUs of a class: a host with fewer, but not without any, is built with fewer, since GPUs
+fail one by one."""
 
 
 class Kind(NamedTuple):
@@ -42,6 +46,22 @@ def twins_of(nodes: Sequence[Node]) -> list[Twins]:
     A host whose GPUs have all gone is of the class with the same rest, where there is one class
     of it.
     """
+    found = [
+        _twins(hosts, gpus) for members in _by_kind(nodes) for gpus, hosts in _by_count(members)
+    ]
+    return sorted(found, key=lambda twins: -len(twins.hosts))
+
+
+def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
+    """By the ``id`` of each node, how many GPUs its class of hardware has."""
+    found: dict[int, int] = {}
+    for members in _by_kind(nodes):
+        numbers = _numbers_of_class([len(node.machine.gpus) for node in members])
+        found |= {id(node): number for node, number in zip(members, numbers, strict=True)}
+    return found
+
+
+def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
     classes: dict[Kind, list[Node]] = {}
     for node in nodes:
         classes.setdefault(_kind(node), []).append(node)
@@ -49,10 +69,7 @@ def twins_of(nodes: Sequence[Node]) -> list[Twins]:
         others = [other for other in classes if other.gpus and other[:4] == kind[:4]]
         if len(others) == 1:
             classes[others[0]] += classes.pop(kind)
-    found = [
-        _twins(hosts, gpus) for members in classes.values() for gpus, hosts in _by_count(members)
-    ]
-    return sorted(found, key=lambda twins: -len(twins.hosts))
+    return list(classes.values())
 
 
 def _kind(node: Node) -> Kind:
@@ -67,24 +84,31 @@ def _kind(node: Node) -> Kind:
 
 
 def _by_count(nodes: Sequence[Node]) -> list[tuple[int, dict[str, list[Node]]]]:
-    """Hosts by how many GPUs they ought to have.
-
-    A number that a fifth of them have, and not one alone, is how those hosts are built; so is one
-    above the usual. Else the usual number is what a host ought to have.
-    """
+    """Hosts by how many GPUs their class has."""
     hosts = _hosts(sorted(nodes, key=lambda node: node.created))
-    counts = Counter(len(same[-1].machine.gpus) for same in hosts.values())
+    numbers = _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()])
+    found: dict[int, dict[str, list[Node]]] = {}
+    for (name, same), number in zip(hosts.items(), numbers, strict=True):
+        found.setdefault(number, {})[name] = same
+    return list(found.items())
+
+
+def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
+    """For each host with so many ``gpus``, how many its class has.
+
+    A number that a fifth of the hosts have, and not one alone, is how those hosts are built; so is
+    one above the usual, and one below half of it. Else a host should have the usual number.
+    """
+    counts = Counter(gpus)
     usual = max(counts, key=lambda count: (counts[count], count))
     built = {
         count
         for count, number in counts.items()
-        if count >= usual or (count and number > 1 and number >= OWN_CLASS * len(hosts))
+        if count >= usual
+        or 0 < count < LEAST_OF_CLASS * usual
+        or (count and number > 1 and number >= OWN_CLASS * len(gpus))
     }
-    found: dict[int, dict[str, list[Node]]] = {}
-    for name, same in hosts.items():
-        count = len(same[-1].machine.gpus)
-        found.setdefault(count if count in built else usual, {})[name] = same
-    return list(found.items())
+    return [count if count in built else usual for count in gpus]
 
 
 def _twins(hosts: dict[str, list[Node]], gpus: int) -> Twins:

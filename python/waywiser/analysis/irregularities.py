@@ -23,6 +23,7 @@ from waywiser.stats.irregular import (
     irregularities,
 )
 from waywiser.stats.scatter import Measured
+from waywiser.stats.wrong_bounds import GPU_CACHE
 from waywiser.words import Value, format_bytes
 
 QUESTION = "irregularities"
@@ -35,9 +36,8 @@ OTHERS = 2
 """Equal paths that show the same as one of a single block, so that it is believed."""
 NORMAL = 1.96
 """Standard errors on either side of a median that its 95 % interval has."""
-GPU_CACHE = (2**20, 2**28)
-"""Bytes between which the last cache of every GPU so far lies, with room to spare: NVML does not
-tell its size, and the largest had 126 MiB in 2025."""
+NEAR = 4
+"""Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
 
 
 class Outgrown(NamedTuple):
@@ -135,7 +135,12 @@ def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> Outgrown | 
     if all(place.kind == "gpu" for place in places):
         return None
     sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
-    between = [level for level, size in sizes.items() if what.reference <= size <= 2 * what.low]
+    between = [
+        level
+        for level, size in sizes.items()
+        if what.reference <= size <= 2 * what.low
+        and what.low <= NEAR * sum(c.bytes for c in subject.machine.caches if c.level == level)
+    ]
     if not between:
         return None
     level = max(between)

@@ -37,7 +37,8 @@ class Kind(Value, frozen=True):
     is_quiet: bool = False
     """See `is_quiet`."""
     link: str = ""
-    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ..."""
+    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ...;
+    empty if the profile does not say which link is between them."""
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} by {self.executor}{self.states}"
@@ -132,12 +133,15 @@ def _link(transfer: Transfer, machine: Machine) -> str:
         return "peer off"
     if one is None or other is None:
         return ""
+    known = one.links_known and other.links_known
     if other.index not in one.peers:
-        return "no peer access"
+        return "no peer access" if known else ""
     if is_through_host(transfer, machine):
         return "through the host"
     lanes = [link.lanes for link in one.nvlinks if link.to == f"gpu:{other.index}"]
     if lanes:
         return f"NVLink ×{sum(lanes)}"
     switched = all(any(link.to == "switch" for link in gpu.nvlinks) for gpu in (one, other))
-    return "NVSwitch" if switched else "PCIe"
+    if switched:
+        return "NVSwitch"
+    return "PCIe" if known else ""

@@ -23,7 +23,7 @@ def findings(subject: Subject) -> list[Finding]:
 
 
 def _of_topology(subject: Subject) -> Iterator[Finding]:
-    for gpus in _models(subject.machine.gpus):
+    for gpus in _models([gpu for gpu in subject.machine.gpus if gpu.links_known]):
         yield from _below(
             subject,
             gpus,

@@ -8,7 +8,11 @@ from waywiser.cli import streams
 from waywiser.cli.replacing import explained, write_over
 from waywiser.profile.beside import beside
 from waywiser.profile.errors import ExistingFile
+from waywiser.regular_file import NotRegular, TooLarge, read_regular
 from waywiser.report.figures.render import MADE
+
+LIMIT_BYTES = 256 * 2**20
+"""Of an existing file that is read before it is overwritten: a report has a few MB a machine."""
 
 
 def write_page(output: str, content: bytes) -> None:
@@ -32,7 +36,11 @@ def _megabytes(size: int) -> str:
 
 
 def _require_report(path: Path) -> None:
-    if not path.is_file() or MADE.encode() not in path.read_bytes():
+    try:
+        content = read_regular(path, LIMIT_BYTES)
+    except (NotRegular, TooLarge):
+        content = b""
+    if MADE.encode() not in content:
         raise ExistingFile(
             "the file exists, is no report, and is not overwritten",
             where=str(path),

@@ -109,7 +109,7 @@ def _print_gpus(machine: Machine, console: Console) -> None:
     console.print(_peak_table(machine))
     console.print()
     if len(machine.gpus) > 1:
-        for text in _peer_lines(machine.gpus, unknown="none" if machine.driver else "not told"):
+        for text in _peer_lines(machine.gpus):
             console.print(Text(text))
     for describe in (_modes, _clocks, _trouble):
         for text, gpus in _grouped(machine.gpus, describe).items():
@@ -148,16 +148,16 @@ def _gpu_table(machine: Machine) -> Table:
         table.add_row(
             f"  gpu:{gpu.index}",
             gpu.pci,
-            f"numa:{gpu.numa}" if gpu.numa >= 0 else "not told",
-            _generation(link.generation_now, link.width_now) or now or "not told",
-            _generation(link.generation_max, link.width_max) or "not told",
+            f"numa:{gpu.numa}" if gpu.numa >= 0 else "unknown",
+            _generation(link.generation_now, link.width_now) or now or "unknown",
+            _generation(link.generation_max, link.width_max) or "unknown",
             _nvlinks(gpu),
         )
     return table
 
 
 def _nvlinks(gpu: Gpu) -> str:
-    """``4 each to gpu:1-3, 2 to cpu``."""
+    """``4 each to gpu:1-3, 2 to cpu``; ``none`` only if the source reports all links."""
     to_gpus: dict[int, list[int]] = {}
     parts = []
     for link in gpu.nvlinks:
@@ -169,7 +169,7 @@ def _nvlinks(gpu: Gpu) -> str:
     for lanes, others in to_gpus.items():
         each = " each" if len(others) > 1 else ""
         parts.append(f"{lanes}{each} to gpu:{format_list(tuple(others))}")
-    return ", ".join(parts) or "none"
+    return ", ".join(parts) or ("none" if gpu.links_known else "unknown")
 
 
 def _generation(generation: int, width: int) -> str:
@@ -196,14 +196,12 @@ def _peak_table(machine: Machine) -> Table:
     return table
 
 
-def _peer_lines(gpus: tuple[Gpu, ...], unknown: str) -> Iterator[str]:
-    """The peer matrix in one line where all pairs are alike, else as a matrix of letters.
-
-    ``unknown`` is what the absence of access means: a bare topology file does not tell all.
-    """
+def _peer_lines(gpus: tuple[Gpu, ...]) -> Iterator[str]:
+    """The peer matrix in one line where all pairs are alike, else as a matrix of letters."""
     marks = {gpu.index: [_mark(gpu, other) for other in gpus] for gpu in gpus}
     kinds = {mark for row in marks.values() for mark in row} - {"·"}
-    legend = {"N": "over NVLink", "P": "over PCIe", "-": unknown}
+    absent = "none" if all(gpu.links_known for gpu in gpus) else "unknown"
+    legend = {"N": "over NVLink", "P": "over PCIe", "-": absent}
     if len(kinds) == 1:
         yield f"peer access between all pairs of GPUs: {legend[kinds.pop()]}"
         return

@@ -23,6 +23,9 @@ from waywiser.words import Place, Workload
 UNNAMED = "unknown"
 """A machine of whose files none says what it is called."""
 
+LONGEST_NAME = 253
+"""Characters: as many as a DNS name has at most."""
+
 UNKNOWN = "unknown processor"
 
 LITTLE = (
@@ -34,6 +37,26 @@ RANKS = (
     "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
     "which may be in another node"
 )
+
+
+def require_name(name: str) -> None:
+    """Raises `ImportRefused` for a name of a machine that is empty, overlong or not printable."""
+    if not name.strip():
+        raise ImportRefused("the name is empty", where="--machine", remedy="write a name")
+    if len(name) > LONGEST_NAME:
+        raise ImportRefused(
+            f"the name has {len(name):,} characters, and at most {LONGEST_NAME} are allowed",
+            where="--machine",
+            remedy="write a shorter name",
+        )
+    for position, character in enumerate(name, 1):
+        if not character.isprintable():
+            raise ImportRefused(
+                f"character {position} of the name is U+{ord(character):04X}, which is not "
+                "printable",
+                where="--machine",
+                remedy="write letters, digits, spaces, '.', '-' and '_'",
+            )
 
 
 def hostname_of(found: Sequence[Found], name: str | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from waywiser.imports.errors import Malformed
 from waywiser.imports.found import ForeignGpu, Found
-from waywiser.imports.nvbandwidth_cases import MOST_GPUS, Case, measured_of
+from waywiser.imports.nvbandwidth_cases import MOST_GPUS, Case, Matrix, measured_of, rows_of
 from waywiser.imports.reading import clipped, list_of, object_of, text_of
 from waywiser.records import Refusal
 
@@ -92,9 +92,9 @@ def _enter(
     name = text_of(entry.get("name"), f"{where}.name")
     status = text_of(entry.get("status", "Passed"), f"{where}.status")
     if status == "Passed" or "bandwidth_matrix" in entry:
-        rows = list_of(entry.get("bandwidth_matrix"), f"{where}.bandwidth_matrix")
-        cases[name] = Case(name, [_row(row, f"{where}.bandwidth_matrix[{n}]")
-                                  for n, row in enumerate(rows)])  # fmt: skip
+        cases[name] = Case(
+            name, _matrix(name, entry.get("bandwidth_matrix"), f"{where}.bandwidth_matrix")
+        )
     elif status == "Waived":
         reason = "nvbandwidth waived it: the machine lacks what it needs"
         refusals[name] = Refusal(name, reason)
@@ -104,6 +104,29 @@ def _enter(
         failures.setdefault(name, "it never ended")
     else:
         raise Malformed(f"{clipped(status, 40)!r} is no status", where=f"{where}.status")
+
+
+def _matrix(name: str, value: Any, where: str) -> Matrix:
+    """Raises `Malformed` for rows of different lengths, and for more or fewer rows than the case
+    has."""
+    matrix = [_row(row, f"{where}[{n}]") for n, row in enumerate(list_of(value, where))]
+    columns = len(matrix[0]) if matrix else 0
+    for n, row in enumerate(matrix):
+        if len(row) != columns:
+            raise Malformed(
+                f"row {n} has {len(row)} figures and row 0 has {columns}",
+                where=f"{where}[{n}]",
+                remedy="run the benchmark again",
+            )
+    expected = rows_of(name, columns)
+    if matrix and expected and len(matrix) != expected:
+        raise Malformed(
+            f"the matrix is {len(matrix)} × {columns} (rows × columns), and {clipped(name, 60)} "
+            f"has {expected} × {columns}",
+            where=where,
+            remedy="run the benchmark again",
+        )
+    return matrix
 
 
 def _row(value: Any, where: str) -> list[float | None]:

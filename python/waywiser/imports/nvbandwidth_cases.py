@@ -36,6 +36,11 @@ NOTHING = "it has no figure, or this house has no counterpart of it"
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
 TO_ALL, OF_ALL = "host_to_all", "all_to_host"
 
+_ONE_ROW = re.compile(
+    r"(host_to_device|device_to_host|host_to_all|all_to_host)(_bidirectional)?_memcpy"
+    r"|(all_to_one|one_to_all)_(read|write)|device_local_copy|host_device_latency"
+)
+
 _PARTS = re.compile(r"^(?P<what>.+?)_(?P<by>ce|sm)$")
 
 Matrix = list[list[float | None]]
@@ -47,6 +52,17 @@ class Case(NamedTuple):
     name: str
     matrix: Matrix
     """[row][column], None for N/A; GB/s of 10^9, or ns."""
+
+
+def rows_of(name: str, columns: int) -> int:
+    """How many rows the matrix of a case has if it has so many columns; 0 for an unknown case."""
+    parts = _PARTS.match(name)
+    what = parts["what"] if parts else name
+    if re.fullmatch(r"device_to_device_(memcpy_(read|write)|latency)", what):
+        return columns
+    if re.fullmatch(r"device_to_device_bidirectional_memcpy_(read|write)", what):
+        return 3 * columns
+    return 1 if _ONE_ROW.fullmatch(what) else 0
 
 
 def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[Measured]:
@@ -183,11 +199,9 @@ def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterato
 def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[Measured]:
     """Three matrices one below the other: this way, the other way, and their sum."""
     count = len(case.matrix) // 3
-    if not count or len(case.matrix) != 3 * count:
-        return
     other = case.matrix[count : 2 * count]
     for row, column, rate in _pairs(case.matrix[:count]):
-        back = other[row][column] if column < len(other[row]) else None
+        back = other[row][column]
         if back is None:
             continue
         # in both cases the first matrix is the column's GPU to the row's

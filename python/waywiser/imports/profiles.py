@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportRefused, UnknownFormat
 from waywiser.imports.found import Found, Measured
-from waywiser.imports.machine import machine_of
+from waywiser.imports.machine import machine_of, require_name
 from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
@@ -46,7 +46,7 @@ class ReadFile(Value, frozen=True):
     found: Found | None
     """None where it was left out."""
     modified: str
-    """When it was written last: UTC, ISO 8601."""
+    """When it was written last: UTC, ISO 8601; empty if not known."""
     left_out: str = ""
     """Why nothing was imported from it."""
 
@@ -74,14 +74,16 @@ def import_files(
 ) -> Imported:
     """Reads every file, a folder's with it, and writes the profile ``output`` whole.
 
-    An empty file among others is left out and listed; so are one of a folder that is of no known
-    format, and one that says the same as another to the last digit. Raises `ImportRefused` for
-    anything that is wrong with a file, for files without one result that has a counterpart here,
-    and for files of several machines; `ExistingFile`, `NotWritable` of the output. Then no profile
-    is left.
+    Some files are skipped and listed with the reason: an empty file among others, a file with the
+    same results as another, and a file of a folder that cannot be read or is of no known format.
+    Raises `ImportRefused` for anything that is wrong with a file of ``paths`` or with the name
+    ``machine``, for files without one result that has a counterpart here, and for files of several
+    machines; `ExistingFile`, `NotWritable` of the output. Then no profile is left.
     """
     if format is not None:
         detect.require_format(format)
+    if machine is not None:
+        require_name(machine)
     named = set(paths)
     files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
     _require_results(files)
@@ -114,11 +116,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(
-                each
-                for each in path.iterdir()
-                if each.suffix.lower() in IN_FOLDERS and not each.name.startswith(".")
-            )
+            inside = _results_in(path)
             if not inside:
                 raise ImportRefused(
                     f"has no file that ends in {', '.join(IN_FOLDERS)}",
@@ -133,19 +131,52 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
+def _results_in(folder: Path) -> list[Path]:
+    """Raises `ImportRefused` if the folder cannot be read."""
+    try:
+        return sorted(
+            each
+            for each in folder.iterdir()
+            if each.suffix.lower() in IN_FOLDERS and not each.name.startswith(".")
+        )
+    except OSError as error:
+        raise ImportRefused(
+            f"cannot be read: {error.strerror or error}", where=str(folder), remedy="ask its owner"
+        ) from error
+
+
 def _read(path: Path, format: str | None, named: bool) -> ReadFile:
-    """A file that is ``named`` has to be of a known format; others of its folder need not."""
+    """Raises `ImportRefused` for a bad file that is ``named``; one of a folder is skipped with the
+    reason."""
     found, left_out = None, ""
     try:
         found = detect.read(path, format)
     except EmptyFile:
         left_out = EMPTY
-    except UnknownFormat:
+    except ImportRefused as error:
         if named:
             raise
-        left_out = "a file of the folder is of no format that can be imported"
-    modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    return ReadFile(clipped(path.name), found, modified, left_out)
+        left_out = _reason(error, path)
+    return ReadFile(clipped(path.name), found, _modified(path), left_out)
+
+
+def _reason(error: ImportRefused, path: Path) -> str:
+    """Why a file of a folder is skipped, with the place in the file if the error has one."""
+    if isinstance(error, UnknownFormat):
+        return "a file of the folder is of no format that can be imported"
+    place = error.where.removeprefix(str(path)).lstrip(": ")
+    if not place:
+        return error.what
+    return f"{error.what}, at {'line ' if place[0].isdigit() else ''}{place}"
+
+
+def _modified(path: Path) -> str:
+    """When the file was written last; empty if its file system does not say."""
+    try:
+        modified = path.stat().st_mtime
+    except OSError:
+        return ""
+    return datetime.fromtimestamp(modified, UTC).isoformat(timespec="seconds")
 
 
 def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
+from waywiser.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 
 LIMIT_BYTES = 128 * 2**20
 """Of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
@@ -29,33 +30,28 @@ _DATABASE = b"SQLite format 3\0"
 LIMIT_TEXT = 300
 """Characters of a name or message that are kept."""
 
+_REMEDIES: dict[type[OSError], str] = {
+    NotRegular: "name result files",
+    TooLarge: "import the runs of it one by one",
+}
+
 
 def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
-    """The whole file. Raises `EmptyFile`, and `ImportRefused` where it is no ordinary file, cannot
-    be read, is not text in UTF-8, or is larger than ``limit``."""
+    """The text of the whole file.
+
+    Raises `EmptyFile`, and `ImportRefused` if it is not a regular file, cannot be read, is not
+    text in UTF-8, or has more than ``limit`` bytes.
+    """
     where = str(path)
     try:
-        if not path.exists():
-            raise ImportRefused("there is no such file", where=where, remedy="name result files")
-        if not path.is_file():  # a pipe would be waited for
-            raise ImportRefused("is no ordinary file", where=where, remedy="name result files")
-        size = path.stat().st_size
-        if size > limit:
-            raise ImportRefused(
-                f"has {size / 2**20:,.0f} MiB, and at most {limit / 2**20:,.0f} MiB are read",
-                where=where,
-                remedy="import the runs of it one by one",
-            )
-        with path.open("rb") as file:
-            data = file.read(size + 1)  # a larger count would be allocated
-            if len(data) > size:  # it grew, or the file system told no size
-                data += file.read(limit + 1 - len(data))
-    except OSError as error:
+        data = read_regular(path, limit)
+    except FileNotFoundError as error:
         raise ImportRefused(
-            f"cannot be read: {error.strerror or error}", where=where, remedy="ask its owner"
+            "there is no such file", where=where, remedy="name result files"
         ) from error
-    if len(data) > limit:
-        raise ImportRefused(f"has more than {limit / 2**20:,.0f} MiB", where=where)
+    except OSError as error:
+        remedy = _REMEDIES.get(type(error), "ask its owner")
+        raise ImportRefused(why_not_read(error), where=where, remedy=remedy) from error
     if not data.strip(b"\xef\xbb\xbf \t\r\n\0"):
         raise EmptyFile("the file is empty", where=where, remedy="run the benchmark again")
     if sum(map(data.count, (b",", b"[", b"{", b"\n"))) > LIMIT_PARTS:

@@ -6,6 +6,7 @@ a killed survey left its half-made commit beside them.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import struct
@@ -25,6 +26,7 @@ from waywiser.profile.errors import (
     ProfileError,
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
+from waywiser.regular_file import NotRegular, open_regular, why_not_read
 
 BUSY_SECONDS = 20.0
 """How long to wait for another process's commit: many times the slowest seen on network disks."""
@@ -51,18 +53,17 @@ def read_header(path: Path) -> Header:
     where = str(path)
     remedy = "name a file that waywiser survey made"
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            kind = "a directory" if path.is_dir() else "no file on a disk"
-            raise NotAProfile(f"is {kind}", where=where, remedy=remedy)
-        with path.open("rb") as file:
-            data = file.read(_HEADER_BYTES)
+        with open_regular(path) as descriptor:
+            data = os.read(descriptor, _HEADER_BYTES)
     except FileNotFoundError as error:
         raise MissingProfile(
             "there is no such file", where=where, remedy="waywiser survey -o FILE makes one"
         ) from error
     except OSError as error:
         raise NotAProfile(
-            f"cannot be read: {error.strerror}", where=where, remedy="ask its owner"
+            why_not_read(error),
+            where=where,
+            remedy=remedy if isinstance(error, NotRegular) else "ask its owner",
         ) from error
     if not data:
         raise NotAProfile("the file is empty", where=where, remedy=remedy)

@@ -31,7 +31,7 @@ REMEDIES = {
     "outliers": "stop other work on the machine and ask waywiser doctor",
     "throttled": "cool the GPU or raise its power limit; see nvidia-smi -q -d PERFORMANCE",
     "slow link": "compare slot, riser and firmware settings; ask waywiser doctor",
-    "above bound": "a cache has served it: read sizes that no cache holds",
+    "above bound": "near a cache's size, read sizes that no cache holds; else doubt the bound",
     "below resolution": "compare with the empty interval, or read larger sizes",
     "misplaced": "free memory on that node, or widen the cpuset that forbids it",
     "unverified": "allow move_pages in the container, or survey outside it",

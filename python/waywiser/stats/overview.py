@@ -25,6 +25,7 @@ from waywiser.stats.nearness import Nearness
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.reasons import Group, Reasons, groups
 from waywiser.stats.told import told_of
+from waywiser.stats.wrong_bounds import without_wrong_bounds
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
@@ -160,10 +161,11 @@ def _overview_of(
     refusals: Sequence[Refusal],
     health: Sequence[RunHealth],
 ) -> Overview:
-    lines, reasons = gathered.lines, Reasons()
+    reasons = Reasons()
     reasons.add_refusals(refusals)
     reasons.add_localities(localities)
     reasons.join(gathered.reasons)
+    lines = without_wrong_bounds(gathered.lines, workloads, machine, reasons)
     return Overview(
         schema=SCHEMA,
         profile="",

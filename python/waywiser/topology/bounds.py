@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from waywiser.topology import pcie
 from waywiser.topology.machine import Gpu, Machine, NvLink
-from waywiser.topology.routes import is_through_host, relays_of
+from waywiser.topology.routes import is_through_host, relays_of, takes_shortest_path
 from waywiser.words import Transfer, Value, Workload
 
 BETWEEN_RANKS = ("mpi", "nccl")
@@ -99,6 +99,10 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
         if source.index == destination.index:
             return _local(gpus[source.index])
         ends = gpus[source.index], gpus[destination.index]
+        if takes_shortest_path(transfer) and not (
+            ends[0].links_known or destination.index in ends[0].peers
+        ):
+            return "the link between the GPUs is not described"
         return _between(*ends, through_host=is_through_host(transfer, machine))
     relays = [gpus[index] for index in relays_of(transfer, machine) if index in gpus]
     if source.kind == "gpu":
@@ -121,7 +125,7 @@ def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
         rate = link.gb_per_s_now * 1e9
         made_of = f"PCIe: {link.gb_per_s_now:.1f} GB/s as seen (more, if the GPU was idle)"
     else:
-        return "neither generation nor width of the GPU's PCIe link is told"
+        return "the link between the GPU and the host is not described"
     return (Use(Resource(f"PCIe {direction} {name}", rate, made_of, _lower_now(gpu))),)
 
 

@@ -14,10 +14,14 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.beside import beside
+from waywiser.regular_file import read_regular, why_not_read
 from waywiser.words import Value, WaywiserError
 
 SCHEMA = 1
 """Raised whenever an older reader would misunderstand a newer file."""
+
+LIMIT_BYTES = 32 * 2**20
+"""Of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
 
 
 class CaptureError(WaywiserError):
@@ -164,15 +168,13 @@ def capture_live() -> Capture:
 def load_capture(file: str | Path) -> Capture:
     """A capture that `save_capture` wrote, or the XML of hwloc's ``lstopo`` (1.x to 3.x).
 
-    Raises `CaptureError` naming the file for anything else.
+    Raises `CaptureError` naming the file for anything else, and for more than `LIMIT_BYTES`.
     """
     try:
-        data = Path(file).read_bytes()
+        data = read_regular(file, LIMIT_BYTES)
     except OSError as error:
         raise CaptureError(
-            f"cannot be read: {error.strerror or error}",
-            where=str(file),
-            remedy="name a capture or hwloc XML",
+            why_not_read(error), where=str(file), remedy="name a capture or hwloc XML"
         ) from error
     head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if head == b"<":

@@ -92,6 +92,12 @@ class Gpu(Value, frozen=True):
     pageable_access: bool = False
     """The GPU can read pageable host memory itself (HMM, Grace-Hopper, POWER9)."""
 
+    @property
+    def links_known(self) -> bool:
+        """Whether NVML or the kernel described the GPU, so that no NVLink and no peer means that
+        there is none. A bare topology file and other tools' results do not report all links."""
+        return bool(self.compute or self.pcie.generation_max)
+
 
 class FilePlace(Value, frozen=True):
     """What the name of a file place stands for on this machine."""
@@ -135,6 +141,11 @@ class Machine(Value, frozen=True):
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
         return next((gpu for gpu in self.gpus if gpu.index == index), None)
+
+    @property
+    def nodes_known(self) -> bool:
+        """Whether a topology describes the NUMA nodes; False if only results name them."""
+        return any(node.cpus or node.memory_bytes for node in self.numa)
 
     @property
     def last_caches(self) -> int:

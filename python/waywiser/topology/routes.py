@@ -62,9 +62,12 @@ def is_through_host(transfer: Transfer, machine: Machine) -> bool:
     one, other = machine.gpu(source.index), machine.gpu(destination.index)
     if one is None or other is None:
         return False
-    if transfer.path.executor in THROUGH_HOST or transfer.parameters.get("peer") == "off":
-        return True
-    return other.index not in one.peers
+    return not takes_shortest_path(transfer) or other.index not in one.peers
+
+
+def takes_shortest_path(transfer: Transfer) -> bool:
+    """Whether a transfer between two GPUs goes directly if they can access each other's memory."""
+    return transfer.path.executor not in THROUGH_HOST and transfer.parameters.get("peer") != "off"
 
 
 def are_peers(one: Gpu, other: Gpu) -> bool:

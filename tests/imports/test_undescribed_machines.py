@@ -1,0 +1,30 @@
+"""What is said of a machine that only results describe: nothing that its files do not say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from waywiser.cli import run
+
+DATA = Path(__file__).parent / "data"
+
+INVENTED = r"NVLink|NVSwitch|PCIe|no peer access|system shows|There are \d+ NUMA"
+
+
+@pytest.mark.parametrize("file", ["nvbandwidth.json", "microbench.json", "commscope.json"])
+def test_a_machine_without_topology_gets_no_links_and_no_nodes(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(tmp_path / "a.wwp")
+    assert run(["import", str(DATA / file), "-o", target]) == 0
+    capsys.readouterr()
+    for verb in (["show", target], ["report", target, "--format", "md", "-o", "-"]):
+        assert run(verb) == 0
+        out = capsys.readouterr().out
+        found = re.findall(
+            r"NVLink|NVSwitch|PCIe|no peer access|system shows|There are \d+ NUMA", out
+        )
+        assert found == []
