@@ -13,11 +13,8 @@ from typing import NamedTuple
 
 from waywiser.topology import pcie
 from waywiser.topology.machine import Gpu, Machine, NvLink
-from waywiser.topology.routes import is_through_host, relays_of
+from waywiser.topology.routes import is_between_ranks, is_through_host, relays_of
 from waywiser.words import Transfer, Value, Workload
-
-BETWEEN_RANKS = ("mpi", "nccl")
-"""Executors of imported results alone: their places are those of ranks, perhaps of two nodes."""
 
 
 class Bound(Value, frozen=True):
@@ -88,7 +85,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     """What a transfer passes through, or why that is unknown."""
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
-    if transfer.path.executor in BETWEEN_RANKS:
+    if is_between_ranks(transfer, machine):
         return "what lies between the ranks of other tools' programs is not told by the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
