@@ -7,8 +7,8 @@
 
 namespace waywiser {
 
-// A class of paths: within the host, with a GPU at an end, of managed memory, of files.
-enum class PathClass { none, host, gpu, managed, file };
+// A class of paths: within the host, with a GPU at an end, of unified memory, of files.
+enum class PathClass { none, host, gpu, unified, file };
 
 // Executors of one family do their work by the same means.
 enum class Family { other, runtime_copy, kernel, cpu, unified_memory, file, staged };

@@ -38,7 +38,7 @@ public:
         return {.pace = {.to_gpu = 0.84, .from_gpu = 0.33},
                 .family = Family::unified_memory,
                 .shares = {.file_system = false},
-                .reference = PathClass::managed};
+                .reference = PathClass::unified};
     }
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine&) const override {

@@ -39,7 +39,7 @@ const char* text(PathClass paths) {
     switch (paths) {
         case PathClass::host: return "host";
         case PathClass::gpu: return "gpu";
-        case PathClass::managed: return "managed";
+        case PathClass::unified: return "unified";
         case PathClass::file: return "file";
         case PathClass::none: break;
     }

@@ -150,7 +150,7 @@ def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     """Whether a program chooses between them: managed memory and memory that is copied, each as
     such paths are judged."""
     by_class = {traits.executor(each.path.executor).reference: each for each in (one, other)}
-    if not by_class.keys() >= {"managed", "gpu"}:
+    if not by_class.keys() >= {"unified", "gpu"}:
         return False
     copied = by_class["gpu"].path
     host = [end for end in (copied.source, copied.destination) if end.place.kind == "numa"]

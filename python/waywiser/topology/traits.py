@@ -17,8 +17,8 @@ import msgspec
 
 from waywiser.words import Memory, Value
 
-PathClass = Literal["", "host", "gpu", "managed", "file"]
-"""Paths within the host, with a GPU at an end, of managed memory, and of files; empty for none."""
+PathClass = Literal["", "host", "gpu", "unified", "file"]
+"""Paths within the host, with a GPU at an end, of unified memory, and of files; empty for none."""
 
 Resource = Literal["links", "host memory", "CPUs", "file system"]
 
