@@ -40,7 +40,7 @@ def counted(file: Path) -> list[Row]:
     rows = []
     with Profile.open(file) as profile:
         for series in profile.iter_series():
-            found = ways(series)
+            found = ways(series, profile.machine.traits)
             for each in found.carried if found else ():
                 link = (each.gpu, each.link, each.direction, each.links, each.ratio)
                 rows.append(Row(file.name, series.workload.curve, *link))

@@ -155,7 +155,7 @@ def _lines() -> Iterator[str]:
     yield "## Executors: who moves the bytes"
     yield ""
     for executor in list_executors():
-        yield from _entry(executor, [f"Layouts: {', '.join(executor.layouts)}."])
+        yield from _entry(executor, _facts(executor))
     yield "## Memories: kinds, and where they are"
     yield ""
     for memory in list_memories():
@@ -166,6 +166,18 @@ def _lines() -> Iterator[str]:
     for operation in list_operations():
         by = "events of the device" if operation.timing == "device" else "the host's clock"
         yield from _entry(operation, [f"At {_places(operation.places)}; timed by {by}."])
+
+
+def _facts(executor: ExecutorKind) -> list[str]:
+    """What the registry declares of an executor beside its description."""
+    facts = [
+        f"Layouts: {', '.join(executor.layouts)}.",
+        f"Family: {executor.traits.family}.",
+        f"Shares with other work: {', '.join(executor.traits.shares)}.",
+    ]
+    if alternative := executor.traits.alternative:
+        facts.append(f"Compared with `{alternative.executor}`: {alternative.question}.")
+    return facts
 
 
 def _literature() -> Iterator[str]:

@@ -68,12 +68,14 @@ class Machine:
 
 def memories() -> list[dict[str, Any]]:
     """Per kind: name, description, source, places (``numa``/``gpu``/``file``), needs_gpu,
-    cpu_accessible, parameters (the variants): list of {name, description, kind, choices}."""
+    cpu_accessible, traits (see `waywiser.topology.traits.MemoryTraits`), parameters (the variants):
+    list of {name, description, kind, choices}."""
 
 def executors() -> list[dict[str, Any]]:
     """Per executor: name, description, source, layouts (of ``contiguous``, ``box``, ``list``),
-    least_bytes, survey_only, settings_on_request (see ``Traits`` in executor.hpp), parameters:
-    {name, description, kind, choices}."""
+    least_bytes, survey_only, settings_on_request, comparison, in_sets, pace (see ``Traits`` in
+    traits.hpp), traits (see `waywiser.topology.traits.ExecutorTraits`), parameters: {name,
+    description, kind, choices}."""
 
 def operations() -> list[dict[str, Any]]:
     """Per operation: name, description, source, places (``numa``/``gpu``), timing (``device``/

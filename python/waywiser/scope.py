@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from waywiser import native
+from waywiser.plan.catalogue import registered_traits
 from waywiser.probe.aside import leave_one_cpu_aside
 from waywiser.probe.environment import worker_environment
 from waywiser.probe.guest import memory_bound, usable_gpus
@@ -79,13 +80,14 @@ def read_scope(wishes: Wishes) -> Scope:
 
 
 def live_machine() -> Machine:
-    """This machine as it is now; with the library's own GPUs where that only pretends to some, and
-    what the management library tells of the same ones."""
+    """This machine as it is now, with the traits of what the native library can measure. If the
+    library only pretends to GPUs, with these, and with what the management library reports of the
+    same ones."""
     from waywiser.topology.assemble import machine_from
     from waywiser.topology.capture import capture_live
 
-    machine = machine_from(capture_live())
     library = native.load()
+    machine = msgspec.structs.replace(machine_from(capture_live()), traits=registered_traits())
     if library.backend != "fake":
         return machine
     told = {gpu.uuid: gpu for gpu in machine.gpus}

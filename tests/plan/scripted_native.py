@@ -115,8 +115,20 @@ def operation_refusal(operation: Operation, machine: Machine) -> str | None:
     return None
 
 
-def _memory(name: str, *places: str, settings: tuple[Any, ...] = (), gpu: bool = True) -> Any:
+def _memory(
+    name: str, *places: str, settings: tuple[Any, ...] = (), gpu: bool = True, reference: str = ""
+) -> Any:
+    traits = {
+        "name": name,
+        "places": list(places),
+        "page_locked": gpu and list(places) == ["numa"],
+        "migrates": len(places) > 1,
+        "cpu_accessible": "numa" in places,
+        "reference": reference,
+        "same_as": "",
+    }
     return {
+        "traits": traits,
         "name": name,
         "description": f"{name} memory",
         "source": "somebody, somewhere",
@@ -129,9 +141,9 @@ def _memory(name: str, *places: str, settings: tuple[Any, ...] = (), gpu: bool =
 
 def memories() -> list[dict[str, Any]]:
     return [
-        _memory("device", "gpu"),
-        _memory("pageable", "numa", settings=(PAGES,), gpu=False),
-        _memory("pinned", "numa"),
+        _memory("device", "gpu", reference="gpu"),
+        _memory("pageable", "numa", settings=(PAGES,), gpu=False, reference="host"),
+        _memory("pinned", "numa", reference="gpu"),
     ]
 
 
@@ -140,9 +152,14 @@ def more_memories() -> list[dict[str, Any]]:
 
 
 def _executor(
-    name: str, *parameters: dict[str, Any], layouts: str = "contiguous", **traits: Any
+    name: str,
+    *parameters: dict[str, Any],
+    layouts: str = "contiguous",
+    reference: str = "",
+    **traits: Any,
 ) -> Any:
     return {
+        "traits": {"name": name, "reference": reference},
         "name": name,
         "description": f"by {name}",
         "source": "somebody, somewhere",
@@ -156,7 +173,10 @@ def _executor(
 
 
 def executors() -> list[dict[str, Any]]:
-    return [_executor("copy-engine", API, PEER), _executor("cpu", THREADS, STORES)]
+    return [
+        _executor("copy-engine", API, PEER, reference="gpu", in_sets=True),
+        _executor("cpu", THREADS, STORES, reference="host"),
+    ]
 
 
 def more_executors() -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import pytest
 import profiles
 from waywiser.records import Evidence, GpuTraffic, LinkBytes, Series
 from waywiser.stats.traffic import Ways, ways
+from waywiser.topology.traits import Traits
 
 SIZE = 64 << 20
 MOVED = 4 * SIZE
@@ -17,7 +18,7 @@ def told(path: str, *gpus: GpuTraffic, reason: str = "", seconds: float = 0.01) 
     found = Evidence(4, seconds, seconds, gpus, reason)
     visit = msgspec.structs.replace(profiles.visit(what), evidence=found)
     later = profiles.visit(what, 1)
-    answer = ways(Series(what, (visit, later)))
+    answer = ways(Series(what, (visit, later)), Traits())
     assert answer is not None
     return answer
 
@@ -107,4 +108,4 @@ def test_what_is_not_counted_is_told() -> None:
 
 
 def test_nobody_looked() -> None:
-    assert ways(profiles.series()) is None
+    assert ways(profiles.series(), Traits()) is None

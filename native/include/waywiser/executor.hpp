@@ -15,6 +15,7 @@
 
 #include "waywiser/arrangement.hpp"
 #include "waywiser/registry.hpp"
+#include "waywiser/traits.hpp"
 #include "waywiser/words.hpp"
 
 namespace waywiser {
@@ -64,21 +65,11 @@ struct Requirements {
     bool operator==(const Requirements&) const = default;
 };
 
-// What others must know of an executor, so that nobody treats it specially by its name.
-struct Traits {
-    // Of a contiguous transfer: fewer bytes take the time of its own work. They are measured only
-    // if somebody asks for the size.
-    std::size_t least_bytes = 0;
-    // Programs do it, and the transfer library never does: only a full survey measures it unasked.
-    bool survey_only = false;
-    // Its best settings are found by a search: only a full survey varies them unasked.
-    bool settings_on_request = false;
-};
-
 class Executor {
 public:
     virtual ~Executor() = default;
     [[nodiscard]] virtual const Info& info() const = 0;
+    // What planning, statistics and reports must know of it.
     [[nodiscard]] virtual Traits traits() const { return {}; }
 
     // The layouts that it can move on the paths that it serves.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waywiser/registry.hpp"
+#include "waywiser/traits.hpp"
 #include "waywiser/words.hpp"
 
 namespace waywiser {
@@ -41,6 +42,8 @@ public:
     virtual ~MemoryKind() = default;
     [[nodiscard]] virtual const Info& info() const = 0;
     [[nodiscard]] virtual std::vector<Place::Kind> place_kinds() const = 0;
+    // What planning, statistics and reports must know of it beside the answers below.
+    [[nodiscard]] virtual MemoryTraits traits() const { return {}; }
     // Loads and stores of a CPU reach it, and leave it where it is.
     [[nodiscard]] virtual bool cpu_accessible() const { return true; }
     // Its pages move to whoever touches them: only executors that work in place serve it.

@@ -64,6 +64,12 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override {
+        return {.pace = {.piece_seconds = 0.5e-6},
+                .family = Family::runtime_copy,
+                .shares = {.host_memory = false, .cpus = false, .file_system = false}};
+    }
+
     [[nodiscard]] bool serves(Layout::Kind kind) const override {
         return kind == Layout::Kind::list;
     }

@@ -40,6 +40,10 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override {
+        return {.comparison = true, .family = Family::file, .shares = {.links = false}};
+    }
+
     [[nodiscard]] std::unique_ptr<Execution> prepare(const Transfer& transfer,
                                                      const Machine& machine,
                                                      const std::vector<gpu::Stream*>&,

@@ -117,6 +117,13 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override {
+        return {.in_sets = true,
+                .family = Family::runtime_copy,
+                .shares = {.host_memory = false, .cpus = false, .file_system = false},
+                .reference = PathClass::gpu};
+    }
+
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,

@@ -36,6 +36,13 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override {
+        return {.pace = {.piece_seconds = 50e-9, .row_seconds = 5e-9},
+                .family = Family::cpu,
+                .shares = {.links = false, .file_system = false},
+                .reference = PathClass::host};
+    }
+
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,

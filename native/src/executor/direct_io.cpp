@@ -104,6 +104,12 @@ public:
         return info;
     }
 
+    [[nodiscard]] Traits traits() const override {
+        return {.family = Family::file,
+                .shares = {.links = false, .cpus = false},
+                .reference = PathClass::file};
+    }
+
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
         if (auto reason = FileExecutor::refusal(transfer, machine)) return reason;

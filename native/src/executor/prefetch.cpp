@@ -33,6 +33,13 @@ public:
             .source = "Pearson et al., Comm|Scope, ICPE 2019, section 3.4 (cudaMemPrefetchAsync)"};
         return info;
     }
+    [[nodiscard]] Traits traits() const override {
+        // 46.6 and 18.1 GB/s on an H200.
+        return {.pace = {.to_gpu = 0.84, .from_gpu = 0.33},
+                .family = Family::unified_memory,
+                .shares = {.file_system = false},
+                .reference = PathClass::unified};
+    }
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine&) const override {
         return migration_refusal(transfer.path);

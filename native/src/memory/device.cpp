@@ -74,6 +74,7 @@ public:
                 "interprocess communication"};
         return info;
     }
+    [[nodiscard]] MemoryTraits traits() const override { return {.reference = PathClass::gpu}; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::gpu};
     }

@@ -47,6 +47,7 @@ public:
                 "Auto-tuning of Data Communication on Heterogeneous Systems, sec. IV-B (disk I/O)"};
         return info;
     }
+    [[nodiscard]] MemoryTraits traits() const override { return {.reference = PathClass::file}; }
     [[nodiscard]] bool cpu_accessible() const override { return false; }
     [[nodiscard]] std::size_t granule() const override { return host::kDiskBlock; }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,

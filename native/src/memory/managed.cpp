@@ -85,6 +85,7 @@ public:
                 "data-transfer measurements for Power/NVLink systems, 2018"};
         return info;
     }
+    [[nodiscard]] MemoryTraits traits() const override { return {.reference = PathClass::unified}; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa, Place::Kind::gpu};
     }

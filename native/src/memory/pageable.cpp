@@ -29,6 +29,7 @@ public:
                 "Performance (AllocPageable)"};
         return info;
     }
+    [[nodiscard]] MemoryTraits traits() const override { return {.reference = PathClass::host}; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa};
     }

@@ -53,6 +53,7 @@ public:
                 "Performance (AllocPinned)"};
         return info;
     }
+    [[nodiscard]] MemoryTraits traits() const override { return {.reference = PathClass::gpu}; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa};
     }

@@ -17,6 +17,7 @@ public:
             .source = "Pearson, thesis, ch. Explicit Memory Performance (AllocWriteCombined)"};
         return info;
     }
+    [[nodiscard]] MemoryTraits traits() const override { return {.same_as = "pinned"}; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa};
     }

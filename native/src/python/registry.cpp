@@ -35,6 +35,39 @@ const char* text(Place::Kind kind) {
     return "file";
 }
 
+const char* text(PathClass paths) {
+    switch (paths) {
+        case PathClass::host: return "host";
+        case PathClass::gpu: return "gpu";
+        case PathClass::unified: return "unified";
+        case PathClass::file: return "file";
+        case PathClass::none: break;
+    }
+    return "";
+}
+
+const char* text(Family family) {
+    switch (family) {
+        case Family::runtime_copy: return "copies of the runtime";
+        case Family::kernel: return "kernels";
+        case Family::cpu: return "CPUs";
+        case Family::unified_memory: return "unified memory";
+        case Family::file: return "files";
+        case Family::staged: return "staged copies";
+        case Family::other: break;
+    }
+    return "other";
+}
+
+const char* text(Route route) {
+    switch (route) {
+        case Route::through_host: return "through host";
+        case Route::over_relays: return "over relays";
+        case Route::shortest: break;
+    }
+    return "shortest";
+}
+
 nb::list parameter_list(const std::vector<Parameter>& parameters) {
     nb::list list;
     for (const Parameter& parameter : parameters) {
@@ -71,6 +104,59 @@ nb::list layouts_of(const Executor& executor) {
     return list;
 }
 
+nb::list shares_list(const Shares& shares) {
+    nb::list list;
+    if (shares.links) list.append("links");
+    if (shares.host_memory) list.append("host memory");
+    if (shares.cpus) list.append("CPUs");
+    if (shares.file_system) list.append("file system");
+    return list;
+}
+
+nb::dict pace_dict(const Pace& pace) {
+    nb::dict entry;
+    entry["to_gpu"] = pace.to_gpu;
+    entry["from_gpu"] = pace.from_gpu;
+    entry["piece_seconds"] = pace.piece_seconds;
+    entry["row_seconds"] = pace.row_seconds;
+    entry["passes"] = pace.passes;
+    entry["of_links"] = pace.of_links;
+    return entry;
+}
+
+// What readers of profiles must know; the name is that of the entry.
+nb::dict traits_dict(const std::string& name, const Traits& traits) {
+    nb::dict entry;
+    entry["name"] = name;
+    entry["family"] = text(traits.family);
+    entry["shares"] = shares_list(traits.shares);
+    entry["route"] = text(traits.route);
+    entry["reference"] = text(traits.reference);
+    if (!traits.alternative.executor.empty()) {
+        nb::dict alternative;
+        alternative["executor"] = traits.alternative.executor;
+        alternative["question"] = traits.alternative.question;
+        alternative["own"] = traits.alternative.own;
+        alternative["other"] = traits.alternative.other;
+        alternative["host_only"] = traits.alternative.host_only;
+        entry["alternative"] = alternative;
+    }
+    return entry;
+}
+
+nb::dict traits_dict(const MemoryKind& kind) {
+    const MemoryTraits traits = kind.traits();
+    nb::dict entry;
+    entry["name"] = kind.info().name;
+    entry["places"] = place_kind_list(kind.place_kinds());
+    entry["page_locked"] = kind.page_locked();
+    entry["migrates"] = kind.migrates();
+    entry["cpu_accessible"] = kind.cpu_accessible();
+    entry["reference"] = text(traits.reference);
+    entry["same_as"] = traits.same_as;
+    return entry;
+}
+
 nb::list memory_list() {
     nb::list list;
     for (const auto& kind : Memories::instance().entries()) {
@@ -78,6 +164,7 @@ nb::list memory_list() {
         entry["places"] = place_kind_list(kind->place_kinds());
         entry["needs_gpu"] = kind->needs_gpu();
         entry["cpu_accessible"] = kind->cpu_accessible();
+        entry["traits"] = traits_dict(*kind);
         list.append(entry);
     }
     return list;
@@ -92,6 +179,10 @@ nb::list executor_list() {
         entry["least_bytes"] = traits.least_bytes;
         entry["survey_only"] = traits.survey_only;
         entry["settings_on_request"] = traits.settings_on_request;
+        entry["comparison"] = traits.comparison;
+        entry["in_sets"] = traits.in_sets;
+        entry["pace"] = pace_dict(traits.pace);
+        entry["traits"] = traits_dict(executor->info().name, traits);
         list.append(entry);
     }
     return list;

@@ -63,7 +63,7 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
             f"✓ paths that ought to be equal differ by more than {MARGIN:.1%} {LARGE}, × all are "
             "equal, ? not to be told, — there are no twins.",
         ),
-        *(_choice(choice, subjects) for choice in choices.CHOICES),
+        *(_choice(title, subjects) for title in _titles(subjects)),
     ]
     return tuple(table for table in made if table.rows)
 
@@ -149,16 +149,22 @@ def _twins(twins: Sequence[Twin]) -> Cell:
     return Cell("", "no" if equal else "unclear", slowest.curve)
 
 
-def _choice(choice: choices.Choice, subjects: Sequence[Subject]) -> Table:
+def _titles(subjects: Sequence[Subject]) -> list[str]:
+    """Of the choices that any machine has."""
+    found = (each.title for subject in subjects for each in choices.chosen(subject))
+    return list(dict.fromkeys(found))
+
+
+def _choice(title: str, subjects: Sequence[Subject]) -> Table:
     def cells(subject: Subject) -> Cells:
         return {
             found.group.label: _faster(found)
             for found in choices.chosen(subject)
-            if found.title == choice.title
+            if found.title == title
         }
 
     return _table(
-        choice.title.capitalize(),
+        title.capitalize(),
         "direction",
         subjects,
         cells,

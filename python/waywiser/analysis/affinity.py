@@ -64,7 +64,10 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
         if kind.nearness != "remote" or curve.path is None:
             continue
         near = local.get((kind.bare, _anchor(curve.path)))
-        if near is not None and (pair := relate(curve, near, alike=scatter[kind.bare])).sizes:
+        if near is None:
+            continue
+        pair = relate(curve, near, alike=scatter[kind.bare], traits=subject.machine.traits)
+        if pair.sizes:
             found.setdefault(kind.bare, (kind, []))[1].append(pair)
     return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
 

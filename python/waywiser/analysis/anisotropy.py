@@ -75,7 +75,8 @@ def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
         back = curves.get(_way_of(opposite(transfer)))
         if back is None:
             continue
-        pair = relate(curve, back[0], alike=scatter[_between_which(kind)])
+        lent = scatter[_between_which(kind)]
+        pair = relate(curve, back[0], alike=lent, traits=subject.machine.traits)
         if pair.sizes:
             found.setdefault(kind.both_ways, (kind, []))[1].append(pair)
     return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
@@ -158,7 +159,7 @@ def _of_moving(subject: Subject, kind: Kind, whole: Grouped) -> list[Finding]:
 def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
     pair, at = group.typical
     much, interval = slower_by(at)
-    odd = kind.is_quiet and kind.executor == "copy-engine" and much > ODD
+    odd = kind.is_quiet and kind.reference == "gpu" and much > ODD
     slow, fast = kind.source, kind.destination
     if at.effect < 0:
         slow, fast = fast, slow

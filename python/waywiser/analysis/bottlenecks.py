@@ -40,7 +40,7 @@ def findings(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
         if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
             continue
         best = shapes.setdefault(_shape(each), each)
-        if _rank(each) < _rank(best):
+        if _rank(each, subject) < _rank(best, subject):
             shapes[_shape(each)] = each
     found = [_shared(subject, each) for each in shapes.values() if each.is_slowed]
     return [*(_hanging_together(subject, group) for group in joined), *found]
@@ -92,13 +92,13 @@ def _shape(each: Together) -> str:
     return f"{shape}{buffer}" if "-" in shape and "@" not in shape else each.curve.text
 
 
-def _rank(each: Together) -> tuple[bool, bool, float]:
-    """Of sets of one shape what can be told first; then by copy engines, for kernels may be slowed
-    where links are not; then what is told best."""
+def _rank(each: Together, subject: Subject) -> tuple[bool, bool, float]:
+    """Of sets of one shape first those with a clear answer; then those by the executor that links
+    are judged by, for kernels may be slowed if links are not; then the most precise."""
     span = each.comparison.interval
-    engine = each.transfers[0].path.executor == "copy-engine"
+    executor = subject.machine.traits.executor(each.transfers[0].path.executor)
     unclear = each.comparison.verdict == "unclear"
-    return unclear, not engine, span.width if span else math.inf
+    return unclear, executor.reference != "gpu", span.width if span else math.inf
 
 
 def _is_star(each: Together) -> bool:

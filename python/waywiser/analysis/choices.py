@@ -1,10 +1,12 @@
-"""Two ways of doing the same, of which a program takes one: pageable or pinned memory, peer access
-on or off, managed memory on demand or prefetched, host memory read in place or copied first.
+"""Two methods of doing the same, of which a program takes one: pageable or pinned memory, peer
+access on or off, and what an executor declares as its alternative, as managed memory on demand or
+prefetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -12,26 +14,21 @@ import msgspec
 from waywiser.analysis.grouped import Grouped
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.related import Related, relate
-from waywiser.analysis.subject import Curve, Subject
-from waywiser.words import Path, Value
+from waywiser.analysis.subject import Subject
+from waywiser.topology.traits import Alternative, Traits
+from waywiser.words import Path, Transfer, Value
 
 
 class Choice(NamedTuple):
-    """What is chosen between: how a curve of the one becomes one of the other."""
+    """What is chosen between."""
 
     title: str
-    """``pageable or pinned``."""
+    """``pageable or pinned memory``."""
     one: str
     """As a cell says which is faster."""
     other: str
-
-
-CHOICES = (
-    Choice("pageable or pinned memory", "pageable", "pinned"),
-    Choice("peer access on or off", "on", "off"),
-    Choice("managed memory on demand or prefetched", "on demand", "prefetched"),
-    Choice("host memory by kernels in place or by copy engines", "in place", "copied"),
-)
+    counterpart: Callable[[Transfer], str | None]
+    """The key (see `_key`) of the curve of the other, if the transfer is one of the one."""
 
 
 class Chosen(Value, frozen=True):
@@ -46,46 +43,69 @@ class Chosen(Value, frozen=True):
 
 def chosen(subject: Subject) -> Iterator[Chosen]:
     """Every choice of which a machine has both, by direction."""
-    curves = {_key(curve): curve for curve, _ in usual(subject)}
-    for choice in CHOICES:
+    traits = subject.machine.traits
+    curves = {_key(curve.workload.transfers[0]): curve for curve, _ in usual(subject)}
+    executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
+    for choice in _choices(executors, traits):
         pairs: dict[str, list[Related]] = {}
         for curve in curves.values():
-            for direction, other in _other(choice, curve, curves):
-                if (pair := relate(curve, other)).sizes:
-                    pairs.setdefault(direction, []).append(pair)
+            path = curve.workload.transfers[0].path
+            other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
+            if other is None or other is curve or _within(path):
+                continue
+            if (pair := relate(curve, other, traits=traits)).sizes:
+                pairs.setdefault(_direction(path), []).append(pair)
         for direction, found in pairs.items():
             group = Grouped(direction, tuple(found))
             yield Chosen(choice.title, choice.one, choice.other, group)
 
 
-def _key(curve: Curve) -> str:
-    transfer = curve.workload.transfers[0]
-    return f"{transfer.path} {transfer.parameters.get('peer', 'on')}"
+def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:
+    """Between kinds of memory, of peer access, and those that executors declare."""
+    pageable = traits.reference_memory("host", "numa")
+    pinned = traits.reference_memory("gpu", "numa")
+
+    def locked(transfer: Transfer) -> str | None:
+        path = transfer.path
+        if traits.executor(path.executor).reference != "gpu":
+            return None
+        replaced = _with_kind(path, pageable, pinned, traits)
+        return _key(transfer, path=replaced) if replaced else None
+
+    yield Choice(f"{pageable} or {pinned} memory", pageable, pinned, locked)
+    yield Choice("peer access on or off", "on", "off", _without_peer_access)
+    for name in executors:
+        alternative = traits.executor(name).alternative
+        if alternative is not None:
+            question, own, other = alternative.question, alternative.own, alternative.other
+            yield Choice(question, own, other, partial(_by_another, name, alternative))
 
 
-def _other(choice: Choice, curve: Curve, curves: dict[str, Curve]) -> Iterator[tuple[str, Curve]]:
-    """(direction, the other of the choice) where the curve is the one; nothing else."""
-    path = curve.workload.transfers[0].path
-    peer = curve.workload.transfers[0].parameters.get("peer", "on")
-    found = None
-    if choice.one == "pageable" and path.executor == "copy-engine":
-        found = curves.get(f"{_with_kind(path, 'pageable', 'pinned')} {peer}")
-    elif choice.one == "on" and peer == "on" and _is_peer(path):
-        found = curves.get(f"{path} off")
-    elif choice.one == "on demand" and path.executor == "page-fault":
-        found = curves.get(f"{Path(path.source, path.destination, 'prefetch')} {peer}")
-    elif choice.one == "in place" and path.executor == "sm" and not _is_peer(path):
-        found = curves.get(f"{Path(path.source, path.destination, 'copy-engine')} {peer}")
-    if found is not None and found is not curve and not _within(path):
-        yield _direction(path), found
+def _without_peer_access(transfer: Transfer) -> str | None:
+    on = transfer.parameters.get("peer", "on") == "on"
+    return _key(transfer, peer="off") if on and _is_peer(transfer.path) else None
 
 
-def _with_kind(path: Path, old: str, new: str) -> Path | None:
+def _by_another(name: str, alternative: Alternative, transfer: Transfer) -> str | None:
+    path = transfer.path
+    if path.executor != name or (alternative.host_only and _is_peer(path)):
+        return None
+    return _key(transfer, path=Path(path.source, path.destination, alternative.executor))
+
+
+def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
+    """A path with peer access on or off."""
+    return f"{path or transfer.path} {peer or transfer.parameters.get('peer', 'on')}"
+
+
+def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
+    """With another kind of memory at the host; None if no end is a GPU's own memory."""
     ends = [
         msgspec.structs.replace(memory, kind=new) if memory.kind == old else memory
         for memory in (path.source, path.destination)
     ]
-    gpu = any(memory.kind == "device" for memory in ends)
+    own = traits.reference_memory("gpu", "gpu")
+    gpu = any(memory.kind == own for memory in ends)
     return Path(ends[0], ends[1], path.executor) if gpu else None
 
 

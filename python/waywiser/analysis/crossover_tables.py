@@ -17,7 +17,8 @@ from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.policy import TOLERANCE, ranges
-from waywiser.words import Transfer, format_bytes
+from waywiser.topology.traits import Traits
+from waywiser.words import Path, Transfer, format_bytes
 
 MOST_ROWS = 40
 MATTERS = 0.10
@@ -33,9 +34,9 @@ def sizes_text(stretch: Stretch) -> str:
     return f"from {format_bytes(stretch.low)} to {format_bytes(stretch.high)}"
 
 
-def of_ways(found: Sequence[Group]) -> Table | None:
+def of_ways(found: Sequence[Group], traits: Traits) -> Table | None:
     """Use which way where: a row for each range of sizes between two places."""
-    rows = [row for group in found for row in _rows_of_group(group)]
+    rows = [row for group in found for row in _rows_of_group(group, traits)]
     if not rows:
         return None
     return Table(
@@ -51,8 +52,8 @@ def of_ways(found: Sequence[Group]) -> Table | None:
     )
 
 
-def _rows_of_group(group: Group) -> Iterator[tuple[Cell, ...]]:
-    curves = sorted(_for_anything(group.first.principal), key=lambda curve: curve.text)
+def _rows_of_group(group: Group, traits: Traits) -> Iterator[tuple[Cell, ...]]:
+    curves = sorted(_for_anything(group.first.principal, traits), key=lambda curve: curve.text)
     if len(curves) < 2:
         return
     sizes = sizes_of(curves)
@@ -73,16 +74,21 @@ def _rows_of_group(group: Group) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def _for_anything(curves: Sequence[Curve]) -> list[Curve]:
-    """Without write-combined memory where page-locked memory does the same: nothing moves faster
-    for it than by a few percent, and CPUs read it many times more slowly."""
+def _for_anything(curves: Sequence[Curve], traits: Traits) -> list[Curve]:
+    """Without memory that GPUs reach exactly as another kind, if the other was measured too. So is
+    write-combined memory beside pinned memory: nothing moves faster for it than by a few percent,
+    and CPUs read it many times more slowly."""
     paths = {str(curve.path) for curve in curves}
-    return [
-        curve
-        for curve in curves
-        if (pinned := str(curve.path).replace("write-combined", "pinned")) == str(curve.path)
-        or pinned not in paths
-    ]
+
+    def stands_for_itself(path: Path | None) -> bool:
+        if path is None:
+            return True
+        ends = (path.source, path.destination)
+        same = [msgspec.structs.replace(m, kind=traits.same_memory(m.kind)) for m in ends]
+        plain = Path(same[0], same[1], path.executor)
+        return plain == path or str(plain) not in paths
+
+    return [curve for curve in curves if stands_for_itself(curve.path)]
 
 
 def _span(low: str, high: str) -> str:

@@ -22,13 +22,14 @@ from waywiser.analysis.crossover_tables import (
     of_ways,
     sizes_text,
 )
-from waywiser.analysis.duels import Duel, duels, timed
+from waywiser.analysis.duels import Duel, duels, is_explicit, timed
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.ways import groups
 from waywiser.stats.duel import Stretch
 from waywiser.stats.figures import count
 from waywiser.stats.overtaking import Overtaking
-from waywiser.words import Place, format_bytes
+from waywiser.topology.traits import Traits
+from waywiser.words import Memory, Place, Transfer, format_bytes
 
 QUESTION = "crossovers"
 MOST_FINDINGS = 8
@@ -37,30 +38,21 @@ LEAST_DECIDED = 2
 """Sizes at which somebody wins: one alone is in the table, and no finding."""
 MOST_PLACES = 3
 """Named in one finding."""
+LEAST_IMPORTANT = 6
+"""Of a duel that nobody asks for."""
 
 _NUMBER = re.compile(r"\d+")
-
-QUESTIONS: tuple[frozenset[str], ...] = (
-    frozenset({"pageable", "pinned"}),
-    frozenset({"page-fault", "prefetch"}),
-    frozenset({"copy-engine", "sm"}),
-    frozenset({"managed -> managed by prefetch", "pinned -> device by copy-engine"}),
-    frozenset({"managed -> managed by prefetch", "device -> pinned by copy-engine"}),
-    frozenset({"copy-engine", "copy-engine[peer=off]"}),
-)
-"""Duels that people ask for first: pageable against pinned, demand against prefetch, a kernel
-(zero-copy where a side is on the host) against the copy engine, managed memory against explicit
-copies, peer access on against off. Of all others, those that cross come first."""
 
 
 def answer(subject: Subject) -> Answer:
     found = groups(subject)
-    fought = list(chain.from_iterable(map(duels, found)))
-    fought.sort(key=lambda each: (_asked(each), not _crosses(each), -each.most))
+    traits = subject.machine.traits
+    fought = [each for group in found for each in duels(group, traits)]
+    fought.sort(key=lambda each: (_importance(each, traits), not _crosses(each), -each.most))
     lists = laid_out(subject)
     findings = [_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]]
     findings += [_of_layout(subject, each) for each in _worth(lists)]
-    tables = (of_ways(found), of_duels(fought), of_layouts(lists))
+    tables = (of_ways(found, traits), of_duels(fought), of_layouts(lists))
     return Answer(
         question=QUESTION,
         title="Which way is best where, and where does one overtake another?",
@@ -72,9 +64,35 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def _asked(found: Duel) -> int:
-    names = frozenset(found.names)
-    return QUESTIONS.index(names) if names in QUESTIONS and _places(found) else len(QUESTIONS)
+def _importance(found: Duel, traits: Traits) -> int:
+    """Duels that people ask for come first: memory of the host against memory that feeds GPUs,
+    executors against the alternative that they declare (of managed memory first), managed memory
+    against explicit copies, peer access on against off. All others come after them, those that
+    cross first."""
+    one, other = found.first.transfer, found.second.transfer
+    if one is None or other is None or not _places(found):
+        return LEAST_IMPORTANT
+    known = [traits.executor(each.path.executor) for each in (one, other)]
+    if one.path.executor != other.path.executor:
+        if is_explicit(one, other, traits):
+            return 3 if one.path.destination.place.kind == "gpu" else 4
+        declared = {each.name: each.alternative for each in known if each.alternative}
+        names = frozenset(found.names)
+        if any(names == {own, other.executor} for own, other in declared.items()):
+            managed = any(traits.memory(end.kind).migrates for end in _ends(one))
+            return 1 if managed else 2
+        return LEAST_IMPORTANT
+    pageable = traits.reference_memory("host", "numa")
+    if frozenset(found.names) == {pageable, traits.reference_memory("gpu", "numa")}:
+        return 0
+    bare, off = sorted((one, other), key=lambda each: len(each.parameters))
+    if known[0].reference == "gpu" and not bare.parameters and off.parameters == {"peer": "off"}:
+        return 5
+    return LEAST_IMPORTANT
+
+
+def _ends(transfer: Transfer) -> tuple[Memory, Memory]:
+    return transfer.path.source, transfer.path.destination
 
 
 def _crosses(found: Duel) -> bool:

@@ -14,6 +14,7 @@ from waywiser.analysis.subject import Curve, Point
 from waywiser.analysis.ways import Group, Pair, memory_text, way
 from waywiser.stats.duel import Stretch, Timed, duel
 from waywiser.stats.estimate import Estimate
+from waywiser.topology.traits import Traits
 from waywiser.words import Transfer, Value, format_settings
 
 LEAST_SIZES = 3
@@ -46,24 +47,24 @@ class Duel(Value, frozen=True):
         return tuple(stretch for stretch in self.stretches if stretch.winner != "neither")
 
 
-def duels(group: Group) -> Iterator[Duel]:
+def duels(group: Group, traits: Traits) -> Iterator[Duel]:
     """Of the pair of places that was measured most; how many alike pairs agree is counted."""
     first = group.first
     elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
     for pair in group.pairs:
-        for other in _duels_of(pair) if pair is not first else ():
+        for other in _duels_of(pair, traits) if pair is not first else ():
             elsewhere.setdefault((other.names, other.common), []).append(other)
-    for found in _duels_of(first):
+    for found in _duels_of(first, traits):
         others = elsewhere.get((found.names, found.common), [])
         agree = sum(_winners(other) == _winners(found) for other in others)
         yield Duel(found.pair, found.first, found.second, found.names, found.common,
                    found.stretches, agree, len(others))  # fmt: skip
 
 
-def _duels_of(pair: Pair) -> Iterator[Duel]:
+def _duels_of(pair: Pair, traits: Traits) -> Iterator[Duel]:
     principal = {curve.text for curve in pair.principal}
     for first, second in combinations(pair.curves, 2):
-        told = _difference(first, second, principal)
+        told = _difference(first, second, principal, traits)
         if told is None:
             continue
         names, common = told
@@ -97,7 +98,7 @@ def _winners(found: Duel) -> Sequence[str]:
 
 
 def _difference(
-    first: Curve, second: Curve, principal: set[str]
+    first: Curve, second: Curve, principal: set[str], traits: Traits
 ) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), where that is one thing, of which one of the two
     is as by default."""
@@ -117,7 +118,7 @@ def _difference(
     ]
     if len(apart) == 1 and (both or _same_kinds(one, other)):
         return _names(one, other, apart[0])
-    return ((way(one), way(other)), "") if both and _is_explicit(one, other) else None
+    return ((way(one), way(other)), "") if both and is_explicit(one, other, traits) else None
 
 
 def _same_kinds(one: Transfer, other: Transfer) -> bool:
@@ -145,11 +146,12 @@ def _executor(transfer: Transfer) -> str:
     return f"{transfer.path.executor}{format_settings(transfer.parameters)}"
 
 
-def _is_explicit(one: Transfer, other: Transfer) -> bool:
-    """Whether a program chooses between them: managed memory that is prefetched, and page-locked
-    memory that is copied."""
-    managed = [each for each in (one, other) if each.path.executor == "prefetch"]
-    copied = [each for each in (one, other) if each.path.executor == "copy-engine"]
-    return bool(managed and copied) and "pinned" in {
-        end.kind for each in copied for end in (each.path.source, each.path.destination)
-    }
+def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
+    """Whether a program chooses between them: managed memory and memory that is copied, each as
+    such paths are judged."""
+    by_class = {traits.executor(each.path.executor).reference: each for each in (one, other)}
+    if not by_class.keys() >= {"unified", "gpu"}:
+        return False
+    copied = by_class["gpu"].path
+    host = [end for end in (copied.source, copied.destination) if end.place.kind == "numa"]
+    return any(traits.memory(end.kind).reference == "gpu" for end in host)

@@ -35,7 +35,7 @@ class _Lost(NamedTuple):
     @property
     def is_odd(self) -> bool:
         """Some lose what most do not, or an engine has a link to itself and gets half of it."""
-        engine = self.kind.is_quiet and self.kind.executor == "copy-engine"
+        engine = self.kind.is_quiet and self.kind.reference == "gpu"
         return self.equal > len(self.slowed) or (engine and self.middle.share < HALF)
 
 

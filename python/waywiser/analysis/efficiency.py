@@ -36,7 +36,8 @@ from waywiser.analysis.ways import (
 )
 from waywiser.stats.figures import count, format_rate
 from waywiser.stats.order import median
-from waywiser.words import format_bytes
+from waywiser.topology.traits import Traits
+from waywiser.words import Memory, Path, format_bytes
 
 QUESTION = "efficiency"
 
@@ -48,8 +49,6 @@ FAR_BELOW_TWINS = 0.20
 are equal within a narrow margin is a question of its own."""
 LEAST_TWINS = 3
 """Of two that differ nobody knows which is the odd one."""
-BY_CPU = frozenset({"pageable", "mapped", "file"})
-"""Memory kinds that the driver or the kernel moves by CPUs, wherever these are just then."""
 _OF_A_GPU = re.compile(r"\bgpu:\d+")
 EVEN = 0.02
 """Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
@@ -99,7 +98,7 @@ def _best(subject: Subject, group: Group) -> Finding | None:
     top = sustained(curve)
     share, bound, saturates = top.line.of_bound, top.line.bound, saturation(curve)
     said = f"the fastest way {_where(pair)} is {way(transfer)}"
-    if any(memory.kind == "mapped" for memory in (transfer.path.source, transfer.path.destination)):
+    if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
         said += " through the page cache"
     said += f": {_rate(top)} GB/s"
     if share is not None and bound is not None:
@@ -119,6 +118,12 @@ def _best(subject: Subject, group: Group) -> Finding | None:
         exhibits=(exhibit(top), *_second(pair, curve)),
         remedy=_remedy(low, saturates if len(curve.points) > 1 and not caches else None),
     )
+
+
+def _is_mapped(memory: Memory, subject: Subject) -> bool:
+    """Whether it is a file at addresses, whose bytes are in the page cache."""
+    reached = subject.machine.traits.memory(memory.kind).cpu_accessible
+    return memory.place.kind == "file" and reached
 
 
 def _caches(pair: Pair, curve: Curve) -> str:
@@ -248,21 +253,27 @@ def _below_twins(subject: Subject, mates: Sequence[Curve]) -> Iterator[Finding]:
             effect=lack,
             devices=tuple(map(subject.device, ends)),
             exhibits=(exhibit(point), *(exhibit(p) for p in points if p is not point)),
-            remedy=_compared(curve),
+            remedy=_compared(curve, subject.machine.traits),
         )
 
 
-def _compared(curve: Curve) -> str:
-    """What tells more of a path that reaches less than its twins."""
+def _compared(curve: Curve, traits: Traits) -> str:
+    """What to do to learn more of a path that reaches less than its twins."""
     again = f"survey again with --only '{_OF_A_GPU.sub('gpu:*', curve.text)}'"
     path = curve.path
-    kinds = {path.source.kind, path.destination.kind} if path else set()
-    if path and (path.executor == "cpu" or kinds & BY_CPU):
+    if path and _is_moved_by_cpus(path, traits):
         return (
             f"{again}, since what CPUs copy and files hold lies elsewhere in each process; if it "
             "is still so, look at the ways between page-locked memory and this GPU"
         )
     return f"compare the slots, risers, cables and firmware of these devices, and {again}"
+
+
+def _is_moved_by_cpus(path: Path, traits: Traits) -> bool:
+    """Whether CPUs move bytes, by the executor itself or since the driver or the kernel does so."""
+    ends = (path.source, path.destination)
+    by_memory = any(traits.memory(end.kind).is_moved_by_cpus for end in ends)
+    return by_memory or traits.executor(path.executor).uses_cpus
 
 
 def _summary(found: Sequence[Group], below: int) -> str:

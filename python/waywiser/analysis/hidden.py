@@ -158,7 +158,9 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
     if not sides.blocks:
         return
     first = Place("gpu", sides.gpus[0])
-    probe = f"{sides.blocks[0].memory} -> device@{first} by copy-engine"
+    traits = subject.machine.traits
+    kind, executor = traits.reference_memory("gpu", "gpu"), traits.reference_executor("gpu")
+    probe = f"{sides.blocks[0].memory} -> {kind}@{first} by {executor}"
     yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.near_seconds, "s")
     yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.far_seconds, "s")
     for cost in costs(subject):

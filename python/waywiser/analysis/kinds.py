@@ -15,11 +15,10 @@ from waywiser.analysis.subject import Curve, Subject
 from waywiser.analysis.ways import principal
 from waywiser.topology.machine import Machine
 from waywiser.topology.routes import is_through_host
+from waywiser.topology.traits import PathClass, Traits
 from waywiser.words import Memory, Path, Transfer, Value
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file"]
-
-PAGE_LOCKED = ("pinned", "write-combined", "device")
 
 Nearness = Literal["local", "remote", ""]
 
@@ -36,6 +35,10 @@ class Kind(Value, frozen=True):
     hang on one node."""
     is_quiet: bool = False
     """See `is_quiet`."""
+    reference: PathClass = ""
+    """The class of paths that are judged by the executor."""
+    scatters_as: tuple[str, ...] = ()
+    """The kinds of memory at its ends, in alphabetical order, as GPUs reach them."""
     link: str = ""
     """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ...;
     empty if the profile does not say which link is between them."""
@@ -63,14 +66,18 @@ class Kind(Value, frozen=True):
 def kind_of(transfer: Transfer, machine: Machine) -> Kind:
     """The kind of a transfer of this machine, whatever its settings."""
     path = transfer.path
+    traits = machine.traits
     group = class_of(path)
+    ends = {traits.same_memory(end.kind) for end in (path.source, path.destination)}
     return Kind(
-        _word(path.source, path.destination),
-        _word(path.destination, path.source),
+        _word(path.source, path.destination, traits),
+        _word(path.destination, path.source, traits),
         path.executor,
         group,
         nearness_of(path, machine),
-        is_quiet(path),
+        is_quiet(path, traits),
+        traits.executor(path.executor).reference,
+        tuple(sorted(ends)),
         _link(transfer, machine) if group == "GPU-GPU" else "",
     )
 
@@ -88,11 +95,11 @@ def class_of(path: Path) -> Class:
     return "within a GPU" if source == destination else "GPU-GPU"
 
 
-def is_quiet(path: Path) -> bool:
+def is_quiet(path: Path, traits: Traits) -> bool:
     """Whether a GPU moves it between memories that its engines reach by themselves: no thread and
     no memory bus of the host has a part in it, so that blocks scatter little."""
-    ends = {path.source.kind, path.destination.kind}
-    return path.executor in ("copy-engine", "sm") and ends <= set(PAGE_LOCKED)
+    undisturbed = traits.executor(path.executor).is_undisturbed
+    return undisturbed and traits.are_reached_by_gpus(path.source, path.destination)
 
 
 def nearness_of(path: Path, machine: Machine) -> Nearness:
@@ -110,13 +117,13 @@ def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
         yield curve, kind_of(curve.workload.transfers[0], subject.machine)
 
 
-def _word(memory: Memory, other: Memory) -> str:
-    """``pinned``, ``GPU``; of managed memory also where it is."""
-    if memory.kind == "device":
+def _word(memory: Memory, other: Memory, traits: Traits) -> str:
+    """``pinned``, ``GPU``; of memory that migrates also where it is."""
+    on_gpu = memory.place.kind == "gpu"
+    found = traits.memory(memory.kind)
+    if on_gpu and found.reference == "gpu":
         return "GPU" if other.place != memory.place else "same GPU"
-    if memory.kind == "managed":
-        return f"managed at {'GPU' if memory.place.kind == 'gpu' else 'host'}"
-    return memory.kind
+    return f"{memory.kind} at {'GPU' if on_gpu else 'host'}" if found.migrates else memory.kind
 
 
 def _node(memory: Memory, machine: Machine) -> int:

@@ -24,6 +24,7 @@ from waywiser.analysis.kinds import is_quiet
 from waywiser.analysis.subject import Curve, Point
 from waywiser.stats.clustered import Apart, Clustered, Medians, apart, clustered
 from waywiser.stats.equivalence import MARGIN, Comparison, compare
+from waywiser.topology.traits import Traits
 from waywiser.words import Value, format_bytes
 
 ALPHA = 0.01
@@ -157,7 +158,13 @@ class Alike:
         return clustered(found, others)
 
 
-def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Alike | None = None) -> Related:
+def relate(
+    a: Curve,
+    b: Curve,
+    margin: float = MARGIN,
+    alike: Alike | None = None,
+    traits: Traits | None = None,
+) -> Related:
     """The times of ``a`` in relation to those of ``b`` at the sizes that both have.
 
     ``alike`` are the curves whose blocks ought to scatter alike, these two among them; without it
@@ -172,7 +179,8 @@ def relate(a: Curve, b: Curve, margin: float = MARGIN, alike: Alike | None = Non
     for size, (one, other) in zip(bytes, pairs, strict=True):
         scatter = alike.scatter(size, a, b)
         found.append(compare(one.estimate, other.estimate, margin, scatter, among[part_of(size)]))
-    quiet = all(is_quiet(t.path) for curve in (a, b) for t in curve.workload.transfers)
+    known = traits or Traits()
+    quiet = all(is_quiet(t.path, known) for curve in (a, b) for t in curve.workload.transfers)
     signs = [
         _side(each)
         if _is_significant(each, len(among)) and _is_far_enough(each, quiet, size)

@@ -120,8 +120,7 @@ class _Measured(NamedTuple):
 
 def _family(kind: Kind) -> Hashable:
     """Kinds whose blocks scatter alike: there and back, and from page-locked memory of any sort."""
-    ends = {"pinned" if end == "write-combined" else end for end in (kind.source, kind.destination)}
-    return kind.group, kind.executor, frozenset(ends), kind.link
+    return kind.group, kind.executor, kind.scatters_as, kind.link
 
 
 def _corrected(twin: Twin, adjusted: Iterator[float]) -> Twin:

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from waywiser.imports.errors import ImportRefused
 from waywiser.imports.found import ForeignGpu, Found
 from waywiser.topology.assemble import machine_from
-from waywiser.topology.bounds import BETWEEN_RANKS
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
+from waywiser.topology.traits import Traits
 from waywiser.words import Place, Workload
 
 UNNAMED = "unknown"
@@ -113,7 +113,9 @@ def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
 
 
 def _of_ranks(workload: Workload) -> bool:
-    return any(transfer.path.executor in BETWEEN_RANKS for transfer in workload.transfers)
+    known = Traits()
+    executors = (known.executor(transfer.path.executor) for transfer in workload.transfers)
+    return any(executor.route == "between ranks" for executor in executors)
 
 
 def _cpus(found: Found) -> int:

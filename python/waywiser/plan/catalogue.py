@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ from waywiser import native
 from waywiser.native_words import native_operation, native_transfer
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
+from waywiser.topology.traits import ExecutorTraits, MemoryTraits, PathClass, Traits
 from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value
 
 
@@ -22,6 +24,24 @@ class Parameter(Value, frozen=True):
     choices: tuple[str, ...]
 
 
+class Pace(Value, frozen=True):
+    """How long an executor is expected to take, compared with the runtime's copies: see ``Pace`` in
+    traits.hpp."""
+
+    to_gpu: float = 1.0
+    """Share of the rate that a copy engine would reach, towards a GPU."""
+    from_gpu: float = 1.0
+    piece_seconds: float = 2.5e-6
+    """Per piece of a list."""
+    row_seconds: float = 20e-9
+    """Per row of a box."""
+    passes: int = 0
+    """More, over the bytes in the memory of a place, at each end."""
+    of_links: bool = False
+    """The shares are of what the links carry from page-locked memory, whatever memory it is, and as
+    many CPUs as the registry says copy the bytes."""
+
+
 class ExecutorKind(Value, frozen=True):
     """Who can move bytes, with its source in the literature."""
 
@@ -30,12 +50,19 @@ class ExecutorKind(Value, frozen=True):
     source: str
     layouts: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    traits: ExecutorTraits
+    """What readers of profiles must know of it; what follows, planning alone."""
     least_bytes: int = 0
     """Fewer contiguous bytes take the time of its own work, and are measured on request only."""
     survey_only: bool = False
     """Programs do it, the transfer library never does: only a full survey measures it unasked."""
     settings_on_request: bool = False
     """Its best settings are found by a search: only a full survey varies them unasked."""
+    comparison: bool = False
+    """It is read beside another executor of its class, and never asked for itself."""
+    in_sets: bool = False
+    """Transfers of all GPUs at once are measured by it too, and not by the reference alone."""
+    pace: Pace = Pace()
 
 
 class Requirements(Value, frozen=True):
@@ -74,6 +101,7 @@ class MemoryKind(Value, frozen=True):
     needs_gpu: bool
     cpu_accessible: bool
     parameters: tuple[Parameter, ...]
+    traits: MemoryTraits
 
 
 class OperationKind(Value, frozen=True):
@@ -95,50 +123,26 @@ def _parameters(entries: list[dict[str, Any]]) -> tuple[Parameter, ...]:
 
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
-    return tuple(
-        ExecutorKind(
-            e["name"],
-            e["description"],
-            e["source"],
-            tuple(e["layouts"]),
-            _parameters(e["parameters"]),
-            e["least_bytes"],
-            e["survey_only"],
-            e["settings_on_request"],
-        )
-        for e in native.load().executors()
-    )
+    return msgspec.convert(native.load().executors(), tuple[ExecutorKind, ...])
 
 
 def list_memories() -> tuple[MemoryKind, ...]:
     """Every registered kind of memory, by name. Needs no GPU and no driver."""
-    return tuple(
-        MemoryKind(
-            e["name"],
-            e["description"],
-            e["source"],
-            tuple(e["places"]),
-            e["needs_gpu"],
-            e["cpu_accessible"],
-            _parameters(e["parameters"]),
-        )
-        for e in native.load().memories()
-    )
+    return msgspec.convert(native.load().memories(), tuple[MemoryKind, ...])
 
 
 def list_operations() -> tuple[OperationKind, ...]:
     """Every registered operation, by name. Needs no GPU and no driver."""
-    return tuple(
-        OperationKind(
-            e["name"],
-            e["description"],
-            e["source"],
-            tuple(e["places"]),
-            e["timing"],
-            _parameters(e["parameters"]),
-        )
-        for e in native.load().operations()
-    )
+    return msgspec.convert(native.load().operations(), tuple[OperationKind, ...])
+
+
+def registered_traits() -> Traits:
+    """What all registered executors and kinds of memory declare, as a profile stores it."""
+    return _traits_of(list_executors(), list_memories())
+
+
+def _traits_of(executors: Iterable[ExecutorKind], memories: Iterable[MemoryKind]) -> Traits:
+    return Traits(tuple(kind.traits for kind in executors), tuple(kind.traits for kind in memories))
 
 
 class Catalogue:
@@ -157,6 +161,7 @@ class Catalogue:
         self.executors = list_executors()
         self._executors = {kind.name: kind for kind in self.executors}
         self.memories = {kind.name: kind for kind in list_memories()}
+        self.traits = _traits_of(self.executors, self.memories.values())
         self.operations = list_operations()
 
     def refusal(self, transfer: Transfer) -> str | None:
@@ -167,6 +172,14 @@ class Catalogue:
     def executor(self, name: str) -> ExecutorKind:
         """The registered executor of that name; raises `KeyError` where there is none."""
         return self._executors[name]
+
+    def reference_executor(self, paths: PathClass) -> str:
+        """The executor that paths of the class are judged by; empty if the registry has none."""
+        return self.traits.reference_executor(paths)
+
+    def reference_memory(self, paths: PathClass, place: str) -> str:
+        """The same for the kind of memory at a kind of place."""
+        return self.traits.reference_memory(paths, place)
 
     def possible_without_gpu(self, transfer: Transfer) -> bool:
         """Whether the transfer could be run on the machine if its GPUs were taken out."""

@@ -16,13 +16,10 @@ from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.curves import Curve
 from waywiser.plan.paths import NO_GPU
 from waywiser.plan.preset import Preset
-from waywiser.plan.sets import GPU_KIND, HOST_KIND, Sets, near_node
+from waywiser.plan.sets import Sets, near_node, set_executors
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
-
-HOST_EXECUTOR = "cpu"
-"""Who moves bytes between NUMA nodes where there is no GPU."""
 
 
 def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal]]:
@@ -30,15 +27,16 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
     catalogue = Catalogue(machine)
     if not machine.gpus:
         reason = machine.gpu_reason or NO_GPU
-        kept, refused = _possible(_between_nodes(machine), catalogue)
-        missing = f"{HOST_KIND} <-> {GPU_KIND} by {' and '.join(preset.set_executors)}"
+        kept, refused = _possible(_between_nodes(machine, catalogue), catalogue)
+        host, gpu = (catalogue.reference_memory("gpu", place) for place in ("numa", "gpu"))
+        missing = f"{host} <-> {gpu} by {' and '.join(set_executors(catalogue, preset))}"
         between = [replace(_curve([path], catalogue), principal=True) for path in kept]
         return between, [*refused, Refusal(missing, reason)]
     curves: list[Curve] = []
     refusals: list[Refusal] = []
-    for executor in preset.set_executors:
-        links, unlinked = _possible(_host_links(machine, executor), catalogue)
-        peers, apart = _possible(_between_gpus(machine, executor), catalogue)
+    for executor in set_executors(catalogue, preset):
+        links, unlinked = _possible(_host_links(machine, catalogue, executor), catalogue)
+        peers, apart = _possible(_between_gpus(machine, catalogue, executor), catalogue)
         curves += [_curve([path], catalogue) for path in links]
         curves += [_curve([path, path.opposite], catalogue) for path in links if _from_host(path)]
         curves += [_curve([path], catalogue) for path in peers]
@@ -47,11 +45,12 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
     return [replace(c, principal=True, sizes=preset.set_sizes) for c in curves], refusals
 
 
-def _host_links(machine: Machine, executor: str) -> Iterator[Path]:
+def _host_links(machine: Machine, catalogue: Catalogue, executor: str) -> Iterator[Path]:
     """To and from each GPU, in turns."""
+    host_kind, gpu_kind = (catalogue.reference_memory("gpu", place) for place in ("numa", "gpu"))
     for gpu in machine.gpus:
-        host = Memory(HOST_KIND, Place("numa", near_node(gpu, machine)))
-        path = Path(host, Memory(GPU_KIND, Place("gpu", gpu.index)), executor)
+        host = Memory(host_kind, Place("numa", near_node(gpu, machine)))
+        path = Path(host, Memory(gpu_kind, Place("gpu", gpu.index)), executor)
         yield from (path, path.opposite)
 
 
@@ -59,16 +58,19 @@ def _from_host(path: Path) -> bool:
     return path.source.place.kind == "numa"
 
 
-def _between_gpus(machine: Machine, executor: str) -> Iterator[Path]:
-    memories = [Memory(GPU_KIND, Place("gpu", gpu.index)) for gpu in machine.gpus]
+def _between_gpus(machine: Machine, catalogue: Catalogue, executor: str) -> Iterator[Path]:
+    kind = catalogue.reference_memory("gpu", "gpu")
+    memories = [Memory(kind, Place("gpu", gpu.index)) for gpu in machine.gpus]
     for source, destination in itertools.permutations(memories, 2):
         yield Path(source, destination, executor)
 
 
-def _between_nodes(machine: Machine) -> Iterator[Path]:
-    memories = [Memory("pageable", Place("numa", node.index)) for node in machine.numa]
+def _between_nodes(machine: Machine, catalogue: Catalogue) -> Iterator[Path]:
+    kind = catalogue.reference_memory("host", "numa")
+    executor = catalogue.reference_executor("host")
+    memories = [Memory(kind, Place("numa", node.index)) for node in machine.numa]
     for source, destination in itertools.product(memories, repeat=2):
-        yield Path(source, destination, HOST_EXECUTOR)
+        yield Path(source, destination, executor)
 
 
 def _together(sets: Sets) -> Iterator[Curve]:

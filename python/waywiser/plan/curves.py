@@ -29,9 +29,6 @@ from waywiser.plan.vary import MOST_COMBINATIONS, MOST_TOGETHER, Settings, combi
 from waywiser.records import Refusal
 from waywiser.words import Cache, Memory, Operation, Path, Transfer, Workload
 
-USUAL = {"numa": "pinned", "gpu": "device"}
-"""The memory that programs move bytes of at either end of a GPU's link, by the kind of place."""
-
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")
 """Those measured beside ``warm``, where the source is memory of the CPU."""
 
@@ -177,8 +174,8 @@ def _variants(path: Path, end: Memory, catalogue: Catalogue, how: Variations) ->
     other = path.destination if end is path.source else path.source
     beside_a_file = files.has_file(path) and end.place.kind != "file"
     over_a_link = "gpu" in (end.place.kind, other.place.kind)
-    usual = (end.kind, USUAL.get(other.place.kind, other.kind))
-    beside_another = over_a_link and other.kind not in usual
+    usual = catalogue.reference_memory("gpu", other.place.kind) or other.kind
+    beside_another = over_a_link and other.kind not in (end.kind, usual)
     if beside_a_file or (beside_another and how != "pairs"):
         return [{}]
     known = catalogue.memories[end.kind].parameters
@@ -197,7 +194,8 @@ def _with_settings(path: Path, source: Settings, destination: Settings, of: Sett
 
 def is_principal(path: Path, catalogue: Catalogue) -> bool:
     """Whether the path's default curve is what people ask a machine for."""
-    if path.executor in files.COMPARISONS or catalogue.executor(path.executor).survey_only:
+    executor = catalogue.executor(path.executor)
+    if executor.comparison or executor.survey_only:
         return False
     if is_detour(Transfer(path), catalogue) or _is_unusual(path, catalogue):
         return False
@@ -225,7 +223,8 @@ def is_remote(path: Path, catalogue: Catalogue) -> bool:
     places = {path.source.place.kind, path.destination.place.kind}
     kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
     if "file" in places and "gpu" not in places:
-        feeds = path.executor != files.DIRECT and any(kind.needs_gpu for kind in kinds)
+        direct = executor.traits.reference == "file"
+        feeds = not direct and any(kind.needs_gpu for kind in kinds)
         return feeds or catalogue.needs_gpu(path.executor)
     return all(kind.places == ("numa",) and kind.needs_gpu for kind in kinds)
 
@@ -256,7 +255,8 @@ def _is_unusual(path: Path, catalogue: Catalogue) -> bool:
     if files.has_file(path):
         return len(catalogue.requirements(Transfer(path)).host_links) > 1
     ends = [end for end in (path.source, path.destination) if end.place.kind == "numa"]
-    return any(catalogue.memories[end.kind].needs_gpu and end.kind != USUAL["numa"] for end in ends)
+    usual = catalogue.reference_memory("gpu", "numa")
+    return any(catalogue.memories[end.kind].needs_gpu and end.kind != usual for end in ends)
 
 
 def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:

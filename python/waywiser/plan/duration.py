@@ -1,15 +1,15 @@
 """How long one execution of a workload is expected to take, before anything has been measured.
 
-The constants are round, and each says where it comes from; rates come from the link's theoretical
-peak where topology knows it.
+The constants are round, and each says where it comes from. Rates come from the link's theoretical
+peak if topology knows it. An executor that is expected to be slower or faster than the runtime's
+copies declares its pace (``Traits::pace``).
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.catalogue import Catalogue, Pace
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Operation, Transfer, Workload
@@ -43,42 +43,6 @@ FILE_CALL_SECONDS = 1e-3
 """Of the least that is done with a disk, made durable: 0.1 ms to read and 3 ms to write 64 KiB of a
 virtual one."""
 
-
-class Pace(NamedTuple):
-    """How an executor compares with the runtime's copies, where that is known to differ."""
-
-    to_gpu: float = 1.0
-    """Share of the rate that a copy engine would reach, towards a GPU."""
-    from_gpu: float = 1.0
-    piece_seconds: float = 2.5e-6
-    """Per piece of a list: what submitting one copy of a loop costs."""
-    row_seconds: float = 20e-9
-    """Per row of a box: 8-byte rows move at a few hundred MB/s."""
-    passes: int = 0
-    """More, over the bytes in the memory of a place, at each end."""
-    of_link: bool = False
-    """The shares are of what the links carry from pinned memory, whatever memory it is, and as many
-    CPUs as the registry says copy the bytes."""
-
-
-PACES = {
-    "batch": Pace(piece_seconds=0.5e-6),
-    "cpu": Pace(piece_seconds=50e-9, row_seconds=5e-9),
-    # 12 GB/s to and from an H200, and 1.6 GB/s in rows of 8 B: a CPU packs.
-    "pack": Pace(to_gpu=0.22, from_gpu=0.22, piece_seconds=10e-9, row_seconds=5e-9, passes=2),
-    # 46.6 and 18.1 GB/s on an H200; 9.0 and 4.6 with a fault for each page.
-    "prefetch": Pace(to_gpu=0.84, from_gpu=0.33),
-    "page-fault": Pace(to_gpu=0.16, from_gpu=0.083),
-    # 5 GB/s on an H200: registering and releasing takes 0.17 s for each GiB.
-    "registered": Pace(to_gpu=0.45, from_gpu=0.45),
-    # 104 and 103 GB/s over the links of two H200s, whose own carry 55.
-    "relay": Pace(to_gpu=0.97, from_gpu=0.96, of_link=True),
-    # 50.9 and 52.3 GB/s.
-    "sm": Pace(to_gpu=0.9, from_gpu=0.9, piece_seconds=10e-9, row_seconds=1e-9),
-    # 50 GB/s both ways on an H200 with 16 CPUs.
-    "staged": Pace(to_gpu=0.92, from_gpu=0.92, of_link=True),
-}
-"""By executor; any other is taken for the runtime's copies."""
 
 PASS_RATE = 500e9
 """Bytes per second of a pass by a GPU over its own memory, in runs."""
@@ -121,13 +85,16 @@ class Durations:
     def rate(self, transfer: Transfer) -> float:
         """Bytes per second that the transfer is expected to reach when it is large."""
         if transfer.way not in self._rates:
-            pace = PACES.get(transfer.path.executor, Pace())
+            pace = self._pace(transfer)
             to_gpu = transfer.path.destination.place.kind == "gpu"
             share = pace.to_gpu if to_gpu else pace.from_gpu
-            link = pace.of_link and not self.from_disk(transfer)
+            link = pace.of_links and not self.from_disk(transfer)
             rate = self._staged_rate(transfer) if link else self.copy_rate(transfer)
             self._rates[transfer.way] = rate * share
         return self._rates[transfer.way]
+
+    def _pace(self, transfer: Transfer) -> Pace:
+        return self._catalogue.executor(transfer.path.executor).pace
 
     def copy_rate(self, transfer: Transfer) -> float:
         """The same of the runtime's copies, whoever the executor is."""
@@ -136,7 +103,8 @@ class Durations:
             return FILE_RATE
         if not any(memory.place.kind == "gpu" for memory in ends):
             return HOST_COPY_RATE
-        if any(memory.kind == "pageable" or memory.place.kind == "file" for memory in ends):
+        traits = self._catalogue.traits
+        if any(traits.memory(memory.kind).is_moved_by_cpus for memory in ends):
             return PAGEABLE_RATE
         return self._link_rate(transfer)
 
@@ -177,7 +145,7 @@ class Durations:
             call = FILE_CALL_SECONDS
         seconds = call + max(transfer.bytes, 1) / self.rate(transfer)
         if layout := transfer.layout:
-            pace = PACES.get(transfer.path.executor, Pace())
+            pace = self._pace(transfer)
             each = pace.piece_seconds if layout.kind == "list" else pace.row_seconds
             pass_rate = PASS_RATE if on_gpu else HOST_COPY_RATE
             seconds += runs(transfer) * each + pace.passes * transfer.bytes / pass_rate

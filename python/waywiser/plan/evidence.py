@@ -83,7 +83,7 @@ def _distance(point: Point) -> tuple[bool, float]:
 def located_memories(machine: Machine) -> tuple[Memory, ...]:
     """The memories of which each worker asks where their blocks are: page-locked where a GPU can
     tell too."""
-    kind = "pinned" if machine.gpus else "pageable"
+    kind = machine.traits.reference_memory("gpu" if machine.gpus else "host", "numa")
     return tuple(Memory(kind, Place("numa", node.index)) for node in machine.numa[:LOCATED_NODES])
 
 

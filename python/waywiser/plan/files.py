@@ -15,12 +15,6 @@ TELLING = (16 * 2**20,)
 """Where what is read beside a principal curve is measured: one size, of enough blocks for several
 to be under way."""
 
-DIRECT = "direct-io"
-"""The executor by which a disk reaches memory itself."""
-
-COMPARISONS = frozenset({"buffered-io"})
-"""Executors that are read beside another, and never asked for themselves."""
-
 
 def has_file(path: Path) -> bool:
     """Whether an end is at the place of a file."""

@@ -36,11 +36,6 @@ MOST_RUNS = 2**21
 """At these sizes: filling and verifying more pieces or rows than that takes longer than measuring
 them, and says nothing that fewer do not."""
 
-USUAL_ENDS = frozenset(
-    {("pinned", "device"), ("device", "pinned"), ("device", "device"), ("pageable", "pageable")}
-)
-"""Kinds of memory between which programs move such data; elsewhere only where all is asked for."""
-
 
 def example(executor: ExecutorKind) -> Layout | None:
     """A layout to ask the registry about an executor's paths with; None where it moves contiguous
@@ -90,8 +85,13 @@ def _is_wanted(path: Path, catalogue: Catalogue, preset: Preset) -> bool:
 
 
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:
-    ends = (path.source.kind, path.destination.kind)
-    return ends in USUAL_ENDS and is_principal(path, catalogue)
+    """Whether programs move such data between these kinds of memory: those that paths with a GPU,
+    and within the host, are judged by. The others are measured only if everything is asked for."""
+    ends = (path.source, path.destination)
+    on_gpu = any(end.place.kind == "gpu" for end in ends)
+    wanted = "gpu" if on_gpu else "host"
+    usual = all(catalogue.traits.memory(end.kind).reference == wanted for end in ends)
+    return usual and is_principal(path, catalogue)
 
 
 def _varied(path: Path, layout: Layout, catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:

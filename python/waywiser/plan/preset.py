@@ -64,8 +64,9 @@ class Preset(Value, frozen=True):
     links_only: bool = False
     """Nothing but what shows whether the links of the machine are well (see
     `waywiser.plan.check`)."""
-    set_executors: tuple[str, ...] = ("copy-engine", "sm")
-    """By whom all GPUs are measured at once (see `waywiser.plan.sets`)."""
+    sets_by: Literal["reference", "all"] = "all"
+    """By which executors all GPUs are measured at once (see `waywiser.plan.sets`): by the one that
+    paths with a GPU are judged by, or by all that declare it."""
     set_sizes: tuple[int, ...] = (64 * 2**20, 256 * 2**20)
     """Of each transfer of such a set: two, for one alone does not show that it has saturated."""
     set_every_one: bool = False
@@ -129,7 +130,7 @@ CHECK = Preset(
     links_only=True,
     # Within 1 % of what every link of this decade reaches.
     sizes="64MiB",
-    set_executors=("copy-engine",),
+    sets_by="reference",
     set_sizes=(64 * _MIB,),
     seconds=21.0,
     late_seconds=4.0,
@@ -162,7 +163,7 @@ QUICK = Preset(
     sizes="8:256MiB",
     # Whether both directions are had at once is a question of bandwidth.
     pair_smallest=16 * _MIB,
-    set_executors=("copy-engine",),
+    sets_by="reference",
     set_sizes=(64 * _MIB,),
 )
 

@@ -38,9 +38,6 @@ from waywiser.plan.preset import Preset
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
-HOST_KIND, GPU_KIND = "pinned", "device"
-"""The memories of a set: those that a program uses to feed many GPUs."""
-
 SHARED_SIZE = 2**20
 """Of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together there,
 so a larger one would take seconds an execution to say the same."""
@@ -49,7 +46,9 @@ Pair = tuple[int, int]
 
 
 class Sets:
-    """The sets of one machine by one executor, as curves. Only paths in ``valid`` take part."""
+    """The sets of one machine by one executor, as curves. Only paths in ``valid`` take part.
+
+    Their memories are those that paths with a GPU are judged by, at the host and at the GPU."""
 
     def __init__(
         self, machine: Machine, catalogue: Catalogue, executor: str, valid: Collection[Path]
@@ -98,8 +97,9 @@ class Sets:
         """To each GPU from its own node; from the first GPU's where there is one buffer for all."""
         for gpu in self._machine.gpus:
             near = self._machine.gpus[0] if shared else gpu
-            source = Memory(HOST_KIND, Place("numa", near_node(near, self._machine)))
-            yield Path(source, _device(gpu.index), self._executor)
+            kind = self._catalogue.reference_memory("gpu", "numa")
+            source = Memory(kind, Place("numa", near_node(near, self._machine)))
+            yield Path(source, self._device(gpu.index), self._executor)
 
     def _neighbours(self) -> Iterator[Path]:
         gpus = [gpu.index for gpu in self._machine.gpus]
@@ -110,7 +110,10 @@ class Sets:
         return (gpu.index for gpu in self._machine.gpus if gpu.index != one)
 
     def _between(self, source: int, destination: int) -> Path:
-        return Path(_device(source), _device(destination), self._executor)
+        return Path(self._device(source), self._device(destination), self._executor)
+
+    def _device(self, index: int) -> Memory:
+        return Memory(self._catalogue.reference_memory("gpu", "gpu"), Place("gpu", index))
 
     def _both(self, paths: Iterable[Path]) -> Iterator[Curve]:
         forward = list(paths)
@@ -140,20 +143,25 @@ def near_node(gpu: Gpu, machine: Machine) -> int:
     return gpu.numa if gpu.numa in nodes else nodes[0]
 
 
-def _device(index: int) -> Memory:
-    return Memory(GPU_KIND, Place("gpu", index))
+def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:
+    """Those by which all GPUs are measured at once: the reference of paths with a GPU, and the
+    others that declare it unless the preset asks for the reference alone."""
+    reference = catalogue.reference_executor("gpu")
+    if preset.sets_by == "reference":
+        return [reference] if reference else []
+    others = (kind.name for kind in catalogue.executors if kind.in_sets)
+    return sorted(others, key=lambda name: name != reference)
 
 
 def set_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
 ) -> Iterator[Curve]:
-    """The sets that the preset asks for, by each of its executors that the registry has.
+    """The sets that the preset asks for, by each executor that it asks for.
 
-    ``valid`` are the paths that the machine has. Nothing where there are fewer than two GPUs.
+    ``valid`` are the paths that the machine has. There are none with fewer than two GPUs.
     """
-    known = {executor.name for executor in catalogue.executors}
-    for executor in preset.set_executors:
-        if executor in known and len(machine.gpus) > 1:
+    for executor in set_executors(catalogue, preset):
+        if len(machine.gpus) > 1:
             sets = Sets(machine, catalogue, executor, valid)
             ones = machine.gpus if preset.set_every_one else machine.gpus[:1]
             for curve in _every_set(sets, ones):

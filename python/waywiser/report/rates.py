@@ -9,16 +9,11 @@ import msgspec
 from waywiser.report.entry import Entry
 from waywiser.stats.line import Line
 from waywiser.stats.shown import Shown
+from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
-
-OF_LINKS = ("pinned", "device")
-"""Kinds of memory that a link is judged by, where both ends have one."""
 
 SMALL_BYTES = 4096
 """A time tells of latency up to there."""
-
-PREFERRED = "copy-engine"
-"""What moves the bytes where it was measured; else the fastest of the others."""
 
 
 class Between(Value, frozen=True):
@@ -42,10 +37,11 @@ class Between(Value, frozen=True):
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
     """By (source, destination), of single copies, with default settings where there are."""
+    traits = entry.subject.machine.traits
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(entry):
         key = (each.source, each.destination)
-        if key not in found or _worth(each) > _worth(found[key]):
+        if key not in found or _worth(each, traits) > _worth(found[key], traits):
             found[key] = each
     kinds: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
     for source, destination in found:
@@ -82,12 +78,15 @@ def _candidates(entry: Entry) -> Iterator[Between]:
             yield Between(str(ends[0]), str(ends[1]), curve, measured[-1], measured[0])
 
 
-def _worth(each: Between) -> tuple[bool, bool, bool, float]:
-    """First by memory, as links are judged by it, then default settings, then the executor."""
+def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
+    """First the memory that paths with a GPU are judged by, then default settings, then the
+    executor that they are judged by, then the fastest of the others."""
     assert each.curve.transfer is not None
     path = each.curve.transfer.path
-    of_links = path.source.kind in OF_LINKS and path.destination.kind in OF_LINKS
-    return of_links, each.curve.is_default, path.executor == PREFERRED, each.rate
+    ends = (path.source, path.destination)
+    of_links = all(traits.memory(end.kind).reference == "gpu" for end in ends)
+    reference = traits.executor(path.executor).reference == "gpu"
+    return of_links, each.curve.is_default, reference, each.rate
 
 
 def places(entry: Entry) -> list[Place]:

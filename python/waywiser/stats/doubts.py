@@ -9,6 +9,7 @@ from waywiser.stats.block import BlockEstimate
 from waywiser.stats.order import median
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.traits import Traits
 from waywiser.words import Value, Workload
 
 SPREAD_LIMIT = 0.10
@@ -144,6 +145,7 @@ def _of_bound(
 def _of_conditions(series: Series, machine: Machine | None) -> Iterator[Doubt]:
     fed = gpus_fed_by_host(series.workload) if machine is not None else ()
     gpus = {gpu.index: gpu for gpu in machine.gpus if gpu.index in fed} if machine else {}
+    traits = machine.traits if machine is not None else Traits()
     for visit in series.visits:
         for state in visit.gpu_states:
             if state.throttle:
@@ -155,13 +157,15 @@ def _of_conditions(series: Series, machine: Machine | None) -> Iterator[Doubt]:
             if buffer.state == "misplaced":
                 part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was where it says"
                 yield Doubt("misplaced", part)
-            if buffer.state == "unverified" and not _moves_by_itself(buffer.memory):
+            if buffer.state == "unverified" and not _migrates(buffer.memory, traits):
                 yield Doubt("unverified", f"where the pages of {buffer.memory} were is not known")
 
 
-def _moves_by_itself(memory: str) -> bool:
-    """Whether nobody can tell where its pages are, and nothing is to be done about it."""
-    return memory.startswith("managed")
+def _migrates(memory: str, traits: Traits) -> bool:
+    """Whether its pages move to whoever touches them: where they are is not known, and nothing is
+    to be done about it."""
+    kind = memory.partition("@")[0].partition("[")[0]
+    return traits.memory(kind).migrates
 
 
 def gpus_fed_by_host(workload: Workload) -> set[int]:

@@ -79,7 +79,7 @@ def line_of(told: ToldSeries, machine: Machine, first: Mapping[str, str]) -> Lin
         of_bound=share,
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
         left_out=_left_out(series),
-        ways=ways(series),
+        ways=ways(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
     )
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Literal
 
 from waywiser.records import Evidence, GpuTraffic, Series
-from waywiser.words import Value, Workload
+from waywiser.topology.traits import Traits
+from waywiser.words import Transfer, Value, Workload
 
 LEAST_SHARE = 0.05
 """Of a workload's bytes: less is control, not a way."""
@@ -67,13 +68,13 @@ class Ways(Value, frozen=True):
         return f"through {which}: {', '.join(map(str, self.carried))}"
 
 
-def ways(series: Series) -> Ways | None:
-    """What the first block in which somebody looked tells; None where nobody did."""
+def ways(series: Series, traits: Traits) -> Ways | None:
+    """What the first block in which somebody looked shows; None if nobody did."""
     found = next((v.evidence for v in series.visits if v.evidence is not None), None)
-    return None if found is None else _ways(series.workload, found)
+    return None if found is None else _ways(series.workload, found, traits)
 
 
-def _ways(workload: Workload, found: Evidence) -> Ways:
+def _ways(workload: Workload, found: Evidence, traits: Traits) -> Ways:
     reasons = dict.fromkeys(
         f"gpu:{gpu.index}: {reason}" for gpu in found.gpus for reason in gpu.reasons
     )
@@ -83,7 +84,8 @@ def _ways(workload: Workload, found: Evidence) -> Ways:
         return Ways((), (), 0, 0, why or ("no counter was read",))
     moved = workload.bytes * found.executions
     rest = found.seconds / found.idle_seconds if found.idle_seconds else 0.0
-    carried = [each for gpu in found.gpus for each in _of_gpu(gpu, workload, found, rest)]
+    home = Workload(tuple(t for t in workload.transfers if _is_brought_back(t, traits)))
+    carried = [each for gpu in found.gpus for each in _of_gpu(gpu, workload, home, found, rest)]
     least = LEAST_SHARE * min(t.bytes for t in workload.transfers) * found.executions
     told = tuple(each for each in carried if each.bytes >= least)
     kinds = dict.fromkeys(each.link for each in told)
@@ -98,10 +100,11 @@ def _is_counted(gpu: GpuTraffic) -> bool:
 
 
 def _of_gpu(
-    gpu: GpuTraffic, workload: Workload, found: Evidence, rest: float
+    gpu: GpuTraffic, workload: Workload, home: Workload, found: Evidence, rest: float
 ) -> tuple[Carried, ...]:
+    """``home`` has the transfers whose bytes are brought back before each execution."""
     sent, received = _expected(workload, gpu.index)
-    back_out, back_in = _brought_back(workload, gpu.index)
+    back_in, back_out = _expected(home, gpu.index)
     carried = []
     sides: tuple[tuple[Direction, int, int, str], ...] = (
         ("sent", sent, back_out, "tx"),
@@ -131,16 +134,10 @@ def _links(by_link: dict[int, int]) -> int:
     return sum(count >= LEAST_SHARE * most for count in by_link.values()) if most else 0
 
 
-def _brought_back(workload: Workload, gpu: int) -> tuple[int, int]:
-    """Bytes that leave and reach it before each execution, since managed memory moved in place has
-    to move there and back."""
-    moved = tuple(
-        transfer
-        for transfer in workload.transfers
-        if {transfer.path.source.kind, transfer.path.destination.kind} == {"managed"}
-    )
-    sent, received = _expected(Workload(moved), gpu)
-    return received, sent
+def _is_brought_back(transfer: Transfer, traits: Traits) -> bool:
+    """Whether its bytes have to move back before each execution, since they moved in place."""
+    ends = (transfer.path.source, transfer.path.destination)
+    return all(traits.memory(end.kind).migrates for end in ends)
 
 
 def _expected(workload: Workload, gpu: int) -> tuple[int, int]:

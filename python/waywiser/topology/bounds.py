@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 from waywiser.topology import pcie
 from waywiser.topology.machine import Gpu, Machine, NvLink
-from waywiser.topology.routes import is_through_host, relays_of, takes_shortest_path
+from waywiser.topology.routes import (
+    is_between_ranks,
+    is_through_host,
+    relays_of,
+    takes_shortest_path,
+)
 from waywiser.words import Transfer, Value, Workload
-
-BETWEEN_RANKS = ("mpi", "nccl")
-"""Executors of imported results alone: their places are those of ranks, perhaps of two nodes."""
 
 
 class Bound(Value, frozen=True):
@@ -88,7 +90,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     """What a transfer passes through, or why that is unknown."""
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
-    if transfer.path.executor in BETWEEN_RANKS:
+    if is_between_ranks(transfer, machine):
         return "what lies between the ranks of other tools' programs is not told by the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
@@ -99,7 +101,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
         if source.index == destination.index:
             return _local(gpus[source.index])
         ends = gpus[source.index], gpus[destination.index]
-        if takes_shortest_path(transfer) and not (
+        if takes_shortest_path(transfer, machine) and not (
             ends[0].links_known or destination.index in ends[0].peers
         ):
             return "the link between the GPUs is not described"

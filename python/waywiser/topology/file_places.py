@@ -114,8 +114,8 @@ def same_places(before: Sequence[FilePlace], now: Sequence[FilePlace]) -> str:
 
 def _require_speakable(name: str) -> None:
     """Raises for a path that the grammar of transfers would take apart."""
-    memory = Memory("file", Place("file", file=name))
-    transfer = Transfer(MemoryPath(memory, memory, "direct-io"))
+    memory = Memory("any", Place("file", file=name))
+    transfer = Transfer(MemoryPath(memory, memory, "any"))
     try:
         readable = name.isprintable() and Transfer.parse(str(transfer)) == transfer
     except WaywiserError:

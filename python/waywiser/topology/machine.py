@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from waywiser.topology.traits import Traits
 from waywiser.words import Value
 
 
@@ -137,6 +138,9 @@ class Machine(Value, frozen=True):
     """File places: not captured, but named by who asks for a survey."""
     notes: tuple[str, ...] = ()
     """What the capture could not tell or had to assume, one line each."""
+    traits: Traits = Traits()
+    """Of the executors and kinds of memory of the program that measures: not captured, but added by
+    a survey."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""

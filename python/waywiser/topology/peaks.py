@@ -22,9 +22,11 @@ class Peak(Value, frozen=True):
 def peaks(machine: Machine) -> Iterator[Peak]:
     """Between the host (its first NUMA node) and each GPU both ways, all ordered pairs of GPUs,
     and within each GPU."""
-    gpus = [Memory("device", Place("gpu", gpu.index)) for gpu in machine.gpus]
+    kind = machine.traits.reference_memory("gpu", "gpu")
+    gpus = [Memory(kind, Place("gpu", gpu.index)) for gpu in machine.gpus]
     if machine.numa:
-        host = Memory("pinned", Place("numa", machine.numa[0].index))
+        node = Place("numa", machine.numa[0].index)
+        host = Memory(machine.traits.reference_memory("gpu", "numa"), node)
         for gpu in gpus:
             yield _peak(machine, host, gpu)
             yield _peak(machine, gpu, host)
@@ -34,7 +36,8 @@ def peaks(machine: Machine) -> Iterator[Peak]:
 
 
 def _peak(machine: Machine, source: Memory, destination: Memory) -> Peak:
-    workload = Workload((Transfer(Path(source, destination, "copy-engine")),))
+    executor = machine.traits.reference_executor("gpu")
+    workload = Workload((Transfer(Path(source, destination, executor)),))
     found = bound(machine, workload)
     ends = str(source.place), str(destination.place)
     if found is None:

@@ -1,8 +1,8 @@
 """Which links of GPUs a transfer uses, for those who read profiles without the native library.
 
-Where that library is loaded, the registry answers (`waywiser.plan.catalogue.Catalogue`); a test
-holds the two against each other. Most executors take the shortest path between the two sides. Those
-that do not are named here, because a profile is read by programs that know no registry.
+If that library is loaded, the registry answers (`waywiser.plan.catalogue.Catalogue`); a test
+compares the two. Most executors take the shortest route between the two sides. The others declare
+theirs (`waywiser.topology.traits`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.traits import Route
 from waywiser.words import Transfer
 
-THROUGH_HOST = frozenset({"staged"})
-"""Executors that copy between two GPUs through the host, also where they are peers."""
-
-OVER_RELAYS = frozenset({"relay"})
-"""Executors that copy between the host and one GPU over the links of other GPUs too."""
-
 RELAYS = "relays"
-"""Their parameter: the GPUs that help, as in ``1+3``; all that can where it is not set."""
+"""The parameter of executors that copy over the links of other GPUs too: the GPUs that help, as in
+``1+3``; all that can if it is not set."""
 
 
 def relays_of(transfer: Transfer, machine: Machine) -> tuple[int, ...]:
@@ -29,7 +25,7 @@ def relays_of(transfer: Transfer, machine: Machine) -> tuple[int, ...]:
     """
     gpus = [place.index for place in transfer.path.places if place.kind == "gpu"]
     own = machine.gpu(gpus[0]) if len(gpus) == 1 else None
-    if transfer.path.executor not in OVER_RELAYS or own is None:
+    if own is None or _route(transfer, machine) != "over relays":
         return ()
     chosen = transfer.parameters.get(RELAYS)
     if chosen is None:
@@ -62,12 +58,21 @@ def is_through_host(transfer: Transfer, machine: Machine) -> bool:
     one, other = machine.gpu(source.index), machine.gpu(destination.index)
     if one is None or other is None:
         return False
-    return not takes_shortest_path(transfer) or other.index not in one.peers
+    return not takes_shortest_path(transfer, machine) or other.index not in one.peers
 
 
-def takes_shortest_path(transfer: Transfer) -> bool:
+def takes_shortest_path(transfer: Transfer, machine: Machine) -> bool:
     """Whether a transfer between two GPUs goes directly if they can access each other's memory."""
-    return transfer.path.executor not in THROUGH_HOST and transfer.parameters.get("peer") != "off"
+    return _route(transfer, machine) != "through host" and transfer.parameters.get("peer") != "off"
+
+
+def is_between_ranks(transfer: Transfer, machine: Machine) -> bool:
+    """Whether its places are those of ranks of another tool's program, perhaps of two machines."""
+    return _route(transfer, machine) == "between ranks"
+
+
+def _route(transfer: Transfer, machine: Machine) -> Route:
+    return machine.traits.executor(transfer.path.executor).route
 
 
 def are_peers(one: Gpu, other: Gpu) -> bool:

@@ -1,0 +1,141 @@
+"""What statistics and reports must know of executors and kinds of memory beside their names.
+
+The registry declares it (``native/include/waywiser/traits.hpp``). A survey stores it with the
+machine, so that a profile is read without the native library and also by a program whose registry
+knows other executors. Files of earlier programs and of other tools store none: for them
+``traits.json`` has what the executors of this version declare, written by
+``scripts/declared-traits``. Of an executor that neither of them knows, the defaults hold.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from waywiser.words import Memory, Value
+
+PathClass = Literal["", "host", "gpu", "unified", "file"]
+"""Paths within the host, with a GPU at an end, of unified memory, and of files; empty for none."""
+
+Resource = Literal["links", "host memory", "CPUs", "file system"]
+
+Route = Literal["shortest", "through host", "over relays", "between ranks"]
+"""Over which links bytes go. The last is that of other tools' programs, whose ranks may be on two
+machines."""
+
+
+class Alternative(Value, frozen=True, forbid_unknown_fields=False):
+    """Another executor that a program may use instead on the same path."""
+
+    executor: str
+    question: str
+    """As the title of a table."""
+    own: str
+    """As a cell names the executor that declares the alternative."""
+    other: str
+    """As a cell names the other executor."""
+    host_only: bool = False
+    """Asked only of paths with memory of the host at an end."""
+
+
+class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
+    """What is known of an executor. Programs of later versions may declare more."""
+
+    name: str
+    family: str = "other"
+    """Executors of one family do their work by the same means."""
+    shares: tuple[Resource, ...] = ("links", "host memory", "CPUs", "file system")
+    """What it uses that other work on the machine uses too."""
+    route: Route = "shortest"
+    reference: PathClass = ""
+    """The class of paths that are judged by it."""
+    alternative: Alternative | None = None
+
+    @property
+    def is_undisturbed(self) -> bool:
+        """Whether no thread, memory bus or file system of the host has a part in what it does."""
+        return set(self.shares) <= {"links"}
+
+    @property
+    def uses_cpus(self) -> bool:
+        """Whether CPUs of the host move bytes."""
+        return "CPUs" in self.shares
+
+
+class MemoryTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
+    """What is known of a kind of memory."""
+
+    name: str
+    places: tuple[str, ...] = ()
+    page_locked: bool = False
+    """Host memory that GPUs read and write by themselves at an address that does not change."""
+    migrates: bool = False
+    """Its pages move to whoever touches them."""
+    cpu_accessible: bool = False
+    """Loads and stores of a CPU reach it, and leave it where it is."""
+    reference: PathClass = ""
+    """The class of paths that are judged by memory of this kind."""
+    same_as: str = ""
+    """The kind of memory that GPUs reach exactly as they reach this one."""
+
+    @property
+    def is_reached_by_gpus(self) -> bool:
+        """Whether engines and kernels of a GPU reach it where it is, so that no driver stages it
+        and no page of it moves."""
+        return self.page_locked or self.places == ("gpu",)
+
+    @property
+    def is_moved_by_cpus(self) -> bool:
+        """Whether CPUs have a part in every copy between it and a GPU."""
+        return not self.is_reached_by_gpus and not self.migrates
+
+
+class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True):
+    """The traits that a registry declared; of what it did not have, those of this version."""
+
+    executors: tuple[ExecutorTraits, ...] = ()
+    memories: tuple[MemoryTraits, ...] = ()
+
+    def executor(self, name: str) -> ExecutorTraits:
+        for each in (*self.executors, *_declared().executors):
+            if each.name == name:
+                return each
+        return ExecutorTraits(name)
+
+    def memory(self, kind: str) -> MemoryTraits:
+        for each in (*self.memories, *_declared().memories):
+            if each.name == kind:
+                return each
+        return MemoryTraits(kind)
+
+    def reference_executor(self, paths: PathClass) -> str:
+        """The executor that paths of the class are judged by; empty if there is none."""
+        known = self.executors or _declared().executors
+        return next((each.name for each in known if each.reference == paths), "")
+
+    def reference_memory(self, paths: PathClass, place: str) -> str:
+        """The kind of memory at a kind of place that paths of the class are judged by; empty if
+        there is none."""
+        known = self.memories or _declared().memories
+        found = (each.name for each in known if each.reference == paths and place in each.places)
+        return next(found, "")
+
+    def same_memory(self, kind: str) -> str:
+        """The kind of memory that stands for all that GPUs reach in the same way."""
+        return self.memory(kind).same_as or kind
+
+    def are_reached_by_gpus(self, *memories: Memory) -> bool:
+        return all(self.memory(memory.kind).is_reached_by_gpus for memory in memories)
+
+
+@cache
+def _declared() -> Traits:
+    data = Path(__file__).with_suffix(".json").read_bytes()
+    return msgspec.json.decode(data, type=Traits)
+
+
+DECLARED = Traits()
+"""Those of this version alone."""

@@ -1,0 +1,120 @@
+"""Nothing above ``native/`` names an executor or a kind of memory to treat it specially: what
+others must know of one, it declares (`waywiser.topology.traits`)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tree import ROOT
+from waywiser.topology.traits import Traits
+
+PACKAGE = ROOT / "python" / "waywiser"
+
+ELSEWHERE = ("imports/", "transfer/")
+"""The first translates the names of other tools; the second moves data by calls of its own."""
+
+PLACE_KINDS = frozenset({"file"})
+"""The kind of a place is called like the memory there."""
+
+OTHER_WORDS = {
+    "device": {
+        "plan/cost.py": "who times",
+        "plan/curves.py": "who times",
+        "probe/share.py": "who times",
+        "profile/digest.py": "who times",
+        "words/transfer.py": "an example in a message",
+        "words/workload.py": "who times",
+        "topology/filesystem.py": "a field of mountinfo",
+    },
+    "cpu": {
+        "topology/bounds.py": "the end of an NVLink",
+        "topology/limits.py": "a controller of control groups",
+        "topology/nvlink.py": "the end of an NVLink",
+        "topology/nvml.py": "the end of an NVLink",
+        "topology/system.py": "a field of cpuinfo",
+    },
+    "copy-engine": {"words/transfer.py": "an example in a message"},
+    "page-fault": {"plan/duration.py": "the name of an operation"},
+    "pinned": {
+        "words/memory.py": "an example in a message",
+        "words/transfer.py": "an example in a message",
+    },
+}
+"""Modules in which the word means something else."""
+
+
+def names() -> frozenset[str]:
+    data = (PACKAGE / "topology" / "traits.json").read_bytes()
+    known = msgspec.json.decode(data, type=Traits)
+    return frozenset(each.name for each in (*known.executors, *known.memories))
+
+
+def named(source: str) -> Iterator[tuple[int, str]]:
+    """Line and name of every string of code that is a name, or the text of a path with one."""
+    alone = names() - PLACE_KINDS
+    words = "|".join(map(re.escape, sorted(names(), key=len, reverse=True)))
+    in_text = re.compile(rf"\bby ({words})(?![\w-])|(?<![\w-])({words})(?=(?:\[[^]]*\])?@)")
+    tree = ast.parse(source)
+    documented = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if id(node) in documented:
+            continue
+        if node.value in alone:
+            yield node.lineno, node.value
+        for found in in_text.finditer(node.value):
+            yield node.lineno, found[1] or found[2]
+
+
+def modules() -> list[str]:
+    every = (str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
+    return sorted(name for name in every if not name.startswith(ELSEWHERE))
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_names_no_executor_and_no_kind_of_memory(module: str) -> None:
+    found = [
+        f"line {line}: {name!r}"
+        for line, name in named((PACKAGE / module).read_text())
+        if module not in OTHER_WORDS.get(name, {})
+    ]
+    assert not found, "declare a trait in native/src/executor or native/src/memory instead"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = path.executor == "sm"',
+        'x = memory.kind in {"pageable", "managed"}',
+        'x = f"{memory} -> device@{gpu} by copy-engine"',
+        'x = "pageable[pages=huge]@numa:0"',
+    ],
+)
+def test_names_are_found_in_code_and_in_the_texts_of_paths(source: str) -> None:
+    assert list(named(source))
+
+
+def test_names_in_documentation_and_in_other_words_are_none() -> None:
+    source = (
+        '"""By copy-engine."""\nx = place.kind == "file"\ny = "split by cpus"\nz = "managed by"\n'
+    )
+    assert not list(named(source))
+
+
+def test_each_exception_is_one() -> None:
+    """A word that a module no longer has needs no exception."""
+    for word, elsewhere in OTHER_WORDS.items():
+        for module in elsewhere:
+            found = {name for _, name in named(Path(PACKAGE / module).read_text())}
+            assert word in found, f"{module}: {word}"
