@@ -79,14 +79,16 @@ def _exceeds_caches(workload: Workload, machine: Machine) -> bool:
     largest = max((cache.bytes for cache in machine.caches), default=0)
     least = max(FAR * largest, LARGE_BYTES)
     return all(
-        transfer.bytes >= (max(least, GPU_CACHE[1]) if _by_gpu_cache(transfer) else least)
+        transfer.bytes >= (max(least, GPU_CACHE[1]) if _by_gpu_cache(transfer, machine) else least)
         for transfer in workload.transfers
     )
 
 
-def _by_gpu_cache(transfer: Transfer) -> bool:
+def _by_gpu_cache(transfer: Transfer, machine: Machine) -> bool:
     source, destination = transfer.path.places
-    return source == destination or transfer.path.executor != "copy-engine"
+    return source == destination or (
+        transfer.path.executor != machine.traits.reference_executor("gpu")
+    )
 
 
 def _reason(line: Line) -> str:
