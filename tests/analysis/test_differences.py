@@ -89,11 +89,11 @@ def test_a_survey_that_is_compared_with_itself_is_said() -> None:
 
 def test_what_an_unfinished_survey_has_not_is_no_loss() -> None:
     base, begun = survey(1, "a"), survey(2, "b")
-    begun = replace(begun, digests=begun.digests[:3])
-    assert compare([base], [begun]).counts["missing"] == len(base.digests) - 3
+    begun = replace(begun, series=begun.series[:3])
+    assert compare([base], [begun]).counts["missing"] == len(base.series) - 3
     found = compare([base], [replace(begun, unfinished=True)])
     assert found.counts["missing"] == 0
-    assert found.counts["unclear"] == len(base.digests) - 3
+    assert found.counts["unclear"] == len(base.series) - 3
     assert any("b is unfinished" in note and "--resume -o b" in note for note in found.notes)
 
 

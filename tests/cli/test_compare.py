@@ -34,9 +34,9 @@ from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
 from waywiser.profile import WritableProfile, writing
-from waywiser.profile.digest import Digest
 from waywiser.records import Failure, Summary, Visit
 from waywiser.stats.order import Interval
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.words import WordError
 
 Output = pytest.CaptureFixture[str]
@@ -151,14 +151,14 @@ def hostile() -> Comparison:
     base = nodes.node(1, gpus=2, blocks=2)
     name = nodes.h2d(0)
 
-    def broken(digest: Digest) -> Digest:
+    def broken(digest: SeriesSummary) -> SeriesSummary:
         if digest.curve != name:
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(Failure("gpu", text),))
 
     again = nodes.node(3, gpus=2, blocks=2, slow=nodes.slow_host_link(1, 1.08))
     return compare(
-        [base], [msgspec.structs.replace(again, digests=tuple(map(broken, again.digests)))]
+        [base], [msgspec.structs.replace(again, series=tuple(map(broken, again.series)))]
     )
 
 

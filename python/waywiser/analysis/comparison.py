@@ -28,15 +28,15 @@ from waywiser.analysis.unit import Unit, units_of
 from waywiser.analysis.verdict import THRESHOLD, Judged, Verdict, judge_units
 from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.select import matches_any, require_match
-from waywiser.profile.digest import Digest
 from waywiser.stats.order import median
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu
 from waywiser.words import Workload
 
 SCHEMA = 1
 """Of the JSON form."""
 
-_Digests = dict[str, list[Digest]]
+_Summaries = dict[str, list[SeriesSummary]]
 """By identity, one of each file that has the series."""
 
 
@@ -95,8 +95,8 @@ def _device(gpu: Gpu) -> Device:
     return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
 
 
-def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Digests:
-    found: _Digests = {}
+def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Summaries:
+    found: _Summaries = {}
     for node, same in zip(nodes, matched, strict=True):
         for digest in in_numbers_of(node, same):
             found.setdefault(digest.identity, []).append(digest)
@@ -107,7 +107,9 @@ def _texts(workload: Workload) -> tuple[str, ...]:
     return str(workload), *texts_of(workload)
 
 
-def _chosen(before: _Digests, after: _Digests, only: Sequence[str]) -> tuple[_Digests, _Digests]:
+def _chosen(
+    before: _Summaries, after: _Summaries, only: Sequence[str]
+) -> tuple[_Summaries, _Summaries]:
     """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
     texts = {i: _texts(found[0].workload) for side in (before, after) for i, found in side.items()}
     require_match(only, [text for each in texts.values() for text in each])

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from waywiser.analysis.related import RATE_BYTES, START_BYTES
-from waywiser.profile.digest import BlockDigest, Digest
 from waywiser.stats.order import median
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import TimingMode, Workload
 
 Regime = Literal["operation", "latency", "between", "rate"]
@@ -186,7 +186,7 @@ class Unit:
 
 
 def units_of(
-    before: Mapping[str, Sequence[Digest]], after: Mapping[str, Sequence[Digest]]
+    before: Mapping[str, Sequence[SeriesSummary]], after: Mapping[str, Sequence[SeriesSummary]]
 ) -> list[Unit]:
     """Of all series that have blocks on both sides, by curve; ``before`` and ``after`` by
     identity, with a digest from each file."""
@@ -262,7 +262,9 @@ def correlation_of(units: Sequence[Unit]) -> float:
     return min(1.0, max(LEAST_CORRELATION, together / alone))
 
 
-def _pair(digest: Digest, before: Sequence[BlockDigest], after: Sequence[BlockDigest]) -> Pair:
+def _pair(
+    digest: SeriesSummary, before: Sequence[BlockSummary], after: Sequence[BlockSummary]
+) -> Pair:
     both = (*before, *after)
     widths = [_deviation(block) for block in both]
     samples = [
@@ -281,7 +283,7 @@ def _pair(digest: Digest, before: Sequence[BlockDigest], after: Sequence[BlockDi
     )
 
 
-def _deviation(block: BlockDigest) -> float:
+def _deviation(block: BlockSummary) -> float:
     """Of the block's median, relative, as its interval tells, or else its spread; 0 where it has
     neither."""
     if block.low is None or block.high is None:

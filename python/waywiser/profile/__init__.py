@@ -8,6 +8,7 @@ from waywiser.profile.errors import (
     NewerProfile,
     NotAProfile,
     NotWritable,
+    OlderProfile,
     ProfileError,
 )
 from waywiser.profile.name import default_name
@@ -25,6 +26,7 @@ __all__ = [
     "NewerProfile",
     "NotAProfile",
     "NotWritable",
+    "OlderProfile",
     "Profile",
     "ProfileError",
     "Run",
