@@ -20,6 +20,13 @@ MOST_SAMPLES = 2**26
 """The most samples that are unpacked together: 512 MiB per column."""
 
 
+SHORT_BYTES = 64
+"""Compressed columns up to this size are mostly constant, and many visits have the same."""
+
+MOST_KNOWN = 1000
+"""Of those, so many are kept unpacked while a column is read."""
+
+
 class Visited(NamedTuple):
     """The row of one visit, and the profile that has it."""
 
@@ -125,6 +132,7 @@ class SampleColumns:
         import numpy as np
 
         fill = np.array([absent], dtype=kind).tobytes()
+        known: dict[tuple[bytes, int], bytes] = {}  # columns that many visits have alike
         parts = []
         for visit, count in zip(self.visits, self.taken.tolist(), strict=True):
             if not count:
@@ -133,10 +141,14 @@ class SampleColumns:
             if blob is None:
                 parts.append(fill * count)
                 continue
-            try:
-                parts.append(unpacked_bytes(blob, count))
-            except BadColumn as error:
-                raise visit.damaged(error) from error
+            if (data := known.get((blob, count))) is None:
+                try:
+                    data = unpacked_bytes(blob, count)
+                except BadColumn as error:
+                    raise visit.damaged(error) from error
+                if len(blob) <= SHORT_BYTES and len(known) < MOST_KNOWN:
+                    known[blob, count] = data
+            parts.append(data)
         data = b"".join(parts)
         assert len(data) == NUMBER_BYTES * self.taken.sum()
         return np.frombuffer(data, kind)
