@@ -170,7 +170,7 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
             for block in each.blocks:
                 profile.commit_visit(
                     Visit(each.workload, block.block, block.stop, one.created, mode=block.mode,
-                          samples=_samples(block), gpu_states=states)
+                          samples=samples_of(block), gpu_states=states)
                 )  # fmt: skip
             for failure in each.failures:
                 lost = Visit(each.workload, 0, "failed", one.created, failure=failure)
@@ -178,7 +178,7 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
     return path
 
 
-def _samples(block: BlockSummary) -> Samples:
+def samples_of(block: BlockSummary) -> Samples:
     """As many as the block has: those of the interval's ranks and beyond are at its ends."""
     rank = lower_rank(block.count)
     if rank is None or block.low is None or block.high is None:

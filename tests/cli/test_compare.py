@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from rich.console import Console
 
 import profiles
 from analysis import nodes
+from damaging import reseal
 from effort import result_and_calls
 from waywiser.analysis.compared import Comparison
 from waywiser.analysis.comparison import compare
@@ -33,10 +35,10 @@ from waywiser.cli.compare import (
 from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
-from waywiser.profile import WritableProfile, writing
-from waywiser.records import Failure, Summary, Visit
+from waywiser.profile.whole import write_profile
+from waywiser.records import Failure, Visit
 from waywiser.stats.order import Interval
-from waywiser.stats.series_summary import SeriesSummary
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import WordError
 
 Output = pytest.CaptureFixture[str]
@@ -249,19 +251,16 @@ def full(path: Path, seed: int) -> Path:
         nodes.workload(f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine[chunks={n}]", size=2**s)
         for gpu in range(8) for n in chunks for s in range(3, 30)
     ]  # fmt: skip
-    with WritableProfile.create(path, nodes.machine(), {}):
-        pass
-    import sqlite3
 
-    connection = sqlite3.connect(path)
-    for block in range(6):
-        for what in workloads:
-            seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
-            visit = Visit(what, block, "converged", profiles.STARTED, mode="device")
-            summary = Summary(30, seconds, seconds * 0.999, seconds * 1.001)
-            writing.insert_visit(connection, visit, 1, summary)
-    connection.commit()
-    connection.close()
+    def visits() -> Iterator[Visit]:
+        for block in range(6):
+            for what in workloads:
+                seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
+                known = BlockSummary(block, seconds, seconds * 0.999, seconds * 1.001, 30)
+                yield Visit(what, block, "converged", profiles.STARTED, mode="device",
+                            samples=nodes.samples_of(known))  # fmt: skip
+
+    write_profile(path, nodes.machine(), {}, visits())
     return path
 
 
@@ -278,6 +277,8 @@ def test_unclear_paths_say_why_and_those_not_there_yet_are_together(
     with sqlite3.connect(killed) as connection:
         connection.execute("DELETE FROM visit WHERE visit > 4")
         connection.execute("UPDATE run SET ended = NULL")
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'visits'")
+        reseal(connection)
     connection.close()
     assert run(["compare", files["base"], str(killed), "--fail-on", "missing"]) == 0
     lines = capsys.readouterr().out.splitlines()
