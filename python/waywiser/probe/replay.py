@@ -24,8 +24,7 @@ from waywiser.probe.group import LOCATED
 from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
-from waywiser.profile import Profile
-from waywiser.profile.rows import VisitRow
+from waywiser.profile import Profile, VisitRow
 from waywiser.records import Order, Samples, Visit
 from waywiser.words import Value, WaywiserError, Workload
 

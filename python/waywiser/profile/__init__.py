@@ -13,6 +13,7 @@ from waywiser.profile.errors import (
 )
 from waywiser.profile.name import default_name
 from waywiser.profile.profile import Profile
+from waywiser.profile.rows import VisitRow
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import SCHEMA_VERSION
 from waywiser.profile.writable import WritableProfile
@@ -31,6 +32,7 @@ __all__ = [
     "ProfileError",
     "Run",
     "RunHealth",
+    "VisitRow",
     "WritableProfile",
     "default_name",
 ]

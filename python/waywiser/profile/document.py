@@ -32,6 +32,7 @@ FROM machine, json_each(machine.json, '$.gpus') AS gpu;""",
 
 SAMPLES_IN_PYTHON = """\
 import sqlite3, zlib, numpy
+
 found = "SELECT text, block, span FROM visit JOIN series ON series = identity WHERE samples > 0"
 for text, block, span in sqlite3.connect("host.wwp").execute(found):
     seconds = numpy.frombuffer(zlib.decompress(span), "<f8")
