@@ -16,6 +16,7 @@ from typing import Any
 
 from kept import RESULTS, unpacked
 from waywiser.profile.checksum import checksum
+from waywiser.profile.schema import COUNTED, count_key
 
 CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
 RECORDED = CATALOGUE / "four-gpus-busy" / "check.wwp.xz"
@@ -66,8 +67,11 @@ def _thin(connection: sqlite3.Connection) -> None:
     connection.execute(f"DELETE FROM series WHERE identity {others}", kept)
     path = "pinned@numa:0 -> device@gpu:9 by cpu"
     connection.execute("INSERT INTO refusal VALUES (?, 'no', 0)", (path,))
-    ((visits,),) = connection.execute("SELECT count(*) FROM visit")
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'visits'", (str(visits),))
+    for table in COUNTED:
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {table}")
+        connection.execute(
+            "UPDATE meta SET value = ? WHERE key = ?", (str(count), count_key(table))
+        )
     reseal(connection)
 
 

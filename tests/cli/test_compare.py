@@ -277,7 +277,7 @@ def test_unclear_paths_say_why_and_those_not_there_yet_are_together(
     with sqlite3.connect(killed) as connection:
         connection.execute("DELETE FROM visit WHERE visit > 4")
         connection.execute("UPDATE run SET ended = NULL")
-        connection.execute("UPDATE meta SET value = '4' WHERE key = 'visits'")
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'rows in visit'")
         reseal(connection)
     connection.close()
     assert run(["compare", files["base"], str(killed), "--fail-on", "missing"]) == 0

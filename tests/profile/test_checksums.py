@@ -15,7 +15,7 @@ import profiles
 from damaging import reseal
 from waywiser.analysis.node import read_node
 from waywiser.profile import DamagedProfile, Profile, ProfileError, WritableProfile
-from waywiser.profile.schema import TABLES
+from waywiser.profile.schema import COUNTED, TABLES
 from waywiser.records import GpuHealth, Health, Locality
 from waywiser.stats.overview import overview
 
@@ -82,7 +82,7 @@ def test_a_flipped_byte_is_reported_or_held_no_data(sound: Path, tmp_path: Path)
             except ProfileError as error:
                 assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
                 reported += 1
-    assert reported > FLIPS  # most bytes hold data, and each has three readers
+    assert reported > FLIPS / 2  # the others are in parts of pages that hold nothing
 
 
 def values(path: Path, table: str) -> list[tuple[Any, ...]]:
@@ -116,7 +116,8 @@ def test_a_changed_value_of_any_table_is_found_with_its_place(
 
 
 def test_rows_that_are_gone_are_found(sound: Path, tmp_path: Path) -> None:
-    for table, says in (("visit", "visits are there"), ("series", "is missing")):
+    lost = {table: rf"{table} has \d+ of \d+ rows" for table in COUNTED}
+    for table, says in {**lost, "series": "is missing", "plan": "has 0 rows"}.items():
         path = tmp_path / f"{table}.wwp"
         path.write_bytes(sound.read_bytes())
         connection = sqlite3.connect(path)

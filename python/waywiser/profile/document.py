@@ -85,8 +85,8 @@ A reader of files from elsewhere gives `zlib.decompressobj().decompress` a limit
 The last column of every table is `checksum`: CRC-32 (`zlib.crc32`) of the row's other values, in
 the order of the columns, as one MessagePack array. Each number, text and blob has its shortest
 MessagePack form, floats have 8 bytes, and NULL is nil. Readers report a row whose checksum is
-wrong as damage. They also count the rows of `visit`, whose number is in `meta`. No table has an
-index besides its key, so that every reader sees every row.
+wrong as damage, and a table with fewer rows than `meta` says. No table has an index besides its
+key, so that every reader sees every row.
 """
     queries = "\n\n".join(f"{what}:\n\n```sql\n{sql}\n```" for what, sql in QUERIES)
     parts = [head, *map(_table, TABLES), "## Questions it answers\n\n" + queries]

@@ -16,7 +16,7 @@ from waywiser.profile.errors import ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
 from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
-from waywiser.profile.schema import TABLE
+from waywiser.profile.schema import COUNTED, TABLE, count_key
 from waywiser.profile.sound import MOST_INDEX, Unsound, require_sound
 from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
 from waywiser.topology.machine import Machine
@@ -155,12 +155,9 @@ class Profile(Closing):
     def visit_rows(self) -> list[VisitRow]:
         """All visits in the order they were finished, their samples still compressed.
 
-        Raises `DamagedProfile` also if fewer are there than were stored, or one twice.
+        Raises `DamagedProfile` also if one is there twice.
         """
-        stored = self._meta("visits")  # read first: a survey that is writing adds to both
         rows = sorted(self._rows("visit", VisitRow), key=lambda row: row.visit)
-        if not (stored.isdecimal() and len(rows) >= int(stored)):
-            raise damaged(self.path, f"{len(rows)} of {stored} visits are there")
         if len({(row.series, row.block) for row in rows}) < len(rows):
             raise damaged(self.path, "a block of a series is there twice")
         for row in rows:
@@ -236,14 +233,18 @@ class Profile(Closing):
     # How it is read.
 
     def _rows(self, table: str, row: type[T]) -> list[T]:
-        """All rows of a table, each with the right checksum, and checked to be a ``row``: a table
-        of SQLite takes any type.
+        """All rows of a table, each with the right checksum, as many as were stored, and each
+        checked to be a ``row``: a table of SQLite takes any type.
 
         One query takes the whole table, which is as it was at one moment, and no index is used.
         """
+        # read first: a survey that is writing adds to both
+        stored = self._meta(count_key(table)) if table in COUNTED else "0"
         with explained(self.path):
             names = ", ".join(TABLE[table].names)
             found = self._connection.execute(f"SELECT {names} FROM {table}").fetchall()
+        if not (stored.isdecimal() and len(found) >= int(stored)):
+            raise damaged(self.path, f"{table} has {len(found)} of {stored} rows")
         for values in found:
             if not is_intact(values):
                 raise damaged(self.path, f"{table} {_shown(values[0])}: its checksum is wrong")

@@ -62,8 +62,8 @@ TABLES = (
         "meta",
         "What the file is, as keys and values.",
         (
-            Column("key", "TEXT PRIMARY KEY NOT NULL", "format, created, hostname, visits"),
-            Column("value", "TEXT NOT NULL", "created: UTC, ISO 8601; visits: rows of that table"),
+            Column("key", "TEXT PRIMARY KEY NOT NULL", "format, created, hostname, rows in TABLE"),
+            Column("value", "TEXT NOT NULL", "as text; of created UTC, ISO 8601"),
         ),
         options=" WITHOUT ROWID",
     ),
@@ -186,6 +186,14 @@ TABLES = (
 
 TABLE = {table.name: table for table in TABLES}
 """By name."""
+
+COUNTED = ("run", "environment", "refusal", "visit", "health", "locality")
+"""Tables whose number of rows is in ``meta``. The others have one row, or are referred to."""
+
+
+def count_key(table: str) -> str:
+    """The key in ``meta`` of the number of rows of a table."""
+    return f"rows in {table}"
 
 
 def create_sql() -> str:

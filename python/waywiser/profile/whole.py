@@ -42,5 +42,5 @@ def write_profile(
                 writing.insert_series(connection, visit.workload)
                 known.add(identity)
             writing.insert_visit(connection, number, visit, 1)
-        writing.set_visits(connection, number)
+        writing.note_rows(connection, "visit", number)
         writing.end_run(connection, row)

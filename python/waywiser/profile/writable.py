@@ -152,7 +152,7 @@ class WritableProfile(Profile):
                 numbers[key] = number
                 if not is_finished(visit):
                     unfinished.add(number)
-            writing.set_visits(self._connection, self._visits + len(visits) - replaced)
+            writing.note_rows(self._connection, "visit", self._visits + len(visits) - replaced)
         self._visits += len(visits) - replaced
         self._numbers |= numbers
         self._known |= known

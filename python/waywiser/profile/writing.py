@@ -18,7 +18,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.profile import rows
 from waywiser.profile.checksum import sealed
-from waywiser.profile.schema import TABLE, create_sql
+from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
 from waywiser.records import Health, Locality, Refusal, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload
@@ -46,11 +46,11 @@ def fill(
     meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
     for key, value in meta.items():
         put(connection, "meta", (key, value))
-    set_visits(connection, 0)
     put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
     put(connection, "plan", (1, plan))
     for refusal in refusals:
         put(connection, "refusal", (refusal.path, refusal.reason))
+    count_rows(connection, *COUNTED)
 
 
 def put(connection: sqlite3.Connection, table: str, values: Sequence[Any]) -> None:
@@ -64,9 +64,16 @@ _PUT = {
 }
 
 
-def set_visits(connection: sqlite3.Connection, count: int) -> None:
-    """Notes how many rows the table of visits has."""
-    put(connection, "meta", ("visits", str(count)))
+def note_rows(connection: sqlite3.Connection, table: str, count: int) -> None:
+    """Stores how many rows a table has, so that readers find it if one is lost."""
+    put(connection, "meta", (count_key(table), str(count)))
+
+
+def count_rows(connection: sqlite3.Connection, *tables: str) -> None:
+    """`note_rows` of tables that are small enough to be counted."""
+    for table in tables:
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {table}")
+        note_rows(connection, table, count)
 
 
 def insert_visit(connection: sqlite3.Connection, number: int, visit: Visit, run: int) -> None:
@@ -80,10 +87,12 @@ def insert_series(connection: sqlite3.Connection, workload: Workload) -> None:
 def insert_locality(connection: sqlite3.Connection, number: int, found: Locality, run: int) -> None:
     text = msgspec.json.encode(found).decode()
     put(connection, "locality", (number, run, found.worker, found.memory, text))
+    count_rows(connection, "locality")
 
 
 def insert_health(connection: sqlite3.Connection, health: Health, moment: str, run: int) -> None:
     put(connection, "health", (run, moment, msgspec.json.encode(health).decode()))
+    count_rows(connection, "health")
 
 
 def begin_run(
@@ -98,6 +107,7 @@ def begin_run(
     put(connection, "run", row)
     known = msgspec.json.encode(dict(environment)).decode()
     put(connection, "environment", (number, known))
+    count_rows(connection, "run", "environment")
     return row
 
 
