@@ -39,7 +39,6 @@ from waywiser.plan.plan import Plan, Request, make_plan  # noqa: E402
 from waywiser.profile import WritableProfile  # noqa: E402
 from waywiser.profile.whole import write_profile  # noqa: E402
 from waywiser.records import BufferRecord, Failure, Visit  # noqa: E402
-from waywiser.stats.summary import summary_of  # noqa: E402
 from waywiser.topology.machine import Machine  # noqa: E402
 
 CAPTURE = "h200-vm-8gpu"
@@ -118,7 +117,7 @@ def _located(visit: Visit, machine: Machine, rng: random.Random) -> Visit:
 
 def write(file: Path, machine: Machine, plan: Plan, seed: int) -> Path:
     write_profile(
-        file, machine, profiles.ENVIRONMENT, visits(machine, plan, seed), summarise=summary_of,
+        file, machine, profiles.ENVIRONMENT, visits(machine, plan, seed),
         plan_json=msgspec.json.encode({"request": plan.request}),
         command=("waywiser", "survey", "--preset", plan.preset.name),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Profiles with one thing wrong: a value, a part of a JSON text, rows gone or twice.
 
 A table of SQLite takes anything where its columns are declared without types and constraints, so a
-hostile file may hold anything in any place.
+hostile file may hold anything in any place, with the right checksums.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from kept import RESULTS, unpacked
+from waywiser.profile.checksum import checksum
+from waywiser.profile.schema import COUNTED, count_key
 
 CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
 RECORDED = CATALOGUE / "four-gpus-busy" / "check.wwp.xz"
-EARLIER = CATALOGUE / "four-gpus" / "check.wwp.xz"
-"""From before estimates were kept beside samples."""
-
 KEPT_SERIES = 6
 
 VALUES: tuple[Any, ...] = (
@@ -64,12 +63,28 @@ def _thin(connection: sqlite3.Connection) -> None:
     known = [row[0] for row in connection.execute("SELECT identity FROM series ORDER BY text")]
     kept = known[:: len(known) // KEPT_SERIES][:KEPT_SERIES]
     others = f"NOT IN ({', '.join('?' * len(kept))})"
-    connection.execute(
-        f"DELETE FROM sample WHERE visit IN (SELECT visit FROM visit WHERE series {others})", kept
-    )
     connection.execute(f"DELETE FROM visit WHERE series {others}", kept)
     connection.execute(f"DELETE FROM series WHERE identity {others}", kept)
-    connection.execute("INSERT INTO refusal VALUES ('pinned@numa:0 -> device@gpu:9 by cpu', 'no')")
+    path = "pinned@numa:0 -> device@gpu:9 by cpu"
+    connection.execute("INSERT INTO refusal VALUES (?, 'no', 0)", (path,))
+    for table in COUNTED:
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {table}")
+        connection.execute(
+            "UPDATE meta SET value = ? WHERE key = ?", (str(count), count_key(table))
+        )
+    reseal(connection)
+
+
+def reseal(connection: sqlite3.Connection) -> None:
+    """Gives every row the checksum of its values."""
+    for table, columns in tables(connection).items():
+        if columns[-1:] != ["checksum"]:
+            continue
+        for row in connection.execute(f"SELECT * FROM {table}").fetchall():
+            values, key = row[:-1], " AND ".join(f"{column} IS ?" for column in columns[:-1])
+            connection.execute(
+                f"UPDATE {table} SET checksum = ? WHERE {key}", (checksum(values), *values)
+            )
 
 
 def tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
@@ -86,8 +101,10 @@ def damage(loose: Path, file: Path, rng: random.Random) -> str:
     with sqlite3.connect(file) as connection:
         kind = rng.choice((_column, _column, _part, _part, _part, _rows))
         said = kind(connection, rng)
+        if hostile := rng.random() < 0.75:
+            reseal(connection)
     connection.close()
-    return said
+    return f"{said}, with the right checksums" if hostile else said
 
 
 def _column(connection: sqlite3.Connection, rng: random.Random) -> str:

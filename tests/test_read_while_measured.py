@@ -21,7 +21,7 @@ from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.profile import Profile, WritableProfile, opening
 from waywiser.profile import profile as profiles_of
 from waywiser.stats.overview import overview
-from waywiser.stats.summary import digests
+from waywiser.stats.series_frame import SeriesFrame
 
 
 class Interleaved:
@@ -75,7 +75,7 @@ def nodes(profile: Profile) -> object:
 READERS: dict[str, Callable[[Profile], object]] = {
     "visits": lambda profile: list(profile.visits()),
     "series": lambda profile: profile.series(),
-    "digests": digests,
+    "frame": lambda profile: SeriesFrame.read(profile).summaries(),
     "overview": lambda profile: overview(profile).series,
     "subject": lambda profile: Subject.of(profile).curves,
     "node": nodes,

@@ -10,13 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
+import profiles
 from plan import scripted_native
 from plan.machines import machine
 from waywiser import native, scope, survey
 from waywiser.plan.plan import Plan, Request
 from waywiser.probe.guest import SurveyLock
-from waywiser.profile import ExistingFile, Profile
-from waywiser.records import Order, Samples, Visit
+from waywiser.probe.options import ProbeOptions
+from waywiser.profile import ExistingFile, Profile, WritableProfile
+from waywiser.records import Failure, Order, Samples, Visit
 from waywiser.scope import ScopeError, Wishes
 from waywiser.survey import Commission, Interrupted, SurveyError
 from waywiser.topology.machine import Machine
@@ -121,6 +123,26 @@ def test_an_interrupted_survey_says_how_to_go_on_and_does(tmp_path: Path) -> Non
     again = Watching()
     survey.resume(file, again)
     assert again.finished == watching.plan.visits and not again.visits
+
+
+@pytest.mark.usefixtures("host")
+def test_processes_of_a_resumed_survey_have_numbers_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.wwp"
+    with pytest.raises(Interrupted):
+        make(file, stop_after=3)
+    stopped = profiles.visit(profiles.WHAT, 0, failure=Failure("interrupted", "Ctrl-C"))
+    with WritableProfile.resume(file, {}) as profile:
+        profile.commit_visit(msgspec.structs.replace(stopped, worker=9))
+    numbers = []
+
+    def run_orders(*_: Any, options: ProbeOptions, **__: Any) -> None:
+        numbers.append(options.first_worker)
+
+    monkeypatch.setattr(survey, "run_orders", run_orders)
+    survey.resume(file, Watching())
+    assert numbers == [10]
 
 
 @pytest.mark.usefixtures("host")

@@ -10,6 +10,7 @@ import pytest
 
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
+from waywiser.stats.series_frame import SeriesFrame
 
 NVML = """
 import sys
@@ -66,8 +67,7 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     with Profile.open(tmp_path / "a.wwp") as profile:
         visits = list(profile.visits())
         (health,) = profile.health()
-        assert profile.select("SELECT count(*) FROM visit WHERE counted < 6", tuple[int]) == [(0,)]
-        assert not profile.select("SELECT 1 FROM visit WHERE counted IS NULL", tuple[int])
+        assert min(SeriesFrame.read(profile).counts) >= 6
     assert len(visits) == 29 * processes and all(len(visit.samples) >= 6 for visit in visits)
     assert {visit.worker for visit in visits} == set(range(1, processes + 1))
     together = max(visits, key=lambda visit: len(visit.workload.transfers))

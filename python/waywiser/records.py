@@ -98,21 +98,6 @@ class Samples(Value, frozen=True):
         return len(self.span)
 
 
-class Summary(Value, frozen=True):
-    """The samples of one visit in short, as statistics told it when they were stored."""
-
-    counted: int
-    """Samples that count; void ones do not."""
-    median: float | None = None
-    """Seconds; None where no sample counts."""
-    low: float | None = None
-    """Of the median's 95 % interval within the block; None where there is none."""
-    high: float | None = None
-    told: bytes | None = None
-    """All that statistics told of the samples, in the form of `waywiser.stats.told`, which alone
-    reads it; None where that was not kept."""
-
-
 class BufferRecord(Value, frozen=True):
     """Where the pages of one buffer were: state is verified, misplaced or unverified."""
 

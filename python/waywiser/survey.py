@@ -26,7 +26,6 @@ from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.profile import is_finished
 from waywiser.records import Visit
 from waywiser.scope import Scope, Wishes, live_machine, read_scope
-from waywiser.stats.summary import summary_of
 from waywiser.topology.environment import environment
 from waywiser.topology.file_places import same_places
 from waywiser.topology.filesystem import filesystem_of
@@ -148,8 +147,10 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         _require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
         with WritableProfile.resume(file, _environment(scope), command=command) as profile:
-            finished = [visit for visit in profile.visits() if is_finished(visit)]
-            _measure(profile, machine, plan, finished, watcher)
+            visits = list(profile.visits())
+            finished = [visit for visit in visits if is_finished(visit)]
+            last = max((visit.worker for visit in visits), default=0)
+            _measure(profile, machine, plan, finished, watcher, last)
 
 
 def _measure(
@@ -158,21 +159,23 @@ def _measure(
     plan: Plan,
     finished: Sequence[Visit],
     watcher: Watcher,
+    last_worker: int = 0,
 ) -> None:
+    """``last_worker`` is the greatest number of a worker process in the profile."""
+
     def store(visit: Visit) -> None:
-        profile.commit_visit(visit, summary_of(visit))
+        profile.commit_visit(visit)
         course.record(visit)
         watcher.visit(visit)
 
     def skip(visit: Visit) -> None:
-        profile.commit_later(visit, summary_of(visit))
+        profile.commit_later(visit)
         watcher.visit(visit)
 
     course = Course(plan, finished=finished, on_skip=skip)
     watcher.begin(plan, finished)
-    workers = [visit.worker for visit in finished]
-    workers += [found.worker for found in profile.localities()]
-    first_worker = max(workers, default=0) + 1
+    located = [found.worker for found in profile.localities()]
+    first_worker = max((last_worker, *located)) + 1
     options = ProbeOptions(
         memory_bytes=plan.buffer_bytes,
         first_worker=first_worker,

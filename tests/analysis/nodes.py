@@ -17,8 +17,9 @@ import msgspec
 
 from waywiser.analysis.node import Link, Node
 from waywiser.profile import WritableProfile
-from waywiser.profile.digest import BlockDigest, Digest
-from waywiser.records import GpuState, Health, Summary, Visit
+from waywiser.records import GpuState, Health, Samples, Visit
+from waywiser.stats.order import lower_rank
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Transfer, Workload
 
@@ -118,12 +119,12 @@ def node(
                 links={**seen, **(links or {})})  # fmt: skip
 
 
-def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> Digest:
+def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> SeriesSummary:
     """A block around each of ``medians``, known to ``width`` either way."""
-    return Digest.of(
+    return SeriesSummary.of(
         what,
         [
-            BlockDigest(n, median, median * (1 - width), median * (1 + width), 8)
+            BlockSummary(n, median, median * (1 - width), median * (1 + width), 8)
             for n, median in enumerate(medians)
         ],
     )
@@ -154,33 +155,42 @@ def without(one: Node, pci: str) -> Node:
 
 
 def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
-    """The node as a profile: medians without the samples that they would be of."""
+    """The node as a profile, with samples that have the medians and the intervals of its blocks."""
     plan = json.dumps({"request": {"preset": one.asked}})
     with WritableProfile.create(
         path, one.machine, {}, plan_json=plan, refusals=one.refusals
     ) as profile:
         for moment, reading in zip(("start", "end"), health, strict=False):
             profile.commit_health(reading, moment)  # type: ignore[arg-type]
-        for each in one.digests:
+        for each in one.series:
             states = tuple(
                 GpuState(gpu, pcie_generation=link.generation, pcie_width=link.width)
                 for gpu, link in one.links.items()
             )
             for block in each.blocks:
-                visit = Visit(each.workload, block.block, block.stop, one.created,
-                              mode=block.mode, gpu_states=states)  # fmt: skip
-                summary = Summary(block.count, block.median, block.low, block.high)
-                profile.commit_visit(visit, summary)
+                profile.commit_visit(
+                    Visit(each.workload, block.block, block.stop, one.created, mode=block.mode,
+                          samples=samples_of(block), gpu_states=states)
+                )  # fmt: skip
             for failure in each.failures:
                 lost = Visit(each.workload, 0, "failed", one.created, failure=failure)
                 profile.commit_visit(lost)
     return path
 
 
-def slower(node: Node, which: Callable[[Digest], bool], factor: float) -> Node:
+def samples_of(block: BlockSummary) -> Samples:
+    """As many as the block has: those of the interval's ranks and beyond are at its ends."""
+    rank = lower_rank(block.count)
+    if rank is None or block.low is None or block.high is None:
+        return Samples(span=(block.median,) * block.count)
+    middle = block.count - 2 * rank
+    return Samples(span=(block.low,) * rank + (block.median,) * middle + (block.high,) * rank)
+
+
+def slower(node: Node, which: Callable[[SeriesSummary], bool], factor: float) -> Node:
     """The node with the series that ``which`` picks ``factor`` times as slow."""
 
-    def block(each: BlockDigest) -> BlockDigest:
+    def block(each: BlockSummary) -> BlockSummary:
         low = None if each.low is None else each.low * factor
         high = None if each.high is None else each.high * factor
         return msgspec.structs.replace(each, median=each.median * factor, low=low, high=high)
@@ -189,6 +199,6 @@ def slower(node: Node, which: Callable[[Digest], bool], factor: float) -> Node:
         msgspec.structs.replace(digest, blocks=tuple(map(block, digest.blocks)))
         if which(digest)
         else digest
-        for digest in node.digests
+        for digest in node.series
     )
-    return msgspec.structs.replace(node, digests=digests)
+    return msgspec.structs.replace(node, series=digests)

@@ -141,7 +141,7 @@ def test_what_was_counted_since_the_baseline_is_told() -> None:
 def test_a_headline_path_that_is_not_there_fails_it() -> None:
     node = surveyed(2)
     less = msgspec.structs.replace(
-        node, digests=tuple(d for d in node.digests if d.curve != nodes.h2d(2))
+        node, series=tuple(d for d in node.series if d.curve != nodes.h2d(2))
     )
     assert checked(less).findings == (
         f"H2D {nodes.h2d(2)} is missing: the new survey has not measured it",
@@ -151,7 +151,7 @@ def test_a_headline_path_that_is_not_there_fails_it() -> None:
 
 
 def test_where_nothing_can_be_told_it_is_inconclusive() -> None:
-    nothing = msgspec.structs.replace(surveyed(2), digests=(), asked="something else")
+    nothing = msgspec.structs.replace(surveyed(2), series=(), asked="something else")
     assert checked(nothing).status == "inconclusive"
 
 
@@ -183,7 +183,7 @@ def test_a_survey_is_no_baseline_of_itself() -> None:
 
 def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lacks() -> None:
     whole = surveyed(2)
-    begun = msgspec.structs.replace(whole, digests=whole.digests[:9], unfinished=True)
+    begun = msgspec.structs.replace(whole, series=whole.series[:9], unfinished=True)
     found = checked(begun)
     assert (found.status, found.findings) == ("inconclusive", ())
     assert checked(msgspec.structs.replace(begun, unfinished=False)).status == "failed"
@@ -191,7 +191,7 @@ def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lack
 
 def test_paths_that_nobody_asked_for_are_skipped() -> None:
     whole = surveyed(2)
-    less = msgspec.structs.replace(whole, digests=whole.digests[:9], asked="quick")
+    less = msgspec.structs.replace(whole, series=whole.series[:9], asked="quick")
     found = checked(less)
     assert found.comparison.counts["missing"] == 0
-    assert str(found) == f"OK node0: 9 no change, {len(whole.digests) - 9} skipped"
+    assert str(found) == f"OK node0: 9 no change, {len(whole.series) - 9} skipped"

@@ -14,8 +14,8 @@ from waywiser.analysis.node import Node
 from waywiser.analysis.path_change import ProfileComparison
 from waywiser.analysis.same_gpus import match
 from waywiser.plan.select import NothingMatches
-from waywiser.profile.digest import Digest
 from waywiser.records import Failure, Refusal
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.words import Workload
 
 PROCESSES = 4
@@ -41,7 +41,7 @@ def test_a_link_that_is_5_percent_slower_is_found_and_nothing_else() -> None:
     slow = surveyed(2, slow=nodes.slow_host_link(3, 1.05))
     found = compare([surveyed(1)], [slow])
     expected = {nodes.h2d(3), nodes.d2h(3), f"{nodes.h2d(3)}; {nodes.d2h(3)}"}
-    sets = {digest.curve for digest in slow.digests if len(digest.workload.transfers) > 2}
+    sets = {digest.curve for digest in slow.series if len(digest.workload.transfers) > 2}
     assert regressions(found) == expected | sets
     path = next(path for path in found.paths if path.curve == nodes.h2d(3))
     assert path.evidence is not None
@@ -141,19 +141,19 @@ def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:
     base = nodes.node(1)
     broken = Failure("gpu", "an illegal address")
 
-    def failed(digest: Digest) -> Digest:
+    def failed(digest: SeriesSummary) -> SeriesSummary:
         if digest.curve != nodes.h2d(2):
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(broken,))
 
     again = nodes.node(2)
-    new = msgspec.structs.replace(again, digests=tuple(map(failed, again.digests)))
+    new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
     (path,) = compare([base], [new]).of("missing")
     assert path.curve == nodes.h2d(2)
     assert "an illegal address" in path.why
-    left_out = tuple(d for d in again.digests if d.curve != nodes.h2d(2))
+    left_out = tuple(d for d in again.series if d.curve != nodes.h2d(2))
     refused = msgspec.structs.replace(
-        again, digests=left_out, refusals=(Refusal(nodes.h2d(2), "used by others"),)
+        again, series=left_out, refusals=(Refusal(nodes.h2d(2), "used by others"),)
     )
     (path,) = compare([base], [refused]).of("missing")
     assert path.why == "used by others"
@@ -165,13 +165,13 @@ def test_a_path_that_was_left_out_for_time_is_skipped() -> None:
     base = nodes.node(1)
     over = Failure("skipped", "the time was over")
 
-    def skipped(digest: Digest) -> Digest:
+    def skipped(digest: SeriesSummary) -> SeriesSummary:
         if digest.curve != nodes.h2d(2):
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(over,))
 
     again = nodes.node(2)
-    new = msgspec.structs.replace(again, digests=tuple(map(skipped, again.digests)))
+    new = msgspec.structs.replace(again, series=tuple(map(skipped, again.series)))
     for found in (compare([base], [new]), compare([new], [base])):
         (path,) = [each for each in found.paths if each.curve == nodes.h2d(2)]
         assert (path.verdict, found.counts["missing"], found.counts["new"]) == ("skipped", 0, 0)
@@ -193,8 +193,8 @@ def test_what_another_version_does_not_plan_is_not_lost(
     replace = msgspec.structs.replace
     base = replace(nodes.node(1), environment={"waywiser": "1.0"})
     again = nodes.node(2)
-    kept = tuple(d for d in again.digests if d.curve != nodes.h2d(2))
-    new = replace(again, digests=kept, asked=asked, environment={"waywiser": version})
+    kept = tuple(d for d in again.series if d.curve != nodes.h2d(2))
+    new = replace(again, series=kept, asked=asked, environment={"waywiser": version})
     (path,) = [each for each in compare([base], [new]).paths if each.curve == nodes.h2d(2)]
     assert path.verdict == verdict
     assert ("by waywiser 2.0 it is no longer planned" in path.why) is (
@@ -203,8 +203,8 @@ def test_what_another_version_does_not_plan_is_not_lost(
     if asked != "check":
         return
     # one file of the old version beside it speaks for the machine
-    third = tuple(d for d in nodes.node(3).digests if d.curve != nodes.h2d(2))
-    other = replace(new, digests=third, environment={"waywiser": "1.0"}, file="other.wwp")
+    third = tuple(d for d in nodes.node(3).series if d.curve != nodes.h2d(2))
+    other = replace(new, series=third, environment={"waywiser": "1.0"}, file="other.wwp")
     assert compare([base], [new, other]).counts["missing"] == 1
     # so does a node that is gone
     bare = replace(new, machine=replace(new.machine, numa=()))
@@ -220,13 +220,13 @@ def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:
     sizes = (2**20, nodes.SIZE)
     base, again = (nodes.node(seed, blocks=2, sizes=sizes) for seed in (1, 2))
 
-    def failed(digest: Digest) -> Digest:
+    def failed(digest: SeriesSummary) -> SeriesSummary:
         if (digest.curve, digest.bytes) != (nodes.h2d(2), nodes.SIZE):
             return digest
         broken = Failure("timeout", "no answer")
         return msgspec.structs.replace(digest, blocks=(), failures=(broken,))
 
-    new = msgspec.structs.replace(again, digests=tuple(map(failed, again.digests)))
+    new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
     (path,) = compare([base], [new]).of("missing")
     assert path.curve == nodes.h2d(2)
     assert f"fails at {nodes.SIZE} B" in path.why

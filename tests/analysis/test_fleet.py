@@ -98,7 +98,7 @@ def test_a_suspicion_seen_again_is_a_verdict_and_else_it_is_dropped() -> None:
     assert of(judge_fleet([*fleet_nodes, again]), "n003").status == "bad"
     cured = nodes.node(9, "n003", created=later)
     assert of(judge_fleet([*fleet_nodes, cured]), "n003").status == "fine"
-    few = msgspec.structs.replace(cured, digests=cured.digests[30:])  # not what was suspected
+    few = msgspec.structs.replace(cured, series=cured.series[30:])  # not what was suspected
     assert of(judge_fleet([*fleet_nodes, few]), "n003").status == "suspect"
 
 
@@ -159,9 +159,9 @@ def test_a_path_that_fails_on_one_node_alone_is_a_fault() -> None:
         msgspec.structs.replace(each, blocks=(), failures=(broken,))
         if each.curve == nodes.peer(0, 1)
         else each
-        for each in fleet_nodes[2].digests
+        for each in fleet_nodes[2].series
     )
-    fleet_nodes[2] = msgspec.structs.replace(fleet_nodes[2], digests=digests)
+    fleet_nodes[2] = msgspec.structs.replace(fleet_nodes[2], series=digests)
     found = of(judge_fleet(fleet_nodes), "n002")
     assert found.status == "suspect"
     assert "byte 7 is 0" in found.faults[0].statement

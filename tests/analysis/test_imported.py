@@ -12,7 +12,7 @@ from waywiser.analysis.comparison import compare
 from waywiser.analysis.imported import imported_from
 from waywiser.analysis.node import Node, read_node
 from waywiser.imports.profiles import import_files
-from waywiser.profile.digest import BlockDigest
+from waywiser.stats.series_summary import BlockSummary
 
 D2H = "Comm_cudaMemcpyAsync_GPUToPinned/0/0/log2(N):26/manual_time"
 
@@ -42,8 +42,8 @@ def aggregates(mean: float, deviation: float) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def block(node: Node) -> BlockDigest:
-    (digest,) = node.digests
+def block(node: Node) -> BlockSummary:
+    (digest,) = node.series
     (found,) = digest.blocks
     return found
 

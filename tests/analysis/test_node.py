@@ -15,9 +15,7 @@ from waywiser.words import Operation, Workload
 def test_a_stored_node_reads_back(tmp_path: Path) -> None:
     one = nodes.node(1, gpus=2, blocks=2, links={1: Link(4, 8)})
     read = read_node(nodes.stored(one, tmp_path / "a.wwp"), links=True)
-    assert {d.identity: d.blocks for d in read.digests} == {
-        d.identity: d.blocks for d in one.digests
-    }
+    assert {d.identity: d.blocks for d in read.series} == {d.identity: d.blocks for d in one.series}
     assert read.machine == one.machine
     assert read.links == {0: Link(5, 16), 1: Link(4, 8)}
     assert '"preset":"check"' in read.asked

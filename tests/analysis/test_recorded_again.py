@@ -9,7 +9,7 @@ from analysis.nodes import slower
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import Node, read_node
-from waywiser.profile.digest import Digest
+from waywiser.stats.series_summary import SeriesSummary
 
 ONE_GPU = RESULTS / "2026-11-20-h200" / "one-gpu"
 
@@ -34,15 +34,15 @@ def surveys(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
 
 def mixed(one: Node, blocks_of_one: set[int], other: Node, blocks_of_other: set[int]) -> Node:
     """Some blocks of each: a survey that might as well have been."""
-    others = {digest.identity: digest for digest in other.digests}
+    others = {digest.identity: digest for digest in other.series}
 
-    def both(digest: Digest) -> Digest:
+    def both(digest: SeriesSummary) -> SeriesSummary:
         theirs = others[digest.identity].blocks if digest.identity in others else ()
         kept = [each for each in digest.blocks if each.block in blocks_of_one]
         kept += [each for each in theirs if each.block in blocks_of_other]
         return msgspec.structs.replace(digest, blocks=tuple(kept))
 
-    return msgspec.structs.replace(one, digests=tuple(map(both, one.digests)))
+    return msgspec.structs.replace(one, series=tuple(map(both, one.series)))
 
 
 def test_the_same_gpu_again_has_not_changed(surveys: list[Node]) -> None:

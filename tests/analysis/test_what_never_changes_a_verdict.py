@@ -17,8 +17,8 @@ from waywiser.analysis.comparison import compare
 from waywiser.analysis.fleet import judge_fleet
 from waywiser.analysis.node import Node
 from waywiser.analysis.path_change import ProfileComparison
-from waywiser.profile.digest import BlockDigest, Digest
 from waywiser.stats.equivalence import compare as relate
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 
 SIZES = (4096, 2**20, nodes.SIZE)
 MIRRORED = {"regression": "improvement", "improvement": "regression"}
@@ -35,15 +35,15 @@ def surveyed(seed: int, count: int, effect: float = 1.0, dip: float = 1.0) -> No
     )
     return msgspec.structs.replace(
         found,
-        digests=tuple(
+        series=tuple(
             times(each, dip) if (each.curve, each.bytes) == (nodes.h2d(0), 2**20) else each
-            for each in found.digests
+            for each in found.series
         ),
     )
 
 
-def times(digest: Digest, factor: float) -> Digest:
-    def longer(block: BlockDigest) -> BlockDigest:
+def times(digest: SeriesSummary, factor: float) -> SeriesSummary:
+    def longer(block: BlockSummary) -> BlockSummary:
         assert block.low is not None and block.high is not None
         low, high = block.low * factor, block.high * factor
         return msgspec.structs.replace(block, median=block.median * factor, low=low, high=high)
@@ -51,8 +51,8 @@ def times(digest: Digest, factor: float) -> Digest:
     return msgspec.structs.replace(digest, blocks=tuple(map(longer, digest.blocks)))
 
 
-def with_digests(node: Node, digests: Sequence[Digest]) -> Node:
-    return msgspec.structs.replace(node, digests=tuple(digests))
+def with_digests(node: Node, digests: Sequence[SeriesSummary]) -> Node:
+    return msgspec.structs.replace(node, series=tuple(digests))
 
 
 def verdicts(found: ProfileComparison) -> dict[str, str]:
@@ -93,7 +93,7 @@ def test_the_sides_exchanged_give_the_inverse(
 def test_the_unit_of_time_does_not_matter(seed: int, count: int, unit: float) -> None:
     base, new = surveyed(2 * seed, count), surveyed(2 * seed + 1, count, 1.05)
     in_unit = [
-        with_digests(node, [times(each, unit) for each in node.digests]) for node in (base, new)
+        with_digests(node, [times(each, unit) for each in node.series]) for node in (base, new)
     ]
     found, again = compare([base], [new]), compare([in_unit[0]], [in_unit[1]])
     assert verdicts(found) == verdicts(again)
@@ -105,7 +105,7 @@ def test_the_unit_of_time_does_not_matter(seed: int, count: int, unit: float) ->
 @given(seeds, blocks)
 def test_a_further_path_changes_no_others_ratio(seed: int, count: int) -> None:
     base, new = surveyed(2 * seed, count), surveyed(2 * seed + 1, count, 1.05)
-    fewer = with_digests(new, new.digests[6:])
+    fewer = with_digests(new, new.series[6:])
     whole, part = ratios(compare([base], [new])), ratios(compare([base], [fewer]))
     assert part and part.keys() < whole.keys()
     assert all(whole[series][0] == ratio for series, (ratio, _, _) in part.items())
@@ -118,7 +118,7 @@ def test_the_order_of_files_and_of_series_does_not_matter(seed: int, rng: random
     new = [surveyed(10 * seed + 5 + n, 2, 1.05) for n in range(3)]
     found = compare(base, new)
     shuffled = [
-        with_digests(node, rng.sample(node.digests, len(node.digests))) for node in (*base, *new)
+        with_digests(node, rng.sample(node.series, len(node.series))) for node in (*base, *new)
     ]
     base, new = shuffled[:3], shuffled[3:]
     again = compare(rng.sample(base, 3), rng.sample(new, 3))

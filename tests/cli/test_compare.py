@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from rich.console import Console
 
 import profiles
 from analysis import nodes
+from damaging import reseal
 from effort import result_and_calls
 from waywiser.analysis.comparison import compare
 from waywiser.analysis.node import read_node
@@ -33,10 +35,10 @@ from waywiser.cli.compare import (
 from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
-from waywiser.profile import WritableProfile, writing
-from waywiser.profile.digest import Digest
-from waywiser.records import Failure, Summary, Visit
+from waywiser.profile.whole import write_profile
+from waywiser.records import Failure, Visit
 from waywiser.stats.order import Interval
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import WordError
 
 Output = pytest.CaptureFixture[str]
@@ -168,14 +170,14 @@ def hostile() -> ProfileComparison:
     base = nodes.node(1, gpus=2, blocks=4)
     name = nodes.h2d(0)
 
-    def broken(digest: Digest) -> Digest:
+    def broken(digest: SeriesSummary) -> SeriesSummary:
         if digest.curve != name:
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(Failure("gpu", text),))
 
     again = nodes.node(3, gpus=2, blocks=4, slow=nodes.slow_host_link(1, 1.08))
     return compare(
-        [base], [msgspec.structs.replace(again, digests=tuple(map(broken, again.digests)))]
+        [base], [msgspec.structs.replace(again, series=tuple(map(broken, again.series)))]
     )
 
 
@@ -266,19 +268,16 @@ def full(path: Path, seed: int) -> Path:
         nodes.workload(f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine[chunks={n}]", size=2**s)
         for gpu in range(8) for n in chunks for s in range(3, 30)
     ]  # fmt: skip
-    with WritableProfile.create(path, nodes.machine(), {}):
-        pass
-    import sqlite3
 
-    connection = sqlite3.connect(path)
-    for block in range(6):
-        for what in workloads:
-            seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
-            visit = Visit(what, block, "converged", profiles.STARTED, mode="device")
-            summary = Summary(30, seconds, seconds * 0.999, seconds * 1.001)
-            writing.insert_visit(connection, visit, 1, summary)
-    connection.commit()
-    connection.close()
+    def visits() -> Iterator[Visit]:
+        for block in range(6):
+            for what in workloads:
+                seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
+                known = BlockSummary(block, seconds, seconds * 0.999, seconds * 1.001, 30)
+                yield Visit(what, block, "converged", profiles.STARTED, mode="device",
+                            samples=nodes.samples_of(known))  # fmt: skip
+
+    write_profile(path, nodes.machine(), {}, visits())
     return path
 
 
@@ -290,6 +289,8 @@ def test_what_an_unfinished_survey_has_not_measured_is_one_line(
     with sqlite3.connect(killed) as connection:
         connection.execute("DELETE FROM visit WHERE visit > 4")
         connection.execute("UPDATE run SET ended = NULL")
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'rows in visit'")
+        reseal(connection)
     connection.close()
     assert run(["compare", files["base"], str(killed)]) == 0
     lines = capsys.readouterr().out.splitlines()

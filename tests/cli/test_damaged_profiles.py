@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import sqlite3
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +15,8 @@ import pytest
 from tests import damaging
 
 from waywiser.cli import run
+from waywiser.profile.columns import packed, unpacked
+from waywiser.stats.order import lower_rank
 
 Output = pytest.CaptureFixture[str]
 
@@ -32,11 +37,6 @@ def files_of(folder: Path, profile: Path) -> Files:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return files_of(tmp_path_factory.mktemp("damaged"), damaging.RECORDED)
-
-
-@pytest.fixture(scope="module")
-def earlier(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    return files_of(tmp_path_factory.mktemp("earlier"), damaging.EARLIER)
 
 
 def verbs(files: Files) -> dict[str, list[str]]:
@@ -119,6 +119,7 @@ def test_what_no_survey_can_have_stored_is_damage(
         )
         changed = json.dumps(damaging.set_part(json.loads(text), path, value))
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (changed, row))
+        damaging.reseal(connection)
     connection.close()
     what = f"{table}.{column} {path}"
     assert answers(["report", str(files.bad), "--format", "md", "-o", "-"], what, capsys) == 2
@@ -127,55 +128,61 @@ def test_what_no_survey_can_have_stored_is_damage(
         answers(words, what, capsys)
 
 
-@pytest.mark.parametrize("value", ["9e999", "-9e999", "NULL", "'x'", "1e30"])
-def test_a_time_that_is_none_is_damage_where_it_is_read(
-    files: Files, earlier: Files, value: str, capsys: Output
-) -> None:
-    """Samples whose estimate is kept are read by who asks for samples."""
-    for each in (files, earlier):
-        each.bad.write_bytes(each.loose.read_bytes())
-        with sqlite3.connect(each.bad) as connection:
-            connection.execute(f"UPDATE sample SET span = {value} WHERE rowid = 5")
-        connection.close()
-        assert answers(["export", str(each.bad), "-o", "-"], value, capsys) == 2
-    assert answers(["show", str(earlier.bad)], value, capsys) == 2
-    assert answers(["show", str(files.bad)], value, capsys) == 0
-
-
-@pytest.mark.parametrize("value", ["9e999", "-9e999", "1e308", "-1"])
-def test_a_time_of_a_short_visit_that_is_none_is_damage(
-    files: Files, value: str, capsys: Output
-) -> None:
-    """Visits too short for an interval are held against how their samples scatter."""
+def change_column(files: Files, name: str, change: Callable[[list[float]], object]) -> None:
+    """Puts what ``change`` makes of a column of samples into the bad file, for every visit."""
     files.bad.write_bytes(files.loose.read_bytes())
     with sqlite3.connect(files.bad) as connection:
-        ((visit,),) = connection.execute("SELECT min(visit) FROM sample")
-        short = "UPDATE visit SET counted = 4, low = NULL, high = NULL WHERE visit = ?"
-        connection.execute(short, (visit,))
-        where = "WHERE visit = ? AND n < 2"
-        connection.execute(f"UPDATE sample SET span = {value} {where}", (visit,))
+        for visit, count, blob in connection.execute(
+            f"SELECT visit, samples, {name} FROM visit WHERE {name} IS NOT NULL"
+        ).fetchall():
+            made = change(list(unpacked(blob, count, "d")))
+            value = packed(made, "d") if isinstance(made, list) else made
+            connection.execute(f"UPDATE visit SET {name} = ? WHERE visit = ?", (value, visit))
+        damaging.reseal(connection)
     connection.close()
-    answers(["fleet", files.whole, str(files.bad)], value, capsys)
-    assert answers(["compare", files.whole, str(files.bad)], value, capsys) == 2
+
+
+IMPOSSIBLE: dict[str, Callable[[list[float]], object]] = {
+    "infinite": lambda spans: [math.inf, *spans[1:]],
+    "minus infinite": lambda spans: [-math.inf, *spans[1:]],
+    "no number": lambda spans: [math.nan, *spans[1:]],
+    "longer than anybody waits": lambda spans: [1e30, *spans[1:]],
+    "one too few": lambda spans: spans[1:],
+    "one too many": lambda spans: [*spans, 1.0],
+    "not there": lambda spans: None,
+    "a text": lambda spans: "x",
+    "not compressed": lambda spans: b"x" * 100,
+    "cut short": lambda spans: packed(spans, "d")[:-6],
+    "followed by more": lambda spans: packed(spans, "d") + b"x",
+    "far larger when unpacked": lambda spans: zlib.compress(bytes(2**26)),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_samples_that_are_impossible_are_damage(files: Files, what: str, capsys: Output) -> None:
+    change_column(files, "span", IMPOSSIBLE[what])
+    named = verbs(files)
+    for name in ("show", "export csv", "compare", "compare back", "report"):
+        assert answers(named[name], what, capsys) == 2
+    answers(named["fleet"], what, capsys)
 
 
 def test_hardly_anything_known_shows_no_change(files: Files, capsys: Output) -> None:
     """Intervals that reach from microseconds to a second: a hundred thousand fold either way."""
-    files.bad.write_bytes(files.loose.read_bytes())
-    with sqlite3.connect(files.bad) as connection:
-        connection.execute("UPDATE visit SET high = 1.0")
-    connection.close()
-    what = "all highs are 1 s"
+
+    def uncertain(spans: list[float]) -> list[float]:
+        rank = lower_rank(len(spans)) or 1
+        return [*sorted(spans)[:-rank], *([1.0] * rank)]
+
+    change_column(files, "span", uncertain)
+    what = "all intervals end at 1 s"
     report = ["report", str(files.bad), "-o", "-", "--format", "md"]
     assert answers(report, what, capsys) == 0
     assert answers(["compare", files.whole, str(files.bad)], what, capsys) == 0
 
 
 def test_a_time_that_was_not_taken_is_a_gap_and_no_number(files: Files, capsys: Output) -> None:
-    files.bad.write_bytes(files.loose.read_bytes())
-    with sqlite3.connect(files.bad) as connection:
-        connection.execute("UPDATE sample SET host = NULL WHERE rowid = 5")
-    connection.close()
+    change_column(files, "host", lambda seconds: [math.nan, *seconds[1:]])
     for words in (["show", str(files.bad)], ["export", str(files.bad), "-o", "-"]):
         assert run(words) == 0
         assert "nan" not in capsys.readouterr().out

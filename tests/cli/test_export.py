@@ -142,7 +142,7 @@ def test_an_export_that_fails_leaves_no_file(
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Profile, "visits_of", fail)
+    monkeypatch.setattr(Profile, "iter_series", fail)
     with pytest.raises(KeyboardInterrupt):
         run_export(str(profile), "csv", str(tmp_path / "out.csv"))
     assert list(tmp_path.iterdir()) == []

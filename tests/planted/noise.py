@@ -206,11 +206,12 @@ def _series(file: Path) -> Iterator[Series]:
         tempfile.TemporaryDirectory() as folder,
         Profile.open(unpacked(file, Path(folder) / "recorded.wwp")) as profile,
     ):
-        for workload in profile.workloads():
+        for series in profile.iter_series():
+            workload = series.workload
             transfers = workload.transfers
             if not transfers or any(t.path.executor != EXECUTOR for t in transfers):
                 continue
-            visits = [v for v in profile.visits_of(workload) if counted(v.samples)]
+            visits = [v for v in series.visits if counted(v.samples)]
             if visits and visits[0].mode == MODE:
                 yield Series(workload, tuple(visits))
 

@@ -16,7 +16,7 @@ import numpy as np
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
 from waywiser.analysis.node import Link, Node, gpus_of, renumbered
-from waywiser.profile.digest import BlockDigest, Digest
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
 
@@ -26,7 +26,7 @@ class Wanted:
 
     model: Model
     workloads: tuple[Workload, ...]
-    digests: tuple[Digest, ...] = field(init=False)
+    series: tuple[SeriesSummary, ...] = field(init=False)
     seconds: tuple[float, ...] = field(init=False)
     curves: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = field(init=False)
     """(sizes, which of the workloads) of each curve."""
@@ -42,7 +42,7 @@ class Wanted:
             for members in curves.values()
         )
         object.__setattr__(self, "curves", found)
-        object.__setattr__(self, "digests", tuple(Digest.of(each) for each in self.workloads))
+        object.__setattr__(self, "series", tuple(SeriesSummary.of(each) for each in self.workloads))
 
 
 def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> Wanted:
@@ -89,7 +89,7 @@ def surveyed(
                 _block(block, wanted.seconds[number], donors[block % len(donors)])
                 for block in range(blocks)
             )
-            digests.append(msgspec.structs.replace(wanted.digests[number], blocks=taken))
+            digests.append(msgspec.structs.replace(wanted.series[number], blocks=taken))
     machine = msgspec.structs.replace(wanted.model.machine, hostname=host)
     seen = {gpu.index: Link(5, 16) for gpu in machine.gpus}
     return Node(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
@@ -102,10 +102,10 @@ def _from(first: int, donors: Sequence[Donor]) -> list[Donor]:
     return [*donors[at:], *donors[:at]]
 
 
-def _block(number: int, seconds: float, donor: Donor) -> BlockDigest:
+def _block(number: int, seconds: float, donor: Donor) -> BlockSummary:
     median = seconds * float(np.exp(donor.between))
     low, high = donor.reach or (None, None)
-    return BlockDigest(
+    return BlockSummary(
         number,
         median,
         median * low if low else None,
@@ -123,13 +123,13 @@ def without(node: Node, gpu: int) -> Node:
         replace(each, index=numbers[each.index]) for each in node.machine.gpus if each.index != gpu
     )
     digests = []
-    for digest in node.digests:
+    for digest in node.series:
         if gpu not in gpus_of(digest.workload):
-            moved = Digest.of(renumbered(digest.workload, numbers))
+            moved = SeriesSummary.of(renumbered(digest.workload, numbers))
             digests.append(replace(moved, blocks=digest.blocks))
     return replace(
         node,
         machine=replace(node.machine, gpus=gpus),
-        digests=tuple(digests),
+        series=tuple(digests),
         links={numbers[old]: link for old, link in node.links.items() if old != gpu},
     )

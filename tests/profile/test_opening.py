@@ -20,6 +20,7 @@ from waywiser.profile import (
     NewerProfile,
     NotAProfile,
     NotWritable,
+    OlderProfile,
     Profile,
     ProfileError,
     WritableProfile,
@@ -89,14 +90,24 @@ def test_a_missing_file_is_said_and_not_made(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_newer_version_is_named_with_the_remedy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "error", "remedy"),
+    [
+        (SCHEMA_VERSION + 6, NewerProfile, "update Waywiser"),
+        (SCHEMA_VERSION - 1, OlderProfile, "survey the machine again"),
+    ],
+)
+def test_another_version_is_named_with_the_remedy(
+    tmp_path: Path, version: int, error: type[ProfileError], remedy: str
+) -> None:
     path = profiles.write(tmp_path / "a.wwp")
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 6}")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(NewerProfile, match=f"version {SCHEMA_VERSION + 6}.*update") as caught:
-        Profile.open(path)
-    assert_clear(caught.value, path)
+    for opening in (Profile.open, lambda path: WritableProfile.resume(path, {})):
+        with pytest.raises(error, match=f"version {version}.*{remedy}") as caught:
+            opening(path)
+        assert_clear(caught.value, path)
 
 
 @given(keep=st.floats(0, 1, exclude_max=True))
@@ -136,11 +147,11 @@ def test_a_file_with_wrong_bytes_is_read_or_refused_but_never_breaks(
 def test_a_file_without_one_of_the_tables_is_damaged(tmp_path: Path) -> None:
     path = profiles.write(tmp_path / "a.wwp")
     connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE sample")
-    connection.execute("CREATE VIEW sample AS SELECT * FROM visit")  # a view is no table
+    connection.execute("DROP TABLE refusal")
+    connection.execute("CREATE VIEW refusal AS SELECT * FROM visit")  # a view is no table
     connection.commit()
     connection.close()
-    with pytest.raises(DamagedProfile, match=r"sample\.visit is missing"):
+    with pytest.raises(DamagedProfile, match=r"refusal\.path is missing"):
         Profile.open(path)
 
 
@@ -208,7 +219,7 @@ def leave_hot_journal(path: Path, copy: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA cache_size = 1")  # so that pages go to the file before the commit
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("UPDATE sample SET span = 12345.0")
+    connection.execute("UPDATE visit SET span = zeroblob(length(span))")
     connection.execute("UPDATE visit SET gate = 'never committed'")
     journal = path.with_name(path.name + "-journal")
     shutil.copyfile(path, copy)

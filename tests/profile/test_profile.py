@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import profiles
 import waywiser
+from damaging import reseal
 from waywiser.profile import (
     Profile,
     ProfileError,
@@ -107,6 +108,7 @@ def test_identities_by_another_rule_are_said_and_not_shown_as_nothing(tmp_path: 
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE series SET identity = 'of-old'")
         connection.execute("UPDATE visit SET series = 'of-old'")
+        reseal(connection)
     connection.close()
     with (
         Profile.open(path) as profile,
@@ -139,20 +141,6 @@ def test_health_is_kept_per_run_at_both_ends(tmp_path: Path) -> None:
         ]
 
 
-def test_a_profile_from_before_health_was_read_opens_and_is_resumed_with_it(tmp_path: Path) -> None:
-    path = profiles.write(tmp_path / "a.wwp")
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE health")
-    connection.commit()
-    connection.close()
-    with Profile.open(path) as profile:
-        assert profile.health() == [] and list(profile.visits())
-    with WritableProfile.resume(path, {}) as profile:
-        profile.commit_health(Health("now"), "start")
-    with Profile.open(path) as profile:
-        assert profile.health() == [RunHealth(2, Health("now"), None)]
-
-
 def a_locality(worker: int) -> Locality:
     block = BlockLatencies("verified", ((5.8e-6, 6.4e-6),), ((1.2e-7,),))
     return Locality(
@@ -181,26 +169,3 @@ def test_evidence_comes_back_as_it_went_in(tmp_path: Path) -> None:
         profile.commit_visit(visit)
     with Profile.open(path) as profile:
         assert list(profile.visits())[-1] == visit
-
-
-def test_a_profile_from_before_links_and_memory_were_looked_at_opens_and_is_resumed_with_both(
-    tmp_path: Path,
-) -> None:
-    path = profiles.write(tmp_path / "a.wwp")
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE locality")
-    connection.execute("ALTER TABLE visit DROP COLUMN evidence")
-    connection.commit()
-    connection.close()
-    with Profile.open(path) as profile:
-        before = list(profile.visits())
-        assert before == list(profiles.visits())
-        assert profile.localities() == []
-    with WritableProfile.resume(path, {}) as profile:
-        profile.commit_locality(a_locality(1))
-        visit = profiles.visit(profiles.workload(profiles.H2D, 4096), 9)
-        visit = msgspec.structs.replace(visit, evidence=Evidence(1, 0.1, 0.1, reason="no driver"))
-        profile.commit_visit(visit)
-    with Profile.open(path) as profile:
-        assert list(profile.visits()) == [*before, visit]
-        assert profile.localities() == [a_locality(1)]

@@ -30,16 +30,16 @@ from waywiser.analysis.path_parts import Part, noise_of, parts_of
 from waywiser.analysis.same_gpus import Matched, in_numbers_of, match
 from waywiser.plan.name import name_of, texts_of
 from waywiser.plan.select import matches_any, require_match
-from waywiser.profile.digest import Digest
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu
 from waywiser.words import Workload, format_bytes
 
 SCHEMA = 2
 """Of the JSON form."""
 
-_Digests = dict[str, list[tuple[int, Digest]]]
+_Summaries = dict[str, list[tuple[int, SeriesSummary]]]
 """By identity: each file's number, and the series in it."""
 
 
@@ -117,19 +117,19 @@ def _lacking(
         )
 
 
-def _without_files(found: _Digests) -> dict[str, list[Digest]]:
-    return {identity: [digest for _, digest in each] for identity, each in found.items()}
+def _without_files(found: _Summaries) -> dict[str, list[SeriesSummary]]:
+    return {identity: [series for _, series in each] for identity, each in found.items()}
 
 
 def _device(gpu: Gpu) -> Device:
     return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
 
 
-def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Digests:
-    found: _Digests = {}
+def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Summaries:
+    found: _Summaries = {}
     for number, (node, same) in enumerate(zip(nodes, matched, strict=True)):
-        for digest in in_numbers_of(node, same):
-            found.setdefault(digest.identity, []).append((number, digest))
+        for series in in_numbers_of(node, same):
+            found.setdefault(series.identity, []).append((number, series))
     return found
 
 
@@ -137,7 +137,9 @@ def _texts(workload: Workload) -> tuple[str, ...]:
     return str(workload), *texts_of(workload)
 
 
-def _chosen(before: _Digests, after: _Digests, only: Sequence[str]) -> tuple[_Digests, _Digests]:
+def _chosen(
+    before: _Summaries, after: _Summaries, only: Sequence[str]
+) -> tuple[_Summaries, _Summaries]:
     """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
     texts = {
         i: _texts(found[0][1].workload) for side in (before, after) for i, found in side.items()

@@ -35,8 +35,8 @@ def without_copies(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[str, s
 
 def _is_within(one: Node, other: Node) -> bool:
     """Whether all blocks of one, and there are some, are blocks of the other, to the last digit."""
-    theirs = {digest.identity: set(digest.blocks) for digest in other.digests}
-    blocks = [(digest.identity, block) for digest in one.digests for block in digest.blocks]
+    theirs = {series.identity: set(series.blocks) for series in other.series}
+    blocks = [(series.identity, block) for series in one.series for block in series.blocks]
     return bool(blocks) and all(block in theirs.get(i, ()) for i, block in blocks)
 
 

@@ -123,12 +123,12 @@ def survey_again(host: str, names: Sequence[str], sizes: Iterable[int]) -> str:
 
 def failing_paths(node: Node, usual: set[str]) -> Iterator[Fault]:
     """Paths of ``usual``, which most twins measure, that fail here at every size."""
-    measured = {digest.curve for digest in node.digests if digest.blocks}
+    measured = {series.curve for series in node.series if series.blocks}
     failed: dict[str, list[str]] = {}
-    for digest in node.digests:
-        reasons = [f"{f.kind}: {f.reason}" for f in digest.failures if f.kind != "skipped"]
-        if reasons and digest.curve in usual - measured:
-            failed.setdefault(reasons[0], []).append(name_of(digest.workload))
+    for series in node.series:
+        reasons = [f"{f.kind}: {f.reason}" for f in series.failures if f.kind != "skipped"]
+        if reasons and series.curve in usual - measured:
+            failed.setdefault(reasons[0], []).append(name_of(series.workload))
     for reason, found in failed.items():
         names = list(dict.fromkeys(found))
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""

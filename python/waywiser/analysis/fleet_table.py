@@ -74,10 +74,10 @@ class Table:
         for name, n in self.rows:
             node, matched = twins.hosts[name][n], twins.matched[name][n]
             row = {}
-            for digest in in_numbers_of(node, matched):
-                if digest.blocks:
-                    row[digest.identity] = math.log(median([b.median for b in digest.blocks]))
-                    self.workloads.setdefault(digest.identity, digest.workload)
+            for series in in_numbers_of(node, matched):
+                if series.blocks:
+                    row[series.identity] = math.log(median([b.median for b in series.blocks]))
+                    self.workloads.setdefault(series.identity, series.workload)
             values.append(row)
         for identity, workload in self.workloads.items():
             self.groups.setdefault((workload.curve, regime_of(workload)), []).append(identity)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.profile.digest import BlockDigest, Digest
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 
 
 def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
@@ -22,14 +22,14 @@ def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tools)) or ("another tool",)
 
 
-def as_imported(digests: Sequence[Digest], plan_json: str) -> Iterator[Digest]:
-    """The digests with their blocks marked as another tool's, each with the relative standard
+def as_imported(summaries: Sequence[SeriesSummary], plan_json: str) -> Iterator[SeriesSummary]:
+    """The summaries with their blocks marked as another tool's, each with the relative standard
     deviation that the tool told of it, where it did and its repetitions are not there."""
     told = _told(plan_json)
-    for digest in digests:
-        origins = told.get(digest.identity, ())
-        blocks = tuple(_marked(block, origins) for block in digest.blocks)
-        yield msgspec.structs.replace(digest, blocks=blocks)
+    for series in summaries:
+        origins = told.get(series.identity, ())
+        blocks = tuple(_marked(block, origins) for block in series.blocks)
+        yield msgspec.structs.replace(series, blocks=blocks)
 
 
 class _Origin(msgspec.Struct):
@@ -47,7 +47,7 @@ def _told(plan_json: str) -> dict[str, list[_Origin]]:
         return {}  # it says less of where its blocks are from; they are what they are
 
 
-def _marked(block: BlockDigest, origins: Sequence[_Origin]) -> BlockDigest:
+def _marked(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
     spread = block.spread
     if not spread and 0 <= block.block < len(origins):
         told = origins[block.block].deviation

@@ -11,12 +11,12 @@ import msgspec
 from waywiser.analysis.answer import Device, device_at
 from waywiser.analysis.imported import as_imported, imported_from
 from waywiser.profile import Profile, RunHealth
-from waywiser.profile.digest import Digest
-from waywiser.profile.opening import damaged
 from waywiser.profile.planned import planned
+from waywiser.profile.rows import gpu_states_from
 from waywiser.records import GpuState, Refusal
 from waywiser.stats.doubts import gpus_fed_by_host
-from waywiser.stats.summary import digests
+from waywiser.stats.series_frame import SeriesFrame
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.topology.routes import renumbered_relays
 from waywiser.words import Place, Value, Workload
@@ -44,7 +44,7 @@ class Node(Value, frozen=True):
     name: str
     """The host's, else the file's."""
     machine: Machine
-    digests: tuple[Digest, ...] = ()
+    series: tuple[SeriesSummary, ...] = ()
     file: str = ""
     created: str = ""
     """UTC, ISO 8601."""
@@ -82,54 +82,43 @@ def read_node(path: Path | str, *, links: bool = False) -> Node:
         machine, environment = profile.machine, profile.environment
         asked = planned(profile.plan_json).request
         tools = imported_from(environment)
-        found = digests(profile)
+        frame = SeriesFrame.read(profile)
+        found = frame.summaries()
         return Node(
             name=machine.hostname or profile.path.stem,
             machine=machine,
-            digests=tuple(as_imported(found, profile.plan_json) if tools else found),
+            series=tuple(as_imported(found, profile.plan_json) if tools else found),
             file=str(path),
             created=profile.created,
             asked=msgspec.json.encode(asked).decode() if asked else "",
             refusals=profile.refusals,
             health=tuple(profile.health()),
-            links=_links(profile) if links else {},
+            links=_links(frame) if links else {},
             environment=environment,
             tools=tools,
-            unfinished=_is_unfinished(profile),
+            unfinished=_is_unfinished(profile, len(frame.visits)),
         )
 
 
-def _is_unfinished(profile: Profile) -> bool:
+def _is_unfinished(profile: Profile, stored: int) -> bool:
     """Whether its last run was killed or goes on, or was stopped before all was measured."""
     runs = profile.runs
     if runs and runs[-1].ended is None:
         return True
     foreseen = planned(profile.plan_json).estimate
-    stored = profile.select("SELECT count(*) FROM visit", tuple[int])[0][0]
     return foreseen is not None and stored < foreseen.visits
 
 
-def _links(profile: Profile) -> dict[int, Link]:
-    found = profile.select(
-        "SELECT series.workload, visit.gpu_states FROM visit JOIN series"
-        " ON series.identity = visit.series WHERE visit.gpu_states != '[]'",
-        tuple[str, str],
-    )
-    fed: dict[str, frozenset[int]] = {}
+def _links(frame: SeriesFrame) -> dict[int, Link]:
     states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
-    try:
-        for workload, text in found:
-            if workload not in fed:
-                decoded = msgspec.json.decode(workload, type=Workload)
-                fed[workload] = frozenset(gpus_fed_by_host(decoded))
-            if fed[workload]:
-                states.append((fed[workload], _STATES.decode(text)))
-    except msgspec.MsgspecError as error:
-        raise damaged(profile.path, str(error)) from error
+    for workload, _, visits in frame.series:
+        if fed := frozenset(gpus_fed_by_host(workload)):
+            for visit in frame.visits[visits]:
+                try:
+                    states.append((fed, gpu_states_from(visit.row.gpu_states)))
+                except msgspec.MsgspecError as error:
+                    raise visit.damaged(error) from error
     return links_of(states)
-
-
-_STATES = msgspec.json.Decoder(tuple[GpuState, ...])
 
 
 def links_of(

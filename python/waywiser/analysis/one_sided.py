@@ -11,11 +11,11 @@ from waywiser.analysis.headline import Group
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.path_change import PathChange, PathVerdict
 from waywiser.plan.name import name_of
-from waywiser.profile.digest import Digest
 from waywiser.records import Failure
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.words import Place, Workload
 
-Digests = Mapping[str, Sequence[Digest]]
+Summaries = Mapping[str, Sequence[SeriesSummary]]
 """By identity, one of each file."""
 
 NOT_ASKED = "the new survey was not asked for it"
@@ -37,8 +37,8 @@ LEFT_OUT = ("skipped", "interrupted")
 
 
 def missing(
-    before: Digests,
-    after: Digests,
+    before: Summaries,
+    after: Summaries,
     reference: Node,
     base: Sequence[Node],
     new: Sequence[Node],
@@ -90,7 +90,7 @@ def missing(
 
 
 def added(
-    before: Digests, after: Digests, devices_of: Callable[[Workload], tuple[Device, ...]]
+    before: Summaries, after: Summaries, devices_of: Callable[[Workload], tuple[Device, ...]]
 ) -> Iterator[PathChange]:
     """Yields the paths that the new files have measured and the baseline has not."""
     known, failures = _measured(before), _failures(before)
@@ -134,39 +134,39 @@ def _refused(workload: Workload, reasons: Mapping[str, str]) -> str:
     return next((reasons[name] for name in names if name in reasons), "")
 
 
-def _measured(found: Digests) -> dict[str, Digest]:
+def _measured(found: Summaries) -> dict[str, SeriesSummary]:
     """The first series of each curve that has any blocks."""
-    curves: dict[str, Digest] = {}
-    for digests in found.values():
-        if any(digest.blocks for digest in digests):
-            curves.setdefault(digests[0].curve, digests[0])
+    curves: dict[str, SeriesSummary] = {}
+    for summaries in found.values():
+        if any(summary.blocks for summary in summaries):
+            curves.setdefault(summaries[0].curve, summaries[0])
     return curves
 
 
-def _failures(found: Digests) -> dict[str, Failure]:
+def _failures(found: Summaries) -> dict[str, Failure]:
     """Of each curve one, and one that was only skipped where there is no other."""
     curves: dict[str, Failure] = {}
-    for digests in found.values():
-        for digest in digests:
-            for failure in digest.failures:
-                if curves.setdefault(digest.curve, failure).kind in LEFT_OUT:
-                    curves[digest.curve] = failure
+    for summaries in found.values():
+        for summary in summaries:
+            for failure in summary.failures:
+                if curves.setdefault(summary.curve, failure).kind in LEFT_OUT:
+                    curves[summary.curve] = failure
     return curves
 
 
 def with_failures(
     paths: Sequence[PathChange],
-    before: Mapping[str, Sequence[Digest]],
-    after: Mapping[str, Sequence[Digest]],
+    before: Mapping[str, Sequence[SeriesSummary]],
+    after: Mapping[str, Sequence[SeriesSummary]],
 ) -> list[PathChange]:
     """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
     lost: dict[str, str] = {}
-    for identity, digests in after.items():
+    for identity, summaries in after.items():
         old = before.get(identity, ())
-        failures = [f for d in digests for f in d.failures if f.kind not in LEFT_OUT]
-        if failures and not any(d.blocks for d in digests) and any(d.blocks for d in old):
-            why = f"fails at {digests[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
-            lost.setdefault(digests[0].curve, why)
+        failures = [f for d in summaries for f in d.failures if f.kind not in LEFT_OUT]
+        if failures and not any(d.blocks for d in summaries) and any(d.blocks for d in old):
+            why = f"fails at {summaries[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
+            lost.setdefault(summaries[0].curve, why)
     return [
         msgspec.structs.replace(path, verdict="missing", why=lost[path.curve])
         if path.curve in lost and path.verdict not in ("regression", "missing")

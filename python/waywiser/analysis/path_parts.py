@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from waywiser.analysis.related import RATE_BYTES, START_BYTES
-from waywiser.profile.digest import BlockDigest, Digest
 from waywiser.stats.noise_model import (
     Surveys,
     Variance,
@@ -25,6 +24,7 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.stats.order import median
+from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
 Regime = Literal["operation", "latency", "medium", "bandwidth"]
@@ -187,8 +187,8 @@ def _at_least(noise: PartNoise, least: PartNoise) -> PartNoise:
 
 
 def parts_of(
-    before: Mapping[str, Sequence[tuple[int, Digest]]],
-    after: Mapping[str, Sequence[tuple[int, Digest]]],
+    before: Mapping[str, Sequence[tuple[int, SeriesSummary]]],
+    after: Mapping[str, Sequence[tuple[int, SeriesSummary]]],
 ) -> list[Part]:
     """All series that both sides have measured, by curve and regime.
 
@@ -199,8 +199,8 @@ def parts_of(
         new = after.get(identity, ())
         pair = _size_pair(old, new)
         if pair.before and pair.after:
-            digest = old[0][1]
-            sizes.setdefault((digest.curve, regime_of(digest.workload)), []).append(pair)
+            series = old[0][1]
+            sizes.setdefault((series.curve, regime_of(series.workload)), []).append(pair)
     return [
         Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes))
         for (curve, regime), found in sizes.items()
@@ -232,19 +232,21 @@ def equivalence_class(curve: str) -> str:
     return _NUMBERED.sub(ordinal, curve)
 
 
-def _size_pair(old: Sequence[tuple[int, Digest]], new: Sequence[tuple[int, Digest]]) -> SizePair:
-    blocks = [block for side in (old, new) for _, digest in side for block in digest.blocks]
+def _size_pair(
+    old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
+) -> SizePair:
+    blocks = [block for side in (old, new) for _, series in side for block in series.blocks]
     within = sum(_deviation(block) ** 2 for block in blocks) / max(len(blocks), 1)
-    digest = old[0][1]
-    text = digest.text or str(digest.workload)
-    return SizePair(digest.workload, text, _medians(old), _medians(new), within)
+    series = old[0][1]
+    text = series.text or str(series.workload)
+    return SizePair(series.workload, text, _medians(old), _medians(new), within)
 
 
-def _medians(side: Sequence[tuple[int, Digest]]) -> Medians:
+def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
     return {
         (file, block.block): math.log(block.median)
-        for file, digest in side
-        for block in digest.blocks
+        for file, series in side
+        for block in series.blocks
     }
 
 
@@ -268,7 +270,7 @@ def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
     }
 
 
-def _deviation(block: BlockDigest) -> float:
+def _deviation(block: BlockSummary) -> float:
     """The relative deviation of a process' median by its samples; 0 if they do not show it."""
     if block.low is None or block.high is None:
         return _MEDIAN * block.spread / math.sqrt(block.count)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from waywiser.analysis.node import Node, gpus_of, renumbered
-from waywiser.profile.digest import Digest
+from waywiser.stats.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu
 from waywiser.words import Value
 
@@ -56,17 +56,17 @@ def match(before: Sequence[Gpu], now: Sequence[Gpu]) -> Matched:
     return Matched(numbers, tuple(right), tuple(exchanged), tuple(left))
 
 
-def in_numbers_of(node: Node, matched: Matched) -> tuple[Digest, ...]:
+def in_numbers_of(node: Node, matched: Matched) -> tuple[SeriesSummary, ...]:
     """The node's series with the other's numbers for its GPUs."""
     changed = {new: old for new, old in matched.numbers.items() if new != old}
     if not changed:
-        return node.digests
+        return node.series
     return tuple(
-        _moved(digest, changed) if gpus_of(digest.workload) & changed.keys() else digest
-        for digest in node.digests
+        _moved(series, changed) if gpus_of(series.workload) & changed.keys() else series
+        for series in node.series
     )
 
 
-def _moved(digest: Digest, numbers: dict[int, int]) -> Digest:
-    moved = Digest.of(renumbered(digest.workload, numbers))
-    return msgspec.structs.replace(moved, blocks=digest.blocks, failures=digest.failures)
+def _moved(series: SeriesSummary, numbers: dict[int, int]) -> SeriesSummary:
+    moved = SeriesSummary.of(renumbered(series.workload, numbers))
+    return msgspec.structs.replace(moved, blocks=series.blocks, failures=series.failures)

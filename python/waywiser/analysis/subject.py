@@ -14,6 +14,7 @@ from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.line import Line, by_curve
 from waywiser.stats.overview import Overview, overview, overview_of
+from waywiser.stats.series_frame import SeriesFrame
 from waywiser.topology.machine import Machine
 from waywiser.words import Path, Place, Transfer, Value, Workload
 
@@ -88,9 +89,9 @@ class Subject(Value, frozen=True):
     @classmethod
     def of(cls, profile: Profile) -> Subject:
         """Raises `ProfileError` for a damaged file."""
-        known = profile.workloads()
-        seen = overview(profile, workloads=known)
-        workloads = {workload.identity: workload for workload in known}
+        frame = SeriesFrame.read(profile)
+        seen = overview(profile, frame=frame)
+        workloads = {each.row.identity: each.workload for each in frame.series}
         machine = profile.machine
         return cls(machine.hostname or profile.path.stem, machine,
                    curves_of(seen.series, workloads), seen, profile.environment)  # fmt: skip

@@ -12,8 +12,8 @@ LASTING = ("survey",)
 through it for garbage, again and again, would take up to a third of their time."""
 
 THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
-"""Read when numpy is first imported. Arrays are small here, and only a process without threads can
-be divided (`waywiser.children`)."""
+"""Read when numpy is first imported. Linear algebra is small here, and threads take time to
+start."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.cli.output import binary_output, text_output
 from waywiser.cli.sample_rows import COLUMNS, records, rows_of
 from waywiser.profile import Profile
-from waywiser.records import Samples, Visit
+from waywiser.records import Series, Visit
 from waywiser.stats.estimate import worst_stop
 from waywiser.stats.locality import judge_sides
 from waywiser.words import WaywiserError, Workload
@@ -70,7 +70,7 @@ def _export_parquet(profile: Profile, output: str) -> None:
 
 
 def write_csv(profile: Profile, stream: TextIO) -> None:
-    """One visit in memory at a time."""
+    """One series in memory at a time."""
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
     writer.writerows(map(_cells, rows_of(profile)))
@@ -88,20 +88,20 @@ def _cell(value: Any) -> Any:
 
 
 def write_json(profile: Profile, stream: TextIO) -> None:
-    """One visit in memory at a time; a series' samples on a line of their own each."""
+    """One series in memory at a time; a series' samples on a line of their own each."""
     stream.write(f'{{"schema": {SCHEMA},\n"machine": {_json(profile.machine)},\n')
     stream.write(f'"environment": {_json(profile.environment)},\n')
     localities = profile.localities()
     stream.write(f'"sides": {_json(judge_sides(localities))},\n')
     stream.write(f'"locality": {_json(localities)},\n"series": [')
-    for position, workload in enumerate(profile.workloads()):
+    for position, series in enumerate(profile.iter_series()):
         stream.write(",\n" if position else "\n")
-        _write_series(profile, workload, stream)
+        _write_series(series, stream)
     stream.write("\n]}\n")
 
 
-def _write_series(profile: Profile, workload: Workload, stream: TextIO) -> None:
-    visits = [_without_samples(visit) for visit in profile.visits_of(workload)]
+def _write_series(series: Series, stream: TextIO) -> None:
+    workload, visits = series.workload, series.visits
     head = {
         "workload": str(workload),
         "identity": workload.identity,
@@ -115,10 +115,7 @@ def _write_series(profile: Profile, workload: Workload, stream: TextIO) -> None:
     }
     stream.write(_json(head).removesuffix("}") + ',"samples":[')
     first = True
-    told = {visit.block for visit in visits}
-    for visit in profile.visits_of(workload):
-        if visit.block not in told:
-            continue  # a survey has just finished it
+    for visit in visits:
         for sample in records(visit.samples):
             stream.write("\n" if first else ",\n")
             stream.write(_json({"block": visit.block, **sample}))
@@ -131,10 +128,6 @@ def _parameters(workload: Workload) -> object:
         return workload.operation.parameters
     known = [transfer.parameters for transfer in workload.transfers]
     return known[0] if len(known) == 1 else known
-
-
-def _without_samples(visit: Visit) -> Visit:
-    return msgspec.structs.replace(visit, samples=Samples())
 
 
 def _visit(visit: Visit) -> dict[str, Any]:

@@ -40,11 +40,12 @@ its GPU, ``far``, or ``mixed``."""
 
 def rows_of(profile: Profile) -> Iterator[tuple[Any, ...]]:
     """One per sample, in the order taken, with the columns of `COLUMNS`; None for what was not
-    taken. A visit without samples has none. One visit in memory at a time."""
+    taken. A visit without samples has none. One series in memory at a time."""
     sides = judge_sides(profile.localities())
-    for workload in profile.workloads():
+    for series in profile.iter_series():
+        workload = series.workload
         head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
-        for visit in profile.visits_of(workload):
+        for visit in series.visits:
             side = nearness(visit, sides)
             for n, (*row, summary) in enumerate(_measured(visit)):
                 known = (visit.mode, visit.block, visit.stop, visit.started, n)

@@ -24,7 +24,6 @@ from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
 from waywiser.profile.whole import write_profile
 from waywiser.records import Refusal, Visit
-from waywiser.stats.summary import summary_of
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Machine
@@ -98,7 +97,6 @@ def import_files(
         described,
         {"imported": [_provenance(each) for each in files]},
         (_visit(each, measured, block) for each, measured, block in blocks),
-        summarise=summary_of,
         plan_json=msgspec.json.encode(_plan(blocks)),
         refusals=refusals,
         command=command,

@@ -14,6 +14,7 @@ import random
 import statistics
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ from waywiser.probe.group import LOCATED
 from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
-from waywiser.profile import Profile
+from waywiser.profile import Profile, VisitRow
 from waywiser.records import Order, Samples, Visit
 from waywiser.words import Value, WaywiserError, Workload
 
@@ -115,13 +116,17 @@ class Recording:
     def _visit(self, order: Order) -> Visit:
         share = share_of(order.workload, self._hello.rank, self._hello.size)
         try:
-            visits = list(self._profile.visits_of(share))
+            rows = self._rows.get(share.identity)
+            if not rows:
+                raise OrderFailed("refused", NOT_RECORDED)
+            same_block = (row for row in rows if row.block == order.block)
+            return self._profile.visit_of(next(same_block, rows[order.block % len(rows)]), share)
         except WaywiserError as error:
             raise OrderFailed("refused", str(error)) from error
-        if not visits:
-            raise OrderFailed("refused", NOT_RECORDED)
-        same_block = (visit for visit in visits if visit.block == order.block)
-        return next(same_block, visits[order.block % len(visits)])
+
+    @cached_property
+    def _rows(self) -> dict[str, list[VisitRow]]:
+        return self._profile.rows_by_series()
 
     def _samples(self, visit: Visit) -> Samples:
         samples = visit.samples

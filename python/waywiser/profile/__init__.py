@@ -8,10 +8,12 @@ from waywiser.profile.errors import (
     NewerProfile,
     NotAProfile,
     NotWritable,
+    OlderProfile,
     ProfileError,
 )
 from waywiser.profile.name import default_name
 from waywiser.profile.profile import Profile
+from waywiser.profile.rows import VisitRow
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import SCHEMA_VERSION
 from waywiser.profile.writable import WritableProfile
@@ -25,10 +27,12 @@ __all__ = [
     "NewerProfile",
     "NotAProfile",
     "NotWritable",
+    "OlderProfile",
     "Profile",
     "ProfileError",
     "Run",
     "RunHealth",
+    "VisitRow",
     "WritableProfile",
     "default_name",
 ]

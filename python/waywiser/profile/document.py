@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from waywiser.profile.columns import NUMBER_BYTES
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, Table
 
 QUERIES = (
     (
         "How often each series was sampled, and why sampling stopped",
-        """SELECT series.text, visit.block, visit.stop, count(sample.n) AS samples
+        """SELECT series.text, visit.block, visit.stop, visit.samples
 FROM series JOIN visit ON visit.series = series.identity
-LEFT JOIN sample ON sample.visit = visit.visit
-GROUP BY visit.visit ORDER BY series.curve, series.bytes, visit.block;""",
+ORDER BY series.curve, series.bytes, visit.block;""",
     ),
     (
-        "The best rate of each curve, in GB/s",
-        """SELECT curve, max(bytes / span) / 1e9 AS gb_per_s
-FROM series JOIN visit ON visit.series = series.identity JOIN sample USING (visit)
-WHERE unit = 'GB/s' AND flags & 1 = 0 GROUP BY curve;""",
+        "What each worker process measured, and how long that took",
+        """SELECT process, count(*) AS visits, sum(samples), sum(elapsed_seconds)
+FROM visit GROUP BY process;""",
     ),
     (
         "What failed, and why",
@@ -30,6 +29,16 @@ FROM machine, json_each(machine.json, '$.gpus') AS gpu;""",
     ),
 )
 """Examples of the page; a test runs each."""
+
+SAMPLES_IN_PYTHON = """\
+import sqlite3, zlib, numpy
+
+found = "SELECT text, block, span FROM visit JOIN series ON series = identity WHERE samples > 0"
+for text, block, span in sqlite3.connect("host.wwp").execute(found):
+    seconds = numpy.frombuffer(zlib.decompress(span), "<f8")
+    print(text, block, len(seconds), numpy.median(seconds))
+"""
+"""The page's example of reading samples; a test runs it."""
 
 
 def _table(table: Table) -> str:
@@ -49,13 +58,35 @@ def document() -> str:
 
 A profile (`.wwp`) is one SQLite database with a rollback journal, readable with the `sqlite3`
 program or any library: `application_id` is {APPLICATION_ID} (`0x{APPLICATION_ID:X}`, the bytes
-`WAYW`), `user_version` is the version of this schema, now {SCHEMA_VERSION}. A reader refuses a
-version newer than its own.
+`WAYW`), `user_version` is the version of this schema, now {SCHEMA_VERSION}. A reader refuses any
+other version.
 
 Each finished visit is committed in one transaction with all its samples, so a killed survey loses
 none that was finished. A visit that was interrupted is replaced when the survey is resumed; every
 other visit is final, whether it has samples or the reason for having none. Columns named `json`
 and the lists in `visit` hold JSON, which SQLite's `json_extract` and `json_each` read.
+
+## Samples
+
+A visit has one row. Each of its columns of samples holds one number per sample, in the order taken,
+as zlib of little-endian 8-byte numbers: floats or signed integers. The column `samples` says how
+many numbers there are; `transfers` has `width` times as many, those of one sample after those of
+the sample before. A column that was not taken is NULL. Times are seconds, and NaN is a time that
+was not taken. Statistics are not stored: they follow from the samples.
+
+```python
+{SAMPLES_IN_PYTHON}```
+
+A reader of files from elsewhere gives `zlib.decompressobj().decompress` a limit of
+{NUMBER_BYTES} times `samples` bytes, because a small value can expand to a large one.
+
+## Checksums
+
+The last column of every table is `checksum`: CRC-32 (`zlib.crc32`) of the row's other values, in
+the order of the columns, as one MessagePack array. Each number, text and blob has its shortest
+MessagePack form, floats have 8 bytes, and NULL is nil. Readers report a row whose checksum is
+wrong as damage, and a table with fewer rows than `meta` says. No table has an index besides its
+key, so that every reader sees every row.
 """
     queries = "\n\n".join(f"{what}:\n\n```sql\n{sql}\n```" for what, sql in QUERIES)
     parts = [head, *map(_table, TABLES), "## Questions it answers\n\n" + queries]

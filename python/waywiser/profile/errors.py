@@ -18,7 +18,11 @@ class NotAProfile(ProfileError):
 
 
 class DamagedProfile(ProfileError):
-    """It was a profile: it is truncated, or its pages or values make no sense."""
+    """It was a profile: it is truncated, a byte has changed, or its values are impossible."""
+
+
+class OlderProfile(ProfileError):
+    """Written by an earlier version of the schema than this program reads."""
 
 
 class NewerProfile(ProfileError):

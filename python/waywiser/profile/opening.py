@@ -23,6 +23,7 @@ from waywiser.profile.errors import (
     NewerProfile,
     NotAProfile,
     NotWritable,
+    OlderProfile,
     ProfileError,
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
@@ -49,7 +50,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Raises `MissingProfile`, `NotAProfile`, or `NewerProfile`."""
+    """Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or `NewerProfile`."""
     where = str(path)
     remedy = "name a file that waywiser survey made"
     try:
@@ -77,9 +78,15 @@ def read_header(path: Path) -> Header:
         raise NotAProfile("is another program's database", where=where, remedy=remedy)
     if version > SCHEMA_VERSION:
         raise NewerProfile(
-            f"is a profile of version {version}; this program reads up to {SCHEMA_VERSION}",
+            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
             where=where,
             remedy="update Waywiser",
+        )
+    if version < SCHEMA_VERSION:
+        raise OlderProfile(
+            f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}",
+            where=where,
+            remedy="survey the machine again, or read it with the Waywiser that made it",
         )
     return header
 
@@ -202,12 +209,7 @@ def _roll_back(path: Path) -> None:
 
 def check(connection: sqlite3.Connection, path: Path) -> None:
     """The tables are there, nothing is cut off, and (small files) every page is sound."""
-    names = [
-        (table.name, column.name)
-        for table in TABLES
-        for column in table.columns
-        if not (table.later or column.later)
-    ]
+    names = [(table.name, column) for table in TABLES for column in table.names]
     present = {
         (table, column)
         for table, column in connection.execute(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from waywiser.closing import Closing
-from waywiser.profile import rows
+from waywiser.profile.checksum import is_intact
+from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import ProfileError
 from waywiser.profile.opening import Opened, damaged, explained, open_read_only
+from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
-from waywiser.profile.schema import columns_of
-from waywiser.profile.sound import Unsound, require_sound
+from waywiser.profile.schema import COUNTED, TABLE, count_key
+from waywiser.profile.sound import MOST_INDEX, Unsound, require_sound
 from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload
@@ -28,22 +29,12 @@ UNFINISHED = ("interrupted",)
 would do so again and cost its time-out each time."""
 
 
-def is_finished(visit: Visit) -> bool:
+def is_finished(visit: Visit | VisitRow) -> bool:
     """Whether a visit is not to be measured again."""
     return visit.failure is None or visit.failure.kind not in UNFINISHED
 
 
-class Head(NamedTuple):
-    """A visit without its samples."""
-
-    number: int
-    visit: Visit
-    told: Any
-    """What was kept of the samples, as the file has it; see `waywiser.stats.told`."""
-
-
-SERIES_AT_ONCE = 256
-"""Whose visits are read by one query: in memory they take a few megabytes."""
+NO_SAMPLES = Samples()
 
 
 class Profile(Closing):
@@ -56,14 +47,12 @@ class Profile(Closing):
         self.path = path
         self._opened = opened
         self._connection = opened.connection
-        self._present: dict[str, set[str]] = {}
-        self._queries: tuple[str, str] | None = None
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Profile:
         """Works on other people's files and while a survey is writing.
 
-        Raises `MissingProfile`, `NotAProfile`, `NewerProfile`, `DamagedProfile`.
+        Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, `NewerProfile`, `DamagedProfile`.
         """
         file = Path(path)
         return Profile(file, open_read_only(file))
@@ -78,26 +67,27 @@ class Profile(Closing):
 
     @property
     def schema_version(self) -> int:
-        return self._one("PRAGMA user_version", tuple[int])[0]
+        with explained(self.path):
+            return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     @property
     def created(self) -> str:
         """UTC, ISO 8601."""
-        return self._one("SELECT value FROM meta WHERE key = 'created'", tuple[str])[0]
+        return self._meta("created")
 
     @property
     def machine(self) -> Machine:
-        return self._decode(self._one("SELECT json FROM machine", tuple[str])[0], Machine)
+        return self._decode(self._only("machine"), Machine)
 
     @property
     def plan_json(self) -> str:
         """What was to be measured, as the survey wrote it."""
-        return self._one("SELECT json FROM plan", tuple[str])[0]
+        return self._only("plan")
 
     @property
     def environments(self) -> dict[int, dict[str, Any]]:
         """Per run, by its number: what could explain a number."""
-        found = self.select("SELECT run, json FROM environment ORDER BY run", tuple[int, str])
+        found = sorted(self._rows("environment", tuple[int, str]))
         return {run: self._decode(text, dict[str, Any]) for run, text in found}
 
     @property
@@ -108,190 +98,176 @@ class Profile(Closing):
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        found = self.select(
-            "SELECT run, started, ended, version, command FROM run ORDER BY run",
-            tuple[int, str, str | None, str, str],
-        )
+        found = self._rows("run", tuple[int, str, str | None, str, str])
         return tuple(
             Run(number, started, ended, version, self._decode(text, tuple[str, ...]))
-            for number, started, ended, version, text in found
+            for number, started, ended, version, text in sorted(found, key=lambda row: row[0])
         )
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        found = self.select(
-            "SELECT path, reason FROM refusal ORDER BY reason, path", tuple[str, str]
-        )
-        return tuple(Refusal(path, reason) for path, reason in found)
+        found = self._rows("refusal", tuple[str, str])
+        return tuple(Refusal(*row) for row in sorted(found, key=lambda row: (row[1], row[0])))
+
+    def localities(self) -> list[Locality]:
+        """What workers found about where memory is, in the order found."""
+        return [self._decode(row[-1], Locality) for row in sorted(self._locality_rows())]
+
+    def health(self) -> list[RunHealth]:
+        """What the GPUs' error counters showed around each run that read them, by run."""
+        moments: dict[int, dict[str, Health]] = {}
+        for run, moment, text in sorted(self._rows("health", tuple[int, str, str])):
+            moments.setdefault(run, {})[moment] = self._decode(text, Health)
+        return [RunHealth(run, at.get("start"), at.get("end")) for run, at in moments.items()]
 
     # What was measured.
 
     def finished(self) -> set[tuple[str, int]]:
         """(series identity, block) of every visit that is not to be measured again."""
-        marks = ", ".join("?" * len(UNFINISHED))
-        found = self.select(
-            "SELECT series, block FROM visit"
-            f" WHERE failure_kind IS NULL OR failure_kind NOT IN ({marks})",
-            tuple[str, int],
-            UNFINISHED,
-        )
-        return set(found)
+        return {(row.series, row.block) for row in self.visit_rows() if is_finished(row)}
 
     def workloads(self) -> list[Workload]:
-        """Those with at least one visit, by curve, then by size.
-
-        Raises `ProfileError` where their identities were made by another rule, since then no visit
-        would be found.
-        """
-        found = self.select(
-            "SELECT identity, workload FROM series WHERE identity IN (SELECT series FROM visit)"
-            " ORDER BY curve, bytes, identity",
-            tuple[str, str],
-        )
-        workloads = []
-        for identity, text in found:
-            workload = self._decode(text, Workload)
-            if workload.identity != identity:
-                raise ProfileError(
-                    f"{workload} is {identity} in it and {workload.identity} here",
-                    where=str(self.path),
-                    remedy="read it with the version of Waywiser that made it, or survey anew",
-                )
-            workloads.append(workload)
-        return workloads
+        """Those with at least one visit, by curve, then by size. Raises as `workloads_of`."""
+        visited = {row.series for row in self.visit_rows()}
+        return list(self.workloads_of(visited).values())
 
     def series(self) -> list[Series]:
         """All series, by curve, then by size, each with its visits in block order."""
         return list(self.iter_series())
 
     def iter_series(self) -> Iterator[Series]:
-        """As `series`, one at a time in memory."""
-        for workload in self.workloads():
-            yield Series(workload, tuple(self.visits_of(workload)))
+        """As `series`, with the samples of one series in memory at a time."""
+        by_series = self.rows_by_series()
+        for identity, workload in self.workloads_of(by_series).items():
+            rows = by_series[identity]
+            yield Series(workload, tuple(self.visit_of(row, workload) for row in rows))
 
     def visits(self) -> Iterator[Visit]:
-        """All visits in the order they were finished, one at a time in memory."""
-        found = self.select("SELECT visit, series FROM visit ORDER BY visit", tuple[int, str])
-        # read after the visits: a survey that is writing may begin a series in between
-        workloads = {workload.identity: workload for workload in self.workloads()}
-        for number, identity in found:
-            if identity not in workloads:
-                raise damaged(self.path, f"visit {number} is of no series")
-            yield from self._visits("visit = ?", number, workloads[identity])
+        """All visits in the order they were finished, with the samples of one in memory at a
+        time."""
+        rows = self.visit_rows()
+        workloads = self.workloads_of({row.series for row in rows})
+        for row in rows:
+            yield self.visit_of(row, workloads[row.series])
 
-    def visits_of(self, workload: Workload) -> Iterator[Visit]:
-        """Those of one series in block order, one at a time in memory."""
-        yield from self._visits("series = ? ORDER BY block", workload.identity, workload)
+    # The same for readers of many visits, who unpack only what they need.
 
-    def heads_of(self, workloads: Iterable[Workload]) -> Iterator[tuple[Workload, list[Head]]]:
-        """Of each of those workloads, in their order, its visits in block order, without samples:
-        a few hundred series in one query, and in memory at a time."""
-        remaining = iter(workloads)
-        while batch := list(islice(remaining, SERIES_AT_ONCE)):
-            by_identity = {workload.identity: workload for workload in batch}
-            found: dict[str, list[Head]] = {identity: [] for identity in by_identity}
-            of_visit, _ = self._visit_sql()
-            marks = ", ".join("?" * len(batch))
-            with explained(self.path):
-                heads = self._connection.execute(
-                    f"{of_visit} WHERE series IN ({marks}) ORDER BY block", tuple(found)
-                ).fetchall()
-            for number, told, *head in heads:
-                identity = head[rows.SERIES_COLUMN]
-                visit = self._visit(number, head, by_identity[identity], Samples())
-                found[identity].append(Head(number, visit, told))
-            for identity, workload in by_identity.items():
-                yield workload, found[identity]
+    def visit_rows(self) -> list[VisitRow]:
+        """All visits in the order they were finished, their samples still compressed.
 
-    def samples_of(self, head: Head) -> Samples:
-        """Those of one visit."""
-        return self._samples(head.number)
+        Raises `DamagedProfile` also if one is there twice.
+        """
+        rows = sorted(self._rows("visit", VisitRow), key=lambda row: row.visit)
+        if len({(row.series, row.block) for row in rows}) < len(rows):
+            raise damaged(self.path, "a block of a series is there twice")
+        for row in rows:
+            if not 0 <= row.block < MOST_INDEX:
+                raise damaged(self.path, f"visit {row.visit}: block {row.block}")
+        return rows
 
-    def localities(self) -> list[Locality]:
-        """What workers found about where memory is, in the order found."""
-        if not self.columns("locality"):
-            return []  # a file of an earlier program
-        found = self.select("SELECT json FROM locality ORDER BY locality", tuple[str])
-        return [self._decode(text, Locality) for (text,) in found]
+    def rows_by_series(self) -> dict[str, list[VisitRow]]:
+        """The same by the identity of the series, in block order."""
+        found: dict[str, list[VisitRow]] = {}
+        for row in sorted(self.visit_rows(), key=lambda row: row.block):
+            found.setdefault(row.series, []).append(row)
+        return found
 
-    def health(self) -> list[RunHealth]:
-        """What the GPUs' error counters showed around each run that read them, by run."""
-        if not self.columns("health"):
-            return []  # a file of an earlier program
-        found = self.select(
-            "SELECT run, moment, json FROM health ORDER BY run", tuple[int, str, str]
-        )
-        moments: dict[int, dict[str, Health]] = {}
-        for run, moment, text in found:
-            moments.setdefault(run, {})[moment] = self._decode(text, Health)
-        return [RunHealth(run, at.get("start"), at.get("end")) for run, at in moments.items()]
+    def series_rows(self, identities: Iterable[str]) -> list[SeriesRow]:
+        """The series with these identities, by curve, then by size. Raises `DamagedProfile` for
+        one that is not there."""
+        wanted = set(identities)
+        found = [row for row in self._rows("series", SeriesRow) if row.identity in wanted]
+        if missing := wanted.difference(row.identity for row in found):
+            raise damaged(self.path, f"series {min(missing)} is missing")
+        return sorted(found, key=lambda row: (row.curve, row.bytes, row.identity))
+
+    def workloads_of(self, identities: Iterable[str]) -> dict[str, Workload]:
+        """The workloads with these identities, by curve, then by size.
+
+        Raises `ProfileError` where their identities were made by another rule, since then no visit
+        would be found.
+        """
+        return {row.identity: self.workload_of(row) for row in self.series_rows(identities)}
+
+    def workload_of(self, row: SeriesRow) -> Workload:
+        """Raises as `workloads_of`."""
+        try:
+            workload = self._decode(row.workload, Workload)
+        except ProfileError as error:
+            raise damaged(self.path, f"series {row.identity}: {error.what}") from error
+        if workload.identity != row.identity:
+            raise ProfileError(
+                f"{workload} is {row.identity} in it and {workload.identity} here",
+                where=str(self.path),
+                remedy="read it with the version of Waywiser that made it, or survey anew",
+            )
+        return workload
+
+    def visit_of(self, row: VisitRow, workload: Workload) -> Visit:
+        """The visit with its samples."""
+        return self.bare_visit_of(row, workload, self.samples_of(row))
+
+    def bare_visit_of(
+        self, row: VisitRow, workload: Workload, samples: Samples = NO_SAMPLES
+    ) -> Visit:
+        """The visit without its samples, or with those that are given."""
+        try:
+            visit = visit_from(row, workload, samples)
+            require_sound(visit)
+        except (msgspec.MsgspecError, RecursionError, Unsound) as error:
+            raise self.damaged_visit(row, error) from error
+        return visit
+
+    def samples_of(self, row: VisitRow) -> Samples:
+        try:
+            samples = samples_from(row)
+            require_sound(samples)
+        except (BadColumn, Unsound) as error:
+            raise self.damaged_visit(row, error) from error
+        return samples
+
+    def damaged_visit(self, row: VisitRow, why: object) -> ProfileError:
+        """The error for a visit that is impossible."""
+        return damaged(self.path, f"visit {row.visit}: {why}")
 
     # How it is read.
 
-    def _visits(self, which: str, value: object, workload: Workload) -> Iterator[Visit]:
-        of_visit, _ = self._visit_sql()
+    def _rows(self, table: str, row: type[T]) -> list[T]:
+        """All rows of a table, each with the right checksum, as many as were stored, and each
+        checked to be a ``row``: a table of SQLite takes any type.
+
+        One query takes the whole table, which is as it was at one moment, and no index is used.
+        """
+        # read first: a survey that is writing adds to both
+        stored = self._meta(count_key(table)) if table in COUNTED else "0"
         with explained(self.path):
-            heads = self._connection.execute(f"{of_visit} WHERE {which}", (value,)).fetchall()
-        for number, _, *head in heads:
-            yield self._visit(number, head, workload, self._samples(number))
-
-    def _visit(
-        self, number: int, head: Sequence[Any], workload: Workload, samples: Samples
-    ) -> Visit:
+            names = ", ".join(TABLE[table].names)
+            found = self._connection.execute(f"SELECT {names} FROM {table}").fetchall()
+        if not (stored.isdecimal() and len(found) >= int(stored)):
+            raise damaged(self.path, f"{table} has {len(found)} of {stored} rows")
+        for values in found:
+            if not is_intact(values):
+                raise damaged(self.path, f"{table} {_shown(values[0])}: its checksum is wrong")
         try:
-            visit = rows.visit_from(head, workload, samples)
-            require_sound(visit)
-        except (msgspec.MsgspecError, TypeError, Unsound) as error:
-            raise damaged(self.path, f"visit {number}: {error}") from error
-        return visit
-
-    def _samples(self, number: int) -> Samples:
-        _, of_samples = self._visit_sql()
-        with explained(self.path):
-            found = self._connection.execute(of_samples, (number,)).fetchall()
-        try:
-            samples = rows.samples_from(found)
-            require_sound(samples)
-        except (msgspec.MsgspecError, TypeError, Unsound) as error:
-            raise damaged(self.path, f"visit {number}: {error}") from error
-        return samples
-
-    def _visit_sql(self) -> tuple[str, str]:
-        """The queries of visits, and of the samples of one."""
-        if not self._queries:
-            present = self.columns("visit")
-            wanted = ("told", *rows.VISIT_COLUMNS)
-            head = ", ".join(c if c in present else f"NULL AS {c}" for c in wanted)
-            columns = ", ".join(rows.SAMPLE_COLUMNS)
-            self._queries = (
-                f"SELECT visit, {head} FROM visit",
-                f"SELECT {columns} FROM sample WHERE visit = ? ORDER BY n",
-            )
-        return self._queries
-
-    def columns(self, table: str) -> set[str]:
-        """Of a table of this file, which an earlier program may have made; none where it is not
-        there."""
-        if table not in self._present:
-            with explained(self.path):
-                self._present[table] = columns_of(self._connection, table)
-        return self._present[table]
-
-    def select(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> list[T]:
-        """All rows of a query of this database, each checked to be a ``row``: a table of SQLite
-        takes any type. For what no other method reads."""
-        with explained(self.path):
-            found = self._connection.execute(sql, values).fetchall()
-        try:
-            return msgspec.convert(found, list[row])  # type: ignore[valid-type]
+            return msgspec.convert([values[:-1] for values in found], list[row])  # type: ignore[valid-type]
         except msgspec.ValidationError as error:
-            raise damaged(self.path, str(error)) from error
+            raise damaged(self.path, f"{table}: {error}") from error
 
-    def _one(self, sql: str, row: type[T], values: Sequence[Any] = ()) -> T:
-        found = self.select(sql, row, values)
-        if not found:
-            raise damaged(self.path, f"nothing answers {sql!r}")
-        return found[0]
+    def _locality_rows(self) -> list[tuple[int, int, int, str, str]]:
+        return self._rows("locality", tuple[int, int, int, str, str])
+
+    def _only(self, table: str) -> str:
+        """The text in a table of one row."""
+        found = self._rows(table, tuple[int, str])
+        if len(found) != 1:
+            raise damaged(self.path, f"{table} has {len(found)} rows")
+        return found[0][1]
+
+    def _meta(self, key: str) -> str:
+        found = dict(self._rows("meta", tuple[str, str]))
+        if key not in found:
+            raise damaged(self.path, f"{key} is missing in meta")
+        return found[key]
 
     def _decode(self, text: Any, type: type[T]) -> T:
         try:
@@ -300,3 +276,8 @@ class Profile(Closing):
             return value
         except (msgspec.MsgspecError, TypeError, RecursionError, Unsound) as error:
             raise damaged(self.path, str(error)) from error
+
+
+def _shown(key: object) -> str:
+    """The key of a row in few characters."""
+    return repr(key)[:60]

@@ -1,38 +1,94 @@
-"""Visits as rows of the tables ``series``, ``visit`` and ``sample``, and back.
+"""Visits and workloads as rows of the tables ``series`` and ``visit``, and back.
 
-Back is equal to what went in, to the bit, but for one thing: a column that was NaN or missing in
-every sample comes back empty.
+Back is equal to what went in, to the bit, but for one thing: a column that was NaN in every sample
+comes back empty.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
 
 import msgspec
 
+from waywiser.profile.columns import MOST_NUMBERS, BadColumn, Kind, packed, unpacked
 from waywiser.profile.errors import ProfileError
-from waywiser.records import BufferRecord, Evidence, Failure, GpuState, Samples, Summary, Visit
-from waywiser.words import Workload, canonical_json
+from waywiser.records import BufferRecord, Evidence, Failure, GpuState, Samples, Visit
+from waywiser.words import Stop, TimingMode, Workload, canonical_json
 
-VISIT_COLUMNS = (
-    "series", "block", "run", "worker", "mode", "stop", "failure_kind", "failure_reason",
-    "started", "setup_seconds", "sampling_seconds", "elapsed_seconds", "buffer_bytes", "held_bytes",
-    "gate", "buffers", "gpu_states", "notes", "evidence",
-)  # fmt: skip
-SERIES_COLUMN = VISIT_COLUMNS.index("series")
-SUMMARY_COLUMNS = ("counted", "median", "low", "high", "told")
-SAMPLE_COLUMNS = ("span", "host", "skew", "repetitions", "flags", "transfers")
+MOST_SAMPLES = 2**20
+"""The most samples that one visit holds."""
+
+SAMPLE_COLUMNS: dict[str, Kind] = {
+    "span": "d",
+    "host": "d",
+    "skew": "d",
+    "repetitions": "q",
+    "flags": "q",
+}
+"""Those with one number per sample, with the type of their numbers."""
+
+
+class SeriesRow(NamedTuple):
+    """A row of the table ``series``."""
+
+    identity: str
+    text: str
+    curve: str
+    bytes: int
+    unit: str
+    cache: str
+    workload: str
+
+
+class VisitRow(NamedTuple):
+    """A row of the table ``visit``; the samples are still compressed."""
+
+    visit: int
+    series: str
+    block: int
+    run: int
+    process: int
+    mode: TimingMode
+    stop: Stop
+    failure_kind: str | None
+    failure_reason: str | None
+    started: str
+    setup_seconds: float
+    sampling_seconds: float
+    elapsed_seconds: float
+    buffer_bytes: int
+    held_bytes: int
+    gate: str
+    buffers: str
+    gpu_states: str
+    notes: str
+    evidence: str | None
+    samples: int
+    span: bytes | None
+    host: bytes | None
+    skew: bytes | None
+    repetitions: bytes | None
+    flags: bytes | None
+    width: int
+    transfers: bytes | None
+
+    @property
+    def failure(self) -> Failure | None:
+        if self.failure_kind is None:
+            return None
+        return Failure(self.failure_kind, self.failure_reason or "")
 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def series_row(workload: Workload) -> tuple[Any, ...]:
-    """In the order of the columns of ``series``."""
-    return (
+def series_row(workload: Workload) -> SeriesRow:
+    return SeriesRow(
         workload.identity,
         str(workload),
         workload.curve,
@@ -43,102 +99,146 @@ def series_row(workload: Workload) -> tuple[Any, ...]:
     )
 
 
-def visit_row(visit: Visit, run: int) -> tuple[Any, ...]:
-    """In the order of `VISIT_COLUMNS`."""
-    failure = visit.failure
-    return (
-        visit.workload.identity,
-        visit.block,
-        run,
-        visit.worker,
-        visit.mode,
-        visit.stop,
-        failure.kind if failure else None,
-        failure.reason if failure else None,
-        visit.started,
-        visit.setup_seconds,
-        visit.sampling_seconds,
-        visit.elapsed_seconds,
-        visit.buffer_bytes,
-        visit.held_bytes,
-        visit.gate,
-        _json(visit.buffers),
-        _json(visit.gpu_states),
-        _json(visit.notes),
-        None if visit.evidence is None else _json(visit.evidence),
+def visit_row(number: int, visit: Visit, run: int) -> VisitRow:
+    """Raises `ProfileError` for columns of unequal length, for a time that is not a finite number,
+    and for more samples than a row holds: what measured them has a defect, and such samples must
+    not reach a file."""
+    failure, samples = visit.failure, visit.samples
+    try:
+        columns = {name: _packed(samples, name, kind) for name, kind in SAMPLE_COLUMNS.items()}
+        width, transfers = _packed_transfers(samples)
+    except BadColumn as error:
+        raise ProfileError(f"samples cannot be stored: {error}") from error
+    return VisitRow(
+        visit=number,
+        series=visit.workload.identity,
+        block=visit.block,
+        run=run,
+        process=visit.worker,
+        mode=visit.mode,
+        stop=visit.stop,
+        failure_kind=failure.kind if failure else None,
+        failure_reason=failure.reason if failure else None,
+        started=visit.started,
+        setup_seconds=float(visit.setup_seconds),
+        sampling_seconds=float(visit.sampling_seconds),
+        elapsed_seconds=float(visit.elapsed_seconds),
+        buffer_bytes=visit.buffer_bytes,
+        held_bytes=visit.held_bytes,
+        gate=visit.gate,
+        buffers=_json(visit.buffers),
+        gpu_states=_json(visit.gpu_states),
+        notes=_json(visit.notes),
+        evidence=None if visit.evidence is None else _json(visit.evidence),
+        samples=len(samples),
+        **columns,
+        width=width,
+        transfers=transfers,
     )
 
 
-def summary_row(summary: Summary | None) -> tuple[Any, ...]:
-    """In the order of `SUMMARY_COLUMNS`."""
-    if summary is None:
-        return (None,) * len(SUMMARY_COLUMNS)
-    return tuple(getattr(summary, name) for name in SUMMARY_COLUMNS)
+def _packed(samples: Samples, name: str, kind: Kind) -> bytes | None:
+    """None for a column that was not taken."""
+    column: Sequence[float] = getattr(samples, name)
+    if len(column) not in (0, len(samples)):
+        raise BadColumn(f"{len(column)} values of {name!r} for {len(samples)} samples")
+    if len(column) > MOST_SAMPLES:
+        raise BadColumn(f"{len(column)} are more than {MOST_SAMPLES}")
+    if name == "span" and not all(map(math.isfinite, column)):
+        raise BadColumn("a time is not a finite number")
+    if not column or (kind == "d" and all(map(math.isnan, column))):
+        return None
+    return packed(column, kind)
 
 
-def sample_rows(visit_number: int, samples: Samples) -> Iterator[tuple[Any, ...]]:
-    """(visit, n, *SAMPLE_COLUMNS) of each sample.
-
-    Raises `ProfileError` for columns of unequal length and for a time that is no number: such
-    samples are a defect of what measured them, and must not reach a file.
-    """
-    count = len(samples)
-    columns = {name: getattr(samples, name) for name in SAMPLE_COLUMNS}
-    for name, column in columns.items():
-        if len(column) not in (0, count):
-            raise ProfileError(f"{len(column)} values of {name!r} for {count} samples")
-    if not all(math.isfinite(span) for span in samples.span):
-        raise ProfileError("a sample's time is not a finite number")
-    empty = (None,) * count
-    filled = [columns[name] or empty for name in SAMPLE_COLUMNS[:-1]]
-    transfers = samples.transfers or ((),) * count
-    for n, (values, parts) in enumerate(zip(zip(*filled, strict=True), transfers, strict=True)):
-        same = len(parts) == 1 and parts[0] == values[0]
-        yield (visit_number, n, *values, None if same else _json(parts))
+def _packed_transfers(samples: Samples) -> tuple[int, bytes | None]:
+    """The number of times per sample, and the column."""
+    transfers = samples.transfers
+    widths = {len(times) for times in transfers}
+    if not any(widths):
+        return 0, None
+    if len(widths) > 1 or len(transfers) != len(samples):
+        raise BadColumn(f"transfers of {sorted(widths)} times for {len(samples)} samples")
+    width = widths.pop()
+    if width == 1 and all(map(_is_alone, transfers, samples.span)):
+        return 1, None
+    return width, packed(tuple(chain.from_iterable(transfers)), "d")
 
 
-def _column(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Without the gaps: SQLite keeps NaN as NULL."""
-    gaps = values.count(None)
-    if gaps == 0:
-        return tuple(values)
-    if gaps == len(values):
-        return ()
-    return tuple(math.nan if value is None else value for value in values)
+def _is_alone(times: tuple[float, ...], span: float) -> bool:
+    return times[0] == span
 
 
-_TIMES = msgspec.json.Decoder(tuple[float, ...])
+def samples_from(row: VisitRow) -> Samples:
+    """The samples of a visit. Raises `BadColumn`."""
+    count, width = row.samples, row.width
+    if not count:
+        return Samples()
+    require_counts(row)
+    columns: dict[str, Any] = {
+        name: () if (blob := getattr(row, name)) is None else unpacked(blob, count, kind)
+        for name, kind in SAMPLE_COLUMNS.items()
+    }
+    if width == 1 and row.transfers is None:
+        columns["transfers"] = _tuples(columns["span"], 1)
+    elif width:
+        columns["transfers"] = _tuples(unpacked(row.transfers, count * width, "d"), width)
+    return Samples(**columns)
+
+
+def _tuples(values: Sequence[float], width: int) -> tuple[tuple[float, ...], ...]:
+    return tuple(zip(*[iter(values)] * width, strict=True))
+
+
+def require_counts(row: VisitRow) -> None:
+    """Raises `BadColumn` for a visit that has samples and cannot have so many, or so wide ones."""
+    if not 0 < row.samples <= MOST_SAMPLES or row.span is None:
+        raise BadColumn(f"{row.samples} samples")
+    if not 0 <= row.width <= MOST_NUMBERS:
+        raise BadColumn(f"{row.width} times per sample")
+
+
 _BUFFERS = msgspec.json.Decoder(tuple[BufferRecord, ...])
 _GPU_STATES = msgspec.json.Decoder(tuple[GpuState, ...])
 _NOTES = msgspec.json.Decoder(tuple[str, ...])
 _EVIDENCE = msgspec.json.Decoder(Evidence)
 
 
-def samples_from(rows: Iterable[tuple[Any, ...]]) -> Samples:
-    """From rows of `SAMPLE_COLUMNS`, in order."""
-    columns = list(zip(*rows, strict=True))
-    if not columns:
-        return Samples()
-    *plain, texts = columns
-    transfers = tuple(
-        (span,) if text is None else _TIMES.decode(text)
-        for span, text in zip(plain[0], texts, strict=True)
+@lru_cache(maxsize=4096)
+def gpu_states_from(text: str) -> tuple[GpuState, ...]:
+    """Raises `msgspec.MsgspecError`."""
+    return _GPU_STATES.decode(text)
+
+
+@lru_cache(maxsize=4096)
+def _buffers_from(text: str) -> tuple[BufferRecord, ...]:
+    return _BUFFERS.decode(text)
+
+
+@lru_cache(maxsize=4096)
+def _notes_from(text: str) -> tuple[str, ...]:
+    return _NOTES.decode(text)
+
+
+def visit_from(row: VisitRow, workload: Workload, samples: Samples) -> Visit:
+    """Raises `msgspec.MsgspecError` for JSON that does not decode."""
+    return Visit(
+        workload=workload,
+        block=row.block,
+        stop=row.stop,
+        started=row.started,
+        mode=row.mode,
+        samples=samples,
+        failure=row.failure,
+        buffers=_buffers_from(row.buffers),
+        gate=row.gate,
+        notes=_notes_from(row.notes),
+        worker=row.process,
+        setup_seconds=row.setup_seconds,
+        sampling_seconds=row.sampling_seconds,
+        elapsed_seconds=row.elapsed_seconds,
+        buffer_bytes=row.buffer_bytes,
+        held_bytes=row.held_bytes,
+        gpu_states=gpu_states_from(row.gpu_states),
+        evidence=None if row.evidence is None else _EVIDENCE.decode(row.evidence),
     )
-    fields = dict(zip(SAMPLE_COLUMNS, map(_column, plain), strict=False))
-    builtin = {**fields, "transfers": transfers if any(transfers) else ()}
-    return msgspec.convert(builtin, Samples)
-
-
-def visit_from(row: Sequence[Any], workload: Workload, samples: Samples) -> Visit:
-    """From a row of `VISIT_COLUMNS`; raises `msgspec.ValidationError` for what makes no sense."""
-    fields = dict(zip(VISIT_COLUMNS, row, strict=True))
-    kind, reason = fields.pop("failure_kind"), fields.pop("failure_reason")
-    del fields["series"], fields["run"]
-    fields["buffers"] = _BUFFERS.decode(fields["buffers"])
-    fields["gpu_states"] = _GPU_STATES.decode(fields["gpu_states"])
-    fields["notes"] = _NOTES.decode(fields["notes"])
-    evidence = fields["evidence"]
-    fields["evidence"] = None if evidence is None else _EVIDENCE.decode(evidence)
-    failure = None if kind is None else Failure(kind, reason or "")
-    known = {**fields, "workload": workload, "samples": samples, "failure": failure}
-    return msgspec.convert(known, Visit)

@@ -3,36 +3,46 @@
 A profile is one SQLite file with a rollback journal (a write-ahead log fails on network file
 systems). ``PRAGMA application_id`` says that it is a profile, ``PRAGMA user_version`` which schema
 it follows. Columns are documented in the stored SQL too: ``sqlite3 host.wwp .schema`` shows it.
+The last column of every table is the checksum of the others (`waywiser.profile.checksum`). No
+table has an index: readers take whole tables, and what an index hides would be missing silently.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 APPLICATION_ID = 0x57415957
 """The bytes ``WAYW`` at offset 68 of the file."""
 
-SCHEMA_VERSION = 1
-"""Raised when a reader of the former version would misread the file."""
+SCHEMA_VERSION = 2
+"""Raised when a reader of the former version would misread the file. A reader takes no other."""
 
 
 class Column(NamedTuple):
     name: str
     type: str
     about: str
-    later: bool = False
-    """Not in files of the first programs: added to them when they are resumed."""
+
+
+CHECKSUM = Column("checksum", "INTEGER NOT NULL", "CRC-32 of the other values: see above")
 
 
 class Table(NamedTuple):
     name: str
     about: str
-    columns: tuple[Column, ...]
+    data: tuple[Column, ...]
+    """All columns but the checksum."""
     constraints: tuple[str, ...] = ()
     options: str = ""
-    later: bool = False
-    """As of a column."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.data, CHECKSUM)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all columns."""
+        return tuple(column.name for column in self.columns)
 
     def sql(self) -> str:
         """The CREATE statement, with what each column means as a comment."""
@@ -52,8 +62,8 @@ TABLES = (
         "meta",
         "What the file is, as keys and values.",
         (
-            Column("key", "TEXT PRIMARY KEY NOT NULL", "format, created (UTC, ISO 8601), hostname"),
-            Column("value", "TEXT NOT NULL", "the value, as text"),
+            Column("key", "TEXT PRIMARY KEY NOT NULL", "format, created, hostname, rows in TABLE"),
+            Column("value", "TEXT NOT NULL", "as text; of created UTC, ISO 8601"),
         ),
         options=" WITHOUT ROWID",
     ),
@@ -109,7 +119,7 @@ TABLES = (
             Column("text", "TEXT NOT NULL", "the workload, as people write it"),
             Column("curve", "TEXT NOT NULL", "the text without sizes"),
             Column("bytes", "INTEGER NOT NULL", "of all transfers together; 0: an operation"),
-            Column("unit", "TEXT NOT NULL", "in which its performance is told: GB/s or s"),
+            Column("unit", "TEXT NOT NULL", "of its performance: GB/s or s"),
             Column("cache", "TEXT NOT NULL", "CPU caches before each start: warm dirtied flushed"),
             Column("workload", "TEXT NOT NULL", "the workload as canonical JSON"),
         ),
@@ -117,13 +127,13 @@ TABLES = (
     ),
     Table(
         "visit",
-        "One block of one series: measured together, or the reason why not.",
+        "One block of one series: its samples and how they were taken, or the reason for none.",
         (
             Column("visit", "INTEGER PRIMARY KEY", "in the order finished"),
             Column("series", "TEXT NOT NULL REFERENCES series(identity)", "the series"),
             Column("block", "INTEGER NOT NULL", "replicates are blocks, not samples"),
             Column("run", "INTEGER NOT NULL REFERENCES run(run)", "the run that measured it"),
-            Column("worker", "INTEGER NOT NULL", "worker process within the run, from 1"),
+            Column("process", "INTEGER NOT NULL", "worker process: unique in the file; 0: none"),
             Column("mode", "TEXT NOT NULL", "who timed: device (events) or host (clock)"),
             Column("stop", "TEXT NOT NULL", "converged, budget, limit, failed or skipped"),
             Column("failure_kind", "TEXT", "NULL where there is none"),
@@ -138,30 +148,16 @@ TABLES = (
             Column("buffers", "TEXT NOT NULL", "where the pages were; JSON list"),
             Column("gpu_states", "TEXT NOT NULL", "readings while it ran; JSON list"),
             Column("notes", "TEXT NOT NULL", "JSON list of lines"),
-            Column("evidence", "TEXT", "links that it used; JSON, NULL: nobody looked", later=True),
-            Column("counted", "INTEGER", "samples that count; NULL: not summarised", later=True),
-            Column("median", "REAL", "of their spans; NULL where none counts", later=True),
-            Column("low", "REAL", "of its 95 % interval within the block; or NULL", later=True),
-            Column("high", "REAL", "of the same", later=True),
-            Column("told", "BLOB", "the whole estimate, and by which rules; or NULL", later=True),
+            Column("evidence", "TEXT", "links that it used; JSON, NULL: nobody looked"),
+            Column("samples", "INTEGER NOT NULL", "how many; the columns below have as many each"),
+            Column("span", "BLOB", "floats: seconds of one repetition of the whole workload"),
+            Column("host", "BLOB", "floats: call to completion, as an application sees it"),
+            Column("skew", "BLOB", "floats: between first and last start; 0: cannot be seen"),
+            Column("repetitions", "BLOB", "integers: batched; times are divided by them"),
+            Column("flags", "BLOB", "integers; bit 0: void, 1: below resolution, 2: summary"),
+            Column("width", "INTEGER NOT NULL", "times per sample in transfers; 0: not taken"),
+            Column("transfers", "BLOB", "floats: of each transfer; NULL, width 1: as span"),
         ),
-        constraints=("UNIQUE (series, block)",),
-    ),
-    Table(
-        "sample",
-        "Every sample, raw and in the order taken. Times are seconds.",
-        (
-            Column("visit", "INTEGER NOT NULL REFERENCES visit(visit)", "the visit"),
-            Column("n", "INTEGER NOT NULL", "from 0, in the order taken"),
-            Column("span", "REAL NOT NULL", "of one repetition of the whole workload"),
-            Column("host", "REAL", "call to completion, as an application sees it"),
-            Column("skew", "REAL", "between first and last start; 0 where it cannot be seen"),
-            Column("repetitions", "INTEGER", "batched into the sample; times are divided by it"),
-            Column("flags", "INTEGER", "bit 0: void, not counted; 1: below resolution; 2: summary"),
-            Column("transfers", "TEXT", "JSON list, one per transfer; NULL: one, equal to span"),
-        ),
-        constraints=("PRIMARY KEY (visit, n)",),
-        options=" WITHOUT ROWID",
     ),
     Table(
         "health",
@@ -173,7 +169,6 @@ TABLES = (
         ),
         constraints=("PRIMARY KEY (run, moment)",),
         options=" WITHOUT ROWID",
-        later=True,
     ),
     Table(
         "locality",
@@ -181,19 +176,24 @@ TABLES = (
         (
             Column("locality", "INTEGER PRIMARY KEY", "in the order found"),
             Column("run", "INTEGER NOT NULL REFERENCES run(run)", "the run that looked"),
-            Column("worker", "INTEGER NOT NULL", "worker process within the survey, from 1"),
+            Column("process", "INTEGER NOT NULL", "the worker process that looked, as in visit"),
             Column("memory", "TEXT NOT NULL", "the memory's text"),
             Column("json", "TEXT NOT NULL", "seconds of small copies and of loads, raw; JSON"),
         ),
-        later=True,
     ),
 )
 
 
-def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Names, in a file that an earlier program may have made; none where there is no such table."""
-    found = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-    return {name for (name,) in found}
+TABLE = {table.name: table for table in TABLES}
+"""By name."""
+
+COUNTED = ("run", "environment", "refusal", "visit", "health", "locality")
+"""Tables whose number of rows is in ``meta``. The others have one row, or are referred to."""
+
+
+def count_key(table: str) -> str:
+    """The key in ``meta`` of the number of rows of a table."""
+    return f"rows in {table}"
 
 
 def create_sql() -> str:

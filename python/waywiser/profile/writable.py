@@ -13,8 +13,8 @@ from waywiser.profile.beside import beside
 from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
-from waywiser.profile.profile import UNFINISHED, Profile
-from waywiser.records import Health, Locality, Refusal, Summary, Visit
+from waywiser.profile.profile import Profile, is_finished
+from waywiser.records import Health, Locality, Refusal, Visit
 from waywiser.topology.machine import Machine
 
 
@@ -29,8 +29,8 @@ class WritableProfile(Profile):
         self, path: Path, environment: Mapping[str, Any], command: Sequence[str] = ()
     ) -> None:
         """Begins a run in a file that is a profile."""
-        self._run = 0
-        self._waiting: list[tuple[Visit, Summary | None]] = []
+        self._run: tuple[Any, ...] = ()
+        self._waiting: list[Visit] = []
         self._lock = lock(path)
         try:
             super().__init__(path, Opened(open_writable(path)))
@@ -38,9 +38,16 @@ class WritableProfile(Profile):
             os.close(self._lock)
             raise
         try:
+            rows = self.visit_rows()
+            self._numbers = {(row.series, row.block): row.visit for row in rows}
+            self._unfinished = {row.visit for row in rows if not is_finished(row)}
+            self._known = {row.series for row in rows}
+            self._visits = len(rows)
+            self._next_visit = max((row.visit for row in rows), default=0) + 1
+            self._next_locality = max((row[0] for row in self._locality_rows()), default=0) + 1
+            number = max((run.number for run in self.runs), default=0) + 1
             with self._transaction():
-                writing.bring_up_to_date(self._connection)
-                run = writing.begin_run(self._connection, environment, command)
+                run = writing.begin_run(self._connection, number, environment, command)
         except BaseException:
             self.close()
             raise
@@ -95,65 +102,75 @@ class WritableProfile(Profile):
                 with explained(self.path):
                     writing.end_run(self._connection, self._run)
         finally:
-            self._run = 0
+            self._run = ()
             super().close()
             if self._lock >= 0:
                 os.close(self._lock)
                 self._lock = -1
 
-    def commit_visit(self, visit: Visit, summary: Summary | None = None) -> None:
+    def commit_visit(self, visit: Visit) -> None:
         """Stores a finished visit with all its samples, durably, in one transaction.
-
-        ``summary`` is what `waywiser.stats.summary` makes of the samples; without it readers of
-        `waywiser.profile.digest` make it again each time.
 
         Replaces an interrupted visit of the same series and block; raises `ProfileError` where
         that was finished, since nothing finished is measured twice.
         """
-        with self._transaction():
-            self._insert_waiting()
-            self._insert(visit, summary)
-        self._waiting.clear()
+        self._commit([*self._waiting, visit])
 
-    def commit_later(self, visit: Visit, summary: Summary | None = None) -> None:
+    def commit_later(self, visit: Visit) -> None:
         """Stores a visit that measured nothing along with the next one, or at the end: each
         transaction waits for the disk, and a plan for many GPUs skips thousands in a row."""
-        self._waiting.append((visit, summary))
+        self._waiting.append(visit)
 
     def commit_waiting(self) -> None:
         """Stores what was left for later now."""
         if self._waiting:
-            with self._transaction():
-                self._insert_waiting()
-            self._waiting.clear()
+            self._commit(self._waiting)
 
-    def _insert_waiting(self) -> None:
-        for visit, summary in self._waiting:
-            self._insert(visit, summary)
-
-    def _insert(self, visit: Visit, summary: Summary | None) -> None:
-        former = self._connection.execute(
-            "SELECT visit, failure_kind FROM visit WHERE series = ? AND block = ?",
-            (visit.workload.identity, visit.block),
-        ).fetchone()
-        if former is not None and former[1] not in UNFINISHED:
-            raise ProfileError(
-                f"block {visit.block} of {visit.workload} is finished already",
-                where=str(self.path),
-            )
-        if former is not None:
-            writing.delete_visit(self._connection, former[0])
-        writing.insert_visit(self._connection, visit, self._run, summary)
+    def _commit(self, visits: Sequence[Visit]) -> None:
+        """What is known of the file changes only when the transaction has succeeded."""
+        numbers: dict[tuple[str, int], int] = {}
+        known: set[str] = set()
+        unfinished: set[int] = set()
+        replaced = 0
+        with self._transaction():
+            for number, visit in enumerate(visits, start=self._next_visit):
+                identity = visit.workload.identity
+                key = identity, visit.block
+                former = numbers.get(key) or self._numbers.get(key)
+                if former is not None:
+                    if former not in unfinished and former not in self._unfinished:
+                        raise ProfileError(
+                            f"block {visit.block} of {visit.workload} is finished already",
+                            where=str(self.path),
+                        )
+                    writing.delete_visit(self._connection, former)
+                    replaced += 1
+                if identity not in self._known and identity not in known:
+                    writing.insert_series(self._connection, visit.workload)
+                    known.add(identity)
+                writing.insert_visit(self._connection, number, visit, self._run[0])
+                numbers[key] = number
+                if not is_finished(visit):
+                    unfinished.add(number)
+            writing.note_rows(self._connection, "visit", self._visits + len(visits) - replaced)
+        self._visits += len(visits) - replaced
+        self._numbers |= numbers
+        self._known |= known
+        self._unfinished |= unfinished
+        self._next_visit += len(visits)
+        self._waiting.clear()
 
     def commit_locality(self, found: Locality) -> None:
         """Stores what a worker found about where memory is."""
         with self._transaction():
-            writing.insert_locality(self._connection, found, self._run)
+            number, run = self._next_locality, self._run[0]
+            writing.insert_locality(self._connection, number, found, run)
+        self._next_locality += 1
 
     def commit_health(self, health: Health, moment: Literal["start", "end"]) -> None:
         """Stores a reading of the GPUs' error counters for this run."""
         with self._transaction():
-            writing.insert_health(self._connection, health, moment, self._run)
+            writing.insert_health(self._connection, health, moment, self._run[0])
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -17,9 +17,11 @@ import msgspec
 
 from waywiser import __version__
 from waywiser.profile import rows
-from waywiser.profile.schema import TABLES, columns_of, create_sql
-from waywiser.records import Health, Locality, Refusal, Summary, Visit
+from waywiser.profile.checksum import sealed
+from waywiser.profile.schema import COUNTED, TABLE, count_key, create_sql
+from waywiser.records import Health, Locality, Refusal, Visit
 from waywiser.topology.machine import Machine
+from waywiser.words import Workload
 
 
 @contextmanager
@@ -42,84 +44,79 @@ def fill(
     connection: sqlite3.Connection, machine: Machine, plan: str, refusals: Sequence[Refusal]
 ) -> None:
     meta = {"format": "waywiser profile", "created": now(), "hostname": machine.hostname}
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-    text = msgspec.json.encode(machine).decode()
-    connection.execute("INSERT INTO machine VALUES (1, ?)", (text,))
-    connection.execute("INSERT INTO plan VALUES (1, ?)", (plan,))
-    insert_refusals(connection, refusals)
+    for key, value in meta.items():
+        put(connection, "meta", (key, value))
+    put(connection, "machine", (1, msgspec.json.encode(machine).decode()))
+    put(connection, "plan", (1, plan))
+    for refusal in refusals:
+        put(connection, "refusal", (refusal.path, refusal.reason))
+    count_rows(connection, *COUNTED)
 
 
-def insert_refusals(connection: sqlite3.Connection, refusals: Sequence[Refusal]) -> None:
-    pairs = [(refusal.path, refusal.reason) for refusal in refusals]
-    connection.executemany("INSERT OR REPLACE INTO refusal VALUES (?, ?)", pairs)
+def put(connection: sqlite3.Connection, table: str, values: Sequence[Any]) -> None:
+    """Writes one row with its checksum; replaces one with the same key."""
+    connection.execute(_PUT[table], sealed(values))
 
 
-def insert_visit(
-    connection: sqlite3.Connection, visit: Visit, run: int, summary: Summary | None
-) -> None:
-    connection.execute(
-        "INSERT OR IGNORE INTO series VALUES (?, ?, ?, ?, ?, ?, ?)",
-        rows.series_row(visit.workload),
-    )
-    columns = (*rows.VISIT_COLUMNS, *rows.SUMMARY_COLUMNS)
-    marks = ", ".join("?" * len(columns))
-    cursor = connection.execute(
-        f"INSERT INTO visit ({', '.join(columns)}) VALUES ({marks})",
-        (*rows.visit_row(visit, run), *rows.summary_row(summary)),
-    )
-    connection.executemany(
-        "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        rows.sample_rows(int(cursor.lastrowid or 0), visit.samples),
-    )
+_PUT = {
+    name: f"INSERT OR REPLACE INTO {name} VALUES ({', '.join('?' * len(table.columns))})"
+    for name, table in TABLE.items()
+}
 
 
-def insert_locality(connection: sqlite3.Connection, found: Locality, run: int) -> None:
+def note_rows(connection: sqlite3.Connection, table: str, count: int) -> None:
+    """Stores how many rows a table has, so that readers find it if one is lost."""
+    put(connection, "meta", (count_key(table), str(count)))
+
+
+def count_rows(connection: sqlite3.Connection, *tables: str) -> None:
+    """`note_rows` of tables that are small enough to be counted."""
+    for table in tables:
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {table}")
+        note_rows(connection, table, count)
+
+
+def insert_visit(connection: sqlite3.Connection, number: int, visit: Visit, run: int) -> None:
+    put(connection, "visit", rows.visit_row(number, visit, run))
+
+
+def insert_series(connection: sqlite3.Connection, workload: Workload) -> None:
+    put(connection, "series", rows.series_row(workload))
+
+
+def insert_locality(connection: sqlite3.Connection, number: int, found: Locality, run: int) -> None:
     text = msgspec.json.encode(found).decode()
-    connection.execute(
-        "INSERT INTO locality (run, worker, memory, json) VALUES (?, ?, ?, ?)",
-        (run, found.worker, found.memory, text),
-    )
+    put(connection, "locality", (number, run, found.worker, found.memory, text))
+    count_rows(connection, "locality")
 
 
 def insert_health(connection: sqlite3.Connection, health: Health, moment: str, run: int) -> None:
-    text = msgspec.json.encode(health).decode()
-    connection.execute("INSERT OR REPLACE INTO health VALUES (?, ?, ?)", (run, moment, text))
-
-
-def bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """Adds the tables and columns that a file of an earlier program has not."""
-    for table in TABLES:
-        present = columns_of(connection, table.name)
-        if not present:
-            connection.execute(table.sql())
-            continue
-        for column in table.columns:
-            if column.name not in present:
-                connection.execute(
-                    f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.type}"
-                )
+    put(connection, "health", (run, moment, msgspec.json.encode(health).decode()))
+    count_rows(connection, "health")
 
 
 def begin_run(
-    connection: sqlite3.Connection, environment: Mapping[str, Any], command: Sequence[str]
-) -> int:
-    """Returns the number of the new run."""
-    cursor = connection.execute(
-        "INSERT INTO run (started, version, command) VALUES (?, ?, ?)",
-        (now(), __version__, msgspec.json.encode(list(command)).decode()),
-    )
-    run = int(cursor.lastrowid or 0)
+    connection: sqlite3.Connection,
+    number: int,
+    environment: Mapping[str, Any],
+    command: Sequence[str],
+) -> tuple[Any, ...]:
+    """Returns the row, for `end_run`."""
+    words = msgspec.json.encode(list(command)).decode()
+    row = (number, now(), None, __version__, words)
+    put(connection, "run", row)
     known = msgspec.json.encode(dict(environment)).decode()
-    connection.execute("INSERT INTO environment VALUES (?, ?)", (run, known))
-    return run
+    put(connection, "environment", (number, known))
+    count_rows(connection, "run", "environment")
+    return row
 
 
-def end_run(connection: sqlite3.Connection, run: int) -> None:
-    connection.execute("UPDATE run SET ended = ? WHERE run = ?", (now(), run))
+def end_run(connection: sqlite3.Connection, row: Sequence[Any]) -> None:
+    number, started, _, *others = row
+    put(connection, "run", (number, started, now(), *others))
 
 
 def delete_visit(connection: sqlite3.Connection, number: int) -> None:
-    connection.execute("DELETE FROM sample WHERE visit = ?", (number,))
     connection.execute("DELETE FROM visit WHERE visit = ?", (number,))
 
 

@@ -14,7 +14,7 @@ from waywiser.words import Stop, Value
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
 _FIRST_QUARTILE = SHOWN_QUANTILES.index(0.25)
 """Where in them it is; the third is next."""
-_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
+QUANTILE_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
 
 
 class BlockEstimate(Value, frozen=True):
@@ -93,7 +93,9 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
         tick=tick,
         host_median=median(host) if host else None,
         host_interval=None if summary else median_interval(host, confidence),
-        quantiles=None if summary or max(batches) > 1 else dict(zip(_NAMES, shown, strict=True)),
+        quantiles=None
+        if summary or max(batches) > 1
+        else dict(zip(QUANTILE_NAMES, shown, strict=True)),
         spread=spread(quartiles, middle),
         farthest=farthest(ordered, middle),
         drift=drift(spans),
@@ -106,5 +108,5 @@ def estimate_block(visit: Visit, confidence: float = CONFIDENCE) -> BlockEstimat
 def _of_transfers(samples: Samples, transfers: int) -> tuple[float, ...]:
     if transfers < 2:
         return ()
-    told = [seconds for seconds in samples.transfers if len(seconds) == transfers]
-    return tuple(median(each) for each in zip(*told, strict=True))
+    timed = [seconds for seconds in samples.transfers if len(seconds) == transfers]
+    return tuple(median(each) for each in zip(*timed, strict=True))

@@ -18,11 +18,10 @@ from typing import Literal
 
 from waywiser.records import Series, Visit
 from waywiser.stats import resolution
-from waywiser.stats.block import BlockEstimate
+from waywiser.stats.block import BlockEstimate, estimate_block
 from waywiser.stats.doubts import Doubt, doubts
 from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
 from waywiser.stats.rate import Rate, rate
-from waywiser.stats.told import Told, tell
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, Value
 
@@ -79,17 +78,17 @@ def estimate(
     machine: Machine | None = None,
     target: float = TARGET,
     *,
-    told: Sequence[Told] | None = None,
+    blocks: Sequence[BlockEstimate | None] | None = None,
 ) -> Estimate | None:
     """None where no visit has a sample that counts: see `Series.failure` for the reason.
 
     Void samples are left out and counted; a block that took no time at all, which no clock here
     tells and a damaged file may, says nothing. ``machine`` is used for doubts about links;
     ``target`` is what the interval between processes has to meet where single blocks did not
-    converge. ``told`` is what the samples of each visit say, where that is known already.
+    converge. ``blocks`` are the statistics of each visit, if they are known already.
     """
-    known = map(tell, series.visits) if told is None else told
-    blocks = tuple(each.block for each in known if each.block is not None and each.block.median > 0)
+    known = map(estimate_block, series.visits) if blocks is None else blocks
+    blocks = tuple(block for block in known if block is not None and block.median > 0)
     if not blocks:
         return None
     visits = _not_skipped(series.visits)

@@ -11,7 +11,7 @@ from waywiser.records import Series
 from waywiser.stats.contiguous import Contiguous
 from waywiser.stats.each import transfer_rates
 from waywiser.stats.estimate import Estimate, estimate
-from waywiser.stats.told import ToldSeries
+from waywiser.stats.series_blocks import SeriesBlocks
 from waywiser.stats.traffic import Ways, ways
 from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
@@ -54,17 +54,17 @@ class Line(Value, frozen=True):
     """Which links it used; None where nobody looked, as at other sizes of the curve."""
 
 
-def line_of(told: ToldSeries, machine: Machine, first: Mapping[str, str]) -> Line:
+def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Line:
     """``first`` gives for each curve the one that stands for its class."""
-    series = told.series
+    series = known.series
     workload = series.workload
     curve = workload.curve
-    found = estimate(series, machine, told=told.told)
+    found = estimate(series, machine, blocks=known.blocks)
     best = bound(machine, workload)
     share = None
     if found is not None and found.rate is not None and best is not None:
         share = found.rate.value / best.bytes_per_second
-    measured = [v.mode for v, each in zip(series.visits, told.told, strict=True) if each.taken]
+    measured = [v.mode for v, taken in zip(series.visits, known.taken, strict=True) if taken]
     return Line(
         identity=workload.identity,
         workload=str(workload),

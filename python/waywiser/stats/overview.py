@@ -11,20 +11,21 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.plan.classes import representatives
-from waywiser.plan.name import texts_of
+from waywiser.plan.name import label_of, texts_of
 from waywiser.plan.select import matches, matches_any, require_match
 from waywiser.profile import Profile, Run, RunHealth
 from waywiser.profile.planned import planned
+from waywiser.profile.profile import is_finished
 from waywiser.records import Locality, Refusal, Series
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.gathered import Gathered, gather, gather_in
 from waywiser.stats.health import HealthReport, health_report
-from waywiser.stats.line import Line, beside_contiguous
+from waywiser.stats.line import Line, beside_contiguous, line_of
 from waywiser.stats.locality import Sides, judge_sides
-from waywiser.stats.nearness import Nearness
+from waywiser.stats.nearness import Nearness, near_and_far, nearness
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.reasons import Group, Reasons, groups
-from waywiser.stats.told import told_of
+from waywiser.stats.series_blocks import SeriesBlocks
+from waywiser.stats.series_frame import SeriesFrame
 from waywiser.stats.wrong_bounds import without_wrong_bounds
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
@@ -93,26 +94,23 @@ class Overview(Value, frozen=True):
 
 
 def overview(
-    profile: Profile, only: Sequence[str] = (), workloads: Sequence[Workload] | None = None
+    profile: Profile, only: Sequence[str] = (), frame: SeriesFrame | None = None
 ) -> Overview:
-    """Reads the profile once, one series in memory at a time.
+    """Reads the profile once.
 
     ``only`` keeps what matches any of the patterns of `waywiser.plan.select`; raises
     `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
-    ``workloads`` are the profile's, where they were read already.
+    ``frame`` is the profile's, if it was read already.
     """
-    if workloads is None:
-        workloads = profile.workloads()
+    frame = frame or SeriesFrame.read(profile)
+    workloads = frame.workloads
     _require_known(profile, workloads, only)
-    chosen = [workload for workload in workloads if _asked_for(workload, only)]
-    first = representatives(workloads, profile.machine)
-    localities = profile.localities()
-    sides = judge_sides(localities)
+    chosen = frame.only(lambda workload: _is_chosen(workload, only)) if only else frame
+    machine, localities = profile.machine, profile.localities()
     seen = _overview_of(
-        profile.machine,
-        chosen,
-        gather_in(profile, chosen, profile.machine, first, sides),
-        sides,
+        machine,
+        chosen.series_blocks(),
+        representatives(workloads, machine),
         localities=localities,
         refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
         health=profile.health(),
@@ -123,7 +121,7 @@ def overview(
         profile=str(profile.path),
         created=profile.created,
         runs=profile.runs,
-        visits=len(profile.finished()),
+        visits=sum(is_finished(visit.row) for visit in frame.visits),
         planned_visits=foreseen.visits if foreseen else None,
     )
 
@@ -142,37 +140,44 @@ def overview_of(
     ``first`` gives for each curve the first of its class, as
     `waywiser.plan.classes.representatives` finds it.
     """
-    kept = list(series)
-    sides = judge_sides(localities)
     return _overview_of(
-        machine, [each.workload for each in kept],
-        gather(map(told_of, kept), machine, first, sides), sides,
+        machine, map(SeriesBlocks.of, series), first,
         localities=localities, refusals=refusals, health=health,
     )  # fmt: skip
 
 
 def _overview_of(
     machine: Machine,
-    workloads: Sequence[Workload],
-    gathered: Gathered,
-    sides: Sides | None,
+    series: Iterable[SeriesBlocks],
+    first: Mapping[str, str],
     *,
     localities: Sequence[Locality],
     refusals: Sequence[Refusal],
     health: Sequence[RunHealth],
 ) -> Overview:
-    reasons = Reasons()
+    sides, reasons = judge_sides(localities), Reasons()
     reasons.add_refusals(refusals)
     reasons.add_localities(localities)
-    reasons.join(gathered.reasons)
-    lines = without_wrong_bounds(gathered.lines, workloads, machine, reasons)
+    lines: list[Line] = []
+    workloads: list[Workload] = []
+    where: dict[str, dict[int, Nearness]] = {}
+    visits = 0
+    for known in series:
+        line = line_of(known, machine, first)
+        lines.append(line)
+        workloads.append(known.series.workload)
+        visits += sum(map(is_finished, known.series.visits))
+        reasons.add(known, line, machine)
+        if found := _nearness(known.series, line, sides, reasons):
+            where[line.identity] = found
+    lines = without_wrong_bounds(lines, workloads, machine, reasons)
     return Overview(
         schema=SCHEMA,
         profile="",
         created="",
         hostname=machine.hostname,
         runs=(),
-        visits=gathered.visits,
+        visits=visits,
         planned_visits=None,
         series=tuple(beside_contiguous(lines, workloads)),
         refusals=groups(reasons.refused),
@@ -187,8 +192,20 @@ def _overview_of(
         sides=sides,
         ways=groups(reasons.untold),
         overtaking=tuple(overtaking(_timed(workloads, lines))),
-        nearness=gathered.nearness,
+        nearness=where,
     )
+
+
+def _nearness(
+    series: Series, line: Line, sides: Sides | None, reasons: Reasons
+) -> dict[int, Nearness]:
+    """By block, if it is known; notes a difference between near and remote memory."""
+    if sides is None:
+        return {}
+    known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
+    if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
+        reasons.note(note, label_of(series.workload))
+    return {block: where for block, where in known.items() if where}
 
 
 def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
@@ -222,7 +239,7 @@ def _texts(workload: Workload) -> tuple[str, ...]:
     return str(workload), *texts_of(workload)
 
 
-def _asked_for(workload: Workload, only: Sequence[str]) -> bool:
+def _is_chosen(workload: Workload, only: Sequence[str]) -> bool:
     return not only or matches_any(_texts(workload), only)
 
 

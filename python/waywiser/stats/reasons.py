@@ -10,7 +10,7 @@ from waywiser.plan.name import label_of
 from waywiser.records import Failure, Locality, Refusal, Visit
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.line import Line
-from waywiser.stats.told import ToldSeries
+from waywiser.stats.series_blocks import SeriesBlocks
 from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
@@ -30,9 +30,6 @@ class Group(Value, frozen=True):
 Named = dict[str, list[str]]
 """By reason, what it concerns."""
 
-_ONCE = ("declined", "unbounded")
-"""Of these, nothing is named twice for one reason."""
-
 
 class Reasons(msgspec.Struct):
     """Reasons and what they concern, filled series by series."""
@@ -50,32 +47,20 @@ class Reasons(msgspec.Struct):
     only_declined: int = 0
     """Series that the machine refused whenever it was asked."""
 
-    def join(self, further: Reasons) -> None:
-        """With those of the series that follow."""
-        for name in self.__struct_fields__:
-            own, others = getattr(self, name), getattr(further, name)
-            if isinstance(own, int):
-                setattr(self, name, own + others)
-                continue
-            for reason, members in others.items():
-                known = own.setdefault(reason, [])
-                before = set(known) if name in _ONCE else ()
-                known += [member for member in members if member not in before]
-
-    def add(self, told: ToldSeries, line: Line, machine: Machine) -> None:
-        series = told.series
+    def add(self, known: SeriesBlocks, line: Line, machine: Machine) -> None:
+        series = known.series
         doubts = line.estimate.doubts if line.estimate else ()
-        visits = list(zip(series.visits, told.told, strict=True))
+        visits = list(zip(series.visits, known.taken, strict=True))
         quiet = all(
-            not visit.failure and not visit.notes and (line.estimate or not each.taken)
-            for visit, each in visits
+            not visit.failure and not visit.notes and (line.estimate or not taken)
+            for visit, taken in visits
         )
         label = "" if quiet and not doubts else label_of(series.workload)
-        for visit, each in () if quiet else visits:
+        for visit, taken in () if quiet else visits:
             name = f"{label}, block {visit.block}"
             if visit.failure is not None:
                 self._unmeasured(visit, visit.failure, label)
-            elif each.taken and line.estimate is None:
+            elif taken and line.estimate is None:
                 reason = "void: the watchdog opened the gate at every sample"
                 self.failures.setdefault(reason, []).append(name)
             for note in visit.notes:

@@ -21,12 +21,13 @@ def farthest(samples: Sequence[float], middle: float) -> float:
 def drift(samples: Sequence[float]) -> float:
     """Median of the second half over that of the first, minus 1; samples in the order taken.
 
-    0 where the intervals of the two medians overlap, and where a half has no interval: then the
-    halves are not known to differ.
+    0 if the intervals of the two medians overlap, or if a half has no interval: then the halves are
+    not known to differ; 0 also if the first half took no time.
     """
     half = len(samples) // 2
     first, second = samples[:half], samples[len(samples) - half :]
     before, after = median_interval(first), median_interval(second)
     if before is None or after is None or before.overlaps(after):
         return 0.0
-    return median(second) / median(first) - 1.0
+    middle = median(first)
+    return median(second) / middle - 1.0 if middle else 0.0

@@ -1,0 +1,109 @@
+"""Order statistics of many groups of values at once.
+
+The values lie in one array, group after group. Every result is equal, to the bit, to what
+`waywiser.stats.order` gives for each group.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from waywiser.stats.order import lower_rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+class Segments:
+    """Groups of values; a result is NaN for a group without values."""
+
+    def __init__(self, values: Array, counts: Array) -> None:
+        """``counts`` says how many values each group has."""
+        import numpy as np
+
+        self.values = values
+        self.groups = len(counts)
+        self.known = np.flatnonzero(counts)
+        """Groups that have values."""
+        self.counts = counts[self.known]
+        self.starts = np.cumsum(self.counts) - self.counts
+
+    @cached_property
+    def ordered(self) -> Array:
+        """The values with each group in ascending order."""
+        import numpy as np
+
+        ordered = np.empty_like(self.values)
+        for count in np.unique(self.counts):
+            starts = self.starts[self.counts == count]
+            at = starts[:, None] + np.arange(count)
+            ordered[at] = np.sort(self.values[at], axis=1)
+        return ordered
+
+    def filled(self, found: Array, fill: Any = float("nan")) -> Array:
+        """One value for each group, from one for each known group."""
+        import numpy as np
+
+        full = np.full(self.groups, fill, dtype=np.result_type(found))
+        full[self.known] = found
+        return full
+
+    @cached_property
+    def known_medians(self) -> Array:
+        below = self.ordered[self.starts + (self.counts - 1) // 2]
+        above = self.ordered[self.starts + self.counts // 2]
+        return _between(below, above, 0.5)
+
+    @property
+    def medians(self) -> Array:
+        return self.filled(self.known_medians)
+
+    def known_quantiles(self, probability: float) -> Array:
+        import numpy as np
+
+        position = probability * (self.counts - 1)
+        below = position.astype(np.int64)
+        above = np.minimum(below + 1, self.counts - 1)
+        low, high = self.ordered[self.starts + below], self.ordered[self.starts + above]
+        return _between(low, high, position - below)
+
+    def quantiles(self, probability: float) -> Array:
+        return self.filled(self.known_quantiles(probability))
+
+    @cached_property
+    def ranks(self) -> Array:
+        """For each known group the rank of the lower end of the median's interval; 0 for none."""
+        import numpy as np
+
+        sizes, place = np.unique(self.counts, return_inverse=True)
+        ranks = [lower_rank(int(size)) or 0 for size in sizes]
+        found: Array = np.array(ranks, dtype=np.int64)[place]
+        return found
+
+    @property
+    def intervals(self) -> tuple[Array, Array]:
+        """The ends of the 95 % intervals of the medians; NaN also for too few values."""
+        import numpy as np
+
+        has = self.ranks > 0
+        last = np.maximum(self.ranks, 1)
+        low = self.ordered[self.starts + last - 1]
+        high = self.ordered[self.starts + self.counts - last]
+        return self.filled(np.where(has, low, np.nan)), self.filled(np.where(has, high, np.nan))
+
+    def sums(self, values: Array) -> Array:
+        """Sums of ``values``, which lie as the values of the groups do; 0 for no values."""
+        import numpy as np
+
+        found = np.add.reduceat(values, self.starts) if len(self.starts) else values[:0]
+        return self.filled(found, 0)
+
+
+def _between(low: Array, high: Array, part: Any) -> Array:
+    import numpy as np
+
+    found: Array = np.minimum(low + part * (high - low), high)
+    return found
