@@ -64,6 +64,23 @@ def test_a_loss_that_is_not_there_again_is_a_note() -> None:
     assert any("not when measured again" in note for note in found.notes)
 
 
+def test_a_copy_of_the_survey_is_no_repeat() -> None:
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.05))
+    copy = msgspec.structs.replace(node, file="copy.wwp")
+    found = checked(node, None, copy)
+    assert (found.status, found.findings) == ("inconclusive", ())
+    assert any("copy.wwp is a copy of" in note for note in found.notes)
+
+
+def test_a_repeat_that_settles_nothing_is_named() -> None:
+    loud = {"between_blocks": 0.1}
+    base = surveyed(1, **loud)
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.3), **loud)
+    found = checked(node, base, surveyed(3, slow=nodes.slow_host_link(4, 1.05), **loud))
+    assert found.status == "inconclusive"
+    assert any("when it was measured again: both together" in line for line in found.unsettled)
+
+
 def test_three_baselines_settle_a_loss_without_a_repeat() -> None:
     base = [surveyed(seed) for seed in (1, 2, 3)]
     node = surveyed(4, slow=nodes.slow_host_link(4, 1.05))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from waywiser.analysis.answer import Device
@@ -85,11 +85,15 @@ def check_up(
     ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
+    _, copies = without_copies((*baseline, node, *repeats))
+    copied = {file for file, _ in copies}
+    given, repeats = repeats, [each for each in repeats if each.called not in copied]
     comparison = compare(baseline, [node], threshold)
     losses = comparison.of("regression", "suspected")
     known = len(baseline) >= SURVEYS_FOR_VARIANCE
     settled = [path for path in losses if known and path.verdict == "regression"]
     refuted: list[PathChange] = []
+    again: dict[str, PathChange] = {}
     if repeats:
         again, together = (
             {path.curve: path for path in compare(baseline, new, threshold).paths if path.parts}
@@ -110,7 +114,7 @@ def check_up(
         *map(slower, settled),
         *_missing(comparison),
     ]
-    unsettled = [*_unsettled(comparison, suspects), *_uncompared(node, baseline, comparison)]
+    unsettled = [*_unsettled(comparison, suspects, again), *_uncompared(node, baseline, comparison)]
     status: Status = "failed" if findings else "inconclusive" if unsettled else "ok"
     return Checkup(
         schema=SCHEMA,
@@ -124,6 +128,11 @@ def check_up(
         notes=(
             *comparison.notes,
             *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
+            *(
+                f"{file} is a copy of {of}, and repeats nothing"
+                for file, of in copies
+                if file in {each.called for each in given}
+            ),
             *_minor(node, baseline[-1]),
         ),
         comparison=comparison,
@@ -165,9 +174,18 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
             yield f"{label(path)} is missing: {path.why}"
 
 
-def _unsettled(comparison: ProfileComparison, suspects: Sequence[PathChange]) -> Iterator[str]:
+def _unsettled(
+    comparison: ProfileComparison,
+    suspects: Sequence[PathChange],
+    again: Mapping[str, PathChange],
+) -> Iterator[str]:
     for path in suspects:
-        yield f"{slower(path)}, and was not measured again"
+        repeat = again.get(path.curve)
+        if repeat is None:
+            yield f"{slower(path)}, and was not measured again"
+        else:
+            now = f"{1 - repeat.ratio:.1%} when it was measured again"
+            yield f"{slower(path)}, and {now}: both together do not settle it"
     named = {path.curve for path in suspects}
     hidden = [path for path in comparison.undecided if path.curve not in named]
     if hidden:

@@ -43,7 +43,8 @@ def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | 
         request = msgspec.structs.replace(commission.request, only=tuple(curves))
         survey = prepare(request, commission.wishes)
         target = _free_name(Path(file))
-        say(f"waywiser: {len(curves)} suspected paths are measured again into {target}\n")
+        paths = f"{len(curves)} suspected path{'s' if len(curves) > 1 else ''}"
+        say(f"waywiser: measuring {paths} again, into {target}\n")
         with closing(watcher()) as watching:
             start(survey, target, watching, command=("waywiser", *sys.argv[1:]))
         return read_node(target), ""
