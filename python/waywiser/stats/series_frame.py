@@ -185,7 +185,7 @@ class SeriesFrame:
         spans = Segments(self._kept_spans[own], np.bincount(visit, minlength=len(self.visits)))
         means = spans.sums(spans.values)[spans.known] / spans.counts
         squares = spans.sums((spans.values - np.repeat(means, spans.counts)) ** 2)[spans.known]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = np.sqrt(squares / (spans.counts - 1)) / means
         return spans.filled(np.where((spans.counts > 1) & (means > 0), found, 0.0), 0.0)
 
@@ -283,7 +283,7 @@ class SeriesFrame:
         first = Segments(spans.values[place < half], halves)
         second = Segments(spans.values[place >= size - half], halves)
         (low, high), (low_after, high_after) = first.intervals, second.intervals
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = second.medians / first.medians - 1.0
         apart = (low > high_after) | (low_after > high)
         return np.where(apart & (first.medians != 0), found, 0.0)
@@ -329,7 +329,7 @@ class SeriesFrame:
         quantiles = [spans.quantiles(probability) for probability in SHOWN_QUANTILES]
         first, third = (quantiles[SHOWN_QUANTILES.index(each)] for each in (0.25, 0.75))
         medians = self.medians
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spread = np.where(medians != 0, (third - first) / medians, 0.0)
             reach = np.maximum(quantiles[-1] - medians, medians - quantiles[0])
             farthest = np.where(medians != 0, reach / medians, 0.0)
