@@ -237,6 +237,28 @@ def test_junit_is_written_over_a_former_one_and_whole(
         run_compare([files["base"], files["slow"]], "3%", junit=str(tmp_path / "no" / "r.xml"))
 
 
+def test_junit_overwrites_no_profile_and_no_device(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    profile = tmp_path / "kept.wwp"
+    profile.write_bytes(Path(files["base"]).read_bytes())
+    with pytest.raises(NotWritten, match="is a profile"):
+        run_compare([files["base"], files["same"]], "3%", junit=str(profile))
+    assert profile.read_bytes() == Path(files["base"]).read_bytes()
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.xml", tmp_path / "target.xml"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run_compare([files["base"], files["same"]], "3%", junit=str(pipe)) == 0
+    assert os.read(reading, 4).startswith(b"<")
+    os.close(reading)
+    assert pipe.is_fifo()
+    target.write_text("former")
+    link.symlink_to(target)
+    assert run_compare([files["base"], files["same"]], "3%", junit=str(link)) == 0
+    assert link.is_symlink()
+    check_junit(ElementTree.parse(target).getroot())
+
+
 def test_a_threshold_is_a_fraction() -> None:
     assert parse_fraction("3%", "threshold") == parse_fraction(" 0.03 ", "threshold") == 0.03
     for text in ("", "0", "-1%", "100%", "1", "nan", "inf", "three", "3%%"):
