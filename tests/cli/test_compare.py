@@ -64,7 +64,7 @@ def test_no_change_is_clean_and_a_slower_link_is_a_finding(
     assert run(["compare", files["base"], files["same"]]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "10 no change, of 10 paths, at a threshold of 3 %"
-    assert any(line.split()[0] == "H2D" and "a loss of 3." in line for line in lines)
+    assert any(line.split()[0] == "H2D" and "detectable from 3." in line for line in lines)
     assert run(["compare", files["base"], files["slow"]]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("5 regressions, 5 no change, of 10 paths, at a threshold of 3 %")
