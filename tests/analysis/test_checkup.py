@@ -62,6 +62,7 @@ def test_a_loss_that_is_not_there_again_is_a_note() -> None:
     found = checked(node, None, surveyed(3))
     assert found.status == "ok"
     assert any("not when measured again" in note for note in found.notes)
+    assert "regression" not in str(found) and "not confirmed" in str(found)
 
 
 def test_a_copy_of_the_survey_is_no_repeat() -> None:
@@ -70,6 +71,21 @@ def test_a_copy_of_the_survey_is_no_repeat() -> None:
     found = checked(node, None, copy)
     assert (found.status, found.findings) == ("inconclusive", ())
     assert any("copy.wwp is a copy of" in note for note in found.notes)
+
+
+def test_a_repeat_of_another_machine_settles_nothing() -> None:
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.05))
+    found = checked(node, None, surveyed(3, "node9"))
+    assert found.status == "inconclusive"
+    assert any("node9.wwp is of another machine" in note for note in found.notes)
+
+
+def test_a_copy_of_a_baseline_does_not_settle_a_loss() -> None:
+    base = [surveyed(1), surveyed(2)]
+    copy = msgspec.structs.replace(base[0], file="copy.wwp")
+    node = surveyed(4, slow=nodes.slow_host_link(4, 1.05))
+    assert check_up(node, [*base, copy]).status == "inconclusive"
+    assert check_up(node, [*base, surveyed(3)]).status == "failed"
 
 
 def test_a_repeat_that_settles_nothing_is_named() -> None:

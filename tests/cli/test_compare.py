@@ -66,7 +66,7 @@ def test_no_change_is_clean_and_a_slower_link_is_a_finding(
     assert run(["compare", files["base"], files["same"]]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "10 no change, of 10 paths, at a threshold of 3 %"
-    assert any(line.split()[0] == "H2D" and "a loss of 3." in line for line in lines)
+    assert any(line.split()[0] == "H2D" and "detectable from 3." in line for line in lines)
     assert run(["compare", files["base"], files["slow"]]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("5 regressions, 5 no change, of 10 paths, at a threshold of 3 %")
@@ -237,6 +237,28 @@ def test_junit_is_written_over_a_former_one_and_whole(
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(NotWritten, match="cannot be written"):
         run_compare([files["base"], files["slow"]], "3%", junit=str(tmp_path / "no" / "r.xml"))
+
+
+def test_junit_overwrites_no_profile_and_no_device(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    profile = tmp_path / "kept.wwp"
+    profile.write_bytes(Path(files["base"]).read_bytes())
+    with pytest.raises(NotWritten, match="is a profile"):
+        run_compare([files["base"], files["same"]], "3%", junit=str(profile))
+    assert profile.read_bytes() == Path(files["base"]).read_bytes()
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.xml", tmp_path / "target.xml"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run_compare([files["base"], files["same"]], "3%", junit=str(pipe)) == 0
+    assert os.read(reading, 4).startswith(b"<")
+    os.close(reading)
+    assert pipe.is_fifo()
+    target.write_text("former")
+    link.symlink_to(target)
+    assert run_compare([files["base"], files["same"]], "3%", junit=str(link)) == 0
+    assert link.is_symlink()
+    check_junit(ElementTree.parse(target).getroot())
 
 
 def test_a_threshold_is_a_fraction() -> None:

@@ -10,7 +10,12 @@ from waywiser.analysis.comparison import compare
 from waywiser.analysis.copies import without_copies
 from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
-from waywiser.analysis.path_change import MOST_HIDDEN, PathChange, ProfileComparison
+from waywiser.analysis.path_change import (
+    MOST_HIDDEN,
+    PathChange,
+    PathVerdict,
+    ProfileComparison,
+)
 from waywiser.analysis.same_gpus import match
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
@@ -55,6 +60,8 @@ class Checkup(Value, frozen=True):
     """The largest drops among all paths, the largest first."""
     notes: tuple[str, ...]
     comparison: ProfileComparison
+    refuted: tuple[PathVerdict, ...] = ()
+    """The verdicts of the paths whose loss was not there when they were measured again."""
     suspects: tuple[str, ...] = ()
     """Names of the paths that have to be measured again before their change counts."""
 
@@ -62,7 +69,11 @@ class Checkup(Value, frozen=True):
         """One line: the status and what it stands on."""
         head = f"{self.status.upper()} {self.host}"
         why = (*self.findings, *self.unsettled)
-        counts = self.comparison.counts
+        counts = dict(self.comparison.counts)
+        for verdict in self.refuted:
+            counts[verdict] -= 1
+        if self.refuted:
+            counts["not confirmed"] = len(self.refuted)
         counted = [f"{number} {verdict}" for verdict, number in counts.items() if number]
         paths = ", ".join(counted) or "no path in common"
         return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
@@ -87,10 +98,12 @@ def check_up(
     baseline = sorted(baseline, key=lambda each: each.created)
     _, copies = without_copies((*baseline, node, *repeats))
     copied = {file for file, _ in copies}
-    given, repeats = repeats, [each for each in repeats if each.called not in copied]
+    given = {each.called for each in repeats}
+    foreign = [each.called for each in repeats if not _is_same_machine(node, each)]
+    repeats = [each for each in repeats if each.called not in {*copied, *foreign}]
     comparison = compare(baseline, [node], threshold)
     losses = comparison.of("regression", "suspected")
-    known = len(baseline) >= SURVEYS_FOR_VARIANCE
+    known = len(without_copies(baseline)[0]) >= SURVEYS_FOR_VARIANCE
     settled = [path for path in losses if known and path.verdict == "regression"]
     refuted: list[PathChange] = []
     again: dict[str, PathChange] = {}
@@ -131,12 +144,26 @@ def check_up(
             *(
                 f"{file} is a copy of {of}, and repeats nothing"
                 for file, of in copies
-                if file in {each.called for each in given}
+                if file in given
             ),
+            *(f"{file} is of another machine, and repeats nothing" for file in foreign),
             *_minor(node, baseline[-1]),
         ),
         comparison=comparison,
+        refuted=tuple(path.verdict for path in refuted),
         suspects=tuple(path.name for path in suspects),
+    )
+
+
+def _is_same_machine(one: Node, other: Node) -> bool:
+    """Whether two profiles have the same host name, CPUs and GPUs."""
+    return all(
+        (
+            one.machine.hostname == other.machine.hostname,
+            one.machine.cpu_model == other.machine.cpu_model,
+            one.machine.packages == other.machine.packages,
+            {gpu.uuid for gpu in one.machine.gpus} == {gpu.uuid for gpu in other.machine.gpus},
+        )
     )
 
 

@@ -138,8 +138,11 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def undecided(self) -> tuple[PathChange, ...]:
-        """Headline paths whose bandwidth could hide a loss of more than `MOST_HIDDEN`."""
-        return tuple(path for path in self.measured if _hides_too_much(path))
+        """Headline paths whose bandwidth could hide a loss of more than `MOST_HIDDEN`: of the
+        groups `BOUNDED`, or of all groups if none of these was measured."""
+        headlines = [path for path in self.measured if path.headline]
+        bounded = [path for path in headlines if path.headline in BOUNDED]
+        return tuple(path for path in bounded or headlines if _hides_too_much(path))
 
 
 MOST_HIDDEN = 0.15
@@ -152,7 +155,7 @@ BOUNDED: frozenset[Group] = frozenset(
 
 
 def _hides_too_much(path: PathChange) -> bool:
-    if path.headline not in BOUNDED or path.parts[-1].regime != "bandwidth":
+    if path.parts[-1].regime != "bandwidth":
         return False
     return path.detectable is None or path.detectable > MOST_HIDDEN
 

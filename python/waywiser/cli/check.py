@@ -41,11 +41,11 @@ def run_check(
     node = read_node(file, links=True)
     again = [read_node(each) for each in repeat]
     found = check_up(node, before, limit, again)
-    advice = ""
+    failure = ""
     if found.suspects and measure:
         from waywiser.cli.remeasure import measure_again
 
-        measured, advice = measure_again(file, node, found.suspects)
+        measured, failure = measure_again(file, node, found.suspects)
         if measured is not None:
             again.append(measured)
             found = check_up(node, before, limit, again)
@@ -66,11 +66,11 @@ def run_check(
         document = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(document.decode() + "\n")
     else:
-        _print(found, node, advice)
+        _print(found, node, failure)
     return EXIT_CODES[found.status]
 
 
-def _print(found: Checkup, node: Node, advice: str) -> None:
+def _print(found: Checkup, node: Node, failure: str) -> None:
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
 
@@ -79,12 +79,14 @@ def _print(found: Checkup, node: Node, advice: str) -> None:
     for line in (*found.findings, *found.unsettled):
         say(console, line, indent=2)
     if found.unsettled:
-        say(console, f"to settle it: {advice or _command(found, node)}", indent=2)
+        say(console, f"to settle it: {_command(found, node)}", indent=2)
+    if failure:
+        say(console, f"it could not be measured again here: {failure}", indent=2)
     if found.drops:
         say(console, "largest drops:", indent=2)
     for drop in found.drops:
         could = (
-            f"a loss of {drop.detectable:.1%} would be found"
+            f"detectable from {drop.detectable:.1%}"
             if drop.detectable is not None
             else "noise not known"
         )

@@ -212,7 +212,7 @@ def _headline_lines(found: ProfileComparison) -> Iterator[str]:
         members = [path for path in paths if path.headline == group]
         worst = min(members, key=lambda path: path.ratio)
         known = [path.detectable for path in members if path.detectable is not None]
-        hidden = f"a loss of {max(known):.1%} would be found" if known else "noise not known"
+        hidden = f"detectable from {max(known):.1%}" if known else "noise not known"
         count = f"lowest of {len(members)} " if len(members) > 1 else ""
         yield f"  {group:<17} {worst.ratio - 1:+.1%} {count}({hidden})"
 

@@ -48,7 +48,7 @@ def junit(comparison: ProfileComparison, failing: Container[PathVerdict]) -> byt
 
 
 def sentence(path: PathChange) -> str:
-    """``regression: bandwidth 0.951 of before (0.948 to 0.955); 1.2 % detectable``."""
+    """``regression: bandwidth 0.951 of before (0.948 to 0.955)``."""
     evidence = path.evidence
     if evidence is None:
         return f"{path.verdict}: {path.why}"
@@ -57,7 +57,7 @@ def sentence(path: PathChange) -> str:
     if decision.interval is not None:
         text += f" ({decision.interval.low:.4g} to {decision.interval.high:.4g})"
     if decision.detectable is not None:
-        text += f"; a loss of {decision.detectable:.1%} would be found"
+        text += f"; losses are detectable from {decision.detectable:.1%} on"
     return f"{text}; {path.why}" if path.why else text
 
 

@@ -23,14 +23,15 @@ MOST_PATHS = 16
 def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | None, str]:
     """Surveys ``curves`` again by the plan of ``file``, into a profile beside it.
 
-    Returns the new profile's node; or None and, in one clause, why it could not be measured here.
+    Returns the new profile's node, or None and why it could not be measured here; no reason if the
+    profile is of another machine or of another tool. Raises `Interrupted`.
     """
     from waywiser.analysis.node import read_node
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
     from waywiser.profile import Profile
     from waywiser.scope import live_machine
-    from waywiser.survey import Commission, prepare, start
+    from waywiser.survey import Commission, Interrupted, prepare, start
 
     if node.tools:
         return None, ""
@@ -50,8 +51,10 @@ def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | 
         return read_node(target), ""
     except msgspec.MsgspecError:
         return None, ""
+    except Interrupted:
+        raise
     except WaywiserError as error:
-        return None, f"measure them again; here it failed: {error}"
+        return None, str(error)
 
 
 def commands(node: Node, file: str, curves: Sequence[str], baseline: Sequence[str]) -> str:
