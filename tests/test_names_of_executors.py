@@ -27,7 +27,7 @@ OTHER_WORDS = {
         "plan/cost.py": "who times",
         "plan/curves.py": "who times",
         "probe/share.py": "who times",
-        "profile/digest.py": "who times",
+        "stats/series_summary.py": "who times",
         "words/transfer.py": "an example in a message",
         "words/workload.py": "who times",
         "topology/filesystem.py": "a field of mountinfo",

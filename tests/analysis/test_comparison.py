@@ -326,12 +326,12 @@ def test_sizes_that_nothing_replicates_borrow_the_noise_of_their_curve() -> None
     def survey(seed: int, slow: float) -> Node:
         whole = nodes.node(seed, gpus=1, blocks=4, sizes=sizes, between_blocks=0.004)
         digests = []
-        for digest in whole.digests:
+        for digest in whole.series:
             blocks = digest.blocks if digest.bytes == nodes.SIZE else digest.blocks[:1]
             if (digest.curve, digest.bytes) == (nodes.h2d(0), 2**25):
                 blocks = nodes.digest(digest.workload, [blocks[0].median * slow]).blocks
             digests.append(msgspec.structs.replace(digest, blocks=blocks))
-        return msgspec.structs.replace(whole, digests=tuple(digests))
+        return msgspec.structs.replace(whole, series=tuple(digests))
 
     found = compare([survey(1, 1.0)], [survey(2, 1.3)])
     path = next(path for path in found.paths if path.curve == nodes.h2d(0))
