@@ -140,9 +140,9 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
     """
     with Profile.open(file) as before:
         machine = before.machine
-        commission = _commission(before)
+        commission = commission_of(before)
     with SurveyLock():
-        _require_same(machine, live_machine(), file)
+        require_same(machine, live_machine(), file)
         scope = read_scope(commission.wishes)
         _require_usable(machine, scope, file)
         plan = make_plan(machine, commission.request)
@@ -233,7 +233,7 @@ def _environment(scope: Scope) -> dict[str, Any]:
     }
 
 
-def _commission(profile: Profile) -> Commission:
+def commission_of(profile: Profile) -> Commission:
     try:
         return msgspec.json.decode(profile.plan_json, type=Commission)
     except msgspec.MsgspecError as error:
@@ -244,7 +244,7 @@ def _commission(profile: Profile) -> Commission:
         ) from error
 
 
-def _require_same(measured: Machine, live: Machine, file: Path) -> None:
+def require_same(measured: Machine, live: Machine, file: Path) -> None:
     """Raises where the profile's machine is not this one."""
     if measured.hostname != live.hostname:
         raise SurveyError(

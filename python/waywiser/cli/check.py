@@ -71,6 +71,7 @@ def run_check(
 
 
 def _print(found: Checkup, node: Node, failure: str) -> None:
+    from waywiser.cli.compare import detectable_text
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
 
@@ -85,12 +86,8 @@ def _print(found: Checkup, node: Node, failure: str) -> None:
     if found.drops:
         say(console, "largest drops:", indent=2)
     for drop in found.drops:
-        could = (
-            f"detectable from {drop.detectable:.1%}"
-            if drop.detectable is not None
-            else "noise not known"
-        )
-        say(console, f"{drop.ratio - 1:+.1%}  {drop.name} ({could})", indent=4)
+        loss = detectable_text(drop.detectable)
+        say(console, f"{drop.ratio - 1:+.1%}  {drop.name} ({loss})", indent=4)
     for note in found.notes:
         say(console, f"note: {note}", indent=2)
 

@@ -139,6 +139,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
     from rich.text import Text
 
     from waywiser.cli.lines import say
+    from waywiser.stats.figures import count
 
     shown: list[PathChange] = []
     left: list[str] = []
@@ -167,7 +168,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         for name in names if everything else names[: MOST if verdict == "missing" else 0]:
             say(console, f"{verdict}  {name}: {why}")
         if not everything and verdict != "missing":
-            say(console, f"{verdict}  {_paths(len(names))}: {why}")
+            say(console, f"{verdict}  {count(len(names), 'path')}: {why}")
         elif not everything and len(names) > MOST:
             say(console, f"and {len(names) - MOST} more {verdict}: {why} (see --all)")
 
@@ -197,8 +198,14 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 def summary(found: ProfileComparison) -> str:
     """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
+    from waywiser.stats.figures import count
+
     counts = [f"{n} {_plural(verdict, n)}" for verdict, n in found.counts.items() if n]
-    head = f"{', '.join(counts)}, of {_paths(len(found.paths))}" if counts else "no path in common"
+    head = (
+        f"{', '.join(counts)}, of {count(len(found.paths), 'path')}"
+        if counts
+        else "no path in common"
+    )
     return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
 
 
@@ -212,17 +219,18 @@ def _headline_lines(found: ProfileComparison) -> Iterator[str]:
         members = [path for path in paths if path.headline == group]
         worst = min(members, key=lambda path: path.ratio)
         known = [path.detectable for path in members if path.detectable is not None]
-        hidden = f"detectable from {max(known):.1%}" if known else "noise not known"
-        count = f"lowest of {len(members)} " if len(members) > 1 else ""
-        yield f"  {group:<17} {worst.ratio - 1:+.1%} {count}({hidden})"
+        hidden = detectable_text(max(known, default=None))
+        lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
+        yield f"  {group:<17} {worst.ratio - 1:+.1%} {lowest}({hidden})"
 
 
 def _plural(verdict: str, count: int) -> str:
     return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
 
 
-def _paths(count: int) -> str:
-    return f"{count} path" if count == 1 else f"{count} paths"
+def detectable_text(loss: float | None) -> str:
+    """``detectable from 3.1%``; without a loss, that the noise is not known."""
+    return "noise not known" if loss is None else f"detectable from {loss:.1%}"
 
 
 def _cells(path: PathChange) -> Iterator[str]:

@@ -31,26 +31,32 @@ def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | 
     from waywiser.cli.streams import say
     from waywiser.profile import Profile
     from waywiser.scope import live_machine
-    from waywiser.survey import Commission, Interrupted, prepare, start
+    from waywiser.stats.figures import count
+    from waywiser.survey import (
+        Interrupted,
+        SurveyError,
+        commission_of,
+        prepare,
+        require_same,
+        start,
+    )
 
     if node.tools:
         return None, ""
     try:
         with Profile.open(file) as profile:
-            commission = msgspec.json.decode(profile.plan_json, type=Commission)
-        here = live_machine()
-        if here.hostname != node.machine.hostname or _uuids(here) != _uuids(node.machine):
-            return None, ""
+            commission = commission_of(profile)
+        require_same(node.machine, live_machine(), Path(file))
+    except SurveyError:
+        return None, ""
+    try:
         request = msgspec.structs.replace(commission.request, only=tuple(curves))
         survey = prepare(request, commission.wishes)
         target = _free_name(Path(file))
-        paths = f"{len(curves)} suspected path{'s' if len(curves) > 1 else ''}"
-        say(f"waywiser: measuring {paths} again, into {target}\n")
+        say(f"waywiser: measuring {count(len(curves), 'suspected path')} again, into {target}\n")
         with closing(watcher()) as watching:
             start(survey, target, watching, command=("waywiser", *sys.argv[1:]))
         return read_node(target), ""
-    except msgspec.MsgspecError:
-        return None, ""
     except Interrupted:
         raise
     except WaywiserError as error:
@@ -76,10 +82,6 @@ def _preset(node: Node) -> list[str]:
     except msgspec.MsgspecError:
         return ["--preset", "check"]
     return ["--preset", asked.preset] if asked.preset else ["--preset", "check"]
-
-
-def _uuids(machine: object) -> set[str]:
-    return {gpu.uuid for gpu in getattr(machine, "gpus", ())}
 
 
 def _free_name(file: Path) -> Path:

@@ -133,8 +133,8 @@ def combined(terms: Sequence[tuple[float, Variance]]) -> Variance:
     total = sum(weight * each.value for weight, each in terms)
     if any(each.freedom <= 0 for weight, each in terms if weight > 0):
         return Variance(total, 0.0)
-    doubt = sum((weight * each.value) ** 2 / each.freedom for weight, each in terms if weight > 0)
-    return Variance(total, min(total**2 / doubt, MOST_FREEDOM) if doubt > 0 else MOST_FREEDOM)
+    error = sum((weight * each.value) ** 2 / each.freedom for weight, each in terms if weight > 0)
+    return Variance(total, min(total**2 / error, MOST_FREEDOM) if error > 0 else MOST_FREEDOM)
 
 
 def shared(own: Variance, peers: Variance | None) -> Variance:
