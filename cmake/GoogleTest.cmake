@@ -13,8 +13,7 @@ if(NOT WAYWISER_GOOGLETEST)
 endif()
 
 # One of its four libraries and its main function are used; its own build would make and install
-# the rest. It is not optimised: it takes no share of the time of the tests, and -O3 takes twice as
-# long to compile.
+# the rest. It is not optimised, because -O3 takes twice as long to compile.
 add_library(waywiser_googletest STATIC
     "${WAYWISER_GOOGLETEST}/googletest/src/gtest-all.cc"
     "${WAYWISER_GOOGLETEST}/googletest/src/gtest_main.cc")
