@@ -6,8 +6,8 @@ import math
 from typing import Literal, NamedTuple
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.headline import Group
 from waywiser.analysis.path_parts import Regime
+from waywiser.plan.headline import Group
 from waywiser.stats.decision import Decision
 from waywiser.words import Value
 
@@ -22,6 +22,14 @@ detectable change says how large one could have been missed. ``missing``: planne
 absent. ``skipped``: not planned, not supported or left out for time; never a finding. ``new``: the
 baseline does not have it.
 """
+
+REGIMES: dict[Regime, str] = {
+    "operation": "operation",
+    "latency": "latency",
+    "medium": "intermediate sizes",
+    "bandwidth": "bandwidth",
+}
+"""Regimes as texts name them."""
 
 WORST_FIRST: tuple[PathVerdict, ...] = (
     "regression", "missing", "suspected", "improvement", "no change", "skipped", "new",
@@ -77,7 +85,7 @@ class PathChange(Value, frozen=True):
             parts = [part for part in self.parts if verdict_of(part.decision) == self.verdict]
             if parts:
                 part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
-                return Evidence(part.regime, part.decision, _typical(part))
+                return Evidence(REGIMES[part.regime], part.decision, _typical(part))
             sizes = [
                 size
                 for part in self.parts
@@ -88,7 +96,7 @@ class PathChange(Value, frozen=True):
                 size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
                 return Evidence(f"{size.bytes} B", size.decision, size)
         part = self.parts[-1]
-        return Evidence(part.regime, part.decision, _typical(part))
+        return Evidence(REGIMES[part.regime], part.decision, _typical(part))
 
     @property
     def ratio(self) -> float:
@@ -124,6 +132,8 @@ class ProfileComparison(Value, frozen=True):
     """Paths by verdict."""
     notes: tuple[str, ...] = ()
     """What else differs, or what the decisions lack, one line each."""
+    another_machine: str = ""
+    """What differs between the machines, if the new files are of another one than the base."""
     missing_gpus: tuple[Device, ...] = ()
     exchanged_gpus: tuple[tuple[Device, Device], ...] = ()
     """(before, now): another device in the same place."""

@@ -57,11 +57,14 @@ def run_compare(
     """Compares files. ``words`` are files with `SEPARATOR` between the sides, or two files.
 
     Returns 1 for a regression or a missing path, or a verdict that ``fail_on`` includes; 3 if a
-    change is suspected or nothing could be compared; else 0. Raises `CompareError`,
-    `ProfileError`, `NotWritten`.
+    change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
+    Raises `CompareError`, `ProfileError`, `NotWritten`.
     """
+    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output, write_over
+
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
+    require_one_output(json=json, junit=junit)
     before, after = sides_of(words)
     from waywiser.analysis.comparison import compare
     from waywiser.analysis.node import read_node
@@ -70,7 +73,6 @@ def run_compare(
     found = compare(base, new, limit, only)
     if junit:
         from waywiser.cli.junit import junit as as_junit
-        from waywiser.cli.replacing import write_over
 
         write_over(junit, as_junit(found, failing))
     if json:
@@ -79,7 +81,10 @@ def run_compare(
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(text.decode() + "\n")
     else:
-        print_comparison(found, everything=everything)
+        from waywiser.cli.picture import plain_console
+
+        console = plain_console(to_errors=junit == STANDARD_OUTPUT)
+        print_comparison(found, console, everything)
     return exit_code(found, failing)
 
 
@@ -112,6 +117,8 @@ def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def exit_code(found: ProfileComparison, failing: Sequence[PathVerdict]) -> int:
+    if not failing:
+        return CLEAN
     if any(found.counts[verdict] for verdict in failing):
         return FINDING
     return INCONCLUSIVE if found.counts["suspected"] or not found.measured else CLEAN
@@ -125,6 +132,8 @@ def print_comparison(
     from waywiser.cli.picture import plain_console
 
     console = console or plain_console()
+    if found.another_machine:
+        say(console, f"another machine: {found.another_machine}", "bold")
     say(console, summary(found), "bold")
     for line in _headline_lines(found):
         say(console, line)
