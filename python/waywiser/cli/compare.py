@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -250,8 +251,9 @@ def _cells(path: PathChange) -> Iterator[str]:
     else:
         size, decision = evidence.size, evidence.decision
         yield format_bytes(size.bytes) if size.bytes else ""
-        yield _figure(size.rated_bytes, size.seconds_before)
-        yield _figure(size.rated_bytes, size.seconds_now)
+        relative = Z_95 * size.decision.deviation / math.sqrt(2)
+        yield _figure(size.rated_bytes, size.seconds_before, relative)
+        yield _figure(size.rated_bytes, size.seconds_now, relative)
         yield f"{decision.ratio - 1:+.1%}"
         yield _span(decision.interval)
         yield f"{decision.detectable:.1%}" if decision.detectable is not None else ""
@@ -269,9 +271,15 @@ MOST_RATIO = 100.0
 """An interval that goes further is shown to here."""
 
 
-def _figure(rated_bytes: int, seconds: float) -> str:
+Z_95 = 1.96
+"""Half the width of a 95 % interval in standard errors. Of a change, both sides have the same
+share."""
+
+
+def _figure(rated_bytes: int, seconds: float, relative: float) -> str:
+    """With as many digits as ``relative`` allows, half the relative width of its interval."""
     from waywiser.stats.figures import RATE_BYTES, format_rate, format_time
 
     if rated_bytes < RATE_BYTES:
-        return format_time(seconds, 0.002)
-    return f"{format_rate(rated_bytes / seconds, 0.002)} GB/s"
+        return format_time(seconds, relative)
+    return f"{format_rate(rated_bytes / seconds, relative)} GB/s"

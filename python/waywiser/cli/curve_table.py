@@ -37,9 +37,6 @@ SPARED = ("samples", "bound", "app sees", "stopped")
 """Columns that a narrower terminal goes without, in this order: a letter at the end says as well
 that sampling did not converge."""
 
-EACH = 0.005
-"""Precision at which the slowest and the fastest of several transfers are told."""
-
 
 def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     """Its name, its bound, the links it used, its sizes, and those left out with the reason."""
@@ -52,9 +49,11 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         if line.ways is not None and line.ways.told:
             say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
     console.print(_table(curve, marks, console.width))
-    if rates := sorted(curve.measured[-1].transfer_rates):
-        each = f"{format_rate(rates[0], EACH)} to {format_rate(rates[-1], EACH)} GB/s"
-        size = format_bytes(curve.measured[-1].bytes)
+    last = curve.measured[-1]
+    if rates := sorted(last.transfer_rates):
+        sure = last.estimate.relative if last.estimate else None
+        each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
+        size = format_bytes(last.bytes)
         say(console, f"each of {len(rates)} transfers, {size} in all: {each}", "dim", indent=2)
     for why, sizes in _left_out(curve).items():
         say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)

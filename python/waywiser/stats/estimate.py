@@ -44,7 +44,8 @@ class Estimate(Value, frozen=True):
     kind: Kind
     """What the interval is about."""
     host_median: float | None
-    """Seconds from call to completion, as an application sees it."""
+    """Seconds from call to completion, as an application sees it: never less than `median`. None
+    if it was not taken, or if the executions that it was taken of were shorter."""
     host_interval: Interval | None
     rate: Rate | None
     """None for an operation, and where a range is touched only here and there."""
@@ -108,11 +109,14 @@ def estimate(
     _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
     if any(block.summary for block in timed):
         host_interval = None
+    host_median = median(host) if host else None
+    if host_median is not None and host_median < middle:
+        host_median, host_interval = _at_least(middle, interval, host_interval)
     return Estimate(
         median=middle,
         interval=interval,
         kind=kind,
-        host_median=median(host) if host else None,
+        host_median=host_median,
         host_interval=host_interval,
         rate=rate(series.workload.rated_bytes, middle, interval),
         count=sum(block.count for block in blocks),
@@ -122,6 +126,20 @@ def estimate(
         converged=converged,
         doubts=doubts(series, blocks, converged, machine),
     )
+
+
+def _at_least(
+    middle: float, interval: Interval | None, host: Interval | None
+) -> tuple[float | None, Interval | None]:
+    """What the application sees if that appears to be shorter than the transfer.
+
+    The two are of different executions. If their intervals overlap, the application sees the time
+    of the transfer. Otherwise its executions moved less, as those that prefetch resident pages, and
+    say nothing.
+    """
+    if interval is None or host is None or host.high < interval.low:
+        return None, None
+    return middle, Interval(interval.low, max(interval.high, host.high))
 
 
 def worst_stop(visits: Sequence[Visit]) -> Stop:
