@@ -145,10 +145,8 @@ def print_comparison(
 
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:
     """Prints the paths that changed, then those that one side has not measured."""
-    from rich.table import Table
-    from rich.text import Text
-
     from waywiser.cli.lines import say
+    from waywiser.cli.text_table import Column, print_table
     from waywiser.stats.figures import count
 
     shown: list[PathChange] = []
@@ -163,15 +161,21 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         for path in shown:
             _print_narrow(console, path)
     elif shown:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        columns = ("verdict", "path", "size", "before", "now", "change", "95 %", "detectable", "at")
-        for column in columns:
-            right = column not in ("verdict", "path", "at")
-            table.add_column(column, justify="right" if right else "left", overflow="fold")
-        for path in shown:
-            style = STYLES.get(path.verdict, "")
-            table.add_row(Text(path.verdict, style), *map(Text, _cells(path)))
-        console.print(table)
+        headings = (
+            "verdict",
+            "path",
+            "size",
+            "before",
+            "now",
+            "change",
+            "95 %",
+            "detectable",
+            "at",
+        )
+        words = "verdict", "path", "at"
+        columns = [Column(name, left=name in words, folds=name in words[1:]) for name in headings]
+        cells = [(path.verdict, *_cells(path)) for path in shown]
+        print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
     if left:
         say(console, f"and {', '.join(left)}: see --all")
     for verdict, why, names in _one_sided(found):

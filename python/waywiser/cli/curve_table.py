@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from waywiser.cli.lines import say
-from waywiser.cli.narrow import GAP, fitting
+from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.plan.course import EQUAL
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
@@ -48,7 +46,7 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     for line in curve.measured:
         if line.ways is not None and line.ways.told:
             say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
-    console.print(_table(curve, marks, console.width))
+    _print_sizes(console, curve, marks)
     last = curve.measured[-1]
     if rates := sorted(last.transfer_rates):
         sure = last.estimate.relative if last.estimate else None
@@ -60,24 +58,20 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     console.print()
 
 
-def _table(curve: Shown, marks: Marks, width: int) -> Table:
+def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
     rows = [
         tuple(_cells(line, line.estimate, marks))
         for line in curve.measured
         if line.estimate is not None
     ]
     names = tuple(COLUMNS)
-    bounds = {name: (least, width) for name, least in COLUMNS.items()}
-    kept = fitting(names, rows, width, spared=SPARED, bounds=bounds)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    for name in (names[n] for n in kept):
-        left = name in ("stopped", "")
-        table.add_column(
-            name, justify="left" if left else "right", min_width=COLUMNS[name], no_wrap=bool(name)
-        )
-    for row in rows:
-        table.add_row(*(Text(row[n]) for n in kept))
-    return table
+    bounds = {name: (least, console.width) for name, least in COLUMNS.items()}
+    kept = fitting(names, rows, console.width, spared=SPARED, bounds=bounds)
+    columns = [
+        Column(name, left=name in ("stopped", ""), least=COLUMNS[name])
+        for name in (names[n] for n in kept)
+    ]
+    print_table(console, columns, [[row[n] for n in kept] for row in rows])
 
 
 def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
