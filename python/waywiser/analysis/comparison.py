@@ -115,11 +115,15 @@ def _lacking(
     alone = sum(part.decision.freedom <= 0 for part in parts)
     if alone:
         of = "all paths" if alone == len(parts) else f"{alone} of {len(parts)} parts of paths"
+        survey = (
+            "make a new baseline and a new profile with 'waywiser survey --preset check -o FILE', "
+            "which measures in several processes, or "
+        )
+        imported = all(node.tools for node in (*base, *new))
         yield (
             f"before and now, one process alone measured {of}: how far processes differ is not "
-            "known, and no change of these can be confirmed; this version of 'waywiser survey "
-            "--preset check -o FILE' measures in several processes: make a new baseline and a new "
-            "profile with it, or compare several profiles of before with several of now"
+            f"known, and no change of these can be confirmed; {'' if imported else survey}compare "
+            "several files of before with several of now"
         )
     changed = any(path.verdict in ("regression", "improvement") for path in paths)
     if changed and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:

@@ -18,10 +18,11 @@ from typing import Literal
 
 from waywiser.records import Series, Visit
 from waywiser.stats import resolution
-from waywiser.stats.block import BlockEstimate, estimate_block
+from waywiser.stats.block import BlockEstimate
 from waywiser.stats.doubts import Doubt, doubts
 from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
 from waywiser.stats.rate import Rate, rate
+from waywiser.stats.series_frame import SeriesFrame
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, Value
 
@@ -88,8 +89,10 @@ def estimate(
     ``target`` is what the interval between processes has to meet where single blocks did not
     converge. ``blocks`` are the statistics of each visit, if they are known already.
     """
-    known = map(estimate_block, series.visits) if blocks is None else blocks
-    blocks = tuple(block for block in known if block is not None and block.median > 0)
+    if blocks is None:
+        (known,) = SeriesFrame.of([series]).series_blocks()
+        blocks = known.blocks
+    blocks = tuple(block for block in blocks if block is not None and block.median > 0)
     if not blocks:
         return None
     visits = _not_skipped(series.visits)

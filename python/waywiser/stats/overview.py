@@ -141,7 +141,7 @@ def overview_of(
     `waywiser.plan.classes.representatives` finds it.
     """
     return _overview_of(
-        machine, map(SeriesBlocks.of, series), first,
+        machine, SeriesFrame.of(series).series_blocks(), first,
         localities=localities, refusals=refusals, health=health,
     )  # fmt: skip
 
