@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import nodes
+import pytest
 
 from waywiser.analysis.checkup import Checkup, check_up
 from waywiser.analysis.node import Link, Node
@@ -111,6 +112,15 @@ def test_one_process_a_side_is_inconclusive_and_names_the_headline_paths() -> No
     slow = check_up(nodes.node(2, slow=nodes.slow_host_link(4, 1.3)), [nodes.node(1)])
     assert slow.status == "inconclusive"
     assert nodes.h2d(4) in slow.suspects
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.03, 0.2, 0.5, 0.99])
+def test_a_threshold_of_any_size_leaves_a_healthy_node_ok(threshold: float) -> None:
+    base, node = surveyed(1), surveyed(2)
+    assert check_up(node, [base], threshold).status == "ok"
+    slow = surveyed(3, slow=nodes.slow_host_link(4, 1.6))
+    verdict = "ok" if threshold > 0.6 else "inconclusive"
+    assert check_up(slow, [base], threshold).status == verdict
 
 
 def test_the_largest_drops_are_listed_whatever_the_verdict() -> None:

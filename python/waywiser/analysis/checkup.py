@@ -12,7 +12,6 @@ from waywiser.analysis.differences import is_same_machine
 from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
 from waywiser.analysis.path_change import (
-    MOST_HIDDEN,
     PathChange,
     PathVerdict,
     ProfileComparison,
@@ -95,8 +94,8 @@ def check_up(
     counted that healthy machines do not have, or a regression is confirmed: by a repeat, or by the
     variance between `SURVEYS_FOR_VARIANCE` baselines. It is ``inconclusive`` if a change is
     suspected and not confirmed, if a headline bandwidth could hide a loss of more than
-    `MOST_HIDDEN`, if nothing was compared, or if the survey is unfinished or is the baseline
-    itself. Raises ValueError without a baseline.
+    `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is unfinished or is
+    the baseline itself. Raises ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     _, copies = without_copies((*baseline, node, *repeats))
@@ -217,7 +216,7 @@ def _undecided(
             else "it was measured by one process before and now, and its noise is not known"
         )
         more = f"; so for {rest} more headline paths" if rest else ""
-        yield f"{label(first)}: {could}{more} (a check has to find {MOST_HIDDEN:.0%})"
+        yield f"{label(first)}: {could}{more} (a check has to find {comparison.most_hidden:.0%})"
 
 
 def _uncompared(

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from waywiser.analysis.answer import Device
 from waywiser.analysis.path_parts import Regime
 from waywiser.plan.headline import Group
-from waywiser.stats.decision import Decision
+from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Value
 
 PathVerdict = Literal[
@@ -148,11 +148,18 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def undecided(self) -> tuple[PathChange, ...]:
-        """Headline paths whose bandwidth could hide a loss of more than `MOST_HIDDEN`: of the
+        """Headline paths whose bandwidth could hide a loss of more than `most_hidden`: of the
         groups `BOUNDED`, or of all groups if none of these was measured."""
         headlines = [path for path in self.measured if path.headline]
         bounded = [path for path in headlines if path.headline in BOUNDED]
-        return tuple(path for path in bounded or headlines if _hides_too_much(path))
+        return tuple(each for each in bounded or headlines if _hides(each, self.most_hidden))
+
+    @property
+    def most_hidden(self) -> float:
+        """`MOST_HIDDEN`; with a larger threshold than `THRESHOLD` as much more as that is larger,
+        since no loss below the threshold is looked for."""
+        beyond = (1 + THRESHOLD) / (1 + max(self.threshold, THRESHOLD))
+        return 1 - (1 - MOST_HIDDEN) * beyond
 
 
 MOST_HIDDEN = 0.15
@@ -164,10 +171,11 @@ BOUNDED: frozenset[Group] = frozenset(
 """Headline groups for which `MOST_HIDDEN` holds: pinned copies, P2P and sets."""
 
 
-def _hides_too_much(path: PathChange) -> bool:
+def _hides(path: PathChange, loss: float) -> bool:
+    """Whether the path is one of bandwidth that could hide a larger loss."""
     if path.parts[-1].regime != "bandwidth":
         return False
-    return path.detectable is None or path.detectable > MOST_HIDDEN
+    return path.detectable is None or path.detectable > loss
 
 
 def verdict_of(decision: Decision) -> PathVerdict:
