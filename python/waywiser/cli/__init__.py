@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str], *, exits: bool = False) -> int:
-    """Runs one command line and returns its exit code. ``exits`` says that the process ends then."""
+    """Runs one command line and returns its exit code. ``exits``: then the process ends."""
     from waywiser.cli import streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call

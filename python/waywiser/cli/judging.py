@@ -149,7 +149,11 @@ def fleet(
     json: Json = False,
     page: Annotated[
         str,
-        typer.Option("--page", metavar="FILE", help="Also as one page that needs no network."),
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Also as one page that needs no network; - for standard output.",
+        ),
     ] = "",
 ) -> int:
     """Find the nodes that are not like their twins, the bad ones first, by path and device.
