@@ -183,7 +183,9 @@ FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t b
 
 namespace {
 
-bool wait_for_event(const gpu::Event& event, double seconds) {
+// `made`: when it was recorded. The looking counts from then, however many waits there are.
+bool wait_for_event(const gpu::Event& event, double seconds,
+                    std::chrono::steady_clock::time_point made) {
     if (seconds < 0) {
         event.synchronize();
         return true;
@@ -193,7 +195,7 @@ bool wait_for_event(const gpu::Event& event, double seconds) {
     while (!event.done()) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= until) return false;
-        if (now - start < kLooking) {
+        if (now - made < kLooking) {
             do {
                 std::this_thread::yield();
             } while (std::chrono::steady_clock::now() - now < kBetweenLooks);
@@ -227,7 +229,7 @@ bool WatchedEvent::done() {
 bool WatchedEvent::wait(double seconds) {
     const auto start = std::chrono::steady_clock::now();
     try {
-        if (!wait_for_event(*event_, seconds)) return false;
+        if (!wait_for_event(*event_, seconds, made_)) return false;
     } catch (const gpu::Error&) {
         try {
             event_->synchronize();  // what could not be asked about is not under way any more
@@ -373,6 +375,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     choice.shape = default_shape(bytes, options.threads, from_gpu);
     if (!to_gpu && !from_gpu) {
         if (bytes < kPlainBelow) return plain("too small for several threads");
+        choice.shape.chunk = kLargestChunk;  // nothing is staged
         choice.method = Choice::Method::chunked;
         choice.why = "threads copy between host memories";
         return choice;
@@ -409,7 +412,9 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         } else {
             // With many threads, small slots stay in the CPUs' caches.
             choice.shape.threads = kThreadsPerLink * (1 + options.relays.size());
-            choice.shape.least = std::min(choice.shape.chunk, kSmallestPageableRelay);
+            if (choice.shape.least < kHugePage) {
+                choice.shape.least = std::min(choice.shape.chunk, kSmallestPageableRelay);
+            }
             choice.shape.slots = kPageableRelaySlots;
         }
         choice.method = Choice::Method::chunked;

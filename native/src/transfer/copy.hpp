@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,6 +53,7 @@ private:
     [[nodiscard]] std::vector<std::shared_ptr<Job>> watches();
 
     const std::shared_ptr<const gpu::Event> event_;
+    const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
     std::atomic<bool> watched_{false};
     std::mutex mutex_;
     std::vector<std::shared_ptr<Job>> watches_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -18,6 +19,7 @@ namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kSlabBytes = std::size_t{32} << 20;
+constexpr std::size_t kFewestSlabs = 4;
 constexpr std::size_t kPinnedPerThread = std::size_t{16} << 20;
 constexpr std::size_t kRelayBytes = std::size_t{64} << 20;
 // The part of the pinned memory that tables of lists have; with less in all they have none.
@@ -271,6 +273,7 @@ NumaNode Engine::usable_node(int node) const {
 }
 
 void Engine::warn_of_pinning(const std::string& why) {
+    unpinned_ = true;
     warn("staging memory could not be pinned (" + why +
          "): copies are slower; raise the limit of locked memory (ulimit -l)");
 }
@@ -302,8 +305,10 @@ Slots& Engine::slots(int node, int device) {
                            [this](const std::string& why) { warn_of_pinning(why); });
     };
     const std::size_t budget = options_.pinned_bytes - list_bytes(options_);
-    own = std::make_unique<Slots>(budget / std::max<std::size_t>(nodes, 1), kSlabBytes, make,
-                                  [this] { notify_work(); });
+    const std::size_t most = budget / std::max<std::size_t>(nodes, 1);
+    // Several slabs, so that slots of one size do not take all from those of another.
+    const std::size_t slab = std::min(kSlabBytes, std::bit_floor(most / kFewestSlabs));
+    own = std::make_unique<Slots>(most, slab, make, [this] { notify_work(); });
     return *own;
 }
 
@@ -844,9 +849,14 @@ void Engine::gather(Worker& self, std::unique_ptr<Held> held) {
     const std::shared_ptr<Job> job = held->job;
     const Route& route = held->route();
     Chunk& chunk = held->chunk;
-    chunk.stream = &stream(route.device, route.direction);
-    if (route.second_device >= 0) {
-        chunk.second = &stream(route.second_device, route.second_direction);
+    try {  // their first use makes them
+        chunk.stream = &stream(route.device, route.direction);
+        if (route.second_device >= 0) {
+            chunk.second = &stream(route.second_device, route.second_direction);
+        }
+    } catch (...) {
+        fail(*job, std::current_exception());
+        return pass_on(self, std::move(held), false);
     }
     const std::size_t index = chunk.route;
     self.chunks.push_back(std::move(held));
@@ -860,11 +870,19 @@ void Engine::gather(Worker& self, std::unique_ptr<Held> held) {
 // Submits what is ready for the route, unless another thread does so: that one, or an owner of a
 // chunk, looks again.
 void Engine::submit_gathered(Job& job, std::size_t route) {
-    const std::unique_lock turn(job.gathering_[route].submitting, std::try_to_lock);
-    if (!turn) return;
+    Job::Gathering& gathering = job.gathering_[route];
+    std::size_t seen = 0;
+    const auto ready = [&] {
+        const std::lock_guard lock(job.mutex_);
+        return gathering.ready.size();
+    };
     do {
-        end_batches(job, route);
-    } while (submit_batch(job, route));
+        const std::unique_lock turn(gathering.submitting, std::try_to_lock);
+        if (!turn) return;
+        do {
+            end_batches(job, route);
+        } while (submit_batch(job, route, seen));
+    } while (ready() > seen);  // added by who found the turn taken
 }
 
 // By the thread whose turn it is: tells owners of chunks which batches have ended.
@@ -891,29 +909,38 @@ void Engine::end_batches(Job& job, std::size_t index) {
 }
 
 // By the thread whose turn it is: submits the next batch. False if there is none, or enough on the
-// way.
-bool Engine::submit_batch(Job& job, std::size_t index) {
+// way. `left`: how many chunks were ready and stay so.
+bool Engine::submit_batch(Job& job, std::size_t index, std::size_t& left) {
     Job::Gathering& gathering = job.gathering_[index];
+    {
+        const std::lock_guard lock(job.mutex_);
+        left = gathering.ready.size();
+        if (left == 0) return false;
+    }
     const Route& route = job.routes()[index];
     std::size_t ahead = 0;
     for (const auto& batch : gathering.batches) ahead += batch->bytes;
     {
         const std::lock_guard lock(mutex_);
-        if (exhausted(job)) ahead = 0;  // the last ones: nothing more is gathered
+        if (exhausted(job)) ahead = 0;  // nothing more is gathered
     }
     const auto batch = std::make_shared<Batch>();
     std::vector<Chunk*> chunks;
     {
         const std::lock_guard lock(job.mutex_);
         batch->failed = static_cast<bool>(job.failure_);
-        if (ahead >= kBytesAhead && !batch->failed) return false;
+        left = gathering.ready.size();
+        const bool enough = ahead >= kBytesAhead && gathering.batches.size() > 1;
+        if (enough && !batch->failed) return false;
+        // What is not pinned may be refused in a batch.
+        const std::size_t most = unpinned_ ? 0 : kBatchBytes;
         std::size_t count = 0;
         for (; count < gathering.ready.size(); ++count) {
             const std::size_t bytes = gathering.ready[count]->bytes;
-            if (count > 0 && batch->bytes + bytes > kBatchBytes) break;
+            if (count > 0 && batch->bytes + bytes > most) break;
             batch->bytes += bytes;
         }
-        if (count == 0) return false;
+        left -= count;
         const auto end = gathering.ready.begin() + static_cast<std::ptrdiff_t>(count);
         chunks.assign(gathering.ready.begin(), end);
         gathering.ready.erase(gathering.ready.begin(), end);

@@ -116,7 +116,7 @@ private:
     void gather(Worker& self, std::unique_ptr<Held> held);
     void submit_gathered(Job& job, std::size_t route);
     void end_batches(Job& job, std::size_t index);
-    bool submit_batch(Job& job, std::size_t index);
+    bool submit_batch(Job& job, std::size_t index, std::size_t& left);
     bool batch_ended(Held& held, bool& arrived);
     void pass_on(Worker& self, std::unique_ptr<Held> held, bool arrived);
     void hand_back(Held& held);
@@ -176,6 +176,7 @@ private:
     std::set<std::pair<int, int>> peers_;
     std::set<std::string> warnings_;
     ListStaging lists_;
+    std::atomic<bool> unpinned_{false};  // some staging could not be pinned
     int pinning_device_ = -1;  // a GPU that is an operand: in its context memory is pinned
 };
 

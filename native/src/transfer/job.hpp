@@ -79,7 +79,10 @@ public:
     virtual void submit(Chunk&) {}
     // The same for chunks of one route, with one call if possible. Only of a job that gathers.
     virtual void submit_together(std::span<Chunk* const> chunks) {
-        for (Chunk* chunk : chunks) submit(*chunk);
+        for (Chunk* chunk : chunks) {
+            chunk->handover = chunks.front()->handover;
+            submit(*chunk);
+        }
     }
     // By a CPU, after what was submitted is done.
     virtual void drain(Chunk&) {}
