@@ -10,7 +10,7 @@ from rich.text import Text
 
 from waywiser.cli.lines import say
 from waywiser.cli.narrow import GAP, fitting
-from waywiser.plan.course import EQUAL
+from waywiser.plan.schedule import EQUAL
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.stats.line import Line

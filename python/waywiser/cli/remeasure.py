@@ -50,7 +50,9 @@ def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | 
     except SurveyError:
         return None, ""
     try:
-        request = msgspec.structs.replace(commission.request, only=tuple(curves))
+        request = msgspec.structs.replace(
+            commission.request, only=tuple(curves), deadline_seconds=0.0
+        )
         survey = prepare(request, commission.wishes)
         target = _free_name(Path(file))
         say(f"waywiser: measuring {count(len(curves), 'suspected path')} again, into {target}\n")

@@ -16,19 +16,6 @@ that the call does not count, and of every preset."""
 WATCHED_LEAST = 2**20
 """Smaller ones would have to be repeated hundreds of times for counters to tell."""
 
-MOVING_SECONDS = 0.02
-"""Of a watched visit, beyond any other: some 10 ms for the 256 MiB that are moved, and as long
-without them."""
-
-READINGS = 3
-"""Of the counters of each GPU that takes part, relays included: before, after, and once more."""
-
-READING_SECONDS = 2e-3
-"""Of one reading of one GPU without NVLink: 2 to 5 ms on an H200."""
-
-LANE_SECONDS = 0.8e-3
-"""More, for each lane of its NVLinks: with 18 of them a reading took 16 to 19 ms."""
-
 LOCATED_NODES = 2
 """Where the system shows more nodes than that it does not hide any."""
 
@@ -49,18 +36,6 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
             if former is None or _distance(point) < _distance(former):
                 best[point.curve.text] = point
     return frozenset(point.workload.identity for point in best.values())
-
-
-def looks_seconds(points: Iterable[Point], machine: Machine) -> float:
-    """Expected, beyond their visits, for looking at the links that these points use."""
-    each = {
-        gpu.index: READING_SECONDS + LANE_SECONDS * sum(link.lanes for link in gpu.nvlinks)
-        for gpu in machine.gpus
-    }
-    return sum(
-        MOVING_SECONDS + READINGS * sum(each.get(index, 0.0) for index in point.gpus)
-        for point in points
-    )
 
 
 def _tells(point: Point) -> bool:
