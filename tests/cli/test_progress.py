@@ -11,8 +11,8 @@ from plan.machines import machine
 from waywiser import native
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, Tally, estimate_text, fitted
-from waywiser.plan.course import Course
 from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.schedule import Schedule
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Order, Visit
 
@@ -45,7 +45,7 @@ def visit(order: Order) -> Visit:
 
 
 def orders(plan: Plan) -> list[Order]:
-    return list(Course(plan))
+    return list(Schedule(plan))
 
 
 def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
@@ -189,7 +189,7 @@ def test_a_dumb_terminal_is_a_pipe() -> None:
 
 def test_an_operation_is_told_in_microseconds(plan: Plan) -> None:
     interval = make_plan(machine(gpus=1), Request(preset="quick", only=("empty-interval",)))
-    (order,) = Course(interval)
+    (order,) = Schedule(interval)
     told = estimate_text(Progress(order, 50, 3.1e-6, 3.0e-6, 3.2e-6))
     assert told == "3.10 µs ±3.2 % n=50"
 

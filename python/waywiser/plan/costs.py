@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from waywiser.plan.point import Point
 
-VISIT_SECONDS = 0.015
+VISIT_SECONDS = 0.02
 """Of a visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
 
-BYTE_SECONDS = 0.45e-9
-"""More, per byte of all buffers, which are filled, moved and compared."""
+BYTE_SECONDS = 0.8e-9
+"""More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""
 
 WORKER_SECONDS = 0.5
 """Of starting a worker process and ending it."""
@@ -27,7 +27,7 @@ GPU_SECONDS = 0.3
 
 def unmeasured_seconds(point: Point) -> float:
     """Expected of one visit if nothing has been measured."""
-    return VISIT_SECONDS + BYTE_SECONDS * point.buffer_bytes
+    return VISIT_SECONDS + BYTE_SECONDS * point.host_bytes
 
 
 def worker_seconds(gpus: int) -> float:

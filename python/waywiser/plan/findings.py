@@ -95,12 +95,11 @@ class Findings:
 
     def deviation(self, workload: Workload) -> float | None:
         """Between processes, of the logarithm of a median: pooled over series by the same executors
-        between the same kinds of memory, the workload's own left out. A rule that depended on a
-        series' own result would bias it. None if too few processes have shown it."""
-        own = (workload.curve, workload.transfers[0].bytes if workload.transfers else 0)
+        between the same kinds of memory, the workload's own curve left out. A rule that depended
+        on a path's own result would bias it. None if too few processes have shown it."""
         squares = freedom = 0.0
-        for series, values in self._similar.get(_similarity(workload), {}).items():
-            if series != own and len(values) > 1:
+        for (curve, _), values in self._similar.get(_similarity(workload), {}).items():
+            if curve != workload.curve and len(values) > 1:
                 mean = math.fsum(values) / len(values)
                 squares += math.fsum((value - mean) ** 2 for value in values)
                 freedom += len(values) - 1

@@ -46,6 +46,8 @@ class Point:
     workload: Workload
     buffer_bytes: int
     """Of all its buffers together, and of what stages bytes between them."""
+    host_bytes: int = 0
+    """Of its buffers in memory of the host and in files, which CPUs fill and compare."""
     processes: int = 1
     """Processes that measure it."""
     priority: Priority = Priority.REST

@@ -77,12 +77,17 @@ class Preset(Value, frozen=True):
     """The links that paths use are looked at, also where nobody asks for a part of the plan."""
     seconds: float = 0.0
     """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
+    seconds_between: float = 0.0
+    """More, where there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0
     """More, for each GPU after the first."""
 
     def deadline_seconds(self, gpus: int) -> float:
         """On a machine with so many GPUs; 0 for no deadline."""
-        return self.seconds + self.seconds_per_gpu * max(min(gpus, MOST_GPUS) - 1, 0)
+        if gpus < 2:
+            return self.seconds
+        more = self.seconds_per_gpu * (min(gpus, MOST_GPUS) - 1)
+        return self.seconds + self.seconds_between + more
 
 
 _KIB, _MIB = 2**10, 2**20
@@ -165,11 +170,12 @@ STANDARD = Preset(
     largest_always=True,
     all_pairs=False,
     # A visit is a dozen executions and more: beyond this it takes seconds.
-    longest_seconds=0.1,
+    longest_seconds=0.11,
     conditional=True,
     # Less than two minutes for one GPU and six for eight, starting and printing included.
     seconds=108.0,
-    seconds_per_gpu=34.0,
+    seconds_between=15.0,
+    seconds_per_gpu=31.0,
     pair_smallest=_MIB,
     # One size in a private cache, one in a shared cache, one beyond most, and the one that all
     # processes measure.

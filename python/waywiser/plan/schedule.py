@@ -138,13 +138,8 @@ class Schedule:
             first = [self._quick_enough(p, block) for p in everywhere if p.priority is priority]
             yield from self._part(first, process, shuffler)
         rest = [p for p in everywhere if p.priority is Priority.REST and block < self._planned]
-        while rest := [*rest, *self._share(points, block, shuffler)]:
-            due = sum(map(self._left_of, points))
-            yield from self._part(rest, process, shuffler)
-            # What seemed too long may fit now that the others have been measured.
-            if block < self._planned - 1 or sum(map(self._left_of, points)) == due:
-                break
-            rest = []
+        rest += self._share(points, block, shuffler)
+        yield from self._part(rest, process, shuffler)
         if block < self._planned:
             late = [p for p in points if p.conditional and (last or self._is_everywhere(p))]
             late = [p for p in late if block not in self._of(p)]
@@ -181,15 +176,28 @@ class Schedule:
         waves = [first, *(list(wave) for _, wave in groupby(growing, key=lambda p: p.size))]
         for wave in waves:
             shuffler.shuffle(wave)
-            due = [p for p in points if process.block not in self._of(p)]
-            permitted = self._permitted(due, process)
-            for point in wave:
-                if reason := self._reason_to_skip(point, process.block):
-                    self._skip(point, process.block, reason)
-                elif point.identity in permitted and self._has_time(point):
-                    yield from self._visit(point, process)
-                elif self._is_everywhere(point) and process.block < self._planned:
-                    self._skip(point, process.block, self._over)
+            left = len(wave) + 1
+            # What seemed too long may fit now that others have been measured.
+            while wave and len(wave) < left:
+                left = len(wave)
+                yield from self._wave(wave, points, process)
+                wave = [p for p in wave if process.block not in self._of(p)]
+        for point in points:
+            everywhere = self._is_everywhere(point) and process.block < self._planned
+            if everywhere and process.block not in self._of(point):
+                self._skip(point, process.block, self._over)
+
+    def _wave(
+        self, wave: Sequence[Point], points: Sequence[Point], process: Process
+    ) -> Iterator[Order]:
+        permitted = self._permitted(
+            [point for point in points if process.block not in self._of(point)], process
+        )
+        for point in wave:
+            if reason := self._reason_to_skip(point, process.block):
+                self._skip(point, process.block, reason)
+            elif point.identity in permitted and self._has_time(point):
+                yield from self._visit(point, process)
 
     def _visit(self, point: Point, process: Process) -> Iterator[Order]:
         begun = self._clock()
@@ -321,8 +329,9 @@ class Schedule:
         elif self._is_everywhere(point):
             rank = (point.priority, block, self._rounds[point.identity], seconds)
         else:
-            repeated = bool(self._of(point)) * self._planned
-            rank = (point.priority, repeated - 1, self._rounds[point.identity], seconds)
+            again = self._planned if block < 0 else block
+            turn = again if self._of(point) else -1
+            rank = (point.priority, turn, self._rounds[point.identity], seconds)
         return _Work(rank, seconds, point, block)
 
     def _has_time(self, point: Point) -> bool:
@@ -426,7 +435,8 @@ def _rounds(points: Sequence[Point]) -> dict[str, int]:
         curve = list(group)
         first = [point.size for point in curve if point.priority <= Priority.REPRESENTATIVE]
         rest = {p.size: p for p in curve if p.priority > Priority.REPRESENTATIVE}
-        found |= {p.identity: 0 for p in curve if p.priority <= Priority.REPRESENTATIVE}
+        # A bandwidth before a latency.
+        found |= {p.identity: int(p.size < max(first)) for p in curve if p.size in first}
         certain = [size for size, point in rest.items() if not point.conditional]
         late = [size for size, point in rest.items() if point.conditional]
         order = coverage_order(certain, first) + coverage_order(late, [*first, *certain])

@@ -38,10 +38,6 @@ latency, the rate, and where the plain copy is overtaken; unless the preset has 
 SEARCHED_LARGEST = 256 * 2**20
 """Of these sizes."""
 
-SECONDARY_SHARE = 0.25
-"""Of the longest execution that a preset allows: what is read beside a principal curve serves with
-smaller sizes where it is slow."""
-
 
 @dataclass
 class Visits:
@@ -104,7 +100,11 @@ class Visits:
                 disk = any(files.on_disk(t, self.catalogue) for t in curve.transfers)
                 if disk and not curve.principal:
                     return tuple(size for size in sizes if size in files.TELLING)
-                return thin(sizes, FILE_OCTAVES) if curve.principal else self._thinned(sizes)
+                if curve.principal or _in_a_state(curve):
+                    return thin(
+                        sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves
+                    )
+                return self._thinned(sizes)
         if any(map(self.catalogue.in_place, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= PAGE)
             if curve.principal and preset.secondary_octaves > MIGRATING_OCTAVES:
@@ -165,7 +165,6 @@ class Visits:
         # Where time is short, what has to be brought back after each sample tells no more of it.
         again = not preset.seconds or all(map(self.catalogue.repeatable, curve.transfers))
         again = again and not self._is_searched(curve)
-        share = 1.0 if curve.principal else SECONDARY_SHARE
         named = self.explicit or curve.asked
         certain = [size for size in sizes if size in few]
         repeated = self._representatives(curve, certain)
@@ -177,19 +176,21 @@ class Visits:
             workload = curve.at(size)
             needed = footprint(workload, self.catalogue)
             grows = not (self.explicit or laid_out or curve.sizes) and size > GROWING
-            everywhere = size in repeated or self.narrow or preset.repeat_all
+            everywhere = (size in repeated or self.narrow) and not conditional
+            everywhere = everywhere or preset.repeat_all
             yield Point(
                 curve,
                 size,
                 workload,
                 needed.total,
-                processes=preset.processes if everywhere and not conditional else 1,
+                host_bytes=sum(b for place, b in needed.at.items() if place[:3] != "gpu"),
+                processes=preset.processes if everywhere else 1,
                 priority=_priority(curve, size in repeated, conditional),
                 growing=grows,
                 always=preset.largest_always and size == sizes[-1] and not conditional,
                 like=like,
                 gpus=needed.gpus,
-                longest_seconds=math.inf if named else share * preset.longest_seconds,
+                longest_seconds=math.inf if named else preset.longest_seconds,
             )
 
     def _representatives(self, curve: Curve, sizes: list[int]) -> frozenset[int]:
@@ -197,6 +198,8 @@ class Visits:
         quick = all(map(self.catalogue.repeatable, curve.transfers)) and not any(
             files.has_file(transfer.path) for transfer in curve.transfers
         )
+        if _in_a_state(curve):
+            sizes = [size for size in sizes if size <= BANDWIDTH_SIZE] or sizes
         return representative_sizes(sizes, GROWING if curve.principal and quick else BANDWIDTH_SIZE)
 
     def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -241,6 +244,12 @@ class Visits:
 
 def _between_gpus(transfer: Transfer) -> bool:
     return transfer.path.source.place.kind == transfer.path.destination.place.kind == "gpu"
+
+
+def _in_a_state(curve: Curve) -> bool:
+    """Whether a file has to be brought into a state, which may take much longer than usual."""
+    ends = (end for t in curve.transfers for end in (t.path.source, t.path.destination))
+    return any(end.place.kind == "file" and end.variant for end in ends)
 
 
 def _priority(curve: Curve, representative: bool, conditional: bool) -> Priority:
