@@ -333,6 +333,16 @@ def test_time_up_to_a_deadline_is_used_for_further_processes() -> None:
     assert processes(200.0) > processes(100.0) > 8
 
 
+def test_a_resumed_survey_uses_no_more_than_the_rest_of_its_deadline() -> None:
+    of = plan(2, deadline_seconds=100.0)
+    visits = Played(of, lambda _: 0.1).visits
+    assert len({visit.block for visit in visits}) > 4
+    clock = itertools.count(step=0.05).__next__
+    again = list(Schedule(of, finished=visits, clock=clock))
+    former = max(visit.block for visit in visits)
+    assert {order.block for order in again} <= {former, former + 1}
+
+
 def test_the_preset_alone_ends_when_its_processes_have_measured_everything() -> None:
     standard = plan(2)
     played = Played(standard, lambda _: 0.1)

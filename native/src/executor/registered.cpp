@@ -45,8 +45,6 @@ public:
 
     [[nodiscard]] Traits traits() const override {
         return {.survey_only = true,
-                // 5 GB/s on an H200: registering and releasing takes 0.17 s for each GiB.
-                .pace = {.to_gpu = 0.45, .from_gpu = 0.45},
                 .family = Family::runtime_copy,
                 .shares = {.file_system = false}};
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -63,7 +64,7 @@ class Options:
             sizes=self.sizes or usual.sizes,
             memory_bytes=self.wishes.memory_bytes,
             seed=usual.seed if self.seed is None else self.seed,
-            deadline_seconds=self.deadline or usual.deadline_seconds,
+            deadline_seconds=self._deadline_seconds,
         )
 
     @property
@@ -76,6 +77,16 @@ class Options:
             scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
             scratch_asked=self.scratch is not None,
         )
+
+    @property
+    def _deadline_seconds(self) -> float:
+        if self.deadline is None:
+            return Request().deadline_seconds
+        if not math.isfinite(self.deadline):
+            raise SurveyError(
+                "--deadline is not a number of seconds", remedy="write --deadline 180"
+            )
+        return self.deadline
 
     @property
     def _memory_bytes(self) -> int:

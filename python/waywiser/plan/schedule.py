@@ -100,14 +100,18 @@ class Schedule:
         self._process: Process | None = None
         self._visit_seconds = 0.0
         self._spent = 0.0
+        """Seconds of earlier runs."""
+        started: set[tuple[int, bool]] = set()
         for visit in finished:
-            self._spent += visit.elapsed_seconds
-            identity = visit.workload.identity
-            if identity in self._points:
-                self._blocks[identity].add(visit.block)
+            known = self._points.get(visit.workload.identity)
+            if known is not None:
+                self._of(known).add(visit.block)
+                self._spent += visit.elapsed_seconds
+                started.add((visit.block, _process_of(known)))
                 if visit.elapsed_seconds:
-                    self._costs.took(self._points[identity], visit.elapsed_seconds)
+                    self._costs.took(known, visit.elapsed_seconds)
             self.record(visit)
+        self._spent += len(started) * plan.worker_seconds
 
     def record(self, visit: Visit) -> None:
         """Takes note of what a visit found."""

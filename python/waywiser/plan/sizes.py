@@ -17,7 +17,7 @@ DEFAULT = "8:1GiB"
 """Latency ends near 8 B and every known path is saturated at 1 GiB."""
 
 GROWING = 64 * 2**20
-"""Above this a size is visited only while the rate still grows (see `waywiser.plan.course`)."""
+"""Above this a size is visited only while the rate still grows (see `waywiser.plan.schedule`)."""
 
 MOST_POINTS = 64
 """Points per octave: neighbours would differ by 1 %, which is as fine as a median is told."""
