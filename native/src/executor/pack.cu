@@ -204,8 +204,7 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.family = Family::kernel,
-                .shares = {.file_system = false}};
+        return {.family = Family::kernel, .shares = {.file_system = false}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {

@@ -44,9 +44,8 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.survey_only = true,
-                .family = Family::runtime_copy,
-                .shares = {.file_system = false}};
+        return {
+            .survey_only = true, .family = Family::runtime_copy, .shares = {.file_system = false}};
     }
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
