@@ -9,14 +9,8 @@ from enum import IntEnum
 from functools import cached_property
 
 from waywiser.plan.curves import Curve
+from waywiser.plan.sizes import BANDWIDTH_SIZE, LATENCY_BELOW
 from waywiser.words import Workload
-
-BANDWIDTH_SIZE = 16 * 2**20
-"""The size that represents the bandwidth of a curve: nearly saturated, and quickly measured. Of
-paths that people ask for it is `waywiser.plan.sizes.GROWING`, which a check measures too."""
-
-LATENCY_BELOW = 64 * 2**10
-"""The time of smaller sizes is mostly latency."""
 
 GRACE_SECONDS = 30.0
 SLOWEST_RATE = 10e6

@@ -483,16 +483,13 @@ def outlook(plan: Plan) -> Outlook:
     return Outlook(now, len(processes), visits, dict(left_out))
 
 
-_FEWEST = 6
-"""Samples that have an interval."""
-
 _RATE = 50e9
 
 
 def _imagined(order: Order, seconds: float) -> Visit:
     """A visit whose rate has saturated."""
-    span = max(order.workload.bytes, 1) / _RATE
-    samples = Samples(*(((span,) * _FEWEST,) * 3), repetitions=(1,) * _FEWEST, flags=(0,) * _FEWEST)
+    span, n = max(order.workload.bytes, 1) / _RATE, order.rule.minimum
+    samples = Samples(*(((span,) * n,) * 3), repetitions=(1,) * n, flags=(0,) * n)
     return Visit(
         order.workload, order.block, "converged", "", samples=samples, elapsed_seconds=seconds
     )

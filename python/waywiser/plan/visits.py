@@ -10,33 +10,27 @@ from waywiser.plan import files, layouts
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.curves import Curve
 from waywiser.plan.footprint import Footprint, footprint
-from waywiser.plan.point import BANDWIDTH_SIZE, Point, Priority, representative_sizes
+from waywiser.plan.point import Point, Priority, representative_sizes
 from waywiser.plan.preset import Preset
-from waywiser.plan.sizes import GROWING, thin
+from waywiser.plan.sizes import BANDWIDTH_SIZE, GROWING, LATENCY_BELOW, thin
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, format_bytes
 
-CACHE_SMALLEST = 64 * 2**10
-"""Below it a flush costs a thousand times the copy, and the copy is all latency."""
-
 PAGE = 4096
 """What moves in place moves in whole pages: less takes the time of one."""
 
-MIGRATING_OCTAVES = 2
-"""Between the sizes of a principal curve of what moves in place: each sample costs a way back, and
-a quarter of such series spend all their time; unless the preset wants more of every curve."""
+COSTLY_OCTAVES = 2
+"""Between the sizes of a principal curve of what moves in place, since each sample costs a way
+back, and of what a search has to tune, of which few sizes tell the latency, the rate, and where the
+plain copy is overtaken; unless the preset wants more of every curve."""
 
 FILE_OCTAVES = 3
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
 preset is as thorough with every curve."""
 
-SEARCHED_OCTAVES = 2
-"""The same where the best settings are a search's to find: with default settings few sizes tell the
-latency, the rate, and where the plain copy is overtaken; unless the preset has no set time."""
-
 SEARCHED_LARGEST = 256 * 2**20
-"""Of these sizes."""
+"""Of the sizes of what a search has to tune."""
 
 
 @dataclass
@@ -86,7 +80,7 @@ class Visits:
             return layouts.usual_sizes(layout)
         if curve.cache != "warm":
             usual = sizes if self.explicit or curve.asked else preset.cache_sizes
-            return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
+            return tuple(s for s in sizes if s >= LATENCY_BELOW and s in usual)
         if self.explicit:
             return sizes
         executors = {transfer.path.executor for transfer in curve.transfers}
@@ -99,7 +93,7 @@ class Visits:
             if preset.secondary_octaves > FILE_OCTAVES:
                 disk = any(files.on_disk(t, self.catalogue) for t in curve.transfers)
                 if disk and not curve.principal:
-                    return tuple(size for size in sizes if size in files.TELLING)
+                    return tuple(size for size in sizes if size == BANDWIDTH_SIZE)
                 if curve.principal or _in_a_state(curve):
                     return thin(
                         sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves
@@ -107,10 +101,10 @@ class Visits:
                 return self._thinned(sizes)
         if any(map(self.catalogue.in_place, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= PAGE)
-            if curve.principal and preset.secondary_octaves > MIGRATING_OCTAVES:
-                return thin(sizes, MIGRATING_OCTAVES, sizes[-1])
+            if curve.principal and preset.secondary_octaves > COSTLY_OCTAVES:
+                return thin(sizes, COSTLY_OCTAVES, sizes[-1])
         if curve.principal and preset.seconds and self._is_searched(curve):
-            return thin(sizes, SEARCHED_OCTAVES, SEARCHED_LARGEST)
+            return thin(sizes, COSTLY_OCTAVES, SEARCHED_LARGEST)
         if curve.principal:
             return sizes
         if len(curve.transfers) > 1:
