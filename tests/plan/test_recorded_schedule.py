@@ -119,7 +119,7 @@ class Play:
         return Counter(
             visit.workload.identity
             for visit in self.skipped
-            if visit.failure and "too slow" in visit.failure.reason
+            if visit.failure and "takes longer" in visit.failure.reason
         )
 
 

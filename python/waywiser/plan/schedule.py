@@ -169,8 +169,8 @@ class Schedule:
         return seconds is not None and seconds > point.longest_seconds
 
     def _too_slow(self, point: Point) -> str:
-        limit = f"at most {point.longest_seconds:.3g} s"
-        return f"too slow for {self._plan.preset.name}, where one execution takes {limit}"
+        allowed = f"the {point.longest_seconds:.3g} s that {self._plan.preset.name} allows"
+        return f"one execution takes longer than {allowed}"
 
     def _part(
         self, points: list[Point], process: Process, shuffler: random.Random
