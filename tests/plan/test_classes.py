@@ -5,7 +5,7 @@ import pytest
 from machines import machine
 
 from waywiser.plan.classes import Classes, representatives
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Request, make_plan
 from waywiser.plan.preset import FULL
 from waywiser.plan.schedule import outlook
 from waywiser.topology.machine import Gpu, Machine, NvLink, PcieLink
@@ -126,10 +126,6 @@ def test_fifty_six_pairs_become_one_and_few_sizes() -> None:
     assert len(first) == len(local[0]) == 28
     assert len(certain) == 55
     assert set(map(tuple, [*certain.values(), *local[1:]])) == {(8, 2**20, 2**26)}
-
-
-def seconds(of: Plan) -> float:
-    return sum(point.expected_seconds for point in of.points)
 
 
 @pytest.mark.usefixtures("scripted")
