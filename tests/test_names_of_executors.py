@@ -24,7 +24,6 @@ PLACE_KINDS = frozenset({"file"})
 
 OTHER_WORDS = {
     "device": {
-        "plan/cost.py": "who times",
         "plan/curves.py": "who times",
         "probe/share.py": "who times",
         "stats/series_summary.py": "who times",
@@ -40,7 +39,6 @@ OTHER_WORDS = {
         "topology/system.py": "a field of cpuinfo",
     },
     "copy-engine": {"words/transfer.py": "an example in a message"},
-    "page-fault": {"plan/duration.py": "the name of an operation"},
     "pinned": {
         "words/memory.py": "an example in a message",
         "words/transfer.py": "an example in a message",

@@ -65,7 +65,7 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     code, out, err = run("survey", "--preset", "check", "--sizes", "64KiB", "-o", "a.wwp")
     assert code == 0, err
     # 4 links: to, from and both; 12 pairs of GPUs; 5 sets
-    processes = 5  # that fit into the time of the preset on four GPUs
+    processes = 8
     assert f"check: 29 series in {29 * processes} visits" in err
     assert "host-and-all pinned@numa:0 <-> device@gpu:0-3 by copy-engine" in out
     with Profile.open(tmp_path / "a.wwp") as profile:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from waywiser import __version__, native
-from waywiser.plan.course import Course
 from waywiser.plan.evidence import located_cpus, located_memories
 from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.schedule import Outlook, Schedule, outlook
 from waywiser.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
@@ -75,7 +76,11 @@ class Survey:
     @property
     def estimate(self) -> Estimate:
         plan = self.plan
-        return Estimate(len(plan.points), plan.visits, plan.buffer_bytes, plan.seconds)
+        return Estimate(len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds)
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        return outlook(self.plan)
 
 
 class Watcher(Protocol):
@@ -165,14 +170,14 @@ def _measure(
 
     def store(visit: Visit) -> None:
         profile.commit_visit(visit)
-        course.record(visit)
+        schedule.record(visit)
         watcher.visit(visit)
 
     def skip(visit: Visit) -> None:
         profile.commit_later(visit)
         watcher.visit(visit)
 
-    course = Course(plan, finished=finished, on_skip=skip)
+    schedule = Schedule(plan, finished=finished, on_skip=skip)
     watcher.begin(plan, finished)
     located = [found.worker for found in profile.localities()]
     first_worker = max((last_worker, *located)) + 1
@@ -186,7 +191,7 @@ def _measure(
     try:
         with _health_read(profile, machine):
             run_orders(
-                course,
+                schedule,
                 machine,
                 options=options,
                 on_visit=store,

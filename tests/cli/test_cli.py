@@ -229,7 +229,9 @@ def test_a_dry_run_says_how_many_how_much_and_how_long(capsys: Output) -> None:
     arguments = ["survey", "--dry-run", "--only", "pinned@numa:0 -> device@gpu:0 by copy-engin?"]
     assert cli.run(arguments) == 0
     text = capsys.readouterr().out
-    assert "standard: 28 series in 56 visits, up to 2 GiB of memory, about " in text
+    # Of 112 visits, 12 are of sizes at which the rate is expected to have saturated.
+    assert "standard: 28 series in 100 visits by 4 processes, up to 2 GiB of memory, about " in text
+    assert "deadline after 1 min 48 s: all has time; what falls away first: " in text
     assert "pinned@numa:0 -> device@gpu:0 by copy-engine: 28 sizes, 8 B to 1 GiB" in text
     assert cli.run([*arguments, "--json", "--memory", "1GiB", "--seed", "5"]) == 0
     plan = json.loads(capsys.readouterr().out)
@@ -242,6 +244,27 @@ def test_a_dry_run_says_how_many_how_much_and_how_long(capsys: Output) -> None:
             "reason": "1 GiB needs 2 GiB of buffers, --memory allows 1 GiB",
         }
     ]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_dry_run_with_a_deadline_says_what_has_no_time(capsys: Output) -> None:
+    arguments = ["survey", "--dry-run", "--deadline", "10"]
+    assert cli.run(arguments) == 0
+    text = capsys.readouterr().out
+    assert "deadline after 10 s: no time is expected for " in text
+    assert " sizes that one process measures" in text
+    assert cli.run([*arguments, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["deadline_seconds"] == said["request"]["deadline_seconds"] == 10
+    assert 5 < said["outlook"]["seconds"] <= 10 and said["outlook"]["left_out"]["rest"] > 0
+    assert {series["processes"] for series in said["series"]} == {1, 4}
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("wrong", ["nan", "inf", "0", "-5", "soon"])
+def test_a_deadline_that_is_no_time_is_refused(capsys: Output, wrong: str) -> None:
+    assert cli.run(["survey", "--dry-run", "--deadline", wrong]) == 2
+    assert "--deadline" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("scripted")

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from plan import scripted_native
@@ -11,8 +13,9 @@ from plan.machines import machine
 from waywiser import native
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, Tally, estimate_text, fitted
-from waywiser.plan.course import Course
+from waywiser.plan.costs import unmeasured_seconds
 from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.schedule import Schedule
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Order, Visit
 
@@ -45,27 +48,50 @@ def visit(order: Order) -> Visit:
 
 
 def orders(plan: Plan) -> list[Order]:
-    return list(Course(plan))
+    return list(Schedule(plan))
 
 
 def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
     clock = Clock()
     tally = Tally(plan, clock)
     total = tally.seconds_left
-    assert total == pytest.approx(sum(point.expected_seconds for point in plan.points))
+    expected = {point.identity: unmeasured_seconds(point) for point in plan.points}
+    assert total == pytest.approx(sum(expected.values()))
     for order in orders(plan):
         tally.finished(visit(order))
-        clock.now += 3 * order.expected_seconds  # three times slower than expected
+        # three times slower than expected
+        clock.now += 3 * expected[order.workload.identity]
         if 0.4 < tally.share < 0.5:
             assert tally.seconds_left > (1 - tally.share) * total
     assert tally.share == pytest.approx(1) and tally.seconds_left == pytest.approx(0)
     assert tally.visits == tally.of_visits == plan.visits
 
 
+def test_the_time_left_is_never_beyond_the_deadline(plan: Plan) -> None:
+    clock = Clock()
+    tally = Tally(replace(plan, deadline_seconds=1.0), clock)
+    assert tally.seconds_left <= 1.0
+    clock.now += 0.75
+    assert tally.seconds_left <= 0.25
+
+
+def test_with_a_deadline_that_somebody_gave_the_time_counts(plan: Plan) -> None:
+    clock = Clock()
+    request = msgspec.structs.replace(plan.request, deadline_seconds=60.0)
+    tally = Tally(replace(plan, request=request, deadline_seconds=60.0), clock)
+    for order in orders(plan):
+        tally.finished(visit(order))
+    clock.now += 15.0
+    assert tally.share == pytest.approx(0.25) and tally.seconds_left == pytest.approx(45.0)
+    tally.finished(visit(orders(plan)[0]))
+    assert tally.of_visits == tally.visits == plan.visits + 1
+
+
 def test_what_earlier_runs_finished_took_no_time_of_this_one(plan: Plan) -> None:
     tally = Tally(plan, Clock())
     tally.finished_before(map(visit, orders(plan)[:-1]))
-    rest = orders(plan)[-1].expected_seconds
+    last = orders(plan)[-1].workload.identity
+    rest = next(unmeasured_seconds(point) for point in plan.points if point.identity == last)
     assert tally.visits == plan.visits - 1
     assert tally.seconds_left < 2 * rest
 
@@ -189,7 +215,7 @@ def test_a_dumb_terminal_is_a_pipe() -> None:
 
 def test_an_operation_is_told_in_microseconds(plan: Plan) -> None:
     interval = make_plan(machine(gpus=1), Request(preset="quick", only=("empty-interval",)))
-    (order,) = Course(interval)
+    (order,) = Schedule(interval)
     told = estimate_text(Progress(order, 50, 3.1e-6, 3.0e-6, 3.2e-6))
     assert told == "3.10 µs ±3.2 % n=50"
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import msgspec
-import pytest
 
 from plan.machines import machine
-from waywiser.plan.course import Course
-from waywiser.plan.evidence import LOCATED_CPUS, located_cpus, located_memories, looks_seconds
+from waywiser.plan.evidence import LOCATED_CPUS, located_cpus, located_memories
 from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.schedule import Schedule
 from waywiser.topology.machine import NumaNode
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -46,24 +45,9 @@ def test_a_survey_that_has_to_end_in_time_looks_at_no_links_unless_it_is_of_a_pa
     assert plan("quick", only=(H2D,)).watched
 
 
-def test_a_look_costs_the_counters_of_each_gpu_and_lane() -> None:
-    points = {point.curve.text: point for point in plan().points}
-    alone, between = points[H2D], points["device@gpu:0 -> device@gpu:1 by copy-engine"]
-    bare = machine(gpus=2)
-    bare = msgspec.structs.replace(
-        bare, gpus=tuple(msgspec.structs.replace(gpu, nvlinks=()) for gpu in bare.gpus)
-    )
-    moving = looks_seconds([alone], machine()), looks_seconds([between], machine())
-    assert moving[0] == moving[1] > 0, "no GPU that is known, nothing to read"
-    for there, readings in ((bare, 0.006), (machine(gpus=2), 0.05)):
-        one, two = (looks_seconds([point], there) - moving[0] for point in (alone, between))
-        assert one == pytest.approx(readings, rel=0.2), "as on one H200, and on four"
-        assert two == pytest.approx(2 * one)
-
-
 def test_links_are_looked_at_in_the_first_block_only() -> None:
     found = plan(only=(H2D,))
-    orders = list(Course(found))
+    orders = list(Schedule(found))
     looked = [(order.workload.identity, order.block) for order in orders if order.evidence]
     assert sorted(looked) == sorted((identity, 0) for identity in found.watched)
 

@@ -4,9 +4,12 @@ import pytest
 from curves_of_plans import curves
 from machines import machine
 
+from waywiser.plan.costs import unmeasured_seconds
 from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.schedule import Schedule, outlook
 from waywiser.plan.select import NothingMatches
 from waywiser.plan.sizes import SizesError
+from waywiser.records import Visit
 from waywiser.words import WaywiserError
 
 pytestmark = pytest.mark.usefixtures("scripted")
@@ -67,24 +70,26 @@ def test_full_varies_settings_in_pairs_where_people_ask_and_alone_beside() -> No
 
 
 def test_peer_access_off_gets_a_process_of_its_own() -> None:
-    processes = list(plan(2).by_process())
-    assert [process.peer_access for process, _ in processes] == [True, False] * 2
-    off = {point.curve.text for point in processes[1][1]}
+    off = {p.curve.text for p in plan(2).points if p.curve.peer_access is False}
     assert off == {"device@gpu:0 -> device@gpu:1 by copy-engine[peer=off]"}
+    processes = {o.workload.curve: o.process.peer_access for o in Schedule(plan(2))}
+    assert {curve for curve, peer_access in processes.items() if not peer_access} == off
     full = {p.curve.text for p in plan(2, preset="full").points if p.curve.peer_access is False}
     assert "device@gpu:1 -> device@gpu:0 by copy-engine[peer=off]" in full
 
 
-def test_full_takes_a_process_per_block() -> None:
-    blocks = [(p.peer_access, p.block) for p, _ in plan(2, preset="full").by_process()]
-    assert blocks == [(peer, block) for block in range(6) for peer in (True, False)]
+def test_full_measures_everything_in_six_processes() -> None:
+    assert {point.processes for point in plan(2, preset="full").points} == {6}
 
 
 @pytest.mark.parametrize(("gpus", "nodes"), [(0, 1), (1, 1), (8, 2)])
 def test_quick_fits_its_time_on_any_machine(gpus: int, nodes: int) -> None:
     quick = plan(gpus, nodes=nodes, preset="quick")
-    assert quick.points and quick.seconds <= quick.preset.seconds
-    assert (quick.left_out > 100) == (gpus == 8)
+    expected = outlook(quick)
+    assert expected.processes == 1 + any(p.curve.peer_access is False for p in quick.points)
+    assert expected.seconds <= quick.deadline_seconds <= 25
+    assert bool(expected.left_out) == (gpus == 8)
+    assert "headline" not in expected.left_out
 
 
 def test_host_memories_that_feed_gpus_are_copied_among_themselves_on_demand_only() -> None:
@@ -96,8 +101,18 @@ def test_host_memories_that_feed_gpus_are_copied_among_themselves_on_demand_only
 
 
 def test_quick_leaves_no_principal_path_out() -> None:
-    everything = {p.curve.text for p in plan(8, nodes=2).points if p.curve.principal}
-    assert everything == {t for t in curves(plan(8, nodes=2, preset="quick")) if t in everything}
+    quick = plan(8, nodes=2, preset="quick")
+    skipped: list[Visit] = []
+    now = 0.0
+    schedule = Schedule(quick, on_skip=skipped.append, clock=lambda: now)
+    points = {point.identity: point for point in quick.points}
+    measured = set()
+    for order in schedule:
+        point = points[order.workload.identity]
+        now += unmeasured_seconds(point)
+        measured.add(point.curve.text)
+    assert now <= 25 and skipped
+    assert {p.curve.text for p in quick.points if p.curve.principal} <= measured
 
 
 def test_sizes_that_do_not_fit_are_cut_with_the_reason() -> None:
@@ -164,13 +179,31 @@ def test_bad_requests_are_one_clear_error() -> None:
         plan(sizes="big")
 
 
-def test_the_estimate_is_the_sum_of_its_visits() -> None:
-    standard = plan()
-    visits = sum(point.expected_seconds for point in standard.points)
-    looks = standard.looks_seconds
-    assert looks > 0
-    assert standard.seconds == pytest.approx(2 * (visits + standard.worker_seconds) + looks)
-    assert standard.visits == 2 * len(standard.points)
+def test_who_asks_for_a_part_gets_all_of_it_in_every_process() -> None:
+    for request in ({"only": (H2D,)}, {"sizes": "8,1MiB,64MiB"}, {"workloads": (H2D,)}):
+        points = plan(**request).points
+        assert {point.processes for point in points if not point.conditional} == {4}
+
+
+def test_representative_sizes_are_a_latency_and_a_bandwidth() -> None:
+    repeated: dict[str, list[int]] = {}
+    for point in plan(2).points:
+        if point.processes > 1:
+            repeated.setdefault(point.curve.text, []).append(point.size)
+    assert repeated[H2D] == [8, 64 * 2**20]
+    assert repeated[f"{H2D}[api=sync]"] == [32, 16 * 2**20]
+    assert repeated[f"{H2D} (flushed)"] == [16 * 2**20]
+    assert repeated["empty-interval@gpu:0"] == [0]
+    together = f"{H2D}; {H2D.replace('gpu:0', 'gpu:1')}"
+    assert repeated[together] == [64 * 2**20]
+    assert set(repeated) == {p.curve.text for p in plan(2).points}
+
+
+def test_a_deadline_of_ones_own_replaces_that_of_the_preset() -> None:
+    assert plan().deadline_seconds == plan().preset.deadline_seconds(1)
+    assert plan(deadline_seconds=180.0).deadline_seconds == 180
+    assert plan(sizes="8").deadline_seconds == 0
+    assert plan(sizes="8", deadline_seconds=60.0).deadline_seconds == 60
 
 
 def operations(of: Plan) -> set[str]:

@@ -46,11 +46,3 @@ def test_a_check_has_the_reference_and_a_survey_the_others_after_it() -> None:
     catalogue = Catalogue(machine("h200-vm-4gpu"))
     assert set_executors(catalogue, CHECK) == ["copy-engine"]
     assert set_executors(catalogue, FULL) == ["copy-engine", "sm"]
-
-
-def test_an_executor_without_a_pace_is_taken_for_the_copies_of_the_runtime() -> None:
-    paces = {kind.name: kind.pace for kind in list_executors()}
-    assert (paces["copy-engine"].to_gpu, paces["copy-engine"].from_gpu) == (1.0, 1.0)
-    assert paces["direct-io"] == paces["copy-engine"]
-    assert paces["page-fault"].to_gpu < paces["prefetch"].to_gpu < 1.0
-    assert {name for name, pace in paces.items() if pace.of_links} == {"relay", "staged"}

@@ -49,14 +49,6 @@ def test_what_moves_in_place_needs_one_buffer() -> None:
     assert sizes and all(needed == size for size, needed in sizes.items())
 
 
-def test_what_has_to_be_brought_back_costs_the_way_back() -> None:
-    def seconds(path: str) -> float:
-        points = plan(only=(path,), sizes="64MiB").points
-        return next(point.seconds for point in points if point.curve.text == path)
-
-    assert seconds(CALLED) > 1.5 * seconds("pinned@numa:0 -> device@gpu:0 by copy-engine")
-
-
 def test_files_are_met_from_a_block_up_and_within_what_may_be_used() -> None:
     found = curves(plan())
     carted = found["shelf@file:scratch -> pageable@numa:0 by cart"]

@@ -26,19 +26,6 @@ struct Shares {
     bool file_system = true;
 };
 
-// How long an executor is expected to take before anything has been measured, compared with the
-// runtime's copies. It decides in which order and how often a survey measures, and nothing else.
-struct Pace {
-    double to_gpu = 1.0;  // share of the rate of a copy engine, towards a GPU
-    double from_gpu = 1.0;
-    double piece_seconds = 2.5e-6;  // per piece of a list: what one copy of a loop costs
-    double row_seconds = 20e-9;     // per row of a box: 8-byte rows move at a few hundred MB/s
-    int passes = 0;                 // more, over the bytes in the memory of a place, at each end
-    // The shares are of what the links carry from page-locked memory, whatever memory it is, and
-    // as many CPUs as `requirements` says copy the bytes.
-    bool of_links = false;
-};
-
 // Another executor that a program may use instead on the same path. Reports compare the two.
 struct Alternative {
     std::string executor;    // empty for none
@@ -60,7 +47,6 @@ struct Traits {
     bool comparison = false;
     // Transfers of all GPUs at once are measured by it too, and not by the reference alone.
     bool in_sets = false;
-    Pace pace;
 
     Family family = Family::other;
     Shares shares;

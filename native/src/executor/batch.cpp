@@ -65,8 +65,7 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.pace = {.piece_seconds = 0.5e-6},
-                .family = Family::runtime_copy,
+        return {.family = Family::runtime_copy,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false}};
     }
 

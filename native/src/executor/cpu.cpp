@@ -37,8 +37,7 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.pace = {.piece_seconds = 50e-9, .row_seconds = 5e-9},
-                .family = Family::cpu,
+        return {.family = Family::cpu,
                 .shares = {.links = false, .file_system = false},
                 .reference = PathClass::host};
     }

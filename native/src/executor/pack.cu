@@ -204,14 +204,7 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        // 12 GB/s to and from an H200, and 1.6 GB/s in rows of 8 B: a CPU packs.
-        return {.pace = {.to_gpu = 0.22,
-                         .from_gpu = 0.22,
-                         .piece_seconds = 10e-9,
-                         .row_seconds = 5e-9,
-                         .passes = 2},
-                .family = Family::kernel,
-                .shares = {.file_system = false}};
+        return {.family = Family::kernel, .shares = {.file_system = false}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {

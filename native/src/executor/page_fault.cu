@@ -128,9 +128,7 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        // 9.0 and 4.6 GB/s on an H200, with a fault for each page.
-        return {.pace = {.to_gpu = 0.16, .from_gpu = 0.083},
-                .family = Family::unified_memory,
+        return {.family = Family::unified_memory,
                 .shares = {.file_system = false},
                 .alternative = {.executor = "prefetch",
                                 .question = "managed memory on demand or prefetched",

@@ -34,9 +34,7 @@ public:
         return info;
     }
     [[nodiscard]] Traits traits() const override {
-        // 46.6 and 18.1 GB/s on an H200.
-        return {.pace = {.to_gpu = 0.84, .from_gpu = 0.33},
-                .family = Family::unified_memory,
+        return {.family = Family::unified_memory,
                 .shares = {.file_system = false},
                 .reference = PathClass::unified};
     }

@@ -44,11 +44,8 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {.survey_only = true,
-                // 5 GB/s on an H200: registering and releasing takes 0.17 s for each GiB.
-                .pace = {.to_gpu = 0.45, .from_gpu = 0.45},
-                .family = Family::runtime_copy,
-                .shares = {.file_system = false}};
+        return {
+            .survey_only = true, .family = Family::runtime_copy, .shares = {.file_system = false}};
     }
 
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,

@@ -42,8 +42,6 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.least_bytes = std::size_t{1} << 20,
                 .settings_on_request = true,
-                // 104 and 103 GB/s over the links of two H200s, whose own carry 55.
-                .pace = {.to_gpu = 0.97, .from_gpu = 0.96, .of_links = true},
                 .family = Family::staged,
                 .shares = {.file_system = false},
                 .route = Route::over_relays};

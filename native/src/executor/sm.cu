@@ -203,17 +203,14 @@ public:
     }
 
     [[nodiscard]] Traits traits() const override {
-        return {
-            .in_sets = true,
-            // 50.9 and 52.3 GB/s on an H200.
-            .pace = {.to_gpu = 0.9, .from_gpu = 0.9, .piece_seconds = 10e-9, .row_seconds = 1e-9},
-            .family = Family::kernel,
-            .shares = {.host_memory = false, .cpus = false, .file_system = false},
-            .alternative = {.executor = "copy-engine",
-                            .question = "host memory by kernels in place or by copy engines",
-                            .own = "in place",
-                            .other = "copied",
-                            .host_only = true}};
+        return {.in_sets = true,
+                .family = Family::kernel,
+                .shares = {.host_memory = false, .cpus = false, .file_system = false},
+                .alternative = {.executor = "copy-engine",
+                                .question = "host memory by kernels in place or by copy engines",
+                                .own = "in place",
+                                .other = "copied",
+                                .host_only = true}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind) const override { return true; }

@@ -26,8 +26,6 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.least_bytes = std::size_t{256} << 10,
                 .settings_on_request = true,
-                // 50 GB/s both ways on an H200 with 16 CPUs.
-                .pace = {.to_gpu = 0.92, .from_gpu = 0.92, .of_links = true},
                 .family = Family::staged,
                 .shares = {.file_system = false},
                 .route = Route::through_host};

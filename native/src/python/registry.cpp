@@ -113,17 +113,6 @@ nb::list shares_list(const Shares& shares) {
     return list;
 }
 
-nb::dict pace_dict(const Pace& pace) {
-    nb::dict entry;
-    entry["to_gpu"] = pace.to_gpu;
-    entry["from_gpu"] = pace.from_gpu;
-    entry["piece_seconds"] = pace.piece_seconds;
-    entry["row_seconds"] = pace.row_seconds;
-    entry["passes"] = pace.passes;
-    entry["of_links"] = pace.of_links;
-    return entry;
-}
-
 // What readers of profiles must know; the name is that of the entry.
 nb::dict traits_dict(const std::string& name, const Traits& traits) {
     nb::dict entry;
@@ -181,7 +170,6 @@ nb::list executor_list() {
         entry["settings_on_request"] = traits.settings_on_request;
         entry["comparison"] = traits.comparison;
         entry["in_sets"] = traits.in_sets;
-        entry["pace"] = pace_dict(traits.pace);
         entry["traits"] = traits_dict(executor->info().name, traits);
         list.append(entry);
     }

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import Column, fitting, print_table
-from waywiser.plan.course import EQUAL
+from waywiser.plan.schedule import EQUAL
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.stats.line import Line

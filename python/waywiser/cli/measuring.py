@@ -44,6 +44,16 @@ def survey(
             "--sizes", metavar="SIZES", help="8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB."
         ),
     ] = None,
+    deadline: Annotated[
+        float | None,
+        typer.Option(
+            "--deadline",
+            metavar="SECONDS",
+            min=1.0,
+            help="End in so many seconds: measure less if need be, and repeat more if there is "
+            "time.",
+        ),
+    ] = None,
     gpus: Annotated[
         str | None, typer.Option("--gpus", metavar="LIST", help="0,1 or none; by default all.")
     ] = None,
@@ -108,6 +118,7 @@ def survey(
         scratch=scratch,
         no_scratch=no_scratch,
         sizes=sizes,
+        deadline=deadline,
         gpus=gpus,
         expect_gpus=expect_gpus,
         memory=memory,

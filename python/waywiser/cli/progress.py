@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from waywiser.cli.streams import say
+from waywiser.plan.costs import unmeasured_seconds
 from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
 from waywiser.probe.supervisor import Progress
@@ -55,8 +57,11 @@ class Tally:
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._expected = {p.workload.identity: p.expected_seconds for p in plan.points}
-        self._total = max(sum(self._expected.values()) * plan.preset.blocks, 1e-9)
+        self._expected = {p.identity: unmeasured_seconds(p) for p in plan.points}
+        certain = (p for p in plan.points if not p.conditional)
+        self._total = max(sum(p.processes * self._expected[p.identity] for p in certain), 1e-9)
+        self._deadline = plan.deadline_seconds or math.inf
+        self._uses_all = plan.request.deadline_seconds > 0
         self._done = 0.0
         self._earlier = 0.0
         self._started = clock()
@@ -71,11 +76,14 @@ class Tally:
 
     def finished(self, visit: Visit) -> None:
         self.visits += 1
+        self.of_visits = max(self.of_visits, self.visits)
         self._done += self._expected.get(visit.workload.identity, 0.0)
 
     @property
     def share(self) -> float:
-        """From 0 to 1."""
+        """From 0 to 1: of the work, or of the time if all of it is used."""
+        if self._uses_all:
+            return min(self.seconds / self._deadline, 1.0)
         return min(self._done / self._total, 1.0)
 
     @property
@@ -88,7 +96,8 @@ class Tally:
         """The expected rest, corrected by how the expectation has done so far."""
         expected = self._done - self._earlier
         pace = (self.seconds + SETTLING_SECONDS) / (expected + SETTLING_SECONDS)
-        return max(self._total - self._done, 0.0) * pace
+        until = max(self._deadline - self.seconds, 0.0)
+        return until if self._uses_all else min(max(self._total - self._done, 0.0) * pace, until)
 
 
 def watcher(

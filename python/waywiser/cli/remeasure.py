@@ -52,7 +52,9 @@ def measure_again(
     except SurveyError:
         return None, ""
     try:
-        request = msgspec.structs.replace(commission.request, only=tuple(curves))
+        request = msgspec.structs.replace(
+            commission.request, only=tuple(curves), deadline_seconds=0.0
+        )
         target = _target(Path(file), repeats)
         if not target.exists():
             _start(request, commission.wishes, target)

@@ -21,7 +21,7 @@ from waywiser.cli.matrix import (
 )
 from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
-from waywiser.plan.course import is_for_time
+from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -16,7 +17,9 @@ import msgspec
 
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
+from waywiser.plan.costs import unmeasured_seconds
 from waywiser.plan.plan import Plan, Request
+from waywiser.plan.point import Priority
 from waywiser.plan.preset import FULL
 from waywiser.profile import default_name
 from waywiser.profile.beside import require_room
@@ -37,6 +40,7 @@ class Options:
     preset: str | None = None
     only: tuple[str, ...] = ()
     sizes: str | None = None
+    deadline: float | None = None
     gpus: str | None = None
     expect_gpus: int = 0
     memory: str | None = None
@@ -60,6 +64,7 @@ class Options:
             sizes=self.sizes or usual.sizes,
             memory_bytes=self.wishes.memory_bytes,
             seed=usual.seed if self.seed is None else self.seed,
+            deadline_seconds=self._deadline_seconds,
         )
 
     @property
@@ -72,6 +77,16 @@ class Options:
             scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
             scratch_asked=self.scratch is not None,
         )
+
+    @property
+    def _deadline_seconds(self) -> float:
+        if self.deadline is None:
+            return Request().deadline_seconds
+        if not math.isfinite(self.deadline):
+            raise SurveyError(
+                "--deadline is not a number of seconds", remedy="write --deadline 180"
+            )
+        return self.deadline
 
     @property
     def _memory_bytes(self) -> int:
@@ -117,6 +132,7 @@ def _resume(options: Options) -> Path:
         "--only": bool(options.only),
         "--workload": bool(options.workloads),
         "--sizes": options.sizes is not None,
+        "--deadline": options.deadline is not None,
         "--gpus": options.gpus is not None,
         "--expect-gpus": options.expect_gpus > 0,
         "--memory": options.memory is not None,
@@ -157,7 +173,7 @@ def _before(survey: Survey) -> Iterator[str]:
     yield from survey.scope.notes
     yield from survey.plan.notes
     yield from _file_lines(survey)
-    yield _total(survey.plan)
+    yield from _total(survey)
     if survey.plan.left_out:
         thorough = survey.plan.preset.name == FULL.name
         whom = "--only or --sizes" if thorough else "a more thorough --preset, or to --only"
@@ -182,12 +198,35 @@ def _file_lines(survey: Survey) -> Iterator[str]:
             yield f"{file.path} ({size}, {kind}) is read, never written"
 
 
-def _total(plan: Plan) -> str:
-    return (
-        f"{plan.preset.name}: {len(plan.points)} series in {plan.visits} visits, "
-        f"up to {format_bytes(-(-plan.buffer_bytes // _MIB) * _MIB)} of memory, "
-        f"about {format_seconds(plan.seconds)} (seed {plan.request.seed})"
+def _total(survey: Survey) -> Iterator[str]:
+    """How much is planned, how long it is expected to take, and what has no time."""
+    plan, expected = survey.plan, survey.outlook
+    processes = f"{expected.processes} process{'es' if expected.processes > 1 else ''}"
+    yield (
+        f"{plan.preset.name}: {len(plan.points)} series in {expected.visits} visits by "
+        f"{processes}, up to {format_bytes(-(-plan.buffer_bytes // _MIB) * _MIB)} of memory, "
+        f"about {format_seconds(expected.seconds)} (seed {plan.request.seed})"
     )
+    if plan.deadline_seconds:
+        short = [
+            f"{expected.left_out[priority.name.lower()]} {_PRIORITIES[priority]}"
+            for priority in reversed(Priority)
+            if priority.name.lower() in expected.left_out
+        ]
+        told = f"no time is expected for {', '.join(short)}" if short else "all has time"
+        order = ", ".join(_PRIORITIES[priority] for priority in reversed(Priority))
+        yield (
+            f"deadline after {format_seconds(plan.deadline_seconds)}: {told}; what falls away "
+            f"first: {order}"
+        )
+
+
+_PRIORITIES = {
+    Priority.CONDITIONAL: "other sizes of equal paths that differ",
+    Priority.REST: "sizes that one process measures",
+    Priority.REPRESENTATIVE: "repeated sizes",
+    Priority.HEADLINE: "repeated sizes of the main paths",
+}
 
 
 def _say_plan(survey: Survey, *, json: bool) -> None:
@@ -199,6 +238,8 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
             "estimate": survey.estimate,
             "left_out": plan.left_out,
             "notes": plan.notes,
+            "deadline_seconds": plan.deadline_seconds,
+            "outlook": survey.outlook,
             "series": [
                 {
                     "identity": point.workload.identity,
@@ -206,7 +247,9 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
                     "name": point.curve.name,
                     "bytes": point.workload.bytes,
                     "buffer_bytes": point.buffer_bytes,
-                    "seconds": point.expected_seconds * plan.preset.blocks,
+                    "processes": point.processes,
+                    "priority": point.priority.name.lower(),
+                    "seconds": point.processes * unmeasured_seconds(point),
                 }
                 for point in plan.points
             ],
@@ -222,7 +265,7 @@ def _curves(plan: Plan) -> Iterator[str]:
     """One line per curve: how many sizes, from where to where, how long."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for point in plan.points:
-        seconds = point.expected_seconds * plan.preset.blocks
+        seconds = point.processes * unmeasured_seconds(point)
         curves.setdefault(point.curve.name, []).append((point.size, seconds))
     for text, sizes in curves.items():
         first, last = format_bytes(min(sizes)[0]), format_bytes(max(sizes)[0])

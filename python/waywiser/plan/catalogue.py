@@ -24,24 +24,6 @@ class Parameter(Value, frozen=True):
     choices: tuple[str, ...]
 
 
-class Pace(Value, frozen=True):
-    """How long an executor is expected to take, compared with the runtime's copies: see ``Pace`` in
-    traits.hpp."""
-
-    to_gpu: float = 1.0
-    """Share of the rate that a copy engine would reach, towards a GPU."""
-    from_gpu: float = 1.0
-    piece_seconds: float = 2.5e-6
-    """Per piece of a list."""
-    row_seconds: float = 20e-9
-    """Per row of a box."""
-    passes: int = 0
-    """More, over the bytes in the memory of a place, at each end."""
-    of_links: bool = False
-    """The shares are of what the links carry from page-locked memory, whatever memory it is, and as
-    many CPUs as the registry says copy the bytes."""
-
-
 class ExecutorKind(Value, frozen=True):
     """Who can move bytes, with its source in the literature."""
 
@@ -62,7 +44,6 @@ class ExecutorKind(Value, frozen=True):
     """It is read beside another executor of its class, and never asked for itself."""
     in_sets: bool = False
     """Transfers of all GPUs at once are measured by it too, and not by the reference alone."""
-    pace: Pace = Pace()
 
 
 class Requirements(Value, frozen=True):
@@ -123,7 +104,9 @@ def _parameters(entries: list[dict[str, Any]]) -> tuple[Parameter, ...]:
 
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
-    return msgspec.convert(native.load().executors(), tuple[ExecutorKind, ...])
+    known = ExecutorKind.__struct_fields__
+    entries = [{n: e[n] for n in known if n in e} for e in native.load().executors()]
+    return msgspec.convert(entries, tuple[ExecutorKind, ...])
 
 
 def list_memories() -> tuple[MemoryKind, ...]:

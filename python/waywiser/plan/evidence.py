@@ -5,29 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from waywiser.plan.findings import RATE_BYTES
 from waywiser.plan.point import Point
+from waywiser.plan.sizes import GROWING
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Place
-
-WATCHED_BYTES = 64 * 2**20
-"""The size of a curve that is told best by counters of links is the nearest to it: large enough
-that the call does not count, and of every preset."""
-
-WATCHED_LEAST = 2**20
-"""Smaller ones would have to be repeated hundreds of times for counters to tell."""
-
-MOVING_SECONDS = 0.02
-"""Of a watched visit, beyond any other: some 10 ms for the 256 MiB that are moved, and as long
-without them."""
-
-READINGS = 3
-"""Of the counters of each GPU that takes part, relays included: before, after, and once more."""
-
-READING_SECONDS = 2e-3
-"""Of one reading of one GPU without NVLink: 2 to 5 ms on an H200."""
-
-LANE_SECONDS = 0.8e-3
-"""More, for each lane of its NVLinks: with 18 of them a reading took 16 to 19 ms."""
 
 LOCATED_NODES = 2
 """Where the system shows more nodes than that it does not hide any."""
@@ -37,11 +19,12 @@ LOCATED_CPUS = 8
 
 
 def watched(points: Iterable[Point]) -> frozenset[str]:
-    """Identities of the series whose links are looked at: one of each curve that has a GPU at an
-    end, where its settings are the usual ones or the question is the way itself (peer access
-    off). Of equal paths the others are looked at where they are principal: reading the counters of
-    a GPU takes as long as measuring a size, and what opposite pairs use their halves tell. If
-    GPUs at no end take part, the first path alone is looked at."""
+    """Identities of the series whose links are looked at: of each curve that has a GPU at an end
+    the size nearest to `GROWING`, of every preset and large enough that the call does not count.
+    Its settings are the usual ones, or the question is the path itself (peer access off). Of equal
+    paths the others are looked at if they are principal: reading the counters of a GPU takes as
+    long as measuring a size, and what opposite pairs use their halves tell. If GPUs at no end take
+    part, the first path alone is looked at."""
     best: dict[str, Point] = {}
     for point in points:
         if _tells(point):
@@ -49,18 +32,6 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
             if former is None or _distance(point) < _distance(former):
                 best[point.curve.text] = point
     return frozenset(point.workload.identity for point in best.values())
-
-
-def looks_seconds(points: Iterable[Point], machine: Machine) -> float:
-    """Expected, beyond their visits, for looking at the links that these points use."""
-    each = {
-        gpu.index: READING_SECONDS + LANE_SECONDS * sum(link.lanes for link in gpu.nvlinks)
-        for gpu in machine.gpus
-    }
-    return sum(
-        MOVING_SECONDS + READINGS * sum(each.get(index, 0.0) for index in point.gpus)
-        for point in points
-    )
 
 
 def _tells(point: Point) -> bool:
@@ -71,13 +42,13 @@ def _tells(point: Point) -> bool:
         first = not point.like or curve.principal
     else:
         first = not point.like and len(curve.transfers) == 1
-    return usual and first and bool(ends) and point.workload.bytes >= WATCHED_LEAST
+    return usual and first and bool(ends) and point.workload.bytes >= RATE_BYTES
 
 
 def _distance(point: Point) -> tuple[bool, float]:
     """Sizes that may be skipped come last."""
     surely = point.always or not (point.growing or point.conditional)
-    return not surely, abs(math.log(point.workload.bytes / WATCHED_BYTES))
+    return not surely, abs(math.log(point.workload.bytes / GROWING))
 
 
 def located_memories(machine: Machine) -> tuple[Memory, ...]:

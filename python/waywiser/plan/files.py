@@ -11,10 +11,6 @@ SMALLEST = 4096
 """Bytes of the least that is read or written: no disk has larger blocks, and anything less would go
 through the page cache."""
 
-TELLING = (16 * 2**20,)
-"""Where what is read beside a principal curve is measured: one size, of enough blocks for several
-to be under way."""
-
 
 def has_file(path: Path) -> bool:
     """Whether an end is at the place of a file."""

@@ -1,14 +1,15 @@
-"""What the visits of a survey have shown so far: whether a rate has saturated, and whether curves
-that ought to be equal are."""
+"""What the visits of a survey have shown so far: whether a rate has saturated, whether curves that
+should be equal are, how long an execution takes, and how far processes differ."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from waywiser import native
 from waywiser.records import VOID, Visit
-from waywiser.words import format_bytes
+from waywiser.words import Memory, Transfer, Workload, format_bytes
 
 SATURATED = 0.01
 """Rates within it are the same rate: it is what the interval of a series is wanted to be."""
@@ -28,6 +29,9 @@ EQUAL_LATENCY = 0.20
 
 RATE_BYTES = 2**20
 """From here on a size tells of a rate."""
+
+ENOUGH_FREEDOM = 4
+"""Degrees of freedom from which on the deviation between processes is known well enough."""
 
 
 class Found(NamedTuple):
@@ -65,6 +69,10 @@ class Findings:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int], dict[int, Found]] = {}
+        self._any: dict[str, dict[int, Found]] = {}
+        """The latest of each size of a curve, in whatever block."""
+        self._similar: dict[Hashable, dict[tuple[str, int], list[float]]] = {}
+        """Logarithms of the medians of similar series, one per process."""
 
     def add(self, visit: Visit) -> None:
         """Takes note of a visit; one without samples has nothing to say."""
@@ -73,14 +81,40 @@ class Findings:
             for span, flags in zip(visit.samples.span, visit.samples.flags, strict=True)
             if not flags & VOID
         ]
-        if spans and visit.workload.bytes:
-            found = Found(visit.workload.bytes, *native.load().median_interval(spans))
-            curve = self._found.setdefault((visit.workload.curve, visit.block), {})
-            curve[visit.workload.transfers[0].bytes] = found
+        if not spans:
+            return
+        workload = visit.workload
+        curve, found = workload.curve, Found(workload.bytes, *native.load().median_interval(spans))
+        size = workload.transfers[0].bytes if workload.transfers else 0
+        if workload.bytes:
+            self._found.setdefault((curve, visit.block), {})[size] = found
+            self._any.setdefault(curve, {})[size] = found
+        if found.median > 0:
+            similar = self._similar.setdefault(_similarity(workload), {})
+            similar.setdefault((curve, size), []).append(math.log(found.median))
+
+    def deviation(self, workload: Workload) -> float | None:
+        """Between processes, of the logarithm of a median: pooled over series by the same executors
+        between the same kinds of memory, the workload's own curve left out. A rule that depended
+        on a path's own result would bias it. None if too few processes have shown it."""
+        squares = freedom = 0.0
+        for (curve, _), values in self._similar.get(_similarity(workload), {}).items():
+            if curve != workload.curve and len(values) > 1:
+                mean = math.fsum(values) / len(values)
+                squares += math.fsum((value - mean) ** 2 for value in values)
+                freedom += len(values) - 1
+        return math.sqrt(squares / freedom) if freedom >= ENOUGH_FREEDOM else None
+
+    def expected_seconds(self, curve: str, size: int) -> float | None:
+        """Of one execution, by the nearest size up to this one; None if there is none."""
+        known = max((known for known in self._any.get(curve, {}) if known <= size), default=None)
+        if known is None:
+            return None
+        return self._any[curve][known].median * max(1.0, size / max(known, RATE_BYTES))
 
     def saturated(self, curve: str, block: int, size: int) -> str:
         """How the rates below a size agree, or nothing while they still differ."""
-        found = self._found.get((curve, block), {})
+        found = {**self._any.get(curve, {}), **self._found.get((curve, block), {})}
         below = sorted(known for known in found if known < size)[-AGREEING_SIZES:]
         last = [found[known].rate for known in below]
         within = max((found[known].within for known in below), default=0.0)
@@ -107,3 +141,20 @@ class Findings:
         one = self._found.get((curve, block), {})
         other = self._found.get((like, block), {})
         return [(one[size], other[size]) for size in one.keys() & other.keys()]
+
+
+def _similarity(workload: Workload) -> Hashable:
+    """Equal for workloads whose processes are expected to differ alike."""
+    if workload.operation is not None:
+        return workload.operation.name
+    return (
+        frozenset(transfer.path.executor for transfer in workload.transfers),
+        frozenset(memory.kind for t in workload.transfers for memory in _ends(t)),
+        workload.cache,
+        min(len(workload.transfers), 3),
+        workload.bytes >= RATE_BYTES,
+    )
+
+
+def _ends(transfer: Transfer) -> tuple[Memory, Memory]:
+    return transfer.path.source, transfer.path.destination

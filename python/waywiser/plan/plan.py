@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-
-import msgspec
 
 from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.check import check_curves
 from waywiser.plan.classes import representatives
-from waywiser.plan.cost import Cost
-from waywiser.plan.coverage import best_coverage
+from waywiser.plan.costs import worker_seconds
 from waywiser.plan.curves import Curve, cache_curves, pair_curves, path_curves
-from waywiser.plan.evidence import looks_seconds, watched
+from waywiser.plan.evidence import watched
 from waywiser.plan.layouts import layout_curves
 from waywiser.plan.operations import operation_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
@@ -25,13 +22,19 @@ from waywiser.plan.select import NothingMatches, matches, matches_any, require_m
 from waywiser.plan.sets import set_curves
 from waywiser.plan.sizes import parse_sizes
 from waywiser.plan.visits import Visits
-from waywiser.records import Process, Refusal
+from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import Value, format_bytes
 
 WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
 warm cache take pieces of their own."""
+
+MOST_PAIRS = 12
+"""Ordered pairs of GPUs that every process of a check measures: those of four GPUs."""
+
+PROCESSES_OF_PAIRS = 2
+"""Processes that measure each of more pairs, in turns."""
 
 MOST_REASONS = 3
 """Told of what a pattern matches and cannot be measured."""
@@ -49,6 +52,8 @@ class Request(Value, frozen=True):
     memory_bytes: int = 4 << 30
     """Of all buffers of a workload together, host and device."""
     seed: int = 1
+    deadline_seconds: float = 0.0
+    """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
 
 
 @dataclass(frozen=True)
@@ -61,31 +66,25 @@ class Plan:
     refusals: tuple[Refusal, ...]
     """Paths that cannot be measured, and sizes that were cut, with reasons."""
     left_out: int
-    """Series that the preset has no time for, or that nobody asks for unless it is full."""
+    """Series that nobody asks for unless the preset is full."""
     worker_seconds: float
     """Expected for starting one worker process."""
-    looks_seconds: float = 0.0
-    """Expected for looking at the links that `watched` series use."""
     deadline_seconds: float = 0.0
-    """After so long nothing is begun any more; 0 for no deadline."""
+    """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
     notes: tuple[str, ...] = ()
     """What the plan made of a request that could not be met to the letter."""
 
     @property
     def visits(self) -> int:
-        return len(self.points) * self.preset.blocks
-
-    @property
-    def seconds(self) -> float:
-        """Expected duration of the survey."""
-        workers = len(list(self.by_process()))
-        visits = self.preset.blocks * sum(point.expected_seconds for point in self.points)
-        return workers * self.worker_seconds + visits + self.looks_seconds
+        """Visits of all series, without further ones that use the time up to a deadline."""
+        return sum(point.processes for point in self.points)
 
     @cached_property
     def watched(self) -> frozenset[str]:
-        """Identities of the series whose links are looked at, in the first block."""
-        return watched(self.points) if _has_time(self.preset, self.request) else frozenset()
+        """Identities of the series whose links are looked at, in their first visit."""
+        request = self.request
+        asked = request.only or request.sizes or request.workloads
+        return watched(self.points) if self.preset.evidence or asked else frozenset()
 
     @property
     def buffer_bytes(self) -> int:
@@ -93,16 +92,6 @@ class Plan:
         that cache states and alignment find room."""
         largest = max((point.buffer_bytes for point in self.points), default=0)
         return min(max(largest, WORKING_BYTES), self.request.memory_bytes)
-
-    def by_process(self) -> Iterator[tuple[Process, list[Point]]]:
-        """The worker processes in order, with the points that each visits."""
-        blocks = range(self.preset.blocks) if self.preset.fresh_processes else (0,)
-        for block in blocks:
-            for peer_access in (True, False):
-                # Where it does not matter, the process is the one with peer access.
-                wanted = [p for p in self.points if (p.curve.peer_access is False) != peer_access]
-                if wanted:
-                    yield Process(peer_access, block), wanted
 
 
 def make_plan(machine: Machine, request: Request) -> Plan:
@@ -115,27 +104,25 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     sizes = parse_sizes(request.sizes or preset.sizes)
     catalogue = Catalogue(with_hypothetical_gpu(machine))
     curves, refusals = _chosen(machine, catalogue, preset, request)
-    cost = Cost(machine, catalogue)
     explicit = bool(request.sizes)
-    visits = Visits(machine, catalogue, cost, preset, sizes, explicit, request.memory_bytes)
+    narrow = bool(explicit or request.only or request.workloads)
+    visits = Visits(machine, catalogue, preset, sizes, explicit, request.memory_bytes, narrow)
     if not request.only:
         wanted = [c for c in curves if _is_asked_for(c, preset, explicit=explicit)]
         visits.left_out = len(curves) - len(wanted)
         curves = wanted
     points = _points(curves, visits, machine)
-    preset = _with_blocks_that_fit(preset, points, cost.worker_seconds, machine)
-    kept = points
-    if preset.seconds and not explicit:
-        kept = _cut(points, preset, request, cost.worker_seconds, machine)
+    if preset.links_only:
+        points = _rotating(points)
+    deadline = 0.0 if explicit else preset.deadline_seconds(len(machine.gpus))
     return Plan(
         request,
         preset,
-        tuple(kept),
+        tuple(points),
         (*refusals, *visits.refusals),
-        left_out=visits.left_out + len(points) - len(kept),
-        worker_seconds=cost.worker_seconds,
-        looks_seconds=_looks_seconds(kept, preset, request, machine),
-        deadline_seconds=0.0 if explicit else preset.deadline_seconds(len(machine.gpus)),
+        left_out=visits.left_out,
+        worker_seconds=worker_seconds(len(machine.gpus)),
+        deadline_seconds=request.deadline_seconds or deadline,
         notes=tuple(_rounded(points, sizes)) if explicit else (),
     )
 
@@ -165,44 +152,23 @@ def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point
     return points
 
 
-def _with_blocks_that_fit(
-    preset: Preset, points: list[Point], worker_seconds: float, machine: Machine
-) -> Preset:
-    """The preset with as many blocks as its time allows, if it asks for that."""
-    if not preset.most_blocks:
-        return preset
-    workers = 1 + any(point.curve.peer_access is False for point in points)
-    block = workers * worker_seconds + sum(point.expected_seconds for point in points)
-    fit = int(preset.budget_seconds(len(machine.gpus)) / max(block, 1e-3))
-    blocks = max(preset.blocks, min(fit, preset.most_blocks))
-    return msgspec.structs.replace(preset, blocks=blocks)
+def _rotating(points: list[Point]) -> list[Point]:
+    """The points, with pairs of GPUs in few processes if there are many of them: the others show
+    how far processes differ."""
+    pairs = {point.workload.identity for point in points if _is_pair_of_gpus(point)}
+    if len(pairs) <= MOST_PAIRS:
+        return points
+    return [
+        replace(p, processes=min(PROCESSES_OF_PAIRS, p.processes))
+        if p.workload.identity in pairs
+        else p
+        for p in points
+    ]
 
 
-def _has_time(preset: Preset, request: Request) -> bool:
-    """Whether more can be looked at than times: a preset that is one block within a set time says
-    what it can, unless somebody asks for a part of it."""
-    asked = request.only or request.sizes or request.workloads
-    return bool((preset.blocks > 1 and not preset.most_blocks) or not preset.seconds or asked)
-
-
-def _looks_seconds(
-    points: list[Point], preset: Preset, request: Request, machine: Machine
-) -> float:
-    if not _has_time(preset, request):
-        return 0.0
-    looked_at = watched(points)
-    return looks_seconds((p for p in points if p.workload.identity in looked_at), machine)
-
-
-def _cut(
-    points: list[Point], preset: Preset, request: Request, worker_seconds: float, machine: Machine
-) -> list[Point]:
-    """The best coverage that fits into the preset's time."""
-    peerless = any(point.curve.peer_access is False for point in points)
-    workers = (preset.blocks if preset.fresh_processes else 1) * (1 + peerless)
-    looks = _looks_seconds(points, preset, request, machine)
-    seconds = preset.budget_seconds(len(machine.gpus)) - workers * worker_seconds - looks
-    return best_coverage(points, seconds / preset.blocks)
+def _is_pair_of_gpus(point: Point) -> bool:
+    transfers = point.workload.transfers
+    return len(transfers) == 1 and all(place.kind == "gpu" for place in point.workload.places)
 
 
 def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:

@@ -14,7 +14,7 @@ Variations = Literal["none", "single", "pairs"]
 them together as well, up to `waywiser.plan.vary.MOST_COMBINATIONS`."""
 
 MOST_GPUS = 8
-"""A survey of more takes no longer: what is measured of each gets less."""
+"""The deadline grows with the GPUs up to so many."""
 
 
 class Preset(Value, frozen=True):
@@ -22,10 +22,8 @@ class Preset(Value, frozen=True):
 
     name: str
     description: str
-    blocks: int
-    """Visits of each series."""
-    fresh_processes: bool
-    """Each block is measured by a process of its own."""
+    processes: int
+    """Fresh processes that measure representative sizes and concurrent sets."""
     variations: Variations
     secondary_variations: Variations
     """Of secondary paths (see `waywiser.plan.curves`), which have cache states where they have
@@ -41,19 +39,17 @@ class Preset(Value, frozen=True):
     """What of a class of equal paths is measured beside its first (see `waywiser.plan.classes`):
     these sizes of the default curves, and the others where one differs; none for everything."""
     rule: Rule
-    principal_octaves: int
-    """Octaves between the sizes of a principal curve."""
     secondary_octaves: int
-    """The same for the rest, which go no further than `waywiser.plan.sizes.GROWING`."""
+    """Octaves between the sizes of a secondary curve, which goes no further than
+    `waywiser.plan.sizes.GROWING`; a principal curve has all sizes."""
     largest_always: bool
     """The largest size is visited even where the rate has saturated before."""
     all_pairs: bool
     """Opposite pairs within a place, and of paths that nobody asks for, are measured too."""
     cache_sizes: tuple[int, ...]
     """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
-    most_blocks: int = 0
-    """As many blocks as fit into ``seconds``, at most so many; 0: ``blocks``, whatever time they
-    take."""
+    repeat_all: bool = False
+    """All processes measure all sizes, not only the representative ones."""
     equal_settings: int = 0
     """Curves of the others in a class with so many settings away from their defaults are measured
     too, at the largest of ``equal_sizes``."""
@@ -77,30 +73,21 @@ class Preset(Value, frozen=True):
     """Sizes at which one execution is expected to take longer are left to who asks for them."""
     conditional: bool = False
     """Whether the other sizes of a class are measured where one of its paths differs."""
+    evidence: bool = True
+    """The links that paths use are looked at, also where nobody asks for a part of the plan."""
     seconds: float = 0.0
-    """The plan is cut to this expected time, best coverage first; 0 for no cut."""
+    """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
     seconds_between: float = 0.0
-    """More, where there are several GPUs: each way between them is new."""
+    """More, where there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0
     """More, for each GPU after the first."""
-    late_seconds: float = 0.0
-    """What is not begun so long after the cut is skipped, where the machine is slower than
-    expected. Neither holds for sizes that somebody asked for."""
-    latest_seconds: float = math.inf
-    """No deadline is later, so that as much as was promised is also enough for what is around."""
 
-    def budget_seconds(self, gpus: int) -> float:
-        """What the plan is cut to on a machine with so many GPUs; 0 for no cut."""
+    def deadline_seconds(self, gpus: int) -> float:
+        """On a machine with so many GPUs; 0 for no deadline."""
         if gpus < 2:
             return self.seconds
         more = self.seconds_per_gpu * (min(gpus, MOST_GPUS) - 1)
         return self.seconds + self.seconds_between + more
-
-    def deadline_seconds(self, gpus: int) -> float:
-        """After so long nothing is begun any more; 0 for no deadline."""
-        if not self.seconds:
-            return 0.0
-        return min(self.budget_seconds(gpus) + self.late_seconds, self.latest_seconds)
 
 
 _KIB, _MIB = 2**10, 2**20
@@ -109,9 +96,7 @@ CHECK = Preset(
     name="check",
     description="every link of the machine, alone and all at once, in up to 8 processes and under "
     "30 s: for every night",
-    blocks=1,
-    most_blocks=8,
-    fresh_processes=True,
+    processes=8,
     variations="none",
     secondary_variations="none",
     remote=False,
@@ -122,7 +107,6 @@ CHECK = Preset(
     # Bandwidth at one size is quiet; what is not must not take the time of all others. A state of
     # the GPUs is read while samples are taken, which a visit of less than this may not allow.
     rule=Rule(minimum=6, minimum_seconds=0.03, soft_seconds=0.05, hard_seconds=0.15),
-    principal_octaves=1,
     secondary_octaves=1,
     largest_always=False,
     all_pairs=False,
@@ -132,15 +116,15 @@ CHECK = Preset(
     sizes="64MiB",
     sets_by="reference",
     set_sizes=(64 * _MIB,),
-    seconds=21.0,
-    late_seconds=4.0,
+    evidence=False,
+    # Leaves some of the thirty seconds for starting up and the table.
+    seconds=25.0,
 )
 
 QUICK = Preset(
     name="quick",
     description="the best coverage of default settings that fits in under 30 s",
-    blocks=1,
-    fresh_processes=False,
+    processes=1,
     variations="none",
     secondary_variations="none",
     remote=False,
@@ -150,15 +134,14 @@ QUICK = Preset(
     equal_sizes=(8, _MIB, 64 * _MIB),
     # A first look: 2 % where it comes cheaply, never more than a quarter of a second for one.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.25),
-    principal_octaves=1,
     secondary_octaves=6,
     largest_always=False,
     all_pairs=False,
     cache_sizes=(),
     longest_seconds=0.05,
-    # Leaves five of the thirty seconds for starting up, the table, and an estimate 25 % short.
-    seconds=20.0,
-    late_seconds=5.0,
+    evidence=False,
+    # Leaves some of the thirty seconds for starting up and the table.
+    seconds=25.0,
     # What lies beyond costs most of the time and says least that is new.
     sizes="8:256MiB",
     # Whether both directions are had at once is a question of bandwidth.
@@ -169,45 +152,42 @@ QUICK = Preset(
 
 STANDARD = Preset(
     name="standard",
-    description="every way that is asked for, and each setting of the first of equal paths, in two "
-    "processes",
-    blocks=2,
-    fresh_processes=True,
+    description="every path that is asked for and each setting of the first of equal paths, "
+    "representative sizes in four processes",
+    # The fewest that show how far processes differ.
+    processes=4,
     variations="single",
     secondary_variations="none",
     remote=False,
     operations=True,
     layouts="usual",
     equal_sizes=(8, _MIB, 64 * _MIB),
-    # Most series reach 1 % in a few milliseconds; the rest get a third of a second for 2 %: what
-    # is not quiet by then is seldom quiet later, and every such series costs as much as thirty.
-    rule=Rule(soft_seconds=0.02, hard_seconds=0.30),
-    principal_octaves=1,
+    # Other processes tell more than more samples of one: what is not quiet after a tenth of a
+    # second differs more between processes.
+    rule=Rule(minimum=6, minimum_seconds=0.002, soft_seconds=0.01, hard_seconds=0.03),
     # A latency, a page, what a cache holds, a rate.
     secondary_octaves=7,
     largest_always=True,
     all_pairs=False,
     # A visit is a dozen executions and more: beyond this it takes seconds.
-    longest_seconds=0.1,
+    longest_seconds=0.11,
     conditional=True,
-    # Three minutes for one GPU and six for eight, less what the estimate may fall short.
-    seconds=167.0,
-    seconds_between=29.0,
-    seconds_per_gpu=21.0,
-    late_seconds=8.0,
-    # What is around it, starting, the last answers and printing, took 6 s with four GPUs.
-    latest_seconds=346.0,
+    # Less than two minutes for one GPU and six for eight, starting and printing included.
+    seconds=108.0,
+    seconds_between=15.0,
+    seconds_per_gpu=31.0,
     pair_smallest=_MIB,
-    # One size in a private cache, one in a shared cache, one beyond most.
-    cache_sizes=(64 * _KIB, 2 * _MIB, 64 * _MIB),
+    # One size in a private cache, one in a shared cache, one beyond most, and the one that all
+    # processes measure.
+    cache_sizes=(64 * _KIB, 2 * _MIB, 16 * _MIB, 64 * _MIB),
 )
 
 FULL = Preset(
     name="full",
     description="every way and setting, alone and in pairs, in six processes, to 8 GiB: in hours",
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
-    blocks=6,
-    fresh_processes=True,
+    processes=6,
+    repeat_all=True,
     variations="pairs",
     secondary_variations="single",
     remote=True,
@@ -221,7 +201,6 @@ FULL = Preset(
     # Beyond it are gigabytes on a disk, six times over.
     longest_seconds=0.6,
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
-    principal_octaves=1,
     secondary_octaves=3,
     largest_always=True,
     all_pairs=True,

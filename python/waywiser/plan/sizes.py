@@ -17,7 +17,14 @@ DEFAULT = "8:1GiB"
 """Latency ends near 8 B and every known path is saturated at 1 GiB."""
 
 GROWING = 64 * 2**20
-"""Above this a size is visited only while the rate still grows (see `waywiser.plan.course`)."""
+"""Above this a size is visited only while the rate still grows (see `waywiser.plan.schedule`)."""
+
+BANDWIDTH_SIZE = 16 * 2**20
+"""The size that represents the bandwidth of a curve: nearly saturated, and quickly measured. Of
+paths that people ask for it is `GROWING`, which a check measures too."""
+
+LATENCY_BELOW = 64 * 2**10
+"""The time of smaller sizes is mostly latency."""
 
 MOST_POINTS = 64
 """Points per octave: neighbours would differ by 1 %, which is as fine as a median is told."""

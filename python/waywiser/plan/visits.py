@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from waywiser.plan import files, layouts
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.cost import Cost
 from waywiser.plan.curves import Curve
-from waywiser.plan.duration import place_kinds
 from waywiser.plan.footprint import Footprint, footprint
-from waywiser.plan.point import Point
+from waywiser.plan.point import Point, Priority, representative_sizes
 from waywiser.plan.preset import Preset
-from waywiser.plan.sizes import GROWING, thin
+from waywiser.plan.sizes import BANDWIDTH_SIZE, GROWING, LATENCY_BELOW, thin
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, format_bytes
 
-CACHE_SMALLEST = 64 * 2**10
-"""Below it a flush costs a thousand times the copy, and the copy is all latency."""
-
 PAGE = 4096
 """What moves in place moves in whole pages: less takes the time of one."""
 
-MIGRATING_OCTAVES = 2
-"""Between the sizes of a principal curve of what moves in place: each sample costs a way back, and
-a quarter of such series spend all their time; unless the preset wants more of every curve."""
+COSTLY_OCTAVES = 2
+"""Between the sizes of a principal curve of what moves in place, since each sample costs a way
+back, and of what a search has to tune, of which few sizes tell the latency, the rate, and where the
+plain copy is overtaken; unless the preset wants more of every curve."""
 
 FILE_OCTAVES = 3
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
 preset is as thorough with every curve."""
 
-SEARCHED_OCTAVES = 2
-"""The same where the best settings are a search's to find: with default settings few sizes tell the
-latency, the rate, and where the plain copy is overtaken; unless the preset has no set time."""
-
 SEARCHED_LARGEST = 256 * 2**20
-"""Of these sizes."""
-
-SECONDARY_SHARE = 0.25
-"""Of the longest execution that a preset allows: what is read beside a principal curve serves with
-smaller sizes where it is slow."""
-
-CONDITIONAL_SHARE = 0.25
-"""Of the sizes that are measured only where a class of equal paths turns out not to be one: of four
-H200s 5.8 s of 23.5."""
+"""Of the sizes of what a search has to tune."""
 
 
 @dataclass
@@ -54,12 +39,13 @@ class Visits:
 
     machine: Machine
     catalogue: Catalogue
-    cost: Cost
     preset: Preset
     sizes: tuple[int, ...]
     explicit: bool
     """Somebody asked for these sizes: every curve is visited at all of them."""
     memory_bytes: int
+    narrow: bool = False
+    """Somebody asked for a part of the plan: every process measures all of it."""
     refusals: list[Refusal] = field(default_factory=list)
     left_out: int = 0
     """Series that a more thorough preset, or somebody who asks, would measure."""
@@ -94,7 +80,7 @@ class Visits:
             return layouts.usual_sizes(layout)
         if curve.cache != "warm":
             usual = sizes if self.explicit or curve.asked else preset.cache_sizes
-            return tuple(s for s in sizes if s >= CACHE_SMALLEST and s in usual)
+            return tuple(s for s in sizes if s >= LATENCY_BELOW and s in usual)
         if self.explicit:
             return sizes
         executors = {transfer.path.executor for transfer in curve.transfers}
@@ -102,24 +88,35 @@ class Visits:
         sizes = tuple(size for size in sizes if size >= least)
         if curve.settings > 1 and preset.combined_sizes:
             return tuple(size for size in sizes if size in preset.combined_sizes)
-        if any("file" in kinds for kinds in map(place_kinds, curve.transfers)):
+        if any(files.has_file(transfer.path) for transfer in curve.transfers):
             sizes = tuple(size for size in sizes if size >= files.SMALLEST)
             if preset.secondary_octaves > FILE_OCTAVES:
                 disk = any(files.on_disk(t, self.catalogue) for t in curve.transfers)
                 if disk and not curve.principal:
-                    return tuple(size for size in sizes if size in files.TELLING)
-                return thin(sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves)
+                    return tuple(size for size in sizes if size == BANDWIDTH_SIZE)
+                if curve.principal or _in_a_state(curve):
+                    return thin(
+                        sizes, FILE_OCTAVES if curve.principal else preset.secondary_octaves
+                    )
+                return self._thinned(sizes)
         if any(map(self.catalogue.in_place, curve.transfers)):
             sizes = tuple(size for size in sizes if size >= PAGE)
-            if curve.principal and preset.secondary_octaves > MIGRATING_OCTAVES:
-                return thin(sizes, MIGRATING_OCTAVES, sizes[-1])
+            if curve.principal and preset.secondary_octaves > COSTLY_OCTAVES:
+                return thin(sizes, COSTLY_OCTAVES, sizes[-1])
         if curve.principal and preset.seconds and self._is_searched(curve):
-            return thin(sizes, SEARCHED_OCTAVES, SEARCHED_LARGEST)
+            return thin(sizes, COSTLY_OCTAVES, SEARCHED_LARGEST)
         if curve.principal:
-            return sizes if preset.principal_octaves == 1 else thin(sizes, preset.principal_octaves)
+            return sizes
         if len(curve.transfers) > 1:
             sizes = tuple(size for size in sizes if size >= preset.pair_smallest)
-        return thin(sizes, preset.secondary_octaves)
+        return self._thinned(sizes)
+
+    def _thinned(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes of a secondary curve: a few, and the one that all processes measure."""
+        kept = thin(sizes, self.preset.secondary_octaves)
+        repeated = self.preset.processes > 1 and not self.preset.repeat_all
+        extra = {BANDWIDTH_SIZE} & set(sizes) if repeated else set()
+        return tuple(sorted({*kept, *extra}))
 
     def _possible(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Those that its executor can move; where somebody asked for the others, they are one
@@ -145,7 +142,9 @@ class Visits:
         # their links are told by copies: where time is short, the first pair has to do.
         if self.preset.seconds and not cheap and all(map(_between_gpus, curve.transfers)):
             return ()
-        return few if curve.principal and cheap else few[-1:]
+        if curve.principal and cheap:
+            return few
+        return (BANDWIDTH_SIZE,) if BANDWIDTH_SIZE in wanted else few[-1:]
 
     def _is_searched(self, curve: Curve) -> bool:
         """Whether a search has to find its best settings."""
@@ -160,32 +159,42 @@ class Visits:
         # Where time is short, what has to be brought back after each sample tells no more of it.
         again = not preset.seconds or all(map(self.catalogue.repeatable, curve.transfers))
         again = again and not self._is_searched(curve)
+        named = self.explicit or curve.asked
+        certain = [size for size in sizes if size in few]
+        repeated = self._representatives(curve, certain)
         for size in sizes:
-            workload = curve.at(size)
             conditional = size not in few
-            share = 1.0 if curve.principal else SECONDARY_SHARE
-            too_long = self.cost.once_seconds(workload) > share * preset.longest_seconds
-            told = preset.conditional and again and curve.is_default and size <= GROWING
-            unasked = conditional and not told
-            if not (self.explicit or curve.asked) and (too_long or unasked):
+            wanted = preset.conditional and again and curve.is_default and size <= GROWING
+            if conditional and not wanted and not named:
                 continue
+            workload = curve.at(size)
             needed = footprint(workload, self.catalogue)
             grows = not (self.explicit or laid_out or curve.sizes) and size > GROWING
-            always = preset.largest_always and size == sizes[-1] and not conditional
-            share = self.cost.growing_share(workload) if grows and not always else 1.0
+            everywhere = (size in repeated or self.narrow) and not conditional
+            everywhere = everywhere or preset.repeat_all
             yield Point(
                 curve,
                 size,
                 workload,
                 needed.total,
-                seconds=self.cost.visit_seconds(workload, preset.rule),
-                share=share * (CONDITIONAL_SHARE if conditional else 1.0),
+                host_bytes=sum(b for place, b in needed.at.items() if place[:3] != "gpu"),
+                processes=preset.processes if everywhere else 1,
+                priority=_priority(curve, size in repeated, conditional),
                 growing=grows,
-                always=always,
+                always=preset.largest_always and size == sizes[-1] and not conditional,
                 like=like,
                 gpus=needed.gpus,
-                conditional=conditional,
+                longest_seconds=math.inf if named else preset.longest_seconds,
             )
+
+    def _representatives(self, curve: Curve, sizes: list[int]) -> frozenset[int]:
+        """Those of ``sizes`` that represent the curve."""
+        quick = all(map(self.catalogue.repeatable, curve.transfers)) and not any(
+            files.has_file(transfer.path) for transfer in curve.transfers
+        )
+        if _in_a_state(curve):
+            sizes = [size for size in sizes if size <= BANDWIDTH_SIZE] or sizes
+        return representative_sizes(sizes, GROWING if curve.principal and quick else BANDWIDTH_SIZE)
 
     def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes whose buffers fit; those that do not are one refusal."""
@@ -229,3 +238,18 @@ class Visits:
 
 def _between_gpus(transfer: Transfer) -> bool:
     return transfer.path.source.place.kind == transfer.path.destination.place.kind == "gpu"
+
+
+def _in_a_state(curve: Curve) -> bool:
+    """Whether a file has to be brought into a state, which may take much longer than usual."""
+    ends = (end for t in curve.transfers for end in (t.path.source, t.path.destination))
+    return any(end.place.kind == "file" and end.variant for end in ends)
+
+
+def _priority(curve: Curve, representative: bool, conditional: bool) -> Priority:
+    if conditional:
+        return Priority.CONDITIONAL
+    if not representative:
+        return Priority.REST
+    together = len(curve.transfers) > 1 and curve.is_default
+    return Priority.HEADLINE if curve.principal or together else Priority.REPRESENTATIVE
