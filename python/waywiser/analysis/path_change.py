@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.headline import Group
-from waywiser.analysis.path_parts import Regime
+from waywiser.analysis.regimes import Regime
 from waywiser.stats.decision import Decision
 from waywiser.words import Value
 

@@ -1,0 +1,327 @@
+"""Whether one thing takes longer than another in the same survey: noise and decisions of pairs.
+
+Pairs that ask the same question of equivalent paths are a group: copies of each GPU from remote
+memory against local memory, or each of several equivalent paths against the others. The replicate
+is the process: the value of a pair is the logarithm of a ratio of times in one process. Sizes are
+decided together, as the median over the sizes of a regime, and each size alone, so that a drop at
+one size is found although the median hides it.
+
+The variance of a value between processes is pooled over the group. A regime that nothing replicates
+borrows from the other regimes of its group. If no path of a group was measured in two processes,
+the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
+group stands for that of processes. It is an upper limit, since the paths may differ as well. With
+fewer than two other pairs the noise is not known, and nothing is decided.
+
+All pairs and groups that are given together are decided together (`waywiser.stats.decision`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
+from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
+    LEAST_VARIANCE,
+    Surveys,
+    Variance,
+    averaged,
+    combined,
+    pooled,
+    process_variance,
+    shared,
+)
+from waywiser.stats.order import median
+
+
+class SizeRatios(NamedTuple):
+    """One size of a pair."""
+
+    bytes: int
+    ratios: Mapping[int, float]
+    """By process: the logarithm of the time of the first over that of the second."""
+    within: float
+    """Variance of one of them by its samples."""
+
+
+Regimes = Mapping[Any, Sequence[SizeRatios]]
+"""The sizes of one pair by regime."""
+
+
+class PairGroup(NamedTuple):
+    """Pairs of equivalent paths that ask the same question."""
+
+    pairs: Sequence[Regimes]
+    family: Hashable
+    """Groups of one family scatter alike: they are a lower limit of each other's noise, if the
+    group has few processes."""
+    deviations: bool = False
+    """A pair is one path against the others of the group. Then the group has no effect of its
+    own."""
+
+
+class RegimeDecision(NamedTuple):
+    """What was decided about one regime."""
+
+    decision: Decision
+    sizes: Mapping[int, Decision]
+
+
+class GroupDecisions(NamedTuple):
+    """By regime, of the mean over the pairs and of each pair."""
+
+    mean: Mapping[str, RegimeDecision]
+    """Empty for `PairGroup.deviations`."""
+    pairs: Sequence[Mapping[str, RegimeDecision]]
+
+
+def decide_groups(
+    groups: Sequence[PairGroup], threshold: float = THRESHOLD
+) -> list[GroupDecisions]:
+    """Decides about all groups together.
+
+    The regimes of groups are headline effects, and those of deviations. The rest are pairs and
+    sizes.
+    """
+    effects: list[Effect] = []
+    plans = []
+    families = _families(groups)
+    for group in groups:
+        parts = _parts(group)
+        found = {
+            regime: _effects(group, regime, parts, families[group.family, regime])
+            for regime in parts
+        }
+        plans.append(found)
+        for each in found.values():
+            effects += each.all
+    decisions = iter(decide(effects, threshold))
+    decided = []
+    for group, plan in zip(groups, plans, strict=True):
+        mean: dict[str, RegimeDecision] = {}
+        pairs: list[dict[str, RegimeDecision]] = [{} for _ in group.pairs]
+        for regime, each in plan.items():
+            if each.mean is not None:
+                mean[regime] = _next(each.mean, decisions)
+            for at, own in each.pairs.items():
+                pairs[at][regime] = _next(own, decisions)
+        decided.append(GroupDecisions(mean, pairs))
+    return decided
+
+
+class _Part:
+    """The sizes of one pair in one regime."""
+
+    def __init__(self, sizes: Sequence[SizeRatios]) -> None:
+        self.sizes = sizes
+        most = max(len(size.ratios) for size in sizes)
+        self.replicated = [size for size in sizes if len(size.ratios) == most]
+        processes = set.intersection(*(set(size.ratios) for size in self.replicated))
+        if not processes:
+            self.replicated = self.replicated[-1:]
+            processes = set(self.replicated[0].ratios)
+        self.values = tuple(
+            median([size.ratios[process] for size in self.replicated])
+            for process in sorted(processes)
+        )
+        self.within = sum(size.within for size in sizes) / len(sizes)
+
+    @property
+    def mean(self) -> float:
+        return _mean(self.values)
+
+    @cached_property
+    def process(self) -> Variance:
+        """Between processes, of the median over sizes."""
+        return _between(self.values, self.within / len(self.replicated))
+
+    @cached_property
+    def process_of_size(self) -> Variance:
+        """Between processes, of one size: the mean over the replicated sizes."""
+        own = [_between(tuple(s.ratios.values()), s.within) for s in self.replicated]
+        return averaged(own) or Variance(max(each.value for each in own), 0.0)
+
+
+class _Planned(NamedTuple):
+    """The effect of a regime and those of its sizes."""
+
+    regime: Effect
+    sizes: Mapping[int, Effect]
+
+
+class _RegimeEffects(NamedTuple):
+    mean: _Planned | None
+    pairs: Mapping[int, _Planned]
+    """By the position of the pair."""
+
+    @property
+    def all(self) -> Iterator[Effect]:
+        for each in (self.mean, *self.pairs.values()):
+            if each is not None:
+                yield each.regime
+                yield from each.sizes.values()
+
+
+class _Known(NamedTuple):
+    """Variances between processes: of the median over sizes, and of one size."""
+
+    process: Variance
+    of_size: Variance
+
+
+_Parts = dict[str, dict[int, _Part]]
+"""By regime and position of the pair."""
+
+
+def _parts(group: PairGroup) -> _Parts:
+    found: _Parts = {}
+    for at, regimes in enumerate(group.pairs):
+        for regime, sizes in regimes.items():
+            if sizes:
+                found.setdefault(regime, {})[at] = _Part(sizes)
+    return found
+
+
+def _families(groups: Sequence[PairGroup]) -> dict[tuple[Hashable, str], _Known | None]:
+    members: dict[tuple[Hashable, str], list[_Part]] = {}
+    for group in groups:
+        for regime, parts in _parts(group).items():
+            members.setdefault((group.family, regime), []).extend(parts.values())
+    return {key: _pooled(parts) for key, parts in members.items()}
+
+
+def _pooled(parts: Sequence[_Part]) -> _Known | None:
+    process = pooled([part.process for part in parts])
+    of_size = pooled([part.process_of_size for part in parts])
+    return _Known(process, of_size) if process and of_size else None
+
+
+def _effects(group: PairGroup, regime: str, parts: _Parts, family: _Known | None) -> _RegimeEffects:
+    members = parts[regime]
+    known = _pooled(list(members.values()))
+    if known is None:
+        others = [found for each in parts.values() if (found := _pooled(list(each.values())))]
+        noisiest = max(others, key=lambda each: each.of_size.value, default=None)
+        known = _Known(noisiest.of_size, noisiest.of_size) if noisiest else None
+    if known is None:
+        return _by_equivalents(group, members)
+    if group.deviations:
+        known = _Known(*(_centred(each, len(members)) for each in known))
+    if family is not None and known.process.freedom < ENOUGH_FREEDOM:
+        known = _Known(
+            *(max(pair, key=lambda v: v.value) for pair in zip(known, family, strict=True))
+        )
+    return _by_processes(group, members, known)
+
+
+def _by_processes(group: PairGroup, members: Mapping[int, _Part], known: _Known) -> _RegimeEffects:
+    pairs = {}
+    variances: dict[int, tuple[float, Variance]] = {}
+    at_size: dict[int, list[tuple[float, float, Variance]]] = {}
+    for at, part in members.items():
+        process = shared(part.process, known.process)
+        of_size = shared(part.process_of_size, known.of_size)
+        variances[at] = (1 / len(part.values), process)
+        sizes = {}
+        for size in part.sizes:
+            value, weight = _mean(tuple(size.ratios.values())), 1 / len(size.ratios)
+            sizes[size.bytes] = Effect(value, combined([(weight, of_size)]))
+            at_size.setdefault(size.bytes, []).append((value, weight, of_size))
+        pairs[at] = _Planned(
+            Effect(part.mean, combined([variances[at]]), headline=group.deviations), sizes
+        )
+    if group.deviations:
+        return _RegimeEffects(None, pairs)
+    mean = Effect(
+        _mean([part.mean for part in members.values()]),
+        _of_mean(list(variances.values())),
+        headline=True,
+    )
+    sizes = {
+        size: Effect(_mean([value for value, _, _ in found]), _of_mean([f[1:] for f in found]))
+        for size, found in at_size.items()
+    }
+    return _RegimeEffects(_Planned(mean, sizes), pairs)
+
+
+def _larger(one: Variance, other: Variance) -> Variance:
+    return max(one, other, key=lambda each: each.value)
+
+
+def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
+    """Of a mean of values: (weight, variance) of each. Equal variances are one estimate."""
+    weights: dict[Variance, float] = {}
+    for weight, variance in terms:
+        weights[variance] = weights.get(variance, 0.0) + weight / len(terms) ** 2
+    return combined([(weight, variance) for variance, weight in weights.items()])
+
+
+def _centred(variance: Variance, members: int) -> Variance:
+    """Of deviations from one another: the last of them follows from the others."""
+    return Variance(variance.value, variance.freedom * (members - 1) / members)
+
+
+def _by_equivalents(group: PairGroup, members: Mapping[int, _Part]) -> _RegimeEffects:
+    means = {at: part.mean for at, part in members.items()}
+    by_size: dict[int, dict[int, float]] = {}
+    for at, part in members.items():
+        for size in part.sizes:
+            by_size.setdefault(size.bytes, {})[at] = _mean(tuple(size.ratios.values()))
+    pairs = {}
+    for at, part in members.items():
+        others = [value for other, value in means.items() if other != at]
+        regime = Effect(part.mean, _between(others, part.within / len(part.replicated)),
+                        headline=group.deviations)  # fmt: skip
+        beside = {
+            size.bytes: _between(
+                [value for other, value in by_size[size.bytes].items() if other != at], size.within
+            )
+            for size in part.sizes
+        }
+        sizes = {
+            size: Effect(by_size[size][at], variance)
+            for size, variance in _at_least_usual(beside).items()
+        }
+        pairs[at] = _Planned(regime, sizes)
+    if group.deviations:
+        return _RegimeEffects(None, pairs)
+    within = _mean([part.within for part in members.values()])
+    mean = _mean_of_equivalents(list(means.values()), within, headline=True)
+    scatter = _at_least_usual(
+        {size: _between(list(values.values()), within) for size, values in by_size.items()}
+    )
+    of_sizes = {
+        size: Effect(_mean(list(values.values())), combined([(1 / len(values), scatter[size])]))
+        for size, values in by_size.items()
+    }
+    return _RegimeEffects(_Planned(mean, of_sizes), pairs)
+
+
+def _mean_of_equivalents(values: Sequence[float], within: float, headline: bool) -> Effect:
+    scatter = _between(values, within)
+    return Effect(_mean(values), combined([(1 / len(values), scatter)]), headline)
+
+
+def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
+    """Of sizes: few paths agree at a size by chance, so each has at least the variance that half of
+    the sizes exceed."""
+    usual = median([each.value for each in variances.values()])
+    return {size: Variance(max(v.value, usual), v.freedom) for size, v in variances.items()}
+
+
+def _between(values: Sequence[float], within: float) -> Variance:
+    if not values:
+        return Variance(max(within, LEAST_VARIANCE), 0.0)
+    return process_variance([Surveys((tuple(values),))], within)
+
+
+def _next(planned: _Planned, decisions: Iterator[Decision]) -> RegimeDecision:
+    regime = next(decisions)
+    return RegimeDecision(regime, {size: next(decisions) for size in planned.sizes})
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
