@@ -9,8 +9,10 @@ one size is found although the median hides it.
 The variance of a value between processes is pooled over the group. A regime that nothing replicates
 borrows from the other regimes of its group. If no path of a group was measured in two processes,
 the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
-group stands for that of processes. It is an upper limit, since the paths may differ as well. With
-fewer than two other pairs the noise is not known, and nothing is decided.
+group stands for that of processes. It is an upper limit, since the paths may differ as well. If the
+pairs of a group are equivalent paths, and its family has `FAMILY` groups, the scatter of the middle
+group of the family is used, so that a group that falls apart does not hide it. With fewer than two
+other pairs the noise is not known, and nothing is decided.
 
 All pairs and groups that are given together are decided together (`waywiser.stats.decision`).
 """
@@ -35,6 +37,12 @@ from waywiser.stats.noise_model import (
     shared,
 )
 from waywiser.stats.order import median
+
+HEADLINE = "bandwidth"
+"""The regime whose decisions are headline effects."""
+
+FAMILY = 3
+"""Groups of a family from which on its middle one says how equivalent paths scatter."""
 
 
 class SizeRatios(NamedTuple):
@@ -83,16 +91,17 @@ def decide_groups(
 ) -> list[GroupDecisions]:
     """Decides about all groups together.
 
-    The regimes of groups are headline effects, and those of deviations. The rest are pairs and
-    sizes.
+    Headline effects are the bandwidths of groups, and those of deviations.
     """
     effects: list[Effect] = []
     plans = []
-    families = _families(groups)
-    for group in groups:
-        parts = _parts(group)
+    parted = [_parts(group) for group in groups]
+    families, usual = _families(groups, parted)
+    for group, parts in zip(groups, parted, strict=True):
         found = {
-            regime: _effects(group, regime, parts, families[group.family, regime])
+            regime: _effects(
+                group, regime, parts, families[group.family, regime], usual[group.family, regime]
+            )
             for regime in parts
         }
         plans.append(found)
@@ -185,12 +194,37 @@ def _parts(group: PairGroup) -> _Parts:
     return found
 
 
-def _families(groups: Sequence[PairGroup]) -> dict[tuple[Hashable, str], _Known | None]:
-    members: dict[tuple[Hashable, str], list[_Part]] = {}
-    for group in groups:
-        for regime, parts in _parts(group).items():
-            members.setdefault((group.family, regime), []).extend(parts.values())
-    return {key: _pooled(parts) for key, parts in members.items()}
+_Family = tuple[Hashable, str]
+"""And the regime."""
+
+
+def _families(
+    groups: Sequence[PairGroup], parted: Sequence[_Parts]
+) -> tuple[dict[_Family, _Known | None], dict[_Family, Variance | None]]:
+    """What the processes of each family show, and how the paths of its middle group scatter."""
+    members: dict[_Family, list[_Part]] = {}
+    scatter: dict[_Family, list[Variance]] = {}
+    for group, regimes in zip(groups, parted, strict=True):
+        for regime, parts in regimes.items():
+            family = group.family, regime
+            members.setdefault(family, []).extend(parts.values())
+            if group.deviations and len(parts) > 2:
+                values = [part.mean for part in parts.values()]
+                scatter.setdefault(family, []).append(_between(values, 0.0))
+    return (
+        {family: _pooled(parts) for family, parts in members.items()},
+        {family: _middle(scatter.get(family, [])) for family in members},
+    )
+
+
+def _middle(variances: Sequence[Variance]) -> Variance | None:
+    """The middle one; half of all degrees of freedom know it."""
+    if len(variances) < FAMILY:
+        return None
+    ordered = sorted(variances, key=lambda each: each.value)
+    return Variance(
+        ordered[(len(ordered) - 1) // 2].value, sum(each.freedom for each in ordered) / 2
+    )
 
 
 def _pooled(parts: Sequence[_Part]) -> _Known | None:
@@ -199,7 +233,13 @@ def _pooled(parts: Sequence[_Part]) -> _Known | None:
     return _Known(process, of_size) if process and of_size else None
 
 
-def _effects(group: PairGroup, regime: str, parts: _Parts, family: _Known | None) -> _RegimeEffects:
+def _effects(
+    group: PairGroup,
+    regime: str,
+    parts: _Parts,
+    family: _Known | None,
+    usual: Variance | None,
+) -> _RegimeEffects:
     members = parts[regime]
     known = _pooled(list(members.values()))
     if known is None:
@@ -207,17 +247,19 @@ def _effects(group: PairGroup, regime: str, parts: _Parts, family: _Known | None
         noisiest = max(others, key=lambda each: each.of_size.value, default=None)
         known = _Known(noisiest.of_size, noisiest.of_size) if noisiest else None
     if known is None:
-        return _by_equivalents(group, members)
+        return _by_equivalents(group, members, usual, regime == HEADLINE)
     if group.deviations:
         known = _Known(*(_centred(each, len(members)) for each in known))
     if family is not None and known.process.freedom < ENOUGH_FREEDOM:
         known = _Known(
             *(max(pair, key=lambda v: v.value) for pair in zip(known, family, strict=True))
         )
-    return _by_processes(group, members, known)
+    return _by_processes(group, members, known, regime == HEADLINE)
 
 
-def _by_processes(group: PairGroup, members: Mapping[int, _Part], known: _Known) -> _RegimeEffects:
+def _by_processes(
+    group: PairGroup, members: Mapping[int, _Part], known: _Known, headline: bool
+) -> _RegimeEffects:
     pairs = {}
     variances: dict[int, tuple[float, Variance]] = {}
     at_size: dict[int, list[tuple[float, float, Variance]]] = {}
@@ -231,14 +273,15 @@ def _by_processes(group: PairGroup, members: Mapping[int, _Part], known: _Known)
             sizes[size.bytes] = Effect(value, combined([(weight, of_size)]))
             at_size.setdefault(size.bytes, []).append((value, weight, of_size))
         pairs[at] = _Planned(
-            Effect(part.mean, combined([variances[at]]), headline=group.deviations), sizes
+            Effect(part.mean, combined([variances[at]]), headline=headline and group.deviations),
+            sizes,
         )
     if group.deviations:
         return _RegimeEffects(None, pairs)
     mean = Effect(
         _mean([part.mean for part in members.values()]),
         _of_mean(list(variances.values())),
-        headline=True,
+        headline=headline,
     )
     sizes = {
         size: Effect(_mean([value for value, _, _ in found]), _of_mean([f[1:] for f in found]))
@@ -264,7 +307,9 @@ def _centred(variance: Variance, members: int) -> Variance:
     return Variance(variance.value, variance.freedom * (members - 1) / members)
 
 
-def _by_equivalents(group: PairGroup, members: Mapping[int, _Part]) -> _RegimeEffects:
+def _by_equivalents(
+    group: PairGroup, members: Mapping[int, _Part], usual: Variance | None, headline: bool
+) -> _RegimeEffects:
     means = {at: part.mean for at, part in members.items()}
     by_size: dict[int, dict[int, float]] = {}
     for at, part in members.items():
@@ -272,14 +317,10 @@ def _by_equivalents(group: PairGroup, members: Mapping[int, _Part]) -> _RegimeEf
             by_size.setdefault(size.bytes, {})[at] = _mean(tuple(size.ratios.values()))
     pairs = {}
     for at, part in members.items():
-        others = [value for other, value in means.items() if other != at]
-        regime = Effect(part.mean, _between(others, part.within / len(part.replicated)),
-                        headline=group.deviations)  # fmt: skip
+        scatter = usual or _of_others(means, at, part.within / len(part.replicated))
+        regime = Effect(part.mean, scatter, headline and group.deviations)
         beside = {
-            size.bytes: _between(
-                [value for other, value in by_size[size.bytes].items() if other != at], size.within
-            )
-            for size in part.sizes
+            size.bytes: _of_others(by_size[size.bytes], at, size.within) for size in part.sizes
         }
         sizes = {
             size: Effect(by_size[size][at], variance)
@@ -289,20 +330,25 @@ def _by_equivalents(group: PairGroup, members: Mapping[int, _Part]) -> _RegimeEf
     if group.deviations:
         return _RegimeEffects(None, pairs)
     within = _mean([part.within for part in members.values()])
-    mean = _mean_of_equivalents(list(means.values()), within, headline=True)
-    scatter = _at_least_usual(
+    scatter = _between(list(means.values()), within)
+    at_size = _at_least_usual(
         {size: _between(list(values.values()), within) for size, values in by_size.items()}
     )
-    of_sizes = {
-        size: Effect(_mean(list(values.values())), combined([(1 / len(values), scatter[size])]))
-        for size, values in by_size.items()
-    }
-    return _RegimeEffects(_Planned(mean, of_sizes), pairs)
+    return _RegimeEffects(
+        _Planned(
+            _mean_of(list(means.values()), scatter)._replace(headline=headline),
+            {size: _mean_of(list(by_size[size].values()), at_size[size]) for size in by_size},
+        ),
+        pairs,
+    )
 
 
-def _mean_of_equivalents(values: Sequence[float], within: float, headline: bool) -> Effect:
-    scatter = _between(values, within)
-    return Effect(_mean(values), combined([(1 / len(values), scatter)]), headline)
+def _mean_of(values: Sequence[float], scatter: Variance) -> Effect:
+    return Effect(_mean(values), combined([(1 / len(values), scatter)]))
+
+
+def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
+    return _between([value for other, value in values.items() if other != at], within)
 
 
 def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
