@@ -28,8 +28,8 @@ def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
 def test_where_the_node_does_not_matter_nothing_is_found() -> None:
     found = asked()
     assert found.findings == ()
-    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", "", ""]
-    assert "the node matters to none" in found.summary
+    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", ""]
+    assert "does not change the bandwidth" in found.summary
 
 
 def test_a_remote_node_that_is_slower_is_told_with_how_much() -> None:

@@ -118,7 +118,8 @@ def _cell(group: CurveGroup, effect: Wording) -> Cell:
         for regime in ("medium", "latency"):
             below = group.of(regime)
             if below is not None and below.is_of_kind:
-                return Cell(f"{regime} sizes only", found.mark, below.pairs[0].a.text)
+                text = ", ".join(filter(None, (found.text, f"{regime} differs")))
+                return Cell(text, found.mark, below.pairs[0].a.text)
     return found
 
 

@@ -96,18 +96,23 @@ def _summary(rates: Sequence[RegimeResult]) -> str:
 
 def _of_moving(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
     """One for all kinds that differ as such, local and remote ones together, and one for each kind
-    of which few pairs differ: in bandwidth, else at medium sizes. Directions between two kinds of
-    host memory differ by nature, and the table is enough."""
+    of which few pairs differ: in bandwidth, else at medium sizes alone. Directions between two
+    kinds of host memory differ by nature, and the table is enough."""
     kinds: dict[str, list[RegimeResult]] = {}
     for group in groups:
         kind = _kind(subject, group)
         if kind.group == "host-host" and kind.source != kind.destination:
             continue
-        regimes = [found for r in ("bandwidth", "medium") if (found := group.regimes.get(r))]
-        found = next((each for each in regimes if each.verdict == "different"), None)
-        if found is not None and found.is_of_kind:
+        found = group.bandwidth
+        latency = group.of("latency")
+        if found is None or found.verdict != "different":
+            below = latency is not None and latency.verdict == "different"
+            found = None if below else group.of("medium")
+        if found is None or found.verdict != "different":
+            continue
+        if found.is_of_kind:
             kinds.setdefault(f"{kind.bare} {found.evidence[0].slower}", []).append(found)
-        elif found is not None:
+        else:
             yield _of_few(subject, found)
     for members in kinds.values():
         yield _of_kind(subject, members)

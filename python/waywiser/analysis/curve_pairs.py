@@ -8,6 +8,7 @@ gives its results to answers.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -78,13 +79,26 @@ class PairResult(Value, frozen=True):
         return "different" if self.different else self.decision.verdict
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the regime differs, and not some sizes of it."""
+        most = not self.different or 2 * len(self.different) > len(self.sizes)
+        return self.decision.verdict == "different" and most
+
+    @property
     def evidence(self) -> tuple[Decision, PointPair]:
-        """The decision that shows most, and the size to show with it: the whole regime with its
-        largest size, or the size that differs most."""
-        if self.decision.verdict == "different" or not self.different:
-            return self.decision, self.sizes[-1]
+        """The decision that shows most, and the size to show with it: the whole regime with the
+        size nearest to it, or the size that differs most."""
+        if self.is_whole or not self.different:
+            return self.decision, nearest(self.decision, self.sizes)
         worst = max(self.different, key=lambda each: abs(math.log(each.decision.ratio)))
         return worst.decision, worst
+
+
+def nearest(decision: Decision, sizes: Sequence[PointPair]) -> PointPair:
+    """The size whose ratio is nearest to that decided about; of several, the largest."""
+    return min(
+        sizes, key=lambda each: (abs(math.log(each.decision.ratio / decision.ratio)), -each.bytes)
+    )
 
 
 class RegimeResult(Value, frozen=True):
@@ -114,11 +128,26 @@ class RegimeResult(Value, frozen=True):
 
     @property
     def is_of_kind(self) -> bool:
-        """Whether a difference is one of the kind and not of few pairs."""
-        most = 2 * len(self.differing) > len(self.pairs)
-        few = bool(self.differing) and not most
+        """Whether a difference is one of the kind and not of few pairs: what one pair shows at
+        sizes that no other has is one of the kind."""
+        if self.is_mixed:
+            return False
+        regime = sum(pair.decision.verdict == "different" for pair in self.pairs)
+        have = Counter(each.bytes for pair in self.pairs for each in pair.sizes)
+        differ = Counter(each.bytes for pair in self.pairs for each in pair.different)
+        few = 0 < 2 * regime <= len(self.pairs) or any(
+            have[size] > 1 and 2 * differ[size] <= have[size] for size in differ
+        )
+        most = 2 * regime > len(self.pairs) or any(2 * differ[size] > have[size] for size in differ)
         on_average = self.decision.verdict == "different" or bool(self.different_sizes)
-        return not self.is_mixed and (most or (on_average and not few))
+        return (most or on_average) and not (few and 2 * len(self.differing) <= len(self.pairs))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the regime differs on average, and not some sizes of it."""
+        sizes = self.different_sizes
+        most = not sizes or 2 * len(sizes) > len(self.at_size)
+        return self.decision.verdict == "different" and most
 
     @property
     def verdict(self) -> Verdict:
@@ -135,20 +164,19 @@ class RegimeResult(Value, frozen=True):
                 (pair.evidence for pair in self.differing),
                 key=lambda each: abs(math.log(each[0].ratio)),
             )
-        decision, size = self.decision, max(self.at_size)
-        if decision.verdict != "different":
-            if self.different_sizes:
-                size = max(self.different_sizes, key=lambda n: abs(math.log(self.at_size[n].ratio)))
-                decision = self.at_size[size]
-            elif self.differing:
-                return self._middle([pair.evidence for pair in self.differing])
-        points = [
-            (each.decision, each)
-            for pair in self.pairs
-            for each in pair.sizes
-            if each.bytes == size
-        ]
-        return decision, self._middle(points)[1]
+        if not self.is_whole and self.different_sizes:
+            size = max(self.different_sizes, key=lambda n: abs(math.log(self.at_size[n].ratio)))
+            points = [
+                (each.decision, each)
+                for pair in self.pairs
+                for each in pair.sizes
+                if each.bytes == size
+            ]
+            return self.at_size[size], self._middle(points)[1]
+        if self.decision.verdict != "different" and self.differing:
+            return self._middle([pair.evidence for pair in self.differing])
+        points = [(pair.decision, nearest(self.decision, pair.sizes)) for pair in self.pairs]
+        return self.decision, self._middle(points)[1]
 
     @staticmethod
     def _middle(found: Sequence[tuple[Decision, PointPair]]) -> tuple[Decision, PointPair]:
@@ -219,8 +247,9 @@ _Sizes = dict[Regime, list[tuple[Point, Point, SizeRatios]]]
 
 def _sizes(pair: CurvePair) -> _Sizes:
     found: _Sizes = {}
+    beside = {point.bytes: point for point in pair.b.points}
     for point in pair.a.points:
-        other = pair.b.at(point.bytes)
+        other = beside.get(point.bytes)
         if other is not None and (ratios := ratios_of(point, other)):
             size = SizeRatios(point.bytes, ratios, within(point) + within(other))
             found.setdefault(regime_of(point.workload), []).append((point, other, size))

@@ -148,7 +148,7 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
 def sizes_that_differ(peer: PeerResult) -> str:
     """`` at 32 MiB to 64 MiB``; empty if a whole regime differs."""
     found = peer.different
-    if found is None or found.decision.verdict == "different":
+    if found is None or found.is_whole or not found.different:
         return ""
     sizes = [each.bytes for each in found.different]
     return f" at {size_ranges(sizes, [each.bytes for each in found.sizes])}"

@@ -118,7 +118,7 @@ def _slow(subject: Subject, link: Link, members: Sequence[PeerResult]) -> Findin
     assert head.different is not None
     decision, at = head.different.evidence
     effect, interval = longer(decision)
-    whole = head.different.decision.verdict == "different"
+    whole = head.different.is_whole
     severity: Severity = "error" if effect >= BROKEN and whole else "warning"
     whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
     return Finding(
@@ -163,7 +163,7 @@ def _sizes(peer: PeerResult) -> str:
     assert peer.different is not None
     found = peer.different
     among = [each.bytes for each in found.sizes]
-    if found.decision.verdict == "different":
+    if found.is_whole or not found.different:
         low, high = format_bytes(among[0]), format_bytes(among[-1])
         return low if low == high else f"{low} to {high}"
     return size_ranges([each.bytes for each in found.different], among)

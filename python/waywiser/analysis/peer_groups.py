@@ -7,7 +7,7 @@ others is left out when the rest are compared again, so that it makes no other l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.curve_pairs import (
@@ -86,9 +86,13 @@ def peer_groups(subject: Subject) -> list[list[PeerResult]]:
         if kind.group != "file":
             groups.setdefault(classes.key(curve.workload), []).append((curve, kind))
     several = [found for found in groups.values() if len(found) > 1]
-    first = _decided(several, [set() for _ in several])
+    made = [_members(found, set()) for found in several]
+    first = _decided(made)
     slow = [{each.curve.text for each in found if each.is_slow} for found in first]
-    return [found for found in _decided(several, slow) if len(found) > 1]
+    if any(slow):
+        again = zip(several, made, slow, strict=True)
+        first = _decided([_members(found, out) if out else old for found, old, out in again])
+    return [found for found in first if len(found) > 1]
 
 
 class _Member(NamedTuple):
@@ -98,10 +102,7 @@ class _Member(NamedTuple):
     ratios: dict[Regime, list[SizeRatios]]
 
 
-def _decided(
-    groups: Sequence[Sequence[tuple[Curve, Kind]]], slow: Sequence[set[str]]
-) -> list[list[PeerResult]]:
-    made = [_members(found, out) for found, out in zip(groups, slow, strict=True)]
+def _decided(made: Sequence[Sequence[_Member]]) -> list[list[PeerResult]]:
     decisions = decide_groups(
         [
             PairGroup([each.ratios for each in members], _family(members), deviations=True)
@@ -129,6 +130,10 @@ def _family(members: Sequence[_Member]) -> Hashable:
 
 
 def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> list[_Member]:
+    at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
+    for curve, _ in group:
+        for point in curve.points:
+            at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))
     found = []
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
@@ -136,31 +141,31 @@ def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> list[_Membe
         points: dict[Regime, list[tuple[Point, Point]]] = {}
         ratios: dict[Regime, list[SizeRatios]] = {}
         for point in curve.points:
-            beside = [other for each in sound if (other := each.at(point.bytes)) is not None]
-            deviations = _deviations(point, [logs(each) for each in beside])
+            known = at_size[point.bytes]
+            beside = [known[other.text] for other in sound if other.text in known]
+            deviations = _deviations(known[curve.text][1], [own for _, own in beside])
             if deviations:
                 regime = regime_of(point.workload)
-                middle = sorted(beside, key=lambda each: each.seconds)[len(beside) // 2]
+                middle = sorted(beside, key=lambda each: each[0].seconds)[len(beside) // 2][0]
                 points.setdefault(regime, []).append((point, middle))
                 size = SizeRatios(point.bytes, deviations, within(point))
                 ratios.setdefault(regime, []).append(size)
         if ratios:
-            centre = sound[0]
-            found.append(_Member(kind, CurvePair(curve, centre), points, ratios))
+            found.append(_Member(kind, CurvePair(curve, sound[0]), points, ratios))
     return found
 
 
-def _deviations(point: Point, others: Iterable[Mapping[int, float]]) -> dict[int, float]:
+def _deviations(
+    own: Mapping[int, float], others: Sequence[Mapping[int, float]]
+) -> dict[int, float]:
     """By process: from the median of the others in that process. If none was measured in the same
     process, from the median of all their processes."""
-    beside = list(others)
-    own = logs(point)
     found = {
         process: value - median(centre)
         for process, value in own.items()
-        if (centre := [each[process] for each in beside if process in each])
+        if (centre := [each[process] for each in others if process in each])
     }
-    if found or not beside:
+    if found or not others:
         return found
-    everything = [value for each in beside for value in each.values()]
+    everything = [value for each in others for value in each.values()]
     return {process: value - median(everything) for process, value in own.items()}

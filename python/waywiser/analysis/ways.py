@@ -110,14 +110,6 @@ def representative(curve: Curve) -> str:
     return curve.points[0].line.like or curve.text
 
 
-def twins(curves: Iterable[Curve]) -> list[list[Curve]]:
-    """By class, in the order given."""
-    found: dict[str, list[Curve]] = {}
-    for curve in curves:
-        found.setdefault(representative(curve), []).append(curve)
-    return list(found.values())
-
-
 def sizes_of(curves: Sequence[Curve]) -> list[int]:
     """All that any was measured at, ascending."""
     return sorted({point.bytes for curve in curves for point in curve.points})

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple
 
 from waywiser.stats.multiplicity import benjamini_hochberg, holm
 from waywiser.stats.noise_model import Variance
@@ -104,10 +105,9 @@ def p_value(effect: Effect) -> float | None:
     """Two-sided, by Student's t; None without degrees of freedom."""
     if effect.variance.freedom <= 0:
         return None
-    from scipy.special import stdtr
-
     error = effect.variance.deviation
-    return min(1.0, 2 * float(stdtr(effect.variance.freedom, -abs(effect.log_ratio) / error)))
+    tail = _student().stdtr(effect.variance.freedom, -abs(effect.log_ratio) / error)
+    return min(1.0, 2 * float(tail))
 
 
 def detectable(variance: Variance, threshold: float) -> float | None:
@@ -119,11 +119,18 @@ def detectable(variance: Variance, threshold: float) -> float | None:
     return 1 - math.exp(-(least + quantile(variance.freedom, POWER) * error))
 
 
+@lru_cache(maxsize=4096)
 def quantile(freedom: float, probability: float) -> float:
     """Of Student's t."""
-    from scipy.special import stdtrit
+    return float(_student().stdtrit(freedom, probability))
 
-    return float(stdtrit(freedom, probability))
+
+@cache
+def _student() -> Any:
+    """The distribution, loaded when it is needed: scipy takes a while."""
+    from scipy import special
+
+    return special
 
 
 def _decision(

@@ -12,7 +12,9 @@ the paths themselves were: each in a process of its own. Then the scatter of the
 group stands for that of processes. It is an upper limit, since the paths may differ as well. If the
 pairs of a group are equivalent paths, and its family has `FAMILY` groups, the scatter of the middle
 group of the family is used, so that a group that falls apart does not hide it. With fewer than two
-other pairs the noise is not known, and nothing is decided.
+other pairs the noise is not known, and nothing is decided: each
+median is taken to deviate by at least `UNKNOWN_NOISE`, so that only what is far beyond it is
+suspected.
 
 All pairs and groups that are given together are decided together (`waywiser.stats.decision`).
 """
@@ -20,14 +22,14 @@ All pairs and groups that are given together are decided together (`waywiser.sta
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
-    LEAST_VARIANCE,
     Surveys,
     Variance,
     averaged,
@@ -37,6 +39,7 @@ from waywiser.stats.noise_model import (
     shared,
 )
 from waywiser.stats.order import median
+from waywiser.stats.scatter import UNKNOWN_NOISE
 
 HEADLINE = "bandwidth"
 """The regime whose decisions are headline effects."""
@@ -122,12 +125,14 @@ def decide_groups(
 
 
 class _Part:
-    """The sizes of one pair in one regime."""
+    """The sizes of one pair in one regime. Those in ``common`` make its value: the sizes that most
+    pairs of the group have, so that pairs that were measured at more sizes are compared alike."""
 
-    def __init__(self, sizes: Sequence[SizeRatios]) -> None:
+    def __init__(self, sizes: Sequence[SizeRatios], common: Collection[int]) -> None:
         self.sizes = sizes
-        most = max(len(size.ratios) for size in sizes)
-        self.replicated = [size for size in sizes if len(size.ratios) == most]
+        compared = [size for size in sizes if size.bytes in common] or sizes
+        most = max(len(size.ratios) for size in compared)
+        self.replicated = [size for size in compared if len(size.ratios) == most]
         processes = set.intersection(*(set(size.ratios) for size in self.replicated))
         if not processes:
             self.replicated = self.replicated[-1:]
@@ -186,12 +191,20 @@ _Parts = dict[str, dict[int, _Part]]
 
 
 def _parts(group: PairGroup) -> _Parts:
-    found: _Parts = {}
+    found: dict[str, dict[int, Sequence[SizeRatios]]] = {}
     for at, regimes in enumerate(group.pairs):
         for regime, sizes in regimes.items():
             if sizes:
-                found.setdefault(regime, {})[at] = _Part(sizes)
-    return found
+                found.setdefault(regime, {})[at] = sizes
+    return {
+        regime: {at: _Part(sizes, _common(list(members.values()))) for at, sizes in members.items()}
+        for regime, members in found.items()
+    }
+
+
+def _common(members: Sequence[Sequence[SizeRatios]]) -> set[int]:
+    count = Counter(size.bytes for sizes in members for size in sizes)
+    return {size for size, pairs in count.items() if 2 * pairs > len(members)}
 
 
 _Family = tuple[Hashable, str]
@@ -359,8 +372,8 @@ def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
 
 
 def _between(values: Sequence[float], within: float) -> Variance:
-    if not values:
-        return Variance(max(within, LEAST_VARIANCE), 0.0)
+    if len(values) < 2:
+        return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
     return process_variance([Surveys((tuple(values),))], within)
 
 
