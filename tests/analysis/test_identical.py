@@ -120,6 +120,55 @@ def test_five_percent_are_found_on_nearly_every_machine() -> None:
     assert found >= 19
 
 
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_a_fall_at_few_sizes_is_found_although_the_bandwidth_is_equal(blocks: int) -> None:
+    """To a fifth at 32 and 64 MiB."""
+    path = "pinned@numa:0 -> device@gpu:{} by copy-engine"
+    sizes = tuple(2**n for n in range(24, 31))
+
+    def falls(size: int) -> float:
+        return size / 50e9 * (5 if size in (2**25, 2**26) else 1)
+
+    others = [curve(path.format(gpu), postal(0, 50e9), sizes, blocks=blocks) for gpu in range(1, 8)]
+    found = asked(curve(path.format(0), falls, sizes, blocks=blocks), *others)
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("slow-link", "warning")
+    assert "32 MiB to 64 MiB" in finding.statement
+    assert finding.effect == pytest.approx(4, abs=0.2)
+    assert "at 32 MiB to 64 MiB (1 of 8)" in found.tables[0].rows[0][1].text
+
+
+def test_pageable_differences_do_not_accuse_a_link_whose_pinned_copies_equal_their_peers() -> None:
+    slow = host_links(8, {3: 0.5}, kind="pageable", blocks=4)
+    (finding,) = asked(slow, host_links(8, blocks=4)).findings
+    assert (finding.id, finding.severity) == ("slow-path", "info")
+    assert "link" not in finding.statement.partition(":")[0]
+    (finding,) = asked(slow, host_links(8, {3: 0.5}, blocks=4)).findings
+    assert (finding.id, finding.severity) == ("slow-link", "error")
+
+
+def test_paths_are_equivalent_only_if_the_submitting_node_is_as_near() -> None:
+    """Without peer access a copy is slower if another socket submits it: no link is slow."""
+    series = [
+        found
+        for gpus, node, rate in (
+            ((0, 1), 0, 28e9),
+            ((2, 3), 1, 28e9),
+            ((0, 1), 1, 20e9),
+            ((2, 3), 0, 20e9),
+        )
+        for a, b in (gpus, gpus[::-1])
+        for found in curve(
+            f"device@gpu:{a} -> device@gpu:{b} by copy-engine[peer=off,submit={node}]",
+            postal(5e-6, rate),
+            LARGE,
+        )
+    ]
+    found = asked(series, made=machine(4, 2))
+    assert found.findings == ()
+    assert [row[1].mark for row in found.tables[0].rows] == ["no", "no"]
+
+
 def test_there_is_nothing_to_compare_with_one_gpu() -> None:
     found = asked(host_links(1), made=machine(1))
     assert (found.findings, found.tables) == ((), ())

@@ -92,11 +92,15 @@ def way(transfer: Transfer) -> str:
 
 
 def groups(subject: Subject) -> list[Group]:
-    """All pairs of places with a way between them, in the order of the profile."""
+    """All pairs of places with a way between them, in the order of the profile; none that moves
+    nothing."""
+    traits = subject.machine.traits
     pairs: dict[tuple[Place, Place], list[Curve]] = {}
     for curve in subject.curves:
         if curve.transfer is not None and is_way(curve):
             path = curve.transfer.path
+            if traits.moves_nothing(path.source, path.destination):
+                continue
             pairs.setdefault(path.places, []).append(curve)
     alike: dict[str, list[Pair]] = {}
     for (source, destination), curves in pairs.items():
