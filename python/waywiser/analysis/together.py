@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from waywiser.analysis.curve_pairs import ratios_of, within
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.plan.classes import Classes
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
 from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
@@ -170,7 +171,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
             candidates.append(found)
         elif curve.points[-1].bytes >= RATE_BYTES:
             unknown.append(curve)
-    return _decided(candidates), unknown
+    return _decided(subject, candidates), unknown
 
 
 def _is_file(transfer: Transfer) -> bool:
@@ -210,11 +211,28 @@ def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | 
     return min(telling, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
 
 
-def _decided(candidates: Sequence[_Candidate]) -> list[Together]:
-    groups = [PairGroup([{"bandwidth": [each.ratios]}], _family(each)) for each in candidates]
+def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Together]:
+    """Sets that the machine's symmetry makes equivalent are one group. What a set does not show by
+    itself, the mean of its group may show."""
+    classes = Classes(subject.machine)
+    groups: dict[Hashable, list[_Candidate]] = {}
+    for each in candidates:
+        groups.setdefault(classes.key(each.point.workload), []).append(each)
+    asked = [
+        PairGroup([{"bandwidth": [each.ratios]} for each in members], _family(members[0]))
+        for members in groups.values()
+    ]
+    decisions: dict[str, Decision] = {}
+    for members, found in zip(groups.values(), decide_groups(asked), strict=True):
+        mean = found.mean["bandwidth"].decision
+        for each, pair in zip(members, found.pairs, strict=True):
+            own = pair["bandwidth"].decision
+            lent = own.verdict == "no change found" and mean.verdict == "different"
+            same = own.slower == mean.slower
+            decisions[each.curve.text] = mean if lent and same else own
     return [
-        Together(each.curve, each.point, each.alone, found.mean["bandwidth"].decision)
-        for each, found in zip(candidates, decide_groups(groups), strict=True)
+        Together(each.curve, each.point, each.alone, decisions[each.curve.text])
+        for each in candidates
     ]
 
 

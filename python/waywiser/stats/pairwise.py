@@ -6,6 +6,9 @@ is the process: the value of a pair is the logarithm of a ratio of times in one 
 decided together, as the median over the sizes of a regime, and each size alone, so that a drop at
 one size is found although the median hides it.
 
+One odd process among many must not hide what the others show, so that from `ROBUST` processes on
+their median and the scatter of most of them count.
+
 The variance of a value between processes is pooled over the group. A regime that nothing replicates
 borrows from the other regimes of its group. If no path of a group was measured in two processes,
 the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
@@ -30,6 +33,7 @@ from typing import Any, NamedTuple
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
+    LEAST_VARIANCE,
     Surveys,
     Variance,
     averaged,
@@ -39,13 +43,19 @@ from waywiser.stats.noise_model import (
     shared,
 )
 from waywiser.stats.order import median
-from waywiser.stats.scatter import UNKNOWN_NOISE
+from waywiser.stats.scatter import UNKNOWN_NOISE, variance_of_median
 
 HEADLINE = "bandwidth"
 """The regime whose decisions are headline effects."""
 
 FAMILY = 3
 """Groups of a family from which on its middle one says how equivalent paths scatter."""
+
+
+ROBUST = 5
+"""Values from which on a median and a scatter of most of them are used."""
+
+_NORMAL_DISTANCE = 0.9539
 
 
 class SizeRatios(NamedTuple):
@@ -145,7 +155,7 @@ class _Part:
 
     @property
     def mean(self) -> float:
-        return _mean(self.values)
+        return _centre(self.values)
 
     @cached_property
     def process(self) -> Variance:
@@ -279,10 +289,11 @@ def _by_processes(
     for at, part in members.items():
         process = shared(part.process, known.process)
         of_size = shared(part.process_of_size, known.of_size)
-        variances[at] = (1 / len(part.values), process)
+        variances[at] = (_weight(len(part.values)), process)
         sizes = {}
         for size in part.sizes:
-            value, weight = _mean(tuple(size.ratios.values())), 1 / len(size.ratios)
+            value = _centre(tuple(size.ratios.values()))
+            weight = _weight(len(size.ratios))
             sizes[size.bytes] = Effect(value, combined([(weight, of_size)]))
             at_size.setdefault(size.bytes, []).append((value, weight, of_size))
         pairs[at] = _Planned(
@@ -327,7 +338,7 @@ def _by_equivalents(
     by_size: dict[int, dict[int, float]] = {}
     for at, part in members.items():
         for size in part.sizes:
-            by_size.setdefault(size.bytes, {})[at] = _mean(tuple(size.ratios.values()))
+            by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
     pairs = {}
     for at, part in members.items():
         scatter = usual or _of_others(means, at, part.within / len(part.replicated))
@@ -371,10 +382,26 @@ def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
     return {size: Variance(max(v.value, usual), v.freedom) for size, v in variances.items()}
 
 
+def _centre(values: Sequence[float]) -> float:
+    """Their mean; of `ROBUST` and more their median, which one odd process does not move."""
+    return _mean(values) if len(values) < ROBUST else median(values)
+
+
+def _weight(count: int) -> float:
+    """The variance of the centre of so many values over that of one."""
+    return 1 / count if count < ROBUST else variance_of_median(count)
+
+
 def _between(values: Sequence[float], within: float) -> Variance:
+    """Of one value; of `ROBUST` and more by the median distance of two of them, which is 0.954
+    deviations of normal values (Rousseeuw & Croux, J. Am. Statistical Association 88, 1993)."""
     if len(values) < 2:
         return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
-    return process_variance([Surveys((tuple(values),))], within)
+    if len(values) < ROBUST:
+        return process_variance([Surveys((tuple(values),))], within)
+    apart = median([abs(x - y) for n, x in enumerate(values) for y in values[:n]])
+    variance = max((apart / _NORMAL_DISTANCE) ** 2, within, LEAST_VARIANCE)
+    return Variance(variance, len(values) - 1)
 
 
 def _next(planned: _Planned, decisions: Iterator[Decision]) -> RegimeDecision:
