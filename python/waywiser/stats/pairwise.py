@@ -233,7 +233,7 @@ def _families(
             members.setdefault(family, []).extend(parts.values())
             if group.deviations and len(parts) > 2:
                 values = [part.mean for part in parts.values()]
-                scatter.setdefault(family, []).append(_between(values, 0.0))
+                scatter.setdefault(family, []).append(_scatter(values, 0.0))
     return (
         {family: _pooled(parts) for family, parts in members.items()},
         {family: _middle(scatter.get(family, [])) for family in members},
@@ -354,9 +354,9 @@ def _by_equivalents(
     if group.deviations:
         return _RegimeEffects(None, pairs)
     within = _mean([part.within for part in members.values()])
-    scatter = _between(list(means.values()), within)
+    scatter = _scatter(list(means.values()), within)
     at_size = _at_least_usual(
-        {size: _between(list(values.values()), within) for size, values in by_size.items()}
+        {size: _scatter(list(values.values()), within) for size, values in by_size.items()}
     )
     return _RegimeEffects(
         _Planned(
@@ -372,7 +372,7 @@ def _mean_of(values: Sequence[float], scatter: Variance) -> Effect:
 
 
 def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
-    return _between([value for other, value in values.items() if other != at], within)
+    return _scatter([value for other, value in values.items() if other != at], within)
 
 
 def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
@@ -393,15 +393,21 @@ def _weight(count: int) -> float:
 
 
 def _between(values: Sequence[float], within: float) -> Variance:
-    """Of one value; of `ROBUST` and more by the median distance of two of them, which is 0.954
-    deviations of normal values (Rousseeuw & Croux, J. Am. Statistical Association 88, 1993)."""
-    if len(values) < 2:
-        return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
+    """Between processes, of one value. Of `ROBUST` and more by the median distance of two of them,
+    which is 0.954 deviations of normal values (Rousseeuw & Croux, J. Am. Statistical Association
+    88, 1993)."""
     if len(values) < ROBUST:
-        return process_variance([Surveys((tuple(values),))], within)
+        return _scatter(values, within)
     apart = median([abs(x - y) for n, x in enumerate(values) for y in values[:n]])
     variance = max((apart / _NORMAL_DISTANCE) ** 2, within, LEAST_VARIANCE)
     return Variance(variance, len(values) - 1)
+
+
+def _scatter(values: Sequence[float], within: float) -> Variance:
+    """Of all values, odd ones too: a path whose only process was odd is no odd path."""
+    if len(values) < 2:
+        return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
+    return process_variance([Surveys((tuple(values),))], within)
 
 
 def _next(planned: _Planned, decisions: Iterator[Decision]) -> RegimeDecision:
