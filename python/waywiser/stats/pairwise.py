@@ -55,7 +55,8 @@ FAMILY = 3
 ROBUST = 5
 """Values from which on a median and a scatter of most of them are used."""
 
-_NORMAL_DISTANCE = 0.9539
+_NORMAL = 1.4826
+"""Deviation of normal values over their median distance from the median."""
 
 
 class SizeRatios(NamedTuple):
@@ -154,18 +155,23 @@ class _Part:
         self.within = sum(size.within for size in sizes) / len(sizes)
 
     @property
+    def least(self) -> float:
+        """Variance of a value by the samples alone."""
+        return self.within / len(self.replicated)
+
+    @property
     def mean(self) -> float:
         return _centre(self.values)
 
     @cached_property
     def process(self) -> Variance:
         """Between processes, of the median over sizes."""
-        return _between(self.values, self.within / len(self.replicated))
+        return _between([self.values], self.least)
 
     @cached_property
     def process_of_size(self) -> Variance:
         """Between processes, of one size: the mean over the replicated sizes."""
-        own = [_between(tuple(s.ratios.values()), s.within) for s in self.replicated]
+        own = [_between([tuple(s.ratios.values())], s.within) for s in self.replicated]
         return averaged(own) or Variance(max(each.value for each in own), 0.0)
 
 
@@ -251,9 +257,16 @@ def _middle(variances: Sequence[Variance]) -> Variance | None:
 
 
 def _pooled(parts: Sequence[_Part]) -> _Known | None:
-    process = pooled([part.process for part in parts])
-    of_size = pooled([part.process_of_size for part in parts])
-    return _Known(process, of_size) if process and of_size else None
+    """Over the pairs of a group; None if nothing replicates them."""
+    parts = [part for part in parts if len(part.values) > 1]
+    if not parts:
+        return None
+    process = _between([p.values for p in parts], _mean([p.least for p in parts]))
+    if process.freedom <= 0:
+        return None
+    sizes = [tuple(size.ratios.values()) for part in parts for size in part.replicated]
+    of_size = _between(sizes, _mean([part.within for part in parts]))
+    return _Known(process, Variance(of_size.value, process.freedom))
 
 
 def _effects(
@@ -341,7 +354,7 @@ def _by_equivalents(
             by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
     pairs = {}
     for at, part in members.items():
-        scatter = usual or _of_others(means, at, part.within / len(part.replicated))
+        scatter = usual or _of_others(means, at, part.least)
         regime = Effect(part.mean, scatter, headline and group.deviations)
         beside = {
             size.bytes: _of_others(by_size[size.bytes], at, size.within) for size in part.sizes
@@ -392,15 +405,20 @@ def _weight(count: int) -> float:
     return 1 / count if count < ROBUST else variance_of_median(count)
 
 
-def _between(values: Sequence[float], within: float) -> Variance:
-    """Between processes, of one value. Of `ROBUST` and more by the median distance of two of them,
-    which is 0.954 deviations of normal values (Rousseeuw & Croux, J. Am. Statistical Association
-    88, 1993)."""
-    if len(values) < ROBUST:
-        return _scatter(values, within)
-    apart = median([abs(x - y) for n, x in enumerate(values) for y in values[:n]])
-    variance = max((apart / _NORMAL_DISTANCE) ** 2, within, LEAST_VARIANCE)
-    return Variance(variance, len(values) - 1)
+def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
+    """Between processes, of one value, over ``series`` together. If each has `ROBUST` and more: by
+    the median distance from their medians, which few odd processes do not change (Hampel, J. Am.
+    Statistical Association 69, 1974)."""
+    if min(map(len, series)) < ROBUST:
+        known = [_scatter(values, within) for values in series]
+        return pooled(known) or max(known, key=lambda each: each.value)
+    apart = [
+        abs(value - median(values)) * len(values) / (len(values) - 1)
+        for values in series
+        for value in values
+    ]
+    variance = max((median(apart) * _NORMAL) ** 2, within, LEAST_VARIANCE)
+    return Variance(variance, sum(len(values) - 1 for values in series))
 
 
 def _scatter(values: Sequence[float], within: float) -> Variance:
