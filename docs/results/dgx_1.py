@@ -24,8 +24,8 @@ from waywiser.profile import Profile
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.figures.render import svg_file
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.figures import format_rate
 from waywiser.words import format_bytes
+from waywiser.words.number_format import format_rate
 
 HERE = Path(__file__).parent
 PAGE = HERE / "dgx-1.md"

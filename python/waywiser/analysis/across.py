@@ -16,8 +16,8 @@ from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
 from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.stats.figures import format_number
 from waywiser.words import format_bytes
+from waywiser.words.number_format import format_number
 
 Cells = dict[str, Cell]
 """By row."""

@@ -32,8 +32,8 @@ from waywiser.analysis.curve_pairs import (
 from waywiser.analysis.kinds import kind_of, usual
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.analysis.texts import of_pairs, percent
-from waywiser.stats.figures import count
 from waywiser.words import Path, format_bytes
+from waywiser.words.number_format import count
 
 RATIO = "bandwidth remote over bandwidth local"
 

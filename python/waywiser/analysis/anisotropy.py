@@ -29,8 +29,8 @@ from waywiser.analysis.kinds import Kind, kind_of, usual
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import of_pairs, percent
 from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.stats.figures import count
 from waywiser.words import Memory, Path, format_bytes
+from waywiser.words.number_format import count
 
 RATIO = "bandwidth there over bandwidth back"
 

@@ -16,9 +16,9 @@ from waywiser.analysis.together import Together
 from waywiser.analysis.told import devices_of, exhibits_of, rate_text
 from waywiser.plan.name import name_of
 from waywiser.severity import Severity
-from waywiser.stats.figures import count, format_rate
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer, format_bytes
+from waywiser.words.number_format import count, format_rate
 
 OF_SUM = 0.01
 """How sharply a sum of rates alone is told: three digits, beside what is reached of it."""

@@ -14,7 +14,7 @@ from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import hidden_loss, named
 from waywiser.analysis.together import Together, found_together
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.figures import format_rate
+from waywiser.words.number_format import format_rate
 
 
 def answer(subject: Subject) -> Answer:

@@ -14,11 +14,11 @@ from waywiser.analysis.uncertainty import amount
 from waywiser.analysis.ways import Group, sizes_of, way
 from waywiser.stats.duel import EVEN, UNKNOWN, Stretch, Timed
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.policy import TOLERANCE, ranges
 from waywiser.topology.traits import Traits
 from waywiser.words import Path, Transfer, format_bytes
+from waywiser.words.number_format import format_rate, format_time
 
 MOST_ROWS = 40
 MATTERS = 0.10

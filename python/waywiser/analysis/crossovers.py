@@ -26,11 +26,11 @@ from waywiser.analysis.duels import Duel, duels, is_explicit, timed
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.ways import groups, way
 from waywiser.stats.duel import Stretch
-from waywiser.stats.figures import count
 from waywiser.stats.overtaking import Overtaking
 from waywiser.stats.policy import TOLERANCE
 from waywiser.topology.traits import Traits
 from waywiser.words import Memory, Place, Transfer, format_bytes
+from waywiser.words.number_format import count
 
 QUESTION = "crossovers"
 MOST_FINDINGS = 8

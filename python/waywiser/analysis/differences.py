@@ -16,8 +16,8 @@ from waywiser.analysis.hardware import gpus_of_class
 from waywiser.analysis.node import Node
 from waywiser.analysis.same_gpus import Matched
 from waywiser.profile.planned import Asked
-from waywiser.stats.figures import count
 from waywiser.topology.machine import Gpu
+from waywiser.words.number_format import count
 
 ENVIRONMENT = (
     "waywiser", "kernel", "microcode", "governor", "turbo", "smt", "numa_balancing",

@@ -31,8 +31,8 @@ from waywiser.analysis.ways import (
     representative,
     way,
 )
-from waywiser.stats.figures import count, format_rate
 from waywiser.words import Memory, format_bytes
+from waywiser.words.number_format import count, format_rate
 
 QUESTION = "efficiency"
 

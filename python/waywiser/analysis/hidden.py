@@ -15,13 +15,13 @@ from waywiser.analysis.answer import Cell, Exhibit, Finding, Table
 from waywiser.analysis.curve_pairs import MARKS, longer, signed
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.regimes import Regime, regime_of
+from waywiser.analysis.side_sentences import sentences
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.texts import hidden_loss
 from waywiser.stats.decision import THRESHOLD, Decision, decide
 from waywiser.stats.locality import Sides
 from waywiser.stats.order import Interval, median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
-from waywiser.stats.sides import sentences
 from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 

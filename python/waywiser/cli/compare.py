@@ -139,7 +139,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
     from rich.text import Text
 
     from waywiser.cli.lines import say
-    from waywiser.stats.figures import count
+    from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
     left: list[str] = []
@@ -198,7 +198,7 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 def summary(found: ProfileComparison) -> str:
     """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
-    from waywiser.stats.figures import count
+    from waywiser.words.number_format import count
 
     counts = [f"{n} {_plural(verdict, n)}" for verdict, n in found.counts.items() if n]
     head = (
@@ -261,7 +261,7 @@ MOST_RATIO = 100.0
 
 
 def _figure(rated_bytes: int, seconds: float) -> str:
-    from waywiser.stats.figures import RATE_BYTES, format_rate, format_time
+    from waywiser.words.number_format import RATE_BYTES, format_rate, format_time
 
     if rated_bytes < RATE_BYTES:
         return format_time(seconds, 0.002)

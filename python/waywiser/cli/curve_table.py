@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
 from waywiser.cli.narrow import GAP, fitting
 from waywiser.plan.course import EQUAL
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown
 from waywiser.words import format_bytes
+from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 
 Marks = Mapping[str, str]
 """The letter of each kind of doubt."""

@@ -31,7 +31,6 @@ def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | 
     from waywiser.cli.streams import say
     from waywiser.profile import Profile
     from waywiser.scope import live_machine
-    from waywiser.stats.figures import count
     from waywiser.survey import (
         Interrupted,
         SurveyError,
@@ -40,6 +39,7 @@ def measure_again(file: str, node: Node, curves: Sequence[str]) -> tuple[Node | 
         require_same,
         start,
     )
+    from waywiser.words.number_format import count
 
     if node.tools:
         return None, ""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from waywiser.analysis.shown import Shown
 from waywiser.report.entry import Entry
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
 
