@@ -450,6 +450,11 @@ def peers_off(rows: Rows) -> None:
     if runtime is None:
         rows.missing("peer access off", "cudaMemcpyPeer", "libcudart was not found")
         return
+
+    def synchronize_both() -> None:
+        torch.cuda.synchronize(0)
+        torch.cuda.synchronize(1)
+
     with ww.Context(peer_access=False) as apart:
         for size in (16 * MIB, 64 * MIB, 256 * MIB, GIB):
             group = f"peer access off, {label(size)}"
@@ -463,11 +468,11 @@ def peers_off(rows: Rows) -> None:
                     ctypes.c_void_p(two.data_ptr()), 1, ctypes.c_void_p(one.data_ptr()), 0,
                     ctypes.c_size_t(size),
                 )  # fmt: skip
-                torch.cuda.synchronize(0)
-                torch.cuda.synchronize(1)
+                synchronize_both()
 
             def ours(one: Any = one, two: Any = two) -> None:
-                apart.copy_async(two, one).result()
+                apart.copy(two, one)
+                synchronize_both()
 
             rows.measure(group, size, {"cudaMemcpyPeer": theirs, "waywiser": ours})
 

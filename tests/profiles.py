@@ -23,6 +23,8 @@ from waywiser.records import (
     Series,
     Visit,
 )
+from waywiser.stats.block import BlockEstimate
+from waywiser.stats.series_frame import SeriesFrame
 from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Operation, Place, Stop, TimingMode, Transfer, Workload
 
@@ -134,6 +136,24 @@ def visit(
         buffer_bytes=2 * what.bytes,
         gpu_states=tuple(gpu_states),
     )
+
+
+def block_of(what: Visit) -> BlockEstimate | None:
+    """The statistics of a visit in memory."""
+    (known,) = SeriesFrame.of([Series(what.workload, (what,))]).series_blocks()
+    (found,) = known.blocks
+    return found
+
+
+def block_of_times(
+    span: Sequence[float], repetitions: Sequence[int] = (), mode: TimingMode = "device"
+) -> BlockEstimate:
+    """The statistics of samples of a megabyte."""
+    found = block_of(
+        visit(WHAT, 0, Samples(tuple(span), repetitions=tuple(repetitions)), mode=mode)
+    )
+    assert found is not None
+    return found
 
 
 def seconds(size: int, latency: float = 5e-6, rate: float = 55e9) -> float:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from damaging import reseal
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
+from waywiser.profile.whole import write_profile
 from waywiser.stats.series_frame import SeriesFrame
 
 NVML = """
@@ -111,6 +115,60 @@ def test_a_named_workload_is_measured_resumed_shown_and_exported(run: Run, tmp_p
     for sample in mixed["samples"]:
         # the aggregate is over the time to the last finish
         assert len(sample["transfers"]) == 2 and sample["span"] >= max(sample["transfers"]) * 0.999
+
+
+def test_a_suspected_path_is_measured_again_once(run: Run, tmp_path: Path) -> None:
+    paths = ("--only", "H2D", "--sizes", "4KiB", "--gpus", "0")
+    assert run("survey", "--preset", "check", *paths, "-o", "a.wwp")[0] == 0
+    faster(tmp_path / "a.wwp", tmp_path / "base.wwp")
+    check = ("check", "a.wwp", "--baseline", "base.wwp")
+    code, out, err = run(*check)
+    assert code == 1, out + err
+    assert "measuring 1 suspected path again, into a-again.wwp" in err
+    assert " slower (latency)" in out
+    again = tmp_path / "a-again.wwp"
+    stored = again.read_bytes()
+    with Profile.open(again) as profile:
+        visits = len(list(profile.visits()))
+    code, _, err = run(*check)
+    assert (code, err) == (1, "waywiser: using a-again.wwp\n")
+    assert again.read_bytes() == stored
+    stop_early(again)
+    code, _, err = run(*check)
+    assert code == 1 and "going on with a-again.wwp" in err
+    with Profile.open(again) as profile:
+        assert len(profile.runs) == 2
+        assert len(list(profile.visits())) == visits
+    again.write_bytes(b"")
+    code, out, _ = run(*check)
+    assert code == 3
+    assert "a-again.wwp: is in the way of the new measurement: the file is empty" in out
+    assert "(move it away, or use it with --repeat)" in out
+
+
+def faster(file: Path, target: Path) -> None:
+    """Stores a survey again as if everything had taken half the time."""
+    with Profile.open(file) as profile:
+        visits = [
+            replace(
+                visit,
+                samples=replace(visit.samples, span=tuple(s / 2 for s in visit.samples.span)),
+            )
+            for visit in profile.visits()
+        ]
+        write_profile(target, profile.machine, profile.environment, visits,
+                      plan_json=profile.plan_json)  # fmt: skip
+
+
+def stop_early(file: Path) -> None:
+    """Takes the last visit away, as if the survey had been killed before it."""
+    with sqlite3.connect(file) as connection:
+        connection.execute("DELETE FROM visit WHERE visit = (SELECT max(visit) FROM visit)")
+        connection.execute("UPDATE run SET ended = NULL")
+        rows = connection.execute("SELECT count(*) FROM visit").fetchone()[0]
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'rows in visit'", (str(rows),))
+        reseal(connection)
+    connection.close()
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,20 @@
 
 namespace waywiser::test {
 
-// Races depend on which threads meet and not on how many bytes they move or where. Under the thread
-// sanitizer, which takes ten times as long, a test of very many cases runs one in `kCaseStride`.
+// Races depend on which threads meet and not on how many bytes they move or where: under the thread
+// sanitizer, which takes ten times as long, tests use few sizes.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kManySizes = false;
+#else
+inline constexpr bool kManySizes = true;
+#endif
+
+// Under a sanitizer a test of very many like cases runs one in `kCaseStride`. Without one it runs
+// all of them.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t kCaseStride = 5;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t kCaseStride = 3;
 #else
 inline constexpr std::size_t kCaseStride = 1;
 #endif

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import nodes
+import pytest
 
 from waywiser.analysis.checkup import Checkup, check_up
 from waywiser.analysis.node import Link, Node
@@ -46,8 +47,8 @@ def test_a_slower_link_fails_it_once_it_was_measured_again() -> None:
     node, again = surveyed(2, slow=slow), surveyed(3, slow=slow)
     first = checked(node)
     assert (first.status, first.findings) == ("inconclusive", ())
-    assert f"H2D {nodes.h2d(4)} is 4." in first.unsettled[0] or any(
-        f"H2D {nodes.h2d(4)} is 4." in line for line in first.unsettled
+    assert f"H2D {nodes.h2d(4)} is 4." in first.undecided[0] or any(
+        f"H2D {nodes.h2d(4)} is 4." in line for line in first.undecided
     )
     assert nodes.h2d(4) in first.suspects
     found = checked(node, None, again)
@@ -94,7 +95,7 @@ def test_a_repeat_that_settles_nothing_is_named() -> None:
     node = surveyed(2, slow=nodes.slow_host_link(4, 1.3), **loud)
     found = checked(node, base, surveyed(3, slow=nodes.slow_host_link(4, 1.05), **loud))
     assert found.status == "inconclusive"
-    assert any("when it was measured again: both together" in line for line in found.unsettled)
+    assert any("when it was measured again: both together" in line for line in found.undecided)
 
 
 def test_three_baselines_settle_a_loss_without_a_repeat() -> None:
@@ -107,10 +108,19 @@ def test_three_baselines_settle_a_loss_without_a_repeat() -> None:
 def test_one_process_a_side_is_inconclusive_and_names_the_headline_paths() -> None:
     found = check_up(nodes.node(2), [nodes.node(1)])
     assert found.status == "inconclusive"
-    assert "its noise is not known" in found.unsettled[0]
+    assert "its noise is not known" in found.undecided[0]
     slow = check_up(nodes.node(2, slow=nodes.slow_host_link(4, 1.3)), [nodes.node(1)])
     assert slow.status == "inconclusive"
     assert nodes.h2d(4) in slow.suspects
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.03, 0.2, 0.5, 0.99])
+def test_a_threshold_of_any_size_leaves_a_healthy_node_ok(threshold: float) -> None:
+    base, node = surveyed(1), surveyed(2)
+    assert check_up(node, [base], threshold).status == "ok"
+    slow = surveyed(3, slow=nodes.slow_host_link(4, 1.6))
+    verdict = "ok" if threshold > 0.6 else "inconclusive"
+    assert check_up(slow, [base], threshold).status == verdict
 
 
 def test_the_largest_drops_are_listed_whatever_the_verdict() -> None:
@@ -188,9 +198,16 @@ def test_where_nothing_can_be_told_it_is_inconclusive() -> None:
     assert checked(nothing).status == "inconclusive"
 
 
-def test_a_baseline_of_another_host_is_said() -> None:
+def test_a_baseline_of_another_machine_is_said_first() -> None:
     found = checked(surveyed(2, "node9"))
-    assert "another host: node0 before, node9 now" in found.notes
+    assert str(found).startswith(
+        "OK node9: the baseline is of another machine (host node0 before, node9 now): "
+    )
+    less = checked(surveyed(2, "node9", gpus=7))
+    assert str(less).startswith("FAILED node9: the baseline is of another machine (host node0")
+    gone = [finding for finding in less.findings if "gpu:7 (" in finding]
+    assert gone == ["gpu:7 (0000:08:00.0, GPU-node0-7) is only in the machine of the base"]
+    assert not any("is gone" in text for text in (*less.findings, *less.notes))
     assert not any("another device" in note for note in found.notes)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import nodes
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from waywiser.analysis.comparison import compare
+from waywiser.analysis.differences import another_machine
 from waywiser.analysis.node import Node
 
 SURVEYED = {"kernel": "6.1", "governor": ["performance"], "variables": {"CUDA_DEVICE_ORDER": "PCI"}}
@@ -108,11 +111,46 @@ def test_what_was_asked_for_is_said_where_it_differs() -> None:
     )
 
 
-def test_another_host_is_said_and_an_unknown_one_is_not() -> None:
+def test_another_machine_is_said_with_what_differs() -> None:
+    base = survey(1, "a")
     other = replace(survey(2, "b"), machine=replace(nodes.machine("node9", 2), driver="580.159"))
-    assert notes([survey(1, "a")], [other])[0] == "another host: node0 before, node9 now"
+    assert another_machine([base], [other]) == "host node0 before, node9 now"
     unnamed = replace(other, machine=replace(other.machine, hostname="unknown"))
-    assert not any("another host" in note for note in notes([survey(1, "a")], [unnamed]))
+    assert another_machine([base], [unnamed]) == "no GPU has the same UUID"
+    one, none = (nodes.machine("node9", gpus) for gpus in (1, 0))
+    assert another_machine([base], [replace(other, machine=one)]) == (
+        "host node0 before, node9 now; GPUs 2 × Test GPU before, 1 × Test GPU now"
+    )
+    assert "host node0" in another_machine([base], [replace(other, machine=none)])
+
+
+def test_a_host_that_lost_or_exchanged_a_gpu_is_the_same_machine() -> None:
+    base = survey(1, "a")
+    lost = nodes.without(base, "0000:02:00.0")
+    none = replace(base, machine=replace(base.machine, gpus=()))
+    renamed = replace(base, machine=replace(base.machine, hostname="node9"))
+    for new in (lost, none, renamed):
+        assert not another_machine([base], [new])
+    assert "another host: node0 before, node9 now" in notes([base], [renamed])
+    single = nodes.machine("node0", 1)
+    exchanged = replace(single, gpus=(replace(single.gpus[0], uuid="GPU-new"),))
+    pair = [replace(base, machine=each) for each in (single, exchanged)]
+    assert not another_machine(pair[:1], pair[1:])
+    model = replace(exchanged, gpus=(replace(exchanged.gpus[0], name="Other GPU"),))
+    assert "GPUs 1 × Test GPU before, 1 × Other GPU now" in another_machine(
+        pair[:1], [replace(base, machine=model)]
+    )
+
+
+@given(st.integers(0, 3), st.integers(0, 3), st.booleans())
+def test_whether_it_is_another_machine_does_not_depend_on_the_direction(
+    one: int, other: int, renamed: bool
+) -> None:
+    first = replace(survey(1, "a"), machine=nodes.machine("node0", one))
+    second = replace(first, machine=nodes.machine("node9" if renamed else "node0", other))
+    assert not another_machine([first], [first])
+    sides = bool(another_machine([first], [second])), bool(another_machine([second], [first]))
+    assert sides[0] == sides[1] == renamed
 
 
 def test_models_that_a_tool_does_not_tell_are_no_other_class() -> None:
@@ -127,9 +165,7 @@ def test_a_class_of_hardware_is_that_of_a_fleet() -> None:
         return nodes.node(1, host, gpus=gpus)
 
     four, one = of(4, "four"), of(1, "one")
-    assert "another class of hardware: 4 × Test GPU before, 1 × Test GPU now" in notes(
-        [four], [one]
-    )
+    assert "GPUs 4 × Test GPU before, 1 × Test GPU now" in another_machine([four], [one])
     three = nodes.without(of(4, "three"), "0000:02:00.0")
     none = replace(four, machine=replace(four.machine, gpus=()))
     for lacking in (three, none):

@@ -33,3 +33,13 @@ def test_it_is_as_it_was_when_a_command_fails() -> None:
     with pytest.raises(ValueError, match="odd"), brief_unless_lasting(["report"]):
         raise ValueError("odd")
     assert gc.isenabled()
+
+
+def test_a_process_that_exits_collects_nothing_any_more() -> None:
+    try:
+        with brief_unless_lasting(["report"], exits=True):
+            kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
+        assert not gc.isenabled() and gc.get_freeze_count() > len(kept)
+    finally:
+        gc.unfreeze()
+        gc.enable()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -131,10 +132,42 @@ def test_what_is_a_finding_can_be_said(files: dict[str, str], capsys: Output) ->
     less = ["compare", files["base"], files["less"]]
     assert run(less) == 1  # a GPU is gone
     assert run([*less, "--fail-on", "never"]) == 0
-    assert run([*less, "--only", "device@gpu:1", "--fail-on", "never"]) == 3  # nothing in common
+    nothing = [*less, "--only", "device@gpu:1"]
+    assert run(nothing) == 1
+    assert run([*nothing, "--fail-on", "never"]) == 0
+    once = ["compare", files["once"], files["once-slow"]]
+    assert [run([*once, "--fail-on", each]) for each in ("regression", "never")] == [3, 0]
     capsys.readouterr()
     assert run([*less, "--fail-on", "nonsense"]) == 2
     assert "regression or suspected or never" in capsys.readouterr().err
+
+
+def test_headline_names_choose_their_paths(files: dict[str, str], capsys: Output) -> None:
+    expected = {"H2D": 2, "d2h": 2, "P2P": 2, "bidirectional": 2, "host-to-all": 1}
+    for name, paths in expected.items():
+        assert run(["compare", files["base"], files["same"], "--only", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{paths} no change, of {paths} path")
+    assert run(["compare", files["base"], files["same"], "--only", "pageable H2D"]) == 2
+
+
+def test_one_document_goes_to_standard_output(files: dict[str, str], capsys: Output) -> None:
+    both = ["compare", files["base"], files["slow"]]
+    assert run([*both, "--junit", "-"]) == 1
+    said = capsys.readouterr()
+    check_junit(ElementTree.fromstring(said.out))
+    assert said.err.startswith("5 regressions")
+    assert run([*both, "--junit", "-", "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--json and --junit - both write to standard output" in said.err
+
+
+def test_an_output_is_asked_for_before_profiles_are_read(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    for target in (tmp_path / "no" / "r.xml", tmp_path, Path(files["base"])):
+        assert run(["compare", "none.wwp", "none.wwp", "--junit", str(target)]) == 2
+        assert capsys.readouterr().err.startswith(f"waywiser: error: {target}: ")
 
 
 def test_a_file_that_is_none_is_one_line(files: dict[str, str], capsys: Output) -> None:
@@ -263,9 +296,22 @@ def test_junit_overwrites_no_profile_and_no_device(
 
 def test_a_threshold_is_a_fraction() -> None:
     assert parse_fraction("3%", "threshold") == parse_fraction(" 0.03 ", "threshold") == 0.03
-    for text in ("", "0", "-1%", "100%", "1", "nan", "inf", "three", "3%%"):
-        with pytest.raises(WordError):
+    assert parse_fraction("0", "threshold") == parse_fraction("0%", "threshold") == 0
+    for text in ("", "-1%", "-0.1", "100%", "1", "3", "1e9", "nan", "inf", "three", "3%%"):
+        with pytest.raises(WordError, match=re.escape(f"{text!r} is no threshold")) as error:
             parse_fraction(text, "threshold")
+        assert error.value.remedy == "write 3% or 0.03: from 0 to less than 100%"
+
+
+def test_a_threshold_is_a_change_of_time(files: dict[str, str], tmp_path: Path) -> None:
+    """A time that is 8 % longer is a regression at 7 % and none at 9 %. At 0 every significant
+    change is one, however small."""
+    slow = ["compare", files["base"], files["slow"], "--threshold"]
+    assert [run([*slow, each]) for each in ("0", "7%", "9%", "50%", "99.9%")] == [1, 1, 0, 0, 0]
+    little = nodes.node(8, gpus=2, blocks=8, between_blocks=0.0002, slow=lambda _: 1.005)
+    base = nodes.node(9, gpus=2, blocks=8, between_blocks=0.0002)
+    assert compare([base], [little], 0.0).counts["regression"] == 10
+    assert compare([base], [little]).counts["regression"] == 0
 
 
 def test_two_full_profiles_of_eight_gpus_are_compared_at_once(

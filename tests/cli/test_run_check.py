@@ -60,7 +60,7 @@ def test_a_loss_that_was_not_measured_again_is_inconclusive_and_names_the_comman
     assert run(["check", files["slower"], "--baseline", files["base"]]) == 3
     said = capsys.readouterr().out
     assert said.startswith("INCONCLUSIVE node0: ")
-    assert "to settle it: on node0: waywiser survey --preset check --only" in said
+    assert "to decide it: on node0: waywiser survey --preset check --only" in said
     assert f"waywiser check {files['slower']} --repeat again.wwp --baseline {files['base']}" in said
     assert "largest drops:" in said
 
@@ -141,6 +141,24 @@ def test_metrics_go_to_standard_output_alone(files: dict[str, str], capsys: Outp
     said = capsys.readouterr()
     assert parsed(said.out)["waywiser_gpus"] == [({"host": "node0"}, 2)]
     assert said.err.startswith("OK node0")
+
+
+def test_one_document_goes_to_standard_output(files: dict[str, str], capsys: Output) -> None:
+    options = ["--baseline", files["base"], "--prometheus", "-", "--json"]
+    assert run(["check", files["same"], *options]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--json and --prometheus - both write to standard output" in said.err
+
+
+def test_an_output_is_asked_for_before_anything_is_measured(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    for target in (tmp_path / "no" / "m.prom", tmp_path, Path(files["base"])):
+        assert (
+            run(["check", "none.wwp", "--baseline", "none.wwp", "--prometheus", str(target)]) == 2
+        )
+        assert capsys.readouterr().err.startswith(f"waywiser: error: {target}: ")
 
 
 def test_labels_are_escaped() -> None:

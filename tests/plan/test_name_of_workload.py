@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.plan.name import SETS, label_of, name_of, texts_of
-from waywiser.plan.select import matches_any
+from waywiser.plan.name import SETS, label_of, name_of
+from waywiser.plan.select import matches_any, texts_of
 from waywiser.words import Transfer, Workload
 
 H2D = "pinned@numa:{} -> device@gpu:{} by copy-engine"

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.plan.select import NothingMatches, matches, nearest, require_match
+from waywiser.plan.headline import GROUPS
+from waywiser.plan.select import (
+    NothingMatches,
+    matches,
+    matches_any,
+    nearest,
+    require_match,
+    texts_of,
+)
+from waywiser.words import Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
@@ -28,6 +37,34 @@ SYNC = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
 )
 def test_words_must_all_occur_and_globs_match_whole(pattern: str, expected: list[str]) -> None:
     assert [text for text in (H2D, D2H, SYNC) if matches(text, [pattern])] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        (H2D, "H2D"),
+        (D2H, "D2H"),
+        ("pageable@numa:0 -> device@gpu:0 by copy-engine", "pageable H2D"),
+        ("device@gpu:0 -> device@gpu:0 by copy-engine", "local copy"),
+        ("device@gpu:0 -> device@gpu:1 by copy-engine", "P2P"),
+        ("pageable@numa:0 -> pageable@numa:0 by cpu", "host copy"),
+        (f"{H2D}; {D2H}", "bidirectional"),
+        (SYNC, None),
+    ],
+)
+def test_the_name_of_a_group_of_headline_paths_matches_its_paths_alone(
+    text: str, group: str | None
+) -> None:
+    texts = texts_of(Workload.parse(text))
+    assert {name for name in GROUPS if matches_any(texts, [name.upper()])} == {group} - {None}
+    assert not matches_any(texts, ["host"])
+
+
+def test_the_name_of_a_set_matches_every_such_set() -> None:
+    plain = [f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine" for gpu in range(2)]
+    by_sm = [path.replace("copy-engine", "sm") for path in plain]
+    for paths in (plain, by_sm):
+        assert matches_any(texts_of(Workload.parse("; ".join(paths))), ["host-to-all"])
 
 
 def test_several_patterns_are_any_of_them() -> None:

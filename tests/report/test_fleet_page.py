@@ -58,6 +58,11 @@ def test_fleet_writes_its_page_beside_its_table(
     assert output.read_text().startswith("<!doctype html>")
     assert run(["fleet", *files, "--page", files[0]]) == 2
     assert "is not overwritten" in capsys.readouterr().err
+    assert run(["fleet", *files, "--page", "-"]) in (1, 3)
+    said = capsys.readouterr()
+    assert said.out.startswith("<!doctype html>") and "host" in said.err
+    assert run(["fleet", *files, "--page", "-", "--json"]) == 2
+    assert "both write to standard output" in capsys.readouterr().err
 
 
 def test_what_is_no_mere_suspicion_has_something_to_do(fleet: Document) -> None:

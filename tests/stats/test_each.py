@@ -5,7 +5,6 @@ import pytest
 
 import profiles
 from waywiser.records import Samples
-from waywiser.stats.block import estimate_block
 from waywiser.stats.each import transfer_rates
 from waywiser.words import Workload
 
@@ -20,7 +19,7 @@ def rates(workload: Workload, *blocks: tuple[Times, list[int]]) -> list[float]:
     for number, (times, flags) in enumerate(blocks):
         spans = tuple(max(seconds) for seconds in times)
         samples = Samples(span=spans, flags=tuple(flags), transfers=tuple(times))
-        found.append(estimate_block(profiles.visit(workload, number, samples)))
+        found.append(profiles.block_of(profiles.visit(workload, number, samples)))
     return list(transfer_rates(workload, [block for block in found if block is not None]))
 
 

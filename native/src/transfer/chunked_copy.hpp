@@ -50,6 +50,7 @@ public:
 
     void fill(Chunk& chunk) override;
     void submit(Chunk& chunk) override;
+    void submit_together(std::span<Chunk* const> chunks) override;
     void drain(Chunk& chunk) override;
     [[nodiscard]] bool drains() const override;
     void finish() override;

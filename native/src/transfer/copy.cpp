@@ -21,23 +21,36 @@ constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
+// Slots that CPUs fill should stay in their caches, and five of them for each thread keep the link
+// busy while a thread is late (measured on H200, docs/transfer.md).
+constexpr std::size_t kFilledChunk = std::size_t{1} << 20;
+constexpr std::size_t kFilledSlots = 5;
+constexpr std::size_t kDrainedChunk = std::size_t{2} << 20;
+constexpr std::size_t kDrainedSlots = 20;  // of all threads, two to five of each
+constexpr std::size_t kPoliteSlots = 3;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
 constexpr std::size_t kSlotsOfRelays = 4;
+constexpr std::size_t kPageableRelaySlots = 3;
+constexpr std::size_t kSmallestPageableRelay = std::size_t{1} << 20;
 constexpr std::size_t kChunksOfRelays = 32;  // at least, so that all links end together
 // A copy has so many chunks at least: while the first is filled, and the last drained, the link is
 // idle.
-constexpr std::size_t kFewestChunks = 16;
+constexpr std::size_t kFewestChunks = 32;
 constexpr std::size_t kThreadsBetweenGpus = 1;
 constexpr std::size_t kSlotsBetweenGpus = 3;
 constexpr std::size_t kChunksBetweenGpus = 8;
+constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more gain nothing there, and are missing for another GPU's.
 constexpr std::size_t kThreadsPerLink = 10;
 // A file takes more of them: bytes from the page cache cost a CPU half as much again.
 constexpr std::size_t kThreadsPerFile = 12;
 constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
 // Before that the calling thread looks again and again and lets others run, as the runtime does
-// while it waits for a stream: a sleep of 20 us takes 50 us or more on a virtual machine.
-constexpr auto kLooking = std::chrono::microseconds(500);
+// while it waits for a stream: a sleep of 20 us takes 100 us and more on a virtual machine. It
+// looks for as long as 2 GiB take over a PCIe 5.0 link.
+constexpr auto kBetweenLooks = std::chrono::microseconds(5);
+constexpr auto kLooking = std::chrono::milliseconds(50);
+constexpr auto kLookingAtStream = std::chrono::microseconds(500);
 
 bool overlap(const void* a, const void* b, std::size_t bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(a);
@@ -181,7 +194,9 @@ bool wait_for_event(const gpu::Event& event, double seconds) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= until) return false;
         if (now - start < kLooking) {
-            std::this_thread::yield();
+            do {
+                std::this_thread::yield();
+            } while (std::chrono::steady_clock::now() - now < kBetweenLooks);
         } else {
             std::this_thread::sleep_for(kPoll);
         }
@@ -335,10 +350,9 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
     threads = std::clamp<std::size_t>(threads, 1, kThreadsPerLink);
     shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
-                             kSmallestChunk, kLargestChunk);
+                             kSmallestChunk, from_gpu ? kDrainedChunk : kFilledChunk);
     shape.threads = threads;
-    // To fill a slot takes a CPU longer than to drain it: one more hides what a thread is late.
-    shape.slots = from_gpu ? 2 : 3;
+    shape.slots = from_gpu ? std::clamp<std::size_t>(kDrainedSlots / threads, 2, 5) : kFilledSlots;
     // Stores around the caches save the CPUs a third of the memory traffic; the GPU reads what was
     // stored last sooner from a cache.
     shape.streaming = from_gpu;
@@ -371,8 +385,9 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         // Copy engines do all the work: the threads only keep them busy.
         choice.shape.threads = kThreadsBetweenGpus;
         choice.shape.slots = kSlotsBetweenGpus;
-        choice.shape.chunk = std::clamp(std::bit_floor(bytes / kChunksBetweenGpus), kSmallestChunk,
-                                        kLargestChunk / 2);
+        choice.shape.chunk = std::clamp(std::bit_floor(bytes / kChunksBetweenGpus),
+                                        kSmallestBetweenGpus, kLargestChunk);
+        choice.shape.least = kSmallestBetweenGpus;
         choice.why = "staged through pinned memory: the GPUs have no peer access";
         return choice;
     }
@@ -394,8 +409,8 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         } else {
             // With many threads, small slots stay in the CPUs' caches.
             choice.shape.threads = kThreadsPerLink * (1 + options.relays.size());
-            choice.shape.chunk = std::min(choice.shape.chunk, kLargestChunk / 2);
-            choice.shape.slots = 2;
+            choice.shape.least = std::min(choice.shape.chunk, kSmallestPageableRelay);
+            choice.shape.slots = kPageableRelaySlots;
         }
         choice.method = Choice::Method::chunked;
         choice.why = "over the links of the relays too";
@@ -413,8 +428,11 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     }
     choice.method = Choice::Method::chunked;
     if (options.polite_bytes != 0) {
-        choice.shape.chunk = std::min(
-            choice.shape.chunk, std::max(std::bit_floor(options.polite_bytes / 2), kSmallestChunk));
+        // Each chunk is submitted alone: large ones lose less between them.
+        choice.shape.chunk =
+            std::clamp(std::bit_floor(std::min(bytes / kFewestChunks, options.polite_bytes / 2)),
+                       kSmallestChunk, kLargestChunk);
+        choice.shape.slots = kPoliteSlots;
     }
     choice.why = "threads copy through pinned slots: the memory is pageable";
     return choice;
@@ -452,7 +470,7 @@ std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from,
     const gpu::CallerState keep;
     const CallerStream used = small ? stream : stream_of_copy(stream, to, from, bytes);
     try {
-        const auto end = std::chrono::steady_clock::now() + kLooking;
+        const auto end = std::chrono::steady_clock::now() + kLookingAtStream;
         while (small && std::chrono::steady_clock::now() < end) {
             if (gpu::is_idle(stream.handle)) return std::nullopt;
             std::this_thread::yield();

@@ -26,6 +26,10 @@ constexpr std::size_t kLeastForLists = std::size_t{1} << 20;
 constexpr std::size_t kLeastOfLists = std::size_t{128} << 10;
 // Between two looks at chunks on their way. A chunk of 2 MiB takes 40 us on a PCIe 5.0 link.
 constexpr auto kNap = std::chrono::microseconds(10);
+// Gathered chunks are submitted together up to so many bytes, and as long as fewer are on their
+// way: the link always has the next batch, and what becomes ready meanwhile is gathered.
+constexpr std::size_t kBatchBytes = std::size_t{4} << 20;
+constexpr std::size_t kBytesAhead = std::size_t{8} << 20;
 // Between two looks at the event that a transfer waits for.
 constexpr auto kStartNap = std::chrono::microseconds(20);
 
@@ -87,6 +91,11 @@ EngineOptions completed(EngineOptions options) {
     return options;
 }
 
+// Whose stream has the last operation of a chunk.
+int last_device(const Route& route) {
+    return route.second_device >= 0 ? route.second_device : route.device;
+}
+
 }  // namespace
 
 // A chunk with what it needs.
@@ -99,9 +108,6 @@ struct Engine::Held {
     bool queued = false;  // counts among the bytes of its copy engine
 
     [[nodiscard]] const Route& route() const { return job->routes()[chunk.route]; }
-    [[nodiscard]] int last_device() const {
-        return route().second_device >= 0 ? route().second_device : route().device;
-    }
 };
 
 // A thread that works: its chunks, in the order in which they were submitted.
@@ -390,6 +396,7 @@ void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::E
     check_process();
     spawn(std::max<std::size_t>(job->chunks(), 1));
     job->on_route_.assign(job->routes().size(), 0);
+    job->gathering_.resize(job->routes().size());
     const bool waits = after != nullptr;
     const bool empty = job->bytes() == 0;
     {
@@ -581,17 +588,18 @@ bool Engine::reap(Worker& self) {
     if (self.chunks.empty()) return false;
     bool arrived = true;
     try {
-        if (!self.chunks.front()->event->done()) return false;
+        Held& oldest = *self.chunks.front();
+        if (oldest.event ? !oldest.event->done() : !batch_ended(oldest, arrived)) return false;
     } catch (...) {
         fail(*self.chunks.front()->job, std::current_exception());
-        settle(self.chunks.front()->chunk);
         arrived = false;
     }
     std::unique_ptr<Held> own = std::move(self.chunks.front());
     self.chunks.erase(self.chunks.begin());
+    if (!arrived) settle(own->chunk);
     {
         const std::lock_guard lock(own->job->mutex_);
-        std::erase(own->job->in_flight_, &*own->event);
+        if (own->event) std::erase(own->job->in_flight_, &*own->event);
         arrived = arrived && !own->job->failure_;
     }
     leave_queue(*own);
@@ -617,12 +625,15 @@ bool Engine::starts_unwatched() const { return !waiting_.empty() && !polling_; }
 
 // Bytes of the chunk that starts at the job's next byte. Where CPUs fill chunks, sizes grow with
 // what is behind it, for each thread, so that the link has something to do while the next ones are
-// filled. Sizes shrink with what is left, so that no thread, and no link, works on alone.
+// filled. Sizes shrink with what is left, so that no thread, and no link, works on alone. The same
+// holds for two links: the second waits for the first chunk, and the first for the last one.
 std::size_t Engine::next_chunk(const Job& job) const {
     const std::size_t threads = std::min(job.most_threads_, options_.threads);
     const std::size_t left = job.bytes_ - job.next_;
-    const std::size_t grown = job.fills_ ? job.next_ / threads : job.chunk_;
-    const std::size_t shrunk = left * (job.fills_ ? 2 : 1) / threads;
+    const std::size_t grown = job.two_links_ ? job.next_
+                              : job.fills_   ? job.next_ / threads
+                                             : job.chunk_;
+    const std::size_t shrunk = job.two_links_ ? left / 2 : left * (job.fills_ ? 2 : 1) / threads;
     const std::size_t whole = std::min({job.chunk_, grown, shrunk}) / job.least_ * job.least_;
     const std::size_t size = std::max(whole, job.least_);
     const std::size_t over = (job.first_ + job.next_) % job.least_;  // only of the first chunk
@@ -778,7 +789,7 @@ void Engine::settle(Chunk& chunk) {
 void Engine::submit(Held& held) {
     const Route& route = held.route();
     Chunk& chunk = held.chunk;
-    held.event.emplace(take_event(held.last_device()));
+    held.event.emplace(take_event(last_device(held.route())));
     chunk.stream = &stream(route.device, route.direction);
     if (route.second_device >= 0) {
         chunk.second = &stream(route.second_device, route.second_direction);
@@ -818,8 +829,142 @@ bool Engine::process(Worker& self, std::unique_ptr<Held> held) {
         pass_on(self, std::move(held), arrived);
         return true;
     }
+    if (job.gathers_ && options_.polite_bytes == 0) {
+        gather(self, std::move(held));
+        return true;
+    }
     self.filled = std::move(held);
     submit_filled(self);
+    return true;
+}
+
+// --- chunks that are submitted together ------------------------------------------------------
+
+void Engine::gather(Worker& self, std::unique_ptr<Held> held) {
+    const std::shared_ptr<Job> job = held->job;
+    const Route& route = held->route();
+    Chunk& chunk = held->chunk;
+    chunk.stream = &stream(route.device, route.direction);
+    if (route.second_device >= 0) {
+        chunk.second = &stream(route.second_device, route.second_direction);
+    }
+    const std::size_t index = chunk.route;
+    self.chunks.push_back(std::move(held));
+    {
+        const std::lock_guard lock(job->mutex_);
+        job->gathering_[index].ready.push_back(&chunk);
+    }
+    submit_gathered(*job, index);
+}
+
+// Submits what is ready for the route, unless another thread does so: that one, or an owner of a
+// chunk, looks again.
+void Engine::submit_gathered(Job& job, std::size_t route) {
+    const std::unique_lock turn(job.gathering_[route].submitting, std::try_to_lock);
+    if (!turn) return;
+    do {
+        end_batches(job, route);
+    } while (submit_batch(job, route));
+}
+
+// By the thread whose turn it is: tells owners of chunks which batches have ended.
+void Engine::end_batches(Job& job, std::size_t index) {
+    auto& batches = job.gathering_[index].batches;
+    const Route& route = job.routes()[index];
+    while (!batches.empty()) {
+        const std::shared_ptr<Batch> oldest = batches.front();
+        try {
+            if (!oldest->event->done()) return;
+        } catch (...) {
+            fail(job, std::current_exception());
+            oldest->failed = true;
+        }
+        batches.pop_front();
+        {
+            const std::lock_guard lock(job.mutex_);
+            std::erase(job.in_flight_, &*oldest->event);
+        }
+        keep_event(last_device(route), std::move(*oldest->event));
+        if (oldest->handover) keep_event(route.device, std::move(*oldest->handover));
+        oldest->ended = true;
+    }
+}
+
+// By the thread whose turn it is: submits the next batch. False if there is none, or enough on the
+// way.
+bool Engine::submit_batch(Job& job, std::size_t index) {
+    Job::Gathering& gathering = job.gathering_[index];
+    const Route& route = job.routes()[index];
+    std::size_t ahead = 0;
+    for (const auto& batch : gathering.batches) ahead += batch->bytes;
+    {
+        const std::lock_guard lock(mutex_);
+        if (exhausted(job)) ahead = 0;  // the last ones: nothing more is gathered
+    }
+    const auto batch = std::make_shared<Batch>();
+    std::vector<Chunk*> chunks;
+    {
+        const std::lock_guard lock(job.mutex_);
+        batch->failed = static_cast<bool>(job.failure_);
+        if (ahead >= kBytesAhead && !batch->failed) return false;
+        std::size_t count = 0;
+        for (; count < gathering.ready.size(); ++count) {
+            const std::size_t bytes = gathering.ready[count]->bytes;
+            if (count > 0 && batch->bytes + bytes > kBatchBytes) break;
+            batch->bytes += bytes;
+        }
+        if (count == 0) return false;
+        const auto end = gathering.ready.begin() + static_cast<std::ptrdiff_t>(count);
+        chunks.assign(gathering.ready.begin(), end);
+        gathering.ready.erase(gathering.ready.begin(), end);
+    }
+    if (!batch->failed) {
+        Chunk& first = *chunks.front();
+        try {
+            batch->event.emplace(take_event(last_device(route)));
+            if (first.second != nullptr) {
+                batch->handover.emplace(take_event(route.device));
+                first.handover = &*batch->handover;
+            }
+            job.submit_together(chunks);
+            batch->event->record(first.second != nullptr ? *first.second : *first.stream);
+        } catch (...) {
+            fail(job, std::current_exception());
+            batch->failed = true;
+        }
+    }
+    const std::size_t count = chunks.size();
+    batch->ended = batch->failed;
+    if (!batch->failed) gathering.batches.push_back(batch);
+    {
+        const std::lock_guard lock(job.mutex_);
+        if (!batch->failed) job.in_flight_.push_back(&*batch->event);
+        for (Chunk* chunk : chunks) chunk->batch = batch;  // their owners may end them from now on
+    }
+    bool all = false;
+    {
+        const std::lock_guard lock(mutex_);
+        job.not_submitted_ -= count;
+        all = job.not_submitted_ == 0 && exhausted(job);
+    }
+    if (all) all_submitted(job);
+    return true;
+}
+
+// Whether nothing of a gathered chunk is under way any more; `arrived`: it was copied.
+bool Engine::batch_ended(Held& held, bool& arrived) {
+    Job& job = *held.job;
+    const auto batch = [&] {
+        const std::lock_guard lock(job.mutex_);
+        return held.chunk.batch;
+    };
+    auto known = batch();
+    if (!known || !known->ended) {
+        submit_gathered(job, held.chunk.route);
+        known = batch();
+        if (!known || !known->ended) return false;
+    }
+    arrived = !known->failed;
     return true;
 }
 
@@ -898,7 +1043,7 @@ void Engine::hand_back(Held& held) {
 void Engine::finish(Worker& self, std::unique_ptr<Held> held, bool arrived) {
     const std::shared_ptr<Job> job = held->job;
     const Chunk& chunk = held->chunk;
-    if (held->event) keep_event(held->last_device(), std::move(*held->event));
+    if (held->event) keep_event(last_device(held->route()), std::move(*held->event));
     if (held->handover) keep_event(held->route().device, std::move(*held->handover));
     if (arrived) job->moved_.fetch_add(chunk.bytes, std::memory_order_relaxed);
     bool last = false;

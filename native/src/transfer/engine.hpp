@@ -113,6 +113,11 @@ private:
     static void settle(Chunk& chunk);
     void submit(Held& held);
     bool submit_filled(Worker& self);
+    void gather(Worker& self, std::unique_ptr<Held> held);
+    void submit_gathered(Job& job, std::size_t route);
+    void end_batches(Job& job, std::size_t index);
+    bool submit_batch(Job& job, std::size_t index);
+    bool batch_ended(Held& held, bool& arrived);
     void pass_on(Worker& self, std::unique_ptr<Held> held, bool arrived);
     void hand_back(Held& held);
     void finish(Worker& self, std::unique_ptr<Held> held, bool arrived);

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,15 @@ struct Route {
     std::size_t most_chunks = std::numeric_limits<std::size_t>::max();  // on their way at once
 };
 
+// Chunks that one call has submitted.
+struct Batch {
+    std::optional<gpu::Event> event;     // after the last of them
+    std::optional<gpu::Event> handover;  // between two devices
+    std::size_t bytes = 0;
+    bool failed = false;              // they were not submitted, or not completed
+    std::atomic<bool> ended = false;  // nothing of them is under way any more
+};
+
 // One chunk on its way.
 struct Chunk {
     std::size_t at = 0;       // bytes of the transfer before it
@@ -46,6 +57,7 @@ struct Chunk {
     gpu::Stream* second = nullptr;   // of its second device
     gpu::Event* handover = nullptr;  // between the two, for submit()
     std::size_t skew = 0;            // bytes of the slot before the chunk's first one
+    std::shared_ptr<Batch> batch;    // of a job that gathers; guarded by the job's mutex
 };
 
 class Job {
@@ -65,6 +77,10 @@ public:
     virtual void fill(Chunk&) {}
     // Enqueues on the chunk's streams and does not block. Called if the route has a device.
     virtual void submit(Chunk&) {}
+    // The same for chunks of one route, with one call if possible. Only of a job that gathers.
+    virtual void submit_together(std::span<Chunk* const> chunks) {
+        for (Chunk* chunk : chunks) submit(*chunk);
+    }
     // By a CPU, after what was submitted is done.
     virtual void drain(Chunk&) {}
     // Whether drain() has something to do: then the host waits for all of the transfer.
@@ -108,6 +124,8 @@ protected:
     int node_ = -1;
     std::size_t chunks_per_thread_ = 3;  // on their way at once
     bool fills_ = false;                 // CPUs fill chunks that a link then carries
+    bool gathers_ = false;               // chunks that are ready are submitted together
+    bool two_links_ = false;             // each chunk crosses one link after the other
     // The end is earlier than expected: a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
 
@@ -149,6 +167,14 @@ private:
     std::atomic<std::size_t> moved_{0};
     std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};
     std::atomic<State> state_{State::running};
+
+    // Of a route, where chunks are submitted together.
+    struct Gathering {
+        std::vector<Chunk*> ready;                   // not submitted; guarded by the job's mutex
+        std::mutex submitting;                       // held by the one thread that submits them
+        std::deque<std::shared_ptr<Batch>> batches;  // on their way; guarded by `submitting`
+    };
+    std::deque<Gathering> gathering_;  // of each route
 };
 
 // Writes an eight-byte 1 to each of the descriptors.

@@ -254,6 +254,129 @@ TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
     EXPECT_GT(failures, 40U);
 }
 
+// --- chunks that are submitted together ------------------------------------------------------
+
+class Gathered : public OnEngine {
+protected:
+    static constexpr std::size_t kBytes = 24 * kMiB + 4321;
+    static constexpr std::size_t kChunks = 24;
+
+    // Over a slow link, so that chunks are ready before the link can take them.
+    static void configure(const std::string& more = "") {
+        fake::configure("devices=2;h2d=4;d2h=4;peer=40" + more);
+    }
+    static CopyShape shape(bool relayed) {
+        CopyShape made{.chunk = kMiB, .least = kMiB, .threads = 4, .slots = 8};
+        if (relayed) made.relays = {1};
+        return made;
+    }
+    std::shared_ptr<Engine> roomy_engine() {
+        return engine({.threads = 4, .pinned_bytes = 64 * kMiB, .relay_bytes = 64 * kMiB});
+    }
+    std::shared_ptr<Job> copy(Engine& own, bool to_gpu, bool relayed) {
+        const End host = End::host(to_gpu ? from_.data() : back_.data(), false);
+        const End gpu = End::device(device_->data(), 0);
+        return job(own, to_gpu ? gpu : host, to_gpu ? host : gpu, kBytes, shape(relayed));
+    }
+    void SetUp() override {
+        OnEngine::SetUp();
+        configure();
+        device_ = std::make_unique<gpu::DeviceBuffer>(0, kBytes);
+    }
+    void TearDown() override {
+        device_.reset();
+        OnEngine::TearDown();
+    }
+
+    std::vector<std::byte> from_ = sequence(kBytes, 23);
+    std::vector<std::byte> back_ = std::vector<std::byte>(kBytes);
+    std::unique_ptr<gpu::DeviceBuffer> device_;
+};
+
+TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
+    for (const bool relayed : {false, true}) {
+        auto own = roomy_engine();
+        for (const bool to_gpu : {true, false}) {
+            configure();
+            if (to_gpu) {
+                std::memset(device_->data(), 0, kBytes);
+            } else {
+                std::memset(back_.data(), 0, kBytes);
+            }
+            own->run(copy(*own, to_gpu, relayed), Engine::Until::done);
+            const std::byte* const arrived = to_gpu ? device_->data() : back_.data();
+            EXPECT_TRUE(same(arrived, from_.data(), kBytes)) << relayed << to_gpu;
+            if (!relayed) EXPECT_LT(fake::counts().copies, kChunks);
+        }
+    }
+}
+
+TEST_F(Gathered, MovesEveryByteWithoutTheBatchedCopy) {
+    configure(";without=batch");
+    auto own = roomy_engine();
+    for (const bool relayed : {false, true}) {
+        std::memset(device_->data(), 0, kBytes);
+        own->run(copy(*own, true, relayed), Engine::Until::done);
+        EXPECT_TRUE(same(device_->data(), from_.data(), kBytes));
+    }
+    EXPECT_GE(fake::counts().copies, 2 * kChunks);
+}
+
+// A stream that is ordered after the transfer sees all of it, also what was submitted last.
+TEST_F(Gathered, IsOrderedBeforeWhatComesAfterIt) {
+    auto own = roomy_engine();
+    const gpu::DeviceBuffer copied(0, kBytes);
+    const gpu::Stream stream(0);
+    for (const bool relayed : {false, true}) {
+        std::memset(device_->data(), 0, kBytes);
+        const auto made = copy(*own, true, relayed);
+        own->run(made, Engine::Until::submitted);
+        made->order(stream);
+        gpu::copy_async(copied.data(), device_->data(), kBytes, stream);
+        stream.synchronize();
+        EXPECT_TRUE(same(copied.data(), from_.data(), kBytes));
+        made->wait();
+    }
+}
+
+TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
+    std::size_t failures = 0;
+    for (const char* fault : {"fail=copy", "fail=event", "lost=copy", "sticky=query"}) {
+        for (int which = 0; which < 4; ++which) {
+            for (const int when : {1, 3, 6}) {
+                const bool relayed = which >= 2;
+                const std::string text = std::string(";") + fault + "@" + std::to_string(when);
+                configure(text);
+                auto own = roomy_engine();
+                const auto made = copy(*own, which % 2 == 0, relayed);
+                try {
+                    own->run(made, Engine::Until::done);
+                    EXPECT_EQ(made->moved(), kBytes) << text << which;
+                } catch (const gpu::Error&) {
+                    ++failures;
+                    EXPECT_LT(made->moved(), kBytes) << text << which;
+                }
+                EXPECT_TRUE(made->done());
+                own->stop();
+                EXPECT_EQ(own->jobs(), 0U);
+                own.reset();
+                configure();
+            }
+        }
+    }
+    EXPECT_GT(failures, 30U);
+}
+
+TEST_F(Gathered, CompletesWhatTheCallerLeavesAndWhatIsStopped) {
+    auto own = roomy_engine();
+    const auto made = copy(*own, true, false);
+    own->run(made, Engine::Until::submitted);
+    own->stop();
+    made->rethrow();
+    EXPECT_TRUE(made->done());
+    EXPECT_TRUE(same(device_->data(), from_.data(), kBytes));
+}
+
 TEST_F(OnEngine, CopiesThroughOrdinaryMemoryWhereNothingCanBePinned) {
     fake::configure("fail=alloc@1+");
     auto own = engine();

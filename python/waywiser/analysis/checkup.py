@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.comparison import compare
+from waywiser.analysis.comparison import GONE, ONLY_IN_BASE, compare
 from waywiser.analysis.copies import without_copies
+from waywiser.analysis.differences import is_same_machine
 from waywiser.analysis.errors_counted import counted, counted_since
 from waywiser.analysis.node import Node
 from waywiser.analysis.path_change import (
-    MOST_HIDDEN,
     PathChange,
     PathVerdict,
     ProfileComparison,
@@ -54,7 +54,7 @@ class Checkup(Value, frozen=True):
     status: Status
     findings: tuple[str, ...]
     """Why it failed, the gravest first."""
-    unsettled: tuple[str, ...]
+    undecided: tuple[str, ...]
     """Why it is inconclusive."""
     drops: tuple[Drop, ...]
     """The largest drops among all paths, the largest first."""
@@ -68,7 +68,7 @@ class Checkup(Value, frozen=True):
     def __str__(self) -> str:
         """One line: the status and what it stands on."""
         head = f"{self.status.upper()} {self.host}"
-        why = (*self.findings, *self.unsettled)
+        why = (*self.findings, *self.undecided)
         counts = dict(self.comparison.counts)
         for verdict in self.refuted:
             counts[verdict] -= 1
@@ -76,6 +76,8 @@ class Checkup(Value, frozen=True):
             counts["not confirmed"] = len(self.refuted)
         counted = [f"{number} {verdict}" for verdict, number in counts.items() if number]
         paths = ", ".join(counted) or "no path in common"
+        if another := self.comparison.another_machine:
+            head += f": the baseline is of another machine ({another})"
         return f"{head}: {why[0]} ({paths})" if why else f"{head}: {paths}"
 
 
@@ -91,20 +93,20 @@ def check_up(
     status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
     counted that healthy machines do not have, or a regression is confirmed: by a repeat, or by the
     variance between `SURVEYS_FOR_VARIANCE` baselines. It is ``inconclusive`` if a change is
-    suspected and not settled, if a headline bandwidth could hide a loss of more than `MOST_HIDDEN`,
-    if nothing was compared, or if the survey is unfinished or is the baseline itself. Raises
-    ValueError without a baseline.
+    suspected and not confirmed, if a headline bandwidth could hide a loss of more than
+    `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is unfinished or is
+    the baseline itself. Raises ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     _, copies = without_copies((*baseline, node, *repeats))
     copied = {file for file, _ in copies}
     given = {each.called for each in repeats}
-    foreign = [each.called for each in repeats if not _is_same_machine(node, each)]
+    foreign = [each.called for each in repeats if not is_same_machine(node, each)]
     repeats = [each for each in repeats if each.called not in {*copied, *foreign}]
     comparison = compare(baseline, [node], threshold)
     losses = comparison.of("regression", "suspected")
     known = len(without_copies(baseline)[0]) >= SURVEYS_FOR_VARIANCE
-    settled = [path for path in losses if known and path.verdict == "regression"]
+    confirmed = [path for path in losses if known and path.verdict == "regression"]
     refuted: list[PathChange] = []
     again: dict[str, PathChange] = {}
     if repeats:
@@ -113,22 +115,25 @@ def check_up(
             for new in (repeats, [node, *repeats])
         )
         for path in losses:
-            if path in settled or path.curve not in again:
+            if path in confirmed or path.curve not in again:
                 continue
             if again[path.curve].ratio >= 1 / (1 + threshold):
                 refuted.append(path)
             elif _is_confirmed(together[path.curve]):
-                settled.append(path)
-    suspects = [path for path in losses if path not in settled and path not in refuted]
+                confirmed.append(path)
+    suspects = [path for path in losses if path not in confirmed and path not in refuted]
     findings = [
-        *(f"{gpu} is gone" for gpu in comparison.missing_gpus),
+        *(
+            f"{gpu} {ONLY_IN_BASE if comparison.another_machine else GONE}"
+            for gpu in comparison.missing_gpus
+        ),
         *_links(node, baseline[0]),
         *_errors(node, baseline[-1]),
-        *map(slower, settled),
+        *map(slower, confirmed),
         *_missing(comparison),
     ]
-    unsettled = [*_unsettled(comparison, suspects, again), *_uncompared(node, baseline, comparison)]
-    status: Status = "failed" if findings else "inconclusive" if unsettled else "ok"
+    undecided = [*_undecided(comparison, suspects, again), *_uncompared(node, baseline, comparison)]
+    status: Status = "failed" if findings else "inconclusive" if undecided else "ok"
     return Checkup(
         schema=SCHEMA,
         host=node.name,
@@ -136,7 +141,7 @@ def check_up(
         baseline=tuple(each.called for each in baseline),
         status=status,
         findings=tuple(findings),
-        unsettled=tuple(unsettled),
+        undecided=tuple(undecided),
         drops=tuple(_drops(comparison)),
         notes=(
             *comparison.notes,
@@ -152,18 +157,6 @@ def check_up(
         comparison=comparison,
         refuted=tuple(path.verdict for path in refuted),
         suspects=tuple(path.name for path in suspects),
-    )
-
-
-def _is_same_machine(one: Node, other: Node) -> bool:
-    """Whether two profiles have the same host name, CPUs and GPUs."""
-    return all(
-        (
-            one.machine.hostname == other.machine.hostname,
-            one.machine.cpu_model == other.machine.cpu_model,
-            one.machine.packages == other.machine.packages,
-            {gpu.uuid for gpu in one.machine.gpus} == {gpu.uuid for gpu in other.machine.gpus},
-        )
     )
 
 
@@ -201,7 +194,7 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
             yield f"{label(path)} is missing: {path.why}"
 
 
-def _unsettled(
+def _undecided(
     comparison: ProfileComparison,
     suspects: Sequence[PathChange],
     again: Mapping[str, PathChange],
@@ -212,18 +205,18 @@ def _unsettled(
             yield f"{slower(path)}, and was not measured again"
         else:
             now = f"{1 - repeat.ratio:.1%} when it was measured again"
-            yield f"{slower(path)}, and {now}: both together do not settle it"
+            yield f"{slower(path)}, and {now}: both together do not confirm it"
     named = {path.curve for path in suspects}
     hidden = [path for path in comparison.undecided if path.curve not in named]
     if hidden:
         first, rest = hidden[0], len(hidden) - 1
         could = (
-            f"could hide a loss of {first.detectable:.0%}"
+            f"a loss of up to {first.detectable:.0%} would not be found"
             if first.detectable is not None
-            else "was measured by one process, and its noise is not known"
+            else "it was measured by one process before and now, and its noise is not known"
         )
-        more = f", and {rest} more headline paths like it" if rest else ""
-        yield f"{label(first)} {could}{more} (at most {MOST_HIDDEN:.0%} may be hidden)"
+        more = f"; so for {rest} more headline paths" if rest else ""
+        yield f"{label(first)}: {could}{more} (a check has to find {comparison.most_hidden:.0%})"
 
 
 def _uncompared(

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.copies import without_copies
-from waywiser.analysis.differences import differences, of_gpus
-from waywiser.analysis.headline import Group, headline
+from waywiser.analysis.differences import another_machine, differences, of_gpus
+from waywiser.analysis.headline import headline
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.one_sided import added, missing, with_failures
 from waywiser.analysis.path_change import (
+    REGIMES,
     WORST_FIRST,
     PartChange,
     PathChange,
@@ -28,8 +29,9 @@ from waywiser.analysis.path_change import (
 )
 from waywiser.analysis.path_parts import Part, noise_of, parts_of
 from waywiser.analysis.same_gpus import Matched, in_numbers_of, match
-from waywiser.plan.name import name_of, texts_of
-from waywiser.plan.select import matches_any, require_match
+from waywiser.plan.headline import Group
+from waywiser.plan.name import name_of
+from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
 from waywiser.stats.series_summary import SeriesSummary
@@ -38,6 +40,10 @@ from waywiser.words import Workload, format_bytes
 
 SCHEMA = 2
 """Of the JSON form."""
+
+GONE = "is gone"
+ONLY_IN_BASE = "is only in the machine of the base"
+"""What is said of a GPU that the new files lack: of the same machine, and of another one."""
 
 _Summaries = dict[str, list[tuple[int, SeriesSummary]]]
 """By identity: each file's number, and the series in it."""
@@ -66,13 +72,16 @@ def compare(
     if only:
         before, after = _chosen(before, after, only)
     gone = {gpu.index: gpu for same in now for gpu in same.missing}
+    another = another_machine(base, new)
+    gone_text = ONLY_IN_BASE if another else GONE
+    lost = dict.fromkeys(gone, gone_text)
     devices = _Devices(reference, new, now)
     workloads = [found[0][1].workload for side in (before, after) for found in side.values()]
     groups = headline(reference.machine, workloads)
     plain_before, plain_after = _without_files(before), _without_files(after)
     paths = [
         *_compared(parts_of(before, after), threshold, groups, devices),
-        *missing(plain_before, plain_after, reference, base, new, set(gone), groups),
+        *missing(plain_before, plain_after, reference, base, new, lost, groups),
         *added(plain_before, plain_after, devices),
     ]
     paths = with_failures(paths, plain_before, plain_after)
@@ -86,10 +95,11 @@ def compare(
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
         notes=(
             *differences(base, new),
-            *of_gpus(base, new, old, now),
+            *of_gpus(base, new, old, now, gone_text),
             *_lacking(base, new, paths),
             *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
         ),
+        another_machine=another,
         missing_gpus=tuple(map(_device, gone.values())),
         exchanged_gpus=tuple(
             dict.fromkeys((_device(a), _device(b)) for same in now for a, b in same.exchanged)
@@ -105,15 +115,21 @@ def _lacking(
     alone = sum(part.decision.freedom <= 0 for part in parts)
     if alone:
         of = "all paths" if alone == len(parts) else f"{alone} of {len(parts)} parts of paths"
+        survey = (
+            "make a new baseline and a new profile with 'waywiser survey --preset check -o FILE', "
+            "which measures in several processes, or "
+        )
+        imported = all(node.tools for node in (*base, *new))
         yield (
-            f"one process a side measured {of}: their noise is not known, and no change of theirs "
-            "can be confirmed (measure with --preset check or standard, or give several profiles)"
+            f"before and now, one process alone measured {of}: how far processes differ is not "
+            f"known, and no change of these can be confirmed; {'' if imported else survey}compare "
+            "several files of before with several of now"
         )
     changed = any(path.verdict in ("regression", "improvement") for path in paths)
     if changed and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
         yield (
-            "the noise between surveys is not known from fewer than "
-            f"{SURVEYS_FOR_VARIANCE} profiles a side: half of that between processes is assumed"
+            f"it takes {SURVEYS_FOR_VARIANCE} profiles of before or of now to see how far surveys "
+            "of one machine differ; with fewer, half the deviation between processes is added"
         )
 
 
@@ -133,16 +149,14 @@ def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Summarie
     return found
 
 
-def _texts(workload: Workload) -> tuple[str, ...]:
-    return str(workload), *texts_of(workload)
-
-
 def _chosen(
     before: _Summaries, after: _Summaries, only: Sequence[str]
 ) -> tuple[_Summaries, _Summaries]:
     """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
     texts = {
-        i: _texts(found[0][1].workload) for side in (before, after) for i, found in side.items()
+        i: sized_texts_of(found[0][1].workload)
+        for side in (before, after)
+        for i, found in side.items()
     }
     require_match(only, [text for each in texts.values() for text in each])
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
@@ -232,7 +246,7 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
     """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
     kinds: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement")
     for verdict in kinds:
-        regimes = [part.regime for part in parts if verdict_of(part.decision) == verdict]
+        regimes = [REGIMES[part.regime] for part in parts if verdict_of(part.decision) == verdict]
         if regimes:
             return verdict, ", ".join(regimes)
         single = [s for p in parts for s in p.sizes if verdict_of(s.decision) == verdict]

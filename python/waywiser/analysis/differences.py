@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from waywiser.analysis.answer import Device
 from waywiser.analysis.copies import without_copies
 from waywiser.analysis.hardware import gpus_of_class
 from waywiser.analysis.node import Node
 from waywiser.analysis.same_gpus import Matched
-from waywiser.profile.planned import Asked
+from waywiser.profile.planned import asked_from
 from waywiser.topology.machine import Gpu
 from waywiser.words.number_format import count
 
@@ -29,6 +27,9 @@ ENVIRONMENT = (
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
 
+SEVERAL = 2
+"""GPUs that are not all exchanged together."""
+
 ABSENT = "none"
 
 LONGEST = 60
@@ -37,13 +38,14 @@ LONGEST = 60
 
 def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     """One line each; the machines first, then what they were asked and what their files lack."""
-    for what, value in (
-        ("host", lambda node: _known(node.machine.hostname)),
-        ("class of hardware", _classes((*base, *new))),
-        ("CPU", _cpu),
-        ("driver", lambda node: node.machine.driver),
-    ):
-        yield from _told(f"another {what}: ", base, new, value)
+    if not another_machine(base, new):
+        for what, value in (
+            ("host", _host),
+            ("class of hardware", _classes((*base, *new))),
+            ("CPU", _cpu),
+        ):
+            yield from _told(f"another {what}: ", base, new, value)
+    yield from _told("another driver: ", base, new, lambda node: node.machine.driver)
     yield from _environment(base, new)
     yield from _told("another plan: ", base, new, _plan)
     for node in (*base, *new):
@@ -58,11 +60,57 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
                 yield f"{node.called} is the same survey as {old.called}: it says nothing new"
 
 
+def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
+    """What differs, if no machine of one side is one of the other; else empty."""
+    if any(is_same_machine(old, now) for old in base for now in new):
+        return ""
+    told = [
+        f"{what} {text}"
+        for what, value in (("host", _host), ("GPUs", _gpus), ("CPU", _cpu))
+        for text in _told("", base, new, value)
+    ]
+    return "; ".join(told or ["no GPU has the same UUID"])
+
+
+def is_same_machine(old: Node, now: Node) -> bool:
+    """Whether two profiles are of one machine: they have a GPU in common, or nothing says that they
+    are of two (the host, the CPUs, the models of GPUs, several GPUs that all have other UUIDs)."""
+    before, after = ({gpu.uuid for gpu in node.machine.gpus if gpu.uuid} for node in (old, now))
+    if before & after:
+        return True
+    sides = ((_host(old), _host(now)), (_cpu(old), _cpu(now)), (_models(old), _models(now)))
+    if any(was and is_ and was != is_ for was, is_ in sides):
+        return False
+    return min(len(before), len(after)) < SEVERAL
+
+
+def _gpus(node: Node) -> str:
+    return _counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
+
+
+def _models(node: Node) -> set[str]:
+    return {gpu.name for gpu in node.machine.gpus} if _are_named(node) else set()
+
+
+def _are_named(node: Node) -> bool:
+    """Whether the models of all GPUs are known."""
+    return all(_known(gpu.name) for gpu in node.machine.gpus)
+
+
+def _host(node: Node) -> str:
+    return _known(node.machine.hostname)
+
+
 def of_gpus(
-    base: Sequence[Node], new: Sequence[Node], before: Sequence[Matched], after: Sequence[Matched]
+    base: Sequence[Node],
+    new: Sequence[Node],
+    before: Sequence[Matched],
+    after: Sequence[Matched],
+    gone: str,
 ) -> Iterator[str]:
     """GPUs that have gone, came or were exchanged. ``before`` and ``after`` tell which GPU of each
-    node is which of the base's with the most of them."""
+    node is which of the base's with the most of them; ``gone`` is how a line about one that the
+    new files lack ends."""
     hosts = {node.machine.hostname for node in base}
     for nodes, matched, side in ((base, before, "base"), (new, after, "")):
         pairs = list(zip(nodes, matched, strict=True))
@@ -75,7 +123,7 @@ def of_gpus(
             for old, now in same.exchanged
         )
         for gpu, having in absent.items():
-            yield f"{gpu} is {'not' if side else 'gone'}{_where(having, nodes, side)}"
+            yield f"{gpu} {'is not' if side else gone}{_where(having, nodes, side)}"
         for gpu, having in added.items():
             text = "is only" if side else "was not there before"
             yield f"{gpu} {text}{_where(having, nodes, side)}"
@@ -152,9 +200,9 @@ def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
 
     def class_of(node: Node) -> str:
         machine = node.machine
-        if not all(_known(gpu.name) for gpu in machine.gpus):
+        if not _are_named(node):
             return ""
-        parts = [_models(machine.gpus, numbers[id(node)])]
+        parts = [_counted_models(machine.gpus, numbers[id(node)])]
         if machine.nodes_known:
             parts += [count(len(machine.numa), "NUMA node")] if uneven else []
             parts += [machine.architecture] if foreign else []
@@ -163,7 +211,7 @@ def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
     return class_of
 
 
-def _models(gpus: Sequence[Gpu], number: int) -> str:
+def _counted_models(gpus: Sequence[Gpu], number: int) -> str:
     """``8 × NVIDIA H200`` of a class with this number of GPUs, some of which may be gone; empty
     if all are."""
     if number and not gpus:
@@ -187,15 +235,8 @@ def _cpu(node: Node) -> str:
 
 def _plan(node: Node) -> str:
     """What the survey was asked for, as its options; empty where that is not known."""
-    try:
-        asked = msgspec.json.decode(node.asked, type=Asked)
-    except msgspec.MsgspecError:
-        return ""
-    told = [f"--preset {asked.preset}"] if asked.preset else []
-    told += [f"--only {each}" for each in asked.only]
-    told += [f"--workload {each}" for each in asked.workloads]
-    told += [f"--sizes {asked.sizes}"] if asked.sizes else []
-    return _clipped(" ".join(told))
+    asked = asked_from(node.asked)
+    return _clipped(" ".join(asked.options)) if asked else ""
 
 
 def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:

@@ -23,12 +23,12 @@ def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def as_imported(summaries: Sequence[SeriesSummary], plan_json: str) -> Iterator[SeriesSummary]:
-    """The summaries with their blocks marked as another tool's, each with the relative standard
+    """The summaries of another tool, each block with the relative standard
     deviation that the tool told of it, where it did and its repetitions are not there."""
     told = _told(plan_json)
     for series in summaries:
         origins = told.get(series.identity, ())
-        blocks = tuple(_marked(block, origins) for block in series.blocks)
+        blocks = tuple(_with_spread(block, origins) for block in series.blocks)
         yield msgspec.structs.replace(series, blocks=blocks)
 
 
@@ -47,9 +47,9 @@ def _told(plan_json: str) -> dict[str, list[_Origin]]:
         return {}  # it says less of where its blocks are from; they are what they are
 
 
-def _marked(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
+def _with_spread(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
     spread = block.spread
     if not spread and 0 <= block.block < len(origins):
         told = origins[block.block].deviation
         spread = told if 0 < told < math.inf else 0.0
-    return msgspec.structs.replace(block, foreign=True, spread=spread)
+    return msgspec.structs.replace(block, spread=spread)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.headline import Group
 from waywiser.analysis.node import Node, gpus_of
 from waywiser.analysis.path_change import PathChange, PathVerdict
+from waywiser.plan.headline import Group
 from waywiser.plan.name import name_of
 from waywiser.records import Failure
 from waywiser.stats.series_summary import SeriesSummary
@@ -42,10 +42,11 @@ def missing(
     reference: Node,
     base: Sequence[Node],
     new: Sequence[Node],
-    gone: set[int],
+    gone: Mapping[int, str],
     headlines: Mapping[str, Group],
 ) -> Iterator[PathChange]:
-    """Yields the paths that the baseline has measured and the new files have not.
+    """Yields the paths that the baseline has measured and the new files have not. ``gone`` says of
+    each GPU that the new files lack what to say about it.
 
     A path is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which
     every survey is expected to measure. It is skipped if the machine does not support it, if the
@@ -61,7 +62,7 @@ def missing(
             continue
         gpus = sorted(gpus_of(first.workload))
         devices = tuple(reference.device(Place("gpu", gpu)) for gpu in gpus)
-        lost = ", ".join(f"gpu:{gpu} is gone" for gpu in gpus if gpu in gone)
+        lost = ", ".join(f"gpu:{gpu} {gone[gpu]}" for gpu in gpus if gpu in gone)
         failure = failures.get(curve)
         refused = _refused(first.workload, reasons)
         verdict: PathVerdict = "missing"

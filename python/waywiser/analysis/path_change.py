@@ -6,9 +6,9 @@ import math
 from typing import Literal, NamedTuple
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.headline import Group
 from waywiser.analysis.regimes import Regime
-from waywiser.stats.decision import Decision
+from waywiser.plan.headline import Group
+from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Value
 
 PathVerdict = Literal[
@@ -22,6 +22,14 @@ detectable change says how large one could have been missed. ``missing``: planne
 absent. ``skipped``: not planned, not supported or left out for time; never a finding. ``new``: the
 baseline does not have it.
 """
+
+REGIMES: dict[Regime, str] = {
+    "operation": "operation",
+    "latency": "latency",
+    "medium": "intermediate sizes",
+    "bandwidth": "bandwidth",
+}
+"""Regimes as texts name them."""
 
 WORST_FIRST: tuple[PathVerdict, ...] = (
     "regression", "missing", "suspected", "improvement", "no change", "skipped", "new",
@@ -77,7 +85,7 @@ class PathChange(Value, frozen=True):
             parts = [part for part in self.parts if verdict_of(part.decision) == self.verdict]
             if parts:
                 part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
-                return Evidence(part.regime, part.decision, _typical(part))
+                return Evidence(REGIMES[part.regime], part.decision, _typical(part))
             sizes = [
                 size
                 for part in self.parts
@@ -88,7 +96,7 @@ class PathChange(Value, frozen=True):
                 size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
                 return Evidence(f"{size.bytes} B", size.decision, size)
         part = self.parts[-1]
-        return Evidence(part.regime, part.decision, _typical(part))
+        return Evidence(REGIMES[part.regime], part.decision, _typical(part))
 
     @property
     def ratio(self) -> float:
@@ -124,6 +132,8 @@ class ProfileComparison(Value, frozen=True):
     """Paths by verdict."""
     notes: tuple[str, ...] = ()
     """What else differs, or what the decisions lack, one line each."""
+    another_machine: str = ""
+    """What differs between the machines, if the new files are of another one than the base."""
     missing_gpus: tuple[Device, ...] = ()
     exchanged_gpus: tuple[tuple[Device, Device], ...] = ()
     """(before, now): another device in the same place."""
@@ -138,11 +148,18 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def undecided(self) -> tuple[PathChange, ...]:
-        """Headline paths whose bandwidth could hide a loss of more than `MOST_HIDDEN`: of the
+        """Headline paths whose bandwidth could hide a loss of more than `most_hidden`: of the
         groups `BOUNDED`, or of all groups if none of these was measured."""
         headlines = [path for path in self.measured if path.headline]
         bounded = [path for path in headlines if path.headline in BOUNDED]
-        return tuple(path for path in bounded or headlines if _hides_too_much(path))
+        return tuple(each for each in bounded or headlines if _hides(each, self.most_hidden))
+
+    @property
+    def most_hidden(self) -> float:
+        """`MOST_HIDDEN`; with a larger threshold than `THRESHOLD` as much more as that is larger,
+        since no loss below the threshold is looked for."""
+        beyond = (1 + THRESHOLD) / (1 + max(self.threshold, THRESHOLD))
+        return 1 - (1 - MOST_HIDDEN) * beyond
 
 
 MOST_HIDDEN = 0.15
@@ -154,10 +171,11 @@ BOUNDED: frozenset[Group] = frozenset(
 """Headline groups for which `MOST_HIDDEN` holds: pinned copies, P2P and sets."""
 
 
-def _hides_too_much(path: PathChange) -> bool:
+def _hides(path: PathChange, loss: float) -> bool:
+    """Whether the path is one of bandwidth that could hide a larger loss."""
     if path.parts[-1].regime != "bandwidth":
         return False
-    return path.detectable is None or path.detectable > MOST_HIDDEN
+    return path.detectable is None or path.detectable > loss
 
 
 def verdict_of(decision: Decision) -> PathVerdict:

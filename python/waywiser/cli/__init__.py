@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Builds ask this while they are configured: they do not wait for the verbs to load.
         print(folder)
         sys.exit(0)
-    sys.exit(run(words))
+    sys.exit(run(words, exits=True))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Runs one command line and returns its exit code."""
+def run(arguments: Sequence[str], *, exits: bool = False) -> int:
+    """Runs one command line and returns its exit code. ``exits``: then the process ends."""
     from waywiser.cli import streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
@@ -44,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     from waywiser.words import WaywiserError
 
     try:
-        with brief_unless_lasting(arguments):
+        with brief_unless_lasting(arguments, exits=exits):
             code = call(arguments)
         sys.stdout.flush()
         return code

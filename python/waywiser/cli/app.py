@@ -23,7 +23,20 @@ app = typer.Typer(
 Threshold = Annotated[
     str,
     typer.Option(
-        "--threshold", metavar="FRACTION", help="Effects below it do not matter: 3% or 0.03."
+        "--threshold",
+        metavar="FRACTION",
+        help="Changes of time up to it do not matter: 3% or 0.03. From 0 (every significant change "
+        "matters) to less than 100% (twice the time, half the bandwidth).",
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="PATTERN",
+        help="Only series with all these words, matching this glob, or of this group of headline "
+        "paths (H2D, D2H, bidirectional, P2P, P2P bidirectional, host-to-all, all-to-host, local "
+        "copy, pageable H2D, pageable D2H, host copy); may be repeated.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -17,9 +17,13 @@ start."""
 
 
 @contextmanager
-def brief_unless_lasting(arguments: Sequence[str]) -> Iterator[None]:
+def brief_unless_lasting(arguments: Sequence[str], *, exits: bool = False) -> Iterator[None]:
     """Around a command line: without the garbage collector and without threads of numpy's, unless
-    its verb is one of `LASTING`."""
+    its verb is one of `LASTING`.
+
+    If the process ``exits`` afterwards, nothing is set back: the collector would look through
+    everything once more, for a tenth of the whole time.
+    """
     if set(LASTING) & set(arguments[:1]):
         yield
         return
@@ -29,7 +33,9 @@ def brief_unless_lasting(arguments: Sequence[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        if collects:
+        if exits:
+            gc.freeze()
+        elif collects:
             gc.enable()
         if ours:
             os.environ.pop(THREADS_VARIABLE, None)

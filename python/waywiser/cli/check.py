@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from waywiser.cli import streams
 from waywiser.cli.percent import parse_fraction
-from waywiser.visible import visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from waywiser.analysis.checkup import Checkup
     from waywiser.analysis.node import Node
 
@@ -27,13 +27,16 @@ def run_check(
     measure: bool = True,
 ) -> int:
     """Prints one line with the status, then why; writes metrics to ``prometheus`` (``-``: standard
-    output, and the status goes to standard error).
+    output, and the text goes to standard error).
 
     ``repeat`` are profiles in which suspected paths were measured again. With ``measure``, they are
     measured again now if the profile is of this machine. Returns 0, 1 or 3. Raises `ProfileError`,
     `NotWritten`, `WordError`.
     """
+    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output, write_over
+
     limit = parse_fraction(threshold, "threshold")
+    require_one_output(json=json, prometheus=prometheus)
     from waywiser.analysis.checkup import check_up
     from waywiser.analysis.node import read_node
 
@@ -45,42 +48,40 @@ def run_check(
     if found.suspects and measure:
         from waywiser.cli.remeasure import measure_again
 
-        measured, failure = measure_again(file, node, found.suspects)
+        measured, failure = measure_again(file, node, found.suspects, repeat)
         if measured is not None:
             again.append(measured)
             found = check_up(node, before, limit, again)
     if prometheus:
         from waywiser.cli.prometheus import exposition
-        from waywiser.cli.replacing import write_over
 
-        text = exposition(found, node)
-        if prometheus == "-":
-            sys.stdout.write(text)
-        else:
-            write_over(prometheus, text.encode())
-    if prometheus == "-":
-        streams.say(f"{visible(str(found))}\n")
-    elif json:
+        write_over(prometheus, exposition(found, node).encode())
+    if json:
         import msgspec
 
         document = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(document.decode() + "\n")
     else:
-        _print(found, node, failure)
+        from waywiser.cli.picture import plain_console
+
+        console = plain_console(to_errors=prometheus == STANDARD_OUTPUT)
+        print_checkup(found, console, _commands(found, node), failure)
     return EXIT_CODES[found.status]
 
 
-def _print(found: Checkup, node: Node, failure: str) -> None:
+def print_checkup(found: Checkup, console: Console, commands: str, failure: str = "") -> None:
+    """Prints the status, then why.
+
+    ``commands`` measure again what is not confirmed; ``failure`` says why that was not done here.
+    """
     from waywiser.cli.compare import detectable_text
     from waywiser.cli.lines import say
-    from waywiser.cli.picture import plain_console
 
-    console = plain_console()
     say(console, str(found), "bold")
-    for line in (*found.findings, *found.unsettled):
+    for line in (*found.findings, *found.undecided):
         say(console, line, indent=2)
-    if found.unsettled:
-        say(console, f"to settle it: {_command(found, node)}", indent=2)
+    if found.undecided:
+        say(console, f"to decide it: {commands}", indent=2)
     if failure:
         say(console, f"it could not be measured again here: {failure}", indent=2)
     if found.drops:
@@ -92,8 +93,7 @@ def _print(found: Checkup, node: Node, failure: str) -> None:
         say(console, f"note: {note}", indent=2)
 
 
-def _command(found: Checkup, node: Node) -> str:
-    """The command that measures again what is not settled."""
+def _commands(found: Checkup, node: Node) -> str:
     from waywiser.cli.remeasure import commands
 
     return commands(node, found.file, found.suspects, found.baseline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -57,11 +58,14 @@ def run_compare(
     """Compares files. ``words`` are files with `SEPARATOR` between the sides, or two files.
 
     Returns 1 for a regression or a missing path, or a verdict that ``fail_on`` includes; 3 if a
-    change is suspected or nothing could be compared; else 0. Raises `CompareError`,
-    `ProfileError`, `NotWritten`.
+    change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
+    Raises `CompareError`, `ProfileError`, `NotWritten`.
     """
+    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output, write_over
+
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
+    require_one_output(json=json, junit=junit)
     before, after = sides_of(words)
     from waywiser.analysis.comparison import compare
     from waywiser.analysis.node import read_node
@@ -70,7 +74,6 @@ def run_compare(
     found = compare(base, new, limit, only)
     if junit:
         from waywiser.cli.junit import junit as as_junit
-        from waywiser.cli.replacing import write_over
 
         write_over(junit, as_junit(found, failing))
     if json:
@@ -79,7 +82,10 @@ def run_compare(
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(text.decode() + "\n")
     else:
-        print_comparison(found, everything=everything)
+        from waywiser.cli.picture import plain_console
+
+        console = plain_console(to_errors=junit == STANDARD_OUTPUT)
+        print_comparison(found, console, everything)
     return exit_code(found, failing)
 
 
@@ -112,6 +118,8 @@ def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def exit_code(found: ProfileComparison, failing: Sequence[PathVerdict]) -> int:
+    if not failing:
+        return CLEAN
     if any(found.counts[verdict] for verdict in failing):
         return FINDING
     return INCONCLUSIVE if found.counts["suspected"] or not found.measured else CLEAN
@@ -125,6 +133,8 @@ def print_comparison(
     from waywiser.cli.picture import plain_console
 
     console = console or plain_console()
+    if found.another_machine:
+        say(console, f"another machine: {found.another_machine}", "bold")
     say(console, summary(found), "bold")
     for line in _headline_lines(found):
         say(console, line)
@@ -135,10 +145,8 @@ def print_comparison(
 
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:
     """Prints the paths that changed, then those that one side has not measured."""
-    from rich.table import Table
-    from rich.text import Text
-
     from waywiser.cli.lines import say
+    from waywiser.cli.text_table import Column, print_table
     from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
@@ -153,15 +161,21 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         for path in shown:
             _print_narrow(console, path)
     elif shown:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        columns = ("verdict", "path", "size", "before", "now", "change", "95 %", "detectable", "at")
-        for column in columns:
-            right = column not in ("verdict", "path", "at")
-            table.add_column(column, justify="right" if right else "left", overflow="fold")
-        for path in shown:
-            style = STYLES.get(path.verdict, "")
-            table.add_row(Text(path.verdict, style), *map(Text, _cells(path)))
-        console.print(table)
+        headings = (
+            "verdict",
+            "path",
+            "size",
+            "before",
+            "now",
+            "change",
+            "95 %",
+            "detectable",
+            "at",
+        )
+        words = "verdict", "path", "at"
+        columns = [Column(name, left=name in words, folds=name in words[1:]) for name in headings]
+        cells = [(path.verdict, *_cells(path)) for path in shown]
+        print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
     if left:
         say(console, f"and {', '.join(left)}: see --all")
     for verdict, why, names in _one_sided(found):
@@ -241,8 +255,9 @@ def _cells(path: PathChange) -> Iterator[str]:
     else:
         size, decision = evidence.size, evidence.decision
         yield format_bytes(size.bytes) if size.bytes else ""
-        yield _figure(size.rated_bytes, size.seconds_before)
-        yield _figure(size.rated_bytes, size.seconds_now)
+        relative = Z_95 * size.decision.deviation / math.sqrt(2)
+        yield _figure(size.rated_bytes, size.seconds_before, relative)
+        yield _figure(size.rated_bytes, size.seconds_now, relative)
         yield f"{decision.ratio - 1:+.1%}"
         yield _span(decision.interval)
         yield f"{decision.detectable:.1%}" if decision.detectable is not None else ""
@@ -260,9 +275,15 @@ MOST_RATIO = 100.0
 """An interval that goes further is shown to here."""
 
 
-def _figure(rated_bytes: int, seconds: float) -> str:
+Z_95 = 1.96
+"""Half the width of a 95 % interval in standard errors. Of a change, both sides have the same
+share."""
+
+
+def _figure(rated_bytes: int, seconds: float, relative: float) -> str:
+    """With as many digits as ``relative`` allows, half the relative width of its interval."""
     from waywiser.words.number_format import RATE_BYTES, format_rate, format_time
 
     if rated_bytes < RATE_BYTES:
-        return format_time(seconds, 0.002)
-    return f"{format_rate(rated_bytes / seconds, 0.002)} GB/s"
+        return format_time(seconds, relative)
+    return f"{format_rate(rated_bytes / seconds, relative)} GB/s"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
-from waywiser.cli.narrow import GAP, fitting
+from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.plan.course import EQUAL
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.line import Line
@@ -37,9 +35,6 @@ SPARED = ("samples", "bound", "app sees", "stopped")
 """Columns that a narrower terminal goes without, in this order: a letter at the end says as well
 that sampling did not converge."""
 
-EACH = 0.005
-"""Precision at which the slowest and the fastest of several transfers are told."""
-
 
 def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     """Its name, its bound, the links it used, its sizes, and those left out with the reason."""
@@ -51,34 +46,32 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
     for line in curve.measured:
         if line.ways is not None and line.ways.told:
             say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
-    console.print(_table(curve, marks, console.width))
-    if rates := sorted(curve.measured[-1].transfer_rates):
-        each = f"{format_rate(rates[0], EACH)} to {format_rate(rates[-1], EACH)} GB/s"
-        size = format_bytes(curve.measured[-1].bytes)
+    _print_sizes(console, curve, marks)
+    last = curve.measured[-1]
+    if rates := sorted(last.transfer_rates):
+        sure = last.estimate.relative if last.estimate else None
+        each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
+        size = format_bytes(last.bytes)
         say(console, f"each of {len(rates)} transfers, {size} in all: {each}", "dim", indent=2)
     for why, sizes in _left_out(curve).items():
         say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
 
 
-def _table(curve: Shown, marks: Marks, width: int) -> Table:
+def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
     rows = [
         tuple(_cells(line, line.estimate, marks))
         for line in curve.measured
         if line.estimate is not None
     ]
     names = tuple(COLUMNS)
-    bounds = {name: (least, width) for name, least in COLUMNS.items()}
-    kept = fitting(names, rows, width, spared=SPARED, bounds=bounds)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    for name in (names[n] for n in kept):
-        left = name in ("stopped", "")
-        table.add_column(
-            name, justify="left" if left else "right", min_width=COLUMNS[name], no_wrap=bool(name)
-        )
-    for row in rows:
-        table.add_row(*(Text(row[n]) for n in kept))
-    return table
+    bounds = {name: (least, console.width) for name, least in COLUMNS.items()}
+    kept = fitting(names, rows, console.width, spared=SPARED, bounds=bounds)
+    columns = [
+        Column(name, left=name in ("stopped", ""), least=COLUMNS[name])
+        for name in (names[n] for n in kept)
+    ]
+    print_table(console, columns, [[row[n] for n in kept] for row in rows])
 
 
 def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:

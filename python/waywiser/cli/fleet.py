@@ -21,8 +21,11 @@ STYLES = {"bad": "bold red", "suspect": "yellow", "unjudged": "dim", "fine": "gr
 def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: str = "") -> int:
     """Returns 1 where a node is bad or suspect, 3 where nothing can be said of any, 2 where no
     file could be read, else 0. Files that cannot be read are listed. ``page`` names a file that
-    takes it all as a page; raises what `write_page` raises."""
+    takes it all as a page, ``-`` standard output; raises what `write_page` raises."""
+    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output
+
     limit = parse_fraction(threshold, "threshold")
+    require_one_output(json=json, page=page)
     found = read_fleet(files, limit)
     if json:
         import msgspec
@@ -30,7 +33,9 @@ def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: st
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(text.decode() + "\n")
     else:
-        print_fleet(found)
+        from waywiser.cli.picture import plain_console
+
+        print_fleet(found, plain_console(to_errors=page == STANDARD_OUTPUT))
     if page:
         _write(found, page)
     if not found.hosts:

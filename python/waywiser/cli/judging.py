@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from waywiser.cli.app import FilesVerb, Json, ProfileFile, Threshold, app
+from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, Threshold, app
 
 
 @app.command(short_help="Say whether this machine is fit to be measured.")
@@ -56,14 +56,15 @@ def compare(
             help="What is a finding: regression (or a missing path); suspected (or these); never.",
         ),
     ] = "regression",
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="PATTERN", help="As of survey; may be repeated."),
-    ] = None,
+    only: Only = None,
     json: Json = False,
     junit: Annotated[
         str,
-        typer.Option("--junit", metavar="FILE", help="Also write JUnit XML, a test per path."),
+        typer.Option(
+            "--junit",
+            metavar="FILE",
+            help="Also write JUnit XML, a test per path; - for standard output.",
+        ),
     ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="List all paths, not only those that changed.")
@@ -74,7 +75,10 @@ def compare(
 
     Several files per side show the noise between surveys. Exit codes: 0 no regression; 1 a
     regression or a missing path (see --fail-on); 2 it could not be done; 3 a change is suspected
-    that nothing replicates, or nothing could be compared.
+    and not confirmed, or nothing could be compared. With --fail-on never: 0 or 2.
+
+    Of --json and --junit -, one at most writes to standard output; the text then goes to standard
+    error.
     """
     from waywiser.cli.compare import run_compare
 
@@ -122,8 +126,11 @@ def check(
     """Say in one line whether a node is as it was, and why not: paths, GPUs, links, errors.
 
     Exit codes: 0 it is; 1 a regression, confirmed by a repeat or by three baselines, or a missing
-    path, GPU or link; 2 it could not be done; 3 inconclusive: a suspected change is not settled, or
-    a headline bandwidth could hide a loss of more than 15 %.
+    path, GPU or link; 2 it could not be done; 3 inconclusive: a suspected change is not confirmed,
+    or a headline bandwidth could hide a loss of more than 15 %.
+
+    Of --json and --prometheus -, one at most writes to standard output; the text then goes to
+    standard error.
     """
     from waywiser.cli.check import run_check
 
@@ -142,7 +149,11 @@ def fleet(
     json: Json = False,
     page: Annotated[
         str,
-        typer.Option("--page", metavar="FILE", help="Also as one page that needs no network."),
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Also as one page that needs no network; - for standard output.",
+        ),
     ] = "",
 ) -> int:
     """Find the nodes that are not like their twins, the bad ones first, by path and device.

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from waywiser.analysis.shown import Shown, by_text
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
-from waywiser.cli.narrow import GAP
+from waywiser.cli.text_table import GAP, Column, print_table
 from waywiser.plan.name import name_of
 from waywiser.stats.estimate import Estimate
 from waywiser.stats.line import Line
@@ -113,18 +111,19 @@ def print_rows(
         say(console, title, "dim", indent=2)
     room = (console.width - NAME - GAP - MARKS) // (SIZE + GAP)
     columns = _columns(rows, only, min(MOST_COLUMNS, max(1, room)))
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    table.add_column("  GB/s, or time", justify="left", min_width=NAME, overflow="fold")
-    for column in columns:
-        table.add_column(format_bytes(column), justify="right", min_width=SIZE, no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = [
+        Column("  GB/s, or time", left=True, least=NAME, folds=True),
+        *(Column(format_bytes(column), least=SIZE) for column in columns),
+        Column("", left=True),
+    ]
+    cells = []
     for name, lines in rows:
         at = {_nominal(line.bytes): line for line in lines}
         shown = [at[column] for column in columns if column in at]
         letters = {letter for line in shown for letter in _letters(line, marks)}
-        cells = [_cell(at[column]) if column in at else "" for column in columns]
-        table.add_row(Text(f"  {name}"), *map(Text, cells), Text("".join(sorted(letters))))
-    console.print(table)
+        figures = [_cell(at[column]) if column in at else "" for column in columns]
+        cells.append([f"  {name}", *figures, "".join(sorted(letters))])
+    print_table(console, table, cells)
     console.print()
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import Json, app
+from waywiser.cli.app import Json, Only, app
 
 
 @app.command()
@@ -28,14 +28,7 @@ def survey(
             help="check or quick (under 30 s), standard (minutes; the default) or full (hours).",
         ),
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only",
-            metavar="PATTERN",
-            help="Only series with all these words, or matching this glob; may be repeated.",
-        ),
-    ] = None,
+    only: Only = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(

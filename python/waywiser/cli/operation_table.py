@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from waywiser.analysis.shown import Shown
 from waywiser.cli.curve_table import Marks, marks_of, samples
 from waywiser.cli.lines import say
-from waywiser.cli.narrow import GAP, fitting
+from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.words import format_settings
 from waywiser.words.number_format import format_relative, format_time
 from waywiser.words.sizes_in_text import with_units
@@ -20,9 +18,6 @@ COLUMNS = ("place", "operation", "settings", "time", "±", "app sees", "samples"
 
 SETTINGS = 24
 """Characters that the settings are left before another column goes; longer ones fold."""
-
-LEAST_FOLDED = 8
-"""Characters that a column which folds keeps."""
 
 SPARED = ("samples", "app sees")
 """Columns that a narrow terminal goes without, in this order."""
@@ -34,20 +29,15 @@ def print_operations(console: Console, curves: Sequence[Shown], marks: Marks) ->
     cells = [row for _, row in sorted((_row(each, marks) for each in curves), key=lambda r: r[0])]
     bounds = {"settings": (0, SETTINGS)}
     kept = fitting(COLUMNS, cells, console.width, spared=SPARED, bounds=bounds)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    for name in (COLUMNS[n] for n in kept):
-        left = name in ("place", "operation", "settings", "")
-        folds = name in ("operation", "settings")
-        table.add_column(
+    columns = [
+        Column(
             name,
-            justify="left" if left else "right",
-            min_width=LEAST_FOLDED if folds else None,
-            no_wrap=not folds,
-            overflow="fold",
+            left=name in ("place", "operation", "settings", ""),
+            folds=name in ("operation", "settings"),
         )
-    for row in cells:
-        table.add_row(*(Text(row[n]) for n in kept))
-    console.print(table)
+        for name in (COLUMNS[n] for n in kept)
+    ]
+    print_table(console, columns, [[row[n] for n in kept] for row in cells])
     console.print()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from waywiser.cli import streams
-from waywiser.cli.replacing import explained, write_over
+from waywiser.cli.replacing import STANDARD_OUTPUT, explained, write_over
 from waywiser.profile.beside import beside
 from waywiser.profile.errors import ExistingFile
 from waywiser.regular_file import NotRegular, TooLarge, read_regular
@@ -16,7 +17,11 @@ LIMIT_BYTES = 256 * 2**20
 
 
 def write_page(output: str, content: bytes) -> None:
-    """Raises `ExistingFile` for a file that no report wrote, `NotWritable`, `NotWritten`."""
+    """``-`` is standard output. Raises `ExistingFile` for a file that no report wrote,
+    `NotWritable`, `NotWritten`."""
+    if output == STANDARD_OUTPUT:
+        _to_standard_output(content)
+        return
     path = Path(output)
     with explained(output):
         if path.is_char_device() or path.is_fifo():  # /dev/stdout: nothing to overwrite
@@ -29,6 +34,15 @@ def write_page(output: str, content: bytes) -> None:
             with beside(path) as part:
                 part.write_bytes(content)
     streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
+
+
+def _to_standard_output(content: bytes) -> None:
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:  # someone captures text
+        sys.stdout.write(content.decode(errors="replace"))
+        return
+    sys.stdout.flush()
+    binary.write(content)
 
 
 def _megabytes(size: int) -> str:

@@ -8,7 +8,7 @@ from waywiser.words import WordError
 
 
 def parse_fraction(text: str, what: str) -> float:
-    """Above 0 and below 1. Raises `WordError` for anything else."""
+    """From 0 to below 1. Raises `WordError` for anything else."""
     number = text.strip()
     percent = number.endswith("%")
     try:
@@ -16,6 +16,8 @@ def parse_fraction(text: str, what: str) -> float:
     except ValueError:
         value = math.nan
     value = value / 100 if percent else value
-    if not 0 < value < 1:
-        raise WordError(f"{text!r} is no {what}", remedy="write 3% or 0.03")
+    if not 0 <= value < 1:
+        raise WordError(
+            f"{text!r} is no {what}", remedy="write 3% or 0.03: from 0 to less than 100%"
+        )
     return value

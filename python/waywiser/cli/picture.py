@@ -22,10 +22,13 @@ PIPE_COLUMNS = 160
 """Lines in a pipe are not folded at the width of some terminal."""
 
 
-def plain_console() -> Console:
-    """Colours and folding in a terminal (unless ``NO_COLOR``), plain lines in a pipe."""
-    console = _Patient(highlight=False)
-    return console if console.is_terminal else _Patient(highlight=False, width=PIPE_COLUMNS)
+def plain_console(*, to_errors: bool = False) -> Console:
+    """Colours and folding in a terminal (unless ``NO_COLOR``), plain lines in a pipe. Of standard
+    output, or ``to_errors`` of standard error."""
+    console = _Patient(highlight=False, stderr=to_errors)
+    if console.is_terminal:
+        return console
+    return _Patient(highlight=False, stderr=to_errors, width=PIPE_COLUMNS)
 
 
 class _Patient(Console):
@@ -41,7 +44,7 @@ class _Patient(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        streams.give_up(sys.stdout)
+        streams.give_up(sys.stderr if self.stderr else sys.stdout)
 
 
 def print_machine(machine: Machine, console: Console | None = None) -> None:

@@ -9,16 +9,13 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import FilesVerb, Json, ProfileFile, app
+from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, app
 
 
 @app.command(cls=FilesVerb, short_help="Show a profile as a table.")
 def show(
     file: ProfileFile,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="PATTERN", help="As of survey; may be repeated."),
-    ] = None,
+    only: Only = None,
     json: Json = False,
 ) -> int:
     """Show a profile as a table: median, interval, bound, and why sampling stopped."""

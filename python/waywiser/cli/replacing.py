@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,24 +21,66 @@ PROFILE = b"SQLite format 3\0"
 """How a profile begins."""
 
 
-def write_over(path: str, content: bytes) -> None:
-    """Writes a file anew, or into a device or a pipe as it is; a link keeps its target's place.
+STANDARD_OUTPUT = "-"
+
+
+def require_one_output(**outputs: str | bool) -> None:
+    """Raises `NotWritten` if more than one of these options writes to standard output: True and
+    ``-`` do. Asks of the files whether they can be written (`require_writable`)."""
+    taken = [name for name, output in outputs.items() if output in (True, STANDARD_OUTPUT)]
+    if len(taken) > 1:
+        options = [f"--{name}" if outputs[name] is True else f"--{name} -" for name in taken]
+        raise NotWritten(
+            f"{' and '.join(options)} both write to standard output",
+            remedy="leave one out, or name a file",
+        )
+    for output in outputs.values():
+        if isinstance(output, str) and output not in ("", STANDARD_OUTPUT):
+            require_writable(output)
+
+
+def require_writable(path: str) -> None:
+    """Asks, before long work, whether `write_over` could begin.
 
     Raises `NotWritten`, also for a profile: measurements are never overwritten.
     """
     target = Path(path)
     with explained(path):
-        if target.is_char_device() or target.is_fifo():
-            target.write_bytes(content)
+        if _is_stream(target):
             return
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if target.is_file():
             with target.open("rb") as file:
                 if file.read(len(PROFILE)) == PROFILE:
                     raise NotWritten(
                         "is a profile, and is not overwritten", where=path, remedy="name another"
                     )
+        folder = target.resolve().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def write_over(path: str, content: bytes) -> None:
+    """Writes a file anew, or into a device or a pipe as it is; a link keeps its target's place.
+    ``-`` is standard output. Raises as `require_writable`."""
+    if path == STANDARD_OUTPUT:
+        sys.stdout.write(content.decode())
+        return
+    require_writable(path)
+    target = Path(path)
+    with explained(path):
+        if _is_stream(target):
+            target.write_bytes(content)
+            return
         with replaced(target.resolve()) as part:
             part.write_bytes(content)
+
+
+def _is_stream(target: Path) -> bool:
+    return target.is_char_device() or target.is_fifo()
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from waywiser.cli.pages import write_page
@@ -40,9 +39,6 @@ def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:
         return 0
     output = output or ("report.html" if format == "html" else "-")
     content = _content(made, format, figure)
-    if output == "-":
-        _to_standard_output(content)
-        return 0
     write_page(output, content)
     return 0
 
@@ -82,12 +78,3 @@ def _named(made: Document, name: str) -> Picture:
         if picture.name == name:
             return picture
     raise ReportError(f"there is no figure {name!r}", remedy="--figure list names them")
-
-
-def _to_standard_output(content: bytes) -> None:
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:  # someone captures text
-        sys.stdout.write(content.decode(errors="replace"))
-        return
-    sys.stdout.flush()
-    binary.write(content)

@@ -164,7 +164,7 @@ def _legend(lines: Sequence[Line]) -> str:
     kinds = sorted({line.estimate.kind for line in lines if line.estimate}, reverse=True)
     return (
         f"±: half of the median's 95 % interval, {' or '.join(kinds)}; app sees: median time from "
-        "call to completion; samples: of a block × blocks"
+        "call to completion, empty if that was of shorter executions; samples: of a block × blocks"
     )
 
 

@@ -23,8 +23,9 @@ import msgspec
 
 from waywiser.plan import files
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.name import name_of, texts_of
+from waywiser.plan.name import name_of
 from waywiser.plan.preset import Preset, Variations
+from waywiser.plan.select import texts_of
 from waywiser.plan.vary import MOST_COMBINATIONS, MOST_TOGETHER, Settings, combinations
 from waywiser.records import Refusal
 from waywiser.words import Cache, Memory, Operation, Path, Transfer, Workload

@@ -84,12 +84,6 @@ def label_of(workload: Workload) -> str:
     return f"{name} of {format_bytes(sizes.pop())}"
 
 
-def texts_of(workload: Workload) -> tuple[str, ...]:
-    """What a pattern of ``--only`` may be meant for: the curve, its name, or both together."""
-    curve, name = workload.curve, name_of(workload)
-    return (curve,) if name == curve else (curve, name, f"{name}: {curve}")
-
-
 def _flow_of(transfers: Sequence[Transfer]) -> _Flow | None:
     """The transfers as one set, or None where they are none that has a name."""
     if len(transfers) < 2 or not _alike(transfers):

@@ -1,4 +1,7 @@
-"""Which series a person asks for: the patterns of ``--only``."""
+"""Which series a person asks for: the patterns of ``--only``.
+
+A pattern is the name of a group of headline paths (``H2D``), a glob, or words.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from waywiser.words import WaywiserError
+from waywiser.plan.headline import GROUPS, group_of
+from waywiser.plan.name import SETS, name_of
+from waywiser.words import WaywiserError, Workload
+
+HEADLINES = frozenset(group.casefold() for group in GROUPS if group not in SETS)
+"""Groups of headline paths whose names are patterns. The name of a set matches as words do: each
+such set has it in its own name."""
 
 NEAREST = 5
 """How many texts are shown when a pattern matches none."""
@@ -17,10 +26,24 @@ class NothingMatches(WaywiserError):
     """A pattern that matches no series of the plan."""
 
 
+def texts_of(workload: Workload) -> tuple[str, ...]:
+    """What a pattern may be meant for: the curve, its name, both together, or the group of headline
+    paths that it belongs to."""
+    curve, name, group = workload.curve, name_of(workload), group_of(workload)
+    named = () if name == curve else (name, f"{name}: {curve}")
+    return (curve, *named, *([group] if group else ()))
+
+
+def sized_texts_of(workload: Workload) -> tuple[str, ...]:
+    """The same and the workload with its sizes."""
+    return str(workload), *texts_of(workload)
+
+
 def matches(text: str, patterns: Sequence[str]) -> bool:
     """Whether any pattern matches ``text``; no patterns match everything.
 
-    A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
+    The name of a group of headline paths (`HEADLINES`) matches this name alone, as `texts_of` has
+    it. A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
     since settings are written in them). Any other is words that must all occur; with an arrow
     (``pinned -> device``) also in that order, since the opposite path has the same words. Case is
     ignored.
@@ -34,6 +57,8 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
 
 
 def _matches_one(text: str, pattern: str) -> bool:
+    if pattern in HEADLINES or text in HEADLINES:
+        return text == pattern
     if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     words = pattern.split()

@@ -13,6 +13,17 @@ class Asked(msgspec.Struct, frozen=True):
     sizes: str = ""
     workloads: tuple[str, ...] = ()
 
+    @property
+    def options(self) -> list[str]:
+        """The same as options of ``waywiser survey``."""
+        pairs = [
+            ("--preset", self.preset),
+            *(("--only", each) for each in self.only),
+            *(("--workload", each) for each in self.workloads),
+            ("--sizes", self.sizes),
+        ]
+        return [word for option, value in pairs if value for word in (option, value)]
+
 
 class Foreseen(msgspec.Struct, frozen=True):
     visits: int
@@ -23,6 +34,14 @@ class Planned(msgspec.Struct, frozen=True):
 
     request: Asked | None = None
     estimate: Foreseen | None = None
+
+
+def asked_from(text: str) -> Asked | None:
+    """What was asked for, from its JSON; None if it is not known."""
+    try:
+        return msgspec.json.decode(text, type=Asked)
+    except msgspec.MsgspecError:
+        return None
 
 
 def planned(plan_json: str) -> Planned:

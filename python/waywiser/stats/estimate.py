@@ -18,10 +18,11 @@ from typing import Literal
 
 from waywiser.records import Series, Visit
 from waywiser.stats import resolution
-from waywiser.stats.block import BlockEstimate, estimate_block
+from waywiser.stats.block import BlockEstimate
 from waywiser.stats.doubts import Doubt, doubts
 from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
 from waywiser.stats.rate import Rate, rate
+from waywiser.stats.series_frame import SeriesFrame
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, Value
 
@@ -44,7 +45,8 @@ class Estimate(Value, frozen=True):
     kind: Kind
     """What the interval is about."""
     host_median: float | None
-    """Seconds from call to completion, as an application sees it."""
+    """Seconds from call to completion, as an application sees it: never less than `median`. None
+    if it was not taken, or if the executions that it was taken of were shorter."""
     host_interval: Interval | None
     rate: Rate | None
     """None for an operation, and where a range is touched only here and there."""
@@ -87,8 +89,10 @@ def estimate(
     ``target`` is what the interval between processes has to meet where single blocks did not
     converge. ``blocks`` are the statistics of each visit, if they are known already.
     """
-    known = map(estimate_block, series.visits) if blocks is None else blocks
-    blocks = tuple(block for block in known if block is not None and block.median > 0)
+    if blocks is None:
+        (known,) = SeriesFrame.of([series]).series_blocks()
+        blocks = known.blocks
+    blocks = tuple(block for block in blocks if block is not None and block.median > 0)
     if not blocks:
         return None
     visits = _not_skipped(series.visits)
@@ -108,11 +112,14 @@ def estimate(
     _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
     if any(block.summary for block in timed):
         host_interval = None
+    host_median = median(host) if host else None
+    if host_median is not None and host_median < middle:
+        host_median, host_interval = _at_least(middle, interval, host_interval)
     return Estimate(
         median=middle,
         interval=interval,
         kind=kind,
-        host_median=median(host) if host else None,
+        host_median=host_median,
         host_interval=host_interval,
         rate=rate(series.workload.rated_bytes, middle, interval),
         count=sum(block.count for block in blocks),
@@ -122,6 +129,20 @@ def estimate(
         converged=converged,
         doubts=doubts(series, blocks, converged, machine),
     )
+
+
+def _at_least(
+    middle: float, interval: Interval | None, host: Interval | None
+) -> tuple[float | None, Interval | None]:
+    """What the application sees if that appears to be shorter than the transfer.
+
+    The two are of different executions. If their intervals overlap, the application sees the time
+    of the transfer. Otherwise its executions moved less, as those that prefetch resident pages, and
+    say nothing.
+    """
+    if interval is None or host is None or host.high < interval.low:
+        return None, None
+    return middle, Interval(interval.low, max(interval.high, host.high))
 
 
 def worst_stop(visits: Sequence[Visit]) -> Stop:

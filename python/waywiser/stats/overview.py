@@ -11,8 +11,8 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.plan.classes import representatives
-from waywiser.plan.name import label_of, texts_of
-from waywiser.plan.select import matches, matches_any, require_match
+from waywiser.plan.name import label_of
+from waywiser.plan.select import matches, matches_any, require_match, sized_texts_of
 from waywiser.profile import Profile, Run, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.profile import is_finished
@@ -141,7 +141,7 @@ def overview_of(
     `waywiser.plan.classes.representatives` finds it.
     """
     return _overview_of(
-        machine, map(SeriesBlocks.of, series), first,
+        machine, SeriesFrame.of(series).series_blocks(), first,
         localities=localities, refusals=refusals, health=health,
     )  # fmt: skip
 
@@ -234,16 +234,11 @@ def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
     )
 
 
-def _texts(workload: Workload) -> tuple[str, ...]:
-    """A pattern may be meant for a curve, for its name, or for one of its sizes."""
-    return str(workload), *texts_of(workload)
-
-
 def _is_chosen(workload: Workload, only: Sequence[str]) -> bool:
-    return not only or matches_any(_texts(workload), only)
+    return not only or matches_any(sized_texts_of(workload), only)
 
 
 def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
     if only:
-        texts = [text for workload in workloads for text in _texts(workload)]
+        texts = [text for workload in workloads for text in sized_texts_of(workload)]
         require_match(only, texts, others=[refusal.path for refusal in profile.refusals])

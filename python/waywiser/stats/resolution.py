@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 from waywiser.stats.order import Interval
-from waywiser.words import TimingMode
 
 HOST_TICK_SECONDS = 1e-9
 """The unit of ``clock_gettime``."""
@@ -18,21 +14,6 @@ where samples that are all equal do not show the device's own tick."""
 SAME_SECONDS = 1e-9
 """Times of one tick count differ by less than this after division by the batch and rounding to
 the 32-bit milliseconds of the event clock."""
-
-
-def tick(spans: Sequence[float], repetitions: Sequence[int], mode: TimingMode) -> float:
-    """Seconds of one repetition below which ``spans`` cannot differ.
-
-    The tick is divided by the smallest batch. A device's tick is read off its samples: the smallest
-    step between two times that differ, which is at least one tick.
-    """
-    batch = min(repetitions, default=1) or 1
-    if mode == "host":
-        return HOST_TICK_SECONDS / batch
-    counts = repetitions or (1,) * len(spans)
-    whole = sorted(span * count for span, count in zip(spans, counts, strict=True))
-    steps = [after - before for before, after in pairwise(whole)]
-    return min((step for step in steps if step > SAME_SECONDS), default=EVENT_TICK_SECONDS) / batch
 
 
 def at_least(interval: Interval, median: float, width: float) -> Interval:

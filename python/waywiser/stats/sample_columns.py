@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
-from waywiser.profile.rows import VisitRow, require_counts
+from waywiser.profile.profile import NO_SAMPLES
+from waywiser.profile.rows import VisitRow, require_counts, visit_from
 from waywiser.profile.sound import MOST, MOST_SECONDS
+from waywiser.records import Visit
+from waywiser.words import Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,12 +31,21 @@ MOST_KNOWN = 1000
 
 
 class Visited(NamedTuple):
-    """The row of one visit, and the profile that has it."""
+    """The row of one visit, and the profile that has it; None if it is of none."""
 
-    profile: Profile
+    profile: Profile | None
     row: VisitRow
 
+    def without_samples(self, workload: Workload) -> Visit:
+        """Raises `ProfileError` for a visit that is impossible."""
+        if self.profile is None:
+            return visit_from(self.row, workload, NO_SAMPLES)
+        return self.profile.bare_visit_of(self.row, workload)
+
     def damaged(self, why: object) -> ProfileError:
+        """The error for a visit that is impossible."""
+        if self.profile is None:
+            return ProfileError(f"visit {self.row.visit}: {why}")
         return self.profile.damaged_visit(self.row, why)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from waywiser.records import Series
-from waywiser.stats.block import BlockEstimate, estimate_block
+from waywiser.stats.block import BlockEstimate
 
 
 class SeriesBlocks(NamedTuple):
@@ -17,9 +17,3 @@ class SeriesBlocks(NamedTuple):
     """The number of samples of each visit, void ones included."""
     blocks: Sequence[BlockEstimate | None]
     """The statistics of each visit; None if it has no sample that counts."""
-
-    @classmethod
-    def of(cls, series: Series) -> SeriesBlocks:
-        """The statistics of a series with its samples."""
-        visits = series.visits
-        return cls(series, [len(v.samples) for v in visits], [estimate_block(v) for v in visits])

@@ -1,18 +1,17 @@
 """All series of one or several profiles as arrays: one entry per visit, one per sample.
 
 A frame reads the visits of its profiles in one pass, and makes the statistics of all blocks at
-once. Each is equal, to the bit, to what `waywiser.stats.block.estimate_block` gives for the visit
-alone. Reports, comparisons and fleets read frames.
+once. Reports, comparisons and fleets read frames.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.profile import Profile
-from waywiser.profile.rows import SeriesRow
+from waywiser.profile.rows import SeriesRow, series_row, visit_row
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Series
 from waywiser.stats.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate
 from waywiser.stats.order import Interval, lower_rank
@@ -47,7 +46,7 @@ class SeriesFrame:
     """
 
     def __init__(self, series: Sequence[FrameSeries], visits: Sequence[Visited]) -> None:
-        """Use `read`."""
+        """Use `read` or `of`."""
         self.series = tuple(series)
         self.visits = tuple(visits)
         self.samples = SampleColumns(self.visits)
@@ -66,6 +65,16 @@ class SeriesFrame:
                     known[series.identity] = series, profile.workload_of(series)
         ordered = sorted(known.values(), key=lambda s: (s[0].curve, s[0].bytes, s[0].identity))
         return cls._joined((workload, row, found[row.identity]) for row, workload in ordered)
+
+    @classmethod
+    def of(cls, series: Iterable[Series]) -> SeriesFrame:
+        """Series in memory, in their order. Raises `ProfileError` for samples that no profile
+        takes."""
+        return cls._joined(
+            (each.workload, series_row(each.workload),
+             [Visited(None, visit_row(n, visit, 0)) for n, visit in enumerate(each.visits, 1)])
+            for each in series
+        )  # fmt: skip
 
     @classmethod
     def _joined(cls, found: Iterator[tuple[Workload, SeriesRow, Sequence[Visited]]]) -> SeriesFrame:
@@ -155,7 +164,11 @@ class SeriesFrame:
 
     @cached_property
     def ticks(self) -> Array:
-        """Seconds that the clock of each visit can tell apart, per repetition."""
+        """Seconds of one repetition that the clock of each visit can tell apart.
+
+        The tick is divided by the smallest batch. A device's tick is read off its samples: the
+        smallest step between two times that differ, which is at least one tick.
+        """
         import numpy as np
 
         spans = self._spans
@@ -196,7 +209,7 @@ class SeriesFrame:
         estimates = self._estimates()
         taken = self.taken.tolist()
         for workload, _, of in self.series:
-            visits = tuple(v.profile.bare_visit_of(v.row, workload) for v in self.visits[of])
+            visits = tuple(v.without_samples(workload) for v in self.visits[of])
             yield SeriesBlocks(Series(workload, visits), taken[of], estimates[of])
 
     def summaries(self) -> list[SeriesSummary]:
@@ -210,7 +223,7 @@ class SeriesFrame:
             few = low[n] is None and lower_rank(counts[n]) is None
             spread = deviations[n] if few else 0.0
             return BlockSummary(row.block, medians[n], low[n], high[n], counts[n], row.stop,
-                                row.mode, spread, False, row.process)  # fmt: skip
+                                row.mode, spread, row.process)  # fmt: skip
 
         return [
             SeriesSummary(
@@ -272,7 +285,11 @@ class SeriesFrame:
         return Segments(host[known], np.bincount(visit, minlength=len(self.visits)))
 
     def _drifts(self) -> Array:
-        """As `waywiser.stats.spread.drift`."""
+        """Median of the second half over that of the first, minus 1; samples in the order taken.
+
+        0 if the intervals of the two medians overlap, or if a half has no interval: then the halves
+        are not known to differ; 0 also if the first half took no time.
+        """
         import numpy as np
 
         spans = self._spans
@@ -289,7 +306,7 @@ class SeriesFrame:
         return np.where(apart & (first.medians != 0), found, 0.0)
 
     def _outliers(self, first: Array, third: Array) -> tuple[Array, Array]:
-        """As `waywiser.stats.outliers.count_outliers`: mild and severe ones of each visit."""
+        """Mild and severe ones of each visit, by its quartiles; on a fence is inside."""
         import numpy as np
 
         spans = self._spans
@@ -322,7 +339,7 @@ class SeriesFrame:
         return found
 
     def _estimates(self) -> list[BlockEstimate | None]:
-        """As `waywiser.stats.block.estimate_block` of each visit."""
+        """Of each visit; None if it has no sample that counts."""
         import numpy as np
 
         spans = self._spans

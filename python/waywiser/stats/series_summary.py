@@ -26,8 +26,6 @@ class BlockSummary(Value, frozen=True):
     spread: float = 0.0
     """Relative standard deviation of samples that are too few for an interval, or of those that
     another tool did not keep; 0 if it is not known, or if there is an interval."""
-    foreign: bool = False
-    """Another tool took the samples, by rules of its own."""
     process: int = 0
     """The worker process that measured it, unique within its profile."""
 

@@ -139,13 +139,16 @@ def operations(entry: Entry, found: Sequence[Shown]) -> Sheet:
         line = curve.measured[0]
         text, note = figure(line)
         doubted = _DOUBTED if line.estimate and line.estimate.doubts else ""
-        seen = line.estimate.host_median if line.estimate else None
+        estimate = line.estimate
+        seen = estimate.host_median if estimate else None
         name = with_units(str(curve.workload.operation).partition("@")[0])
         cells = (
             Cell(name),
             Cell(_at(curve)),
             Cell(f"{text}{doubted}", note=note, number=True),
-            Cell(format_time(seen, 0.02) if seen else "", number=True),
+            Cell(
+                format_time(seen, estimate.host_relative) if estimate and seen else "", number=True
+            ),
         )
         rows.append(Row(cells, entry.links.anchor(curve.text)))
     return Sheet(

@@ -152,8 +152,9 @@ def _description(noun: str, drawn: Sequence[Drawn], what: Quantity) -> str:
     for each in drawn:
         values = [(_value(line, what), line) for line in each.lines]
         value, line = max(values, key=lambda pair: pair[0]) if what == "rate" else values[0]
-        told = format_time(value, 0.01) if what == "time" else f"{format_number(value, 0.01)} GB/s"
-        parts.append(f"{each.label}: {told} at {format_bytes(line.bytes)}")
+        sure = line.estimate.relative if line.estimate else None
+        text = format_time(value, sure) if what == "time" else f"{format_number(value, sure)} GB/s"
+        parts.append(f"{each.label}: {text} at {format_bytes(line.bytes)}")
     extreme = "The highest" if what == "rate" else "At the smallest size"
     return f"{noun} over size on logarithmic axes. {extreme}: {'; '.join(parts)}."
 

@@ -5,11 +5,13 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 import profiles
-from waywiser.cli.narrow import fitting
 from waywiser.cli.show import print_overview
+from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.profile import Profile
 from waywiser.stats.overview import Overview, overview
 
@@ -55,3 +57,28 @@ def test_doubts_are_told_in_every_terminal(tmp_path: Path, width: int) -> None:
         found = overview(profile)
     assert any(marks(found, 160))
     assert marks(found, width) == marks(found, 160)
+
+
+WORDS = st.text("ab µ-", min_size=0, max_size=40).map(str.strip)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=5), st.integers(20, 60))
+def test_a_table_folds_into_the_terminal_and_loses_no_word(
+    rows: list[tuple[str, str]], width: int
+) -> None:
+    output = StringIO()
+    console = Console(width=width, file=output, highlight=False)
+    columns = [Column("name", left=True, folds=True), Column("more", left=True, folds=True)]
+    print_table(console, columns, rows)
+    head, *lines = output.getvalue().split("\n")
+    assert head.split() == ["name", "more"]
+    assert all(len(line) <= width and line == line.rstrip() for line in lines)
+    letters = sorted("".join("".join(row) for row in rows).replace(" ", ""))
+    assert sorted("".join(lines).replace(" ", "")) == letters
+
+
+def test_numbers_end_below_each_other_and_words_begin_so() -> None:
+    output = StringIO()
+    columns = [Column("what", left=True, least=6), Column("µs")]
+    print_table(Console(width=40, file=output), columns, [("a", "1.5"), ("bcd", "10")])
+    assert output.getvalue() == "what     µs\na       1.5\nbcd      10\n"

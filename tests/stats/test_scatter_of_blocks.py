@@ -6,28 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.order import quantiles
-from waywiser.stats.spread import drift, farthest, spread
+from profiles import block_of_times
 
 times = st.lists(st.floats(1e-6, 1e3), min_size=2, max_size=60)
 
 
-def spread_of(values: list[float]) -> float:
-    first, middle, third = quantiles(values, (0.25, 0.5, 0.75))
-    return spread((first, third), middle)
-
-
-def farthest_of(values: list[float]) -> float:
-    return farthest(values, quantiles(values, (0.5,))[0])
+def drift(values: list[float]) -> float:
+    return block_of_times(values).drift
 
 
 def test_spread_is_the_interquartile_range_over_the_median() -> None:
-    assert spread_of([9.0, 10.0, 11.0]) == pytest.approx(0.1)
+    assert block_of_times([9.0, 10.0, 11.0]).spread == pytest.approx(0.1)
 
 
 def test_farthest_is_on_either_side() -> None:
-    assert farthest_of([10.0, 10.0, 25.0]) == pytest.approx(1.5)
-    assert farthest_of([2.0, 10.0, 10.0]) == pytest.approx(0.8)
+    assert block_of_times([10.0, 10.0, 25.0]).farthest == pytest.approx(1.5)
+    assert block_of_times([2.0, 10.0, 10.0]).farthest == pytest.approx(0.8)
 
 
 def test_drift_is_second_half_over_first() -> None:
@@ -47,6 +41,6 @@ def test_noise_alone_rarely_drifts() -> None:
 
 @given(times, st.integers(-10, 10))
 def test_none_depends_on_the_unit(values: list[float], power: int) -> None:
-    scaled = [value * 2.0**power for value in values]
-    for measure in (spread_of, farthest_of, drift):
-        assert measure(scaled) == pytest.approx(measure(values))
+    one, other = block_of_times(values), block_of_times([value * 2.0**power for value in values])
+    for name in ("spread", "farthest", "drift"):
+        assert getattr(other, name) == pytest.approx(getattr(one, name))
