@@ -139,7 +139,8 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
     )
     pairs = list(chain.from_iterable(each.pairs for each in members))
     differ = sum(len(each.differing) for each in members)
-    of = f" ({of_pairs(differ, len(pairs), 'pair')})" if differ and len(pairs) > 1 else ""
+    some = of_pairs(differ, len(pairs), "pair") if differ else f"mean of {len(pairs)} pairs"
+    of = f" ({some})" if len(pairs) > 1 else ""
     return Finding(
         id="anisotropic-kind",
         severity="info",
