@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from waywiser.analysis import hidden
 from waywiser.analysis.answer import Answer, Finding, Table, ranked
 from waywiser.analysis.curve_pairs import (
-    Asked,
     CurveGroup,
     CurvePair,
+    PairQuestion,
     PairResult,
     RegimeResult,
     decided,
@@ -67,7 +67,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
             continue
         if near := local.get((kind.bare, _anchor(curve.path))):
             pairs.setdefault(kind.bare, []).append(CurvePair(curve, near))
-    return decided(Asked(label, label, found) for label, found in pairs.items())
+    return decided(PairQuestion(label, label, found) for label, found in pairs.items())
 
 
 def _anchor(path: Path) -> str:

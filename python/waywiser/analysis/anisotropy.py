@@ -13,9 +13,9 @@ from itertools import chain
 
 from waywiser.analysis.answer import Answer, Finding, Table, ranked
 from waywiser.analysis.curve_pairs import (
-    Asked,
     CurveGroup,
     CurvePair,
+    PairQuestion,
     RegimeResult,
     decided,
     devices,
@@ -67,7 +67,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
             pair = CurvePair(curve, back[0])
             pairs.setdefault(kind.both_ways, (kind, []))[1].append(pair)
     return decided(
-        Asked(label, (kind.source, kind.destination, kind.executor), found)
+        PairQuestion(label, (kind.source, kind.destination, kind.executor), found)
         for label, (kind, found) in pairs.items()
     )
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.curve_pairs import Asked, CurveGroup, CurvePair, decided
+from waywiser.analysis.curve_pairs import CurveGroup, CurvePair, PairQuestion, decided
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.topology.traits import Alternative, Traits
@@ -57,7 +57,7 @@ def chosen(subject: Subject) -> Iterator[Chosen]:
             asked.setdefault((choice, _direction(path)), []).append(CurvePair(curve, other))
     for choice, direction in asked:
         pairs = asked[choice, direction]
-        for group in decided([Asked(direction, choice.title, pairs)]):
+        for group in decided([PairQuestion(direction, choice.title, pairs)]):
             yield Chosen(choice.title, choice.one, choice.other, group)
 
 

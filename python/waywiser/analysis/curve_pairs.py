@@ -211,7 +211,7 @@ class CurveGroup(Value, frozen=True):
         return len(texts)
 
 
-class Asked(NamedTuple):
+class PairQuestion(NamedTuple):
     """Pairs of one kind before they are decided."""
 
     label: str
@@ -220,7 +220,7 @@ class Asked(NamedTuple):
     pairs: Sequence[CurvePair]
 
 
-def decided(asked: Iterable[Asked]) -> list[CurveGroup]:
+def decided(asked: Iterable[PairQuestion]) -> list[CurveGroup]:
     """All kinds of one question, decided together; those without a size in common are left out."""
     made = []
     for each in asked:

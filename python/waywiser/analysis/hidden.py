@@ -26,7 +26,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 
 
-class Cost(Value, frozen=True):
+class RemotePenalty(Value, frozen=True):
     """What being far costs one kind of transfer at sizes of one part."""
 
     kind: str
@@ -87,7 +87,7 @@ def tables(subject: Subject) -> list[Table]:
     ]
 
 
-def costs(subject: Subject) -> list[Cost]:
+def costs(subject: Subject) -> list[RemotePenalty]:
     """Of kinds with processes on both sides, decided together, small sizes first."""
     kinds: dict[tuple[str, Regime], list[Curve]] = {}
     for curve, kind in usual(subject):
@@ -103,7 +103,7 @@ def costs(subject: Subject) -> list[Cost]:
             asked.append((label, regime, curves[0].text, near, far, effect))
     decisions = decide([effect for *_, effect in asked])
     return [
-        Cost(label, regime, curve, near, far, decision)
+        RemotePenalty(label, regime, curve, near, far, decision)
         for (label, regime, curve, near, far, _), decision in zip(asked, decisions, strict=True)
     ]
 
@@ -137,7 +137,7 @@ def _centres(points: Iterable[Point]) -> dict[int, float]:
     return {size: median(values) for size, values in logs.items()}
 
 
-def _row(cost: Cost) -> tuple[Cell, ...]:
+def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
     decision = cost.decision
     unsure = decision.verdict == "no change found"
     text = f"{signed(decision)}{f', {hidden_loss(decision)}' if unsure else ''}"
