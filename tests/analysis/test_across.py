@@ -61,7 +61,7 @@ def test_anisotropy_says_which_way_is_faster() -> None:
     assert row[0].startswith("yes → ")
     slow_start = subject(curve(H2D, postal(5e-6, 50e9)), curve(D2H, postal(8e-6, 50e9)))
     (row,) = by_title(tables([slow_start]))["Anisotropy"].values()
-    assert row == ["no medium sizes only"]
+    assert row == ["no medium differs"]
 
 
 def test_affinity_is_told_by_kind() -> None:
@@ -98,7 +98,6 @@ def test_choices_tell_which_is_faster_and_how_many_times() -> None:
         ((row, (text,)),) = found[title].items()
         assert row == direction
         assert text.startswith(f"yes {told} ×")
-        assert text.endswith("at 256 MiB")
         assert float(text.split("×")[1].split()[0]) == pytest.approx(times, rel=0.02)
     assert len(list(chosen(seen))) == 4
 

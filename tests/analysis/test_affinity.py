@@ -28,8 +28,8 @@ def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
 def test_where_the_node_does_not_matter_nothing_is_found() -> None:
     found = asked()
     assert found.findings == ()
-    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", "", ""]
-    assert "the node matters to none" in found.summary
+    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", ""]
+    assert "does not change the bandwidth" in found.summary
 
 
 def test_a_remote_node_that_is_slower_is_told_with_how_much() -> None:
@@ -43,6 +43,22 @@ def test_a_remote_node_that_is_slower_is_told_with_how_much() -> None:
     row = found.tables[0].rows[0]
     assert (row[1].mark, row[3].mark) == ("yes", "no")
     assert row[1].text.startswith("+")
+
+
+def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
+    found = []
+    for gpu in range(4):
+        for node in range(2):
+            far = node != gpu // 2
+            rate = 50e9 * ({0: 0.8, 1: 0.8, 2: 1.25, 3: 1.25}[gpu] if far else 1)
+            path = f"pinned@numa:{node} -> device@gpu:{gpu} by copy-engine"
+            found.append(curve(path, postal(5e-6, rate), FEW))
+    told = answer(subject(*found, machine=machine(4, 2)))
+    (finding,) = [each for each in told.findings if each.id.startswith(("aff", "far-m", "far-i"))]
+    assert finding.id == "affinity-differs"
+    assert "gpu:0 +25 %" in finding.statement and "gpu:3 −20 %" in finding.statement
+    assert "4 of 4 pairs differ" in finding.statement
+    assert told.tables[0].rows[0][1].mark == "yes"
 
 
 def test_small_copies_are_told_apart() -> None:

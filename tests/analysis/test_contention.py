@@ -193,7 +193,7 @@ def test_noise_is_no_contention() -> None:
         subject(noisy, together([h2d(gpu) for gpu in range(4)], [48e9] * 4), machine=machine(4))
     )
     assert found.findings == ()
-    assert found.unanswered[0].startswith("blocks scatter too much")
+    assert found.unanswered[0].startswith("a loss of this size could have been missed")
 
 
 def test_a_size_that_was_not_measured_alone_is_taken_from_the_nearest() -> None:
@@ -246,7 +246,7 @@ def test_of_other_tools_summaries_only_what_is_far_off_is_told(rate: float, foun
     told = answer(subject(summaries, machine=machine(4)))
     assert [finding.id for finding in told.findings] == ["shared-bottleneck"] * found
     assert [finding.interval for finding in told.findings] == [None] * found
-    assert any("another tool's summaries" in reason for reason in told.unanswered) != found
+    assert told.unanswered[0].startswith("measured in one process")
 
 
 def _summarised(series: Series) -> Series:

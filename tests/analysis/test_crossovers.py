@@ -91,7 +91,35 @@ def test_a_setting_is_compared_with_the_default() -> None:
     (finding,) = said.findings
     head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
     assert finding.statement.startswith(head)
-    assert [table.title for table in said.tables] == ["Duels"]  # by default there is one way
+    first = said.tables[0]
+    assert first.title == "Use which way where"
+    assert [row[2].text.split(" by ")[1] for row in first.rows] == ["cpu", "cpu[threads=8]"]
+
+
+def test_the_recommendation_is_the_fastest_of_all_that_was_measured() -> None:
+    said = answer(
+        subject(
+            curve(PINNED, postal(5e-6, 20e9)),
+            curve(PAGEABLE, postal(20e-6, 10e9)),
+            curve(SM, postal(5e-6, 50e9)),
+        )
+    )
+    pageable = next(f for f in said.findings if f.statement.startswith("pinned is faster than p"))
+    assert pageable.remedy.startswith("use neither")
+    assert pageable.remedy.endswith("pinned -> device by sm")
+
+
+def test_what_moves_nothing_is_no_way() -> None:
+    """Pages that are resident where they are fetched to; the driver knows the host as one place."""
+    for end in ("numa:0", "gpu:0"):
+        path = f"managed@{end} -> managed@{end} by"
+        said = answer(
+            subject(
+                *(curve(f"{path} {by}", postal(1e-6, 1e12)) for by in ("prefetch", "page-fault"))
+            )
+        )
+        assert said.findings == ()
+        assert not said.judged
 
 
 def test_variants_are_compared_with_their_own_kind_alone() -> None:

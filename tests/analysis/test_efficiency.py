@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import pytest
 from tests import profiles
 from tests.analysis.subjects import curve, postal, subject
 
-from waywiser.analysis.answer import Answer, Cell, Finding, Table
+from waywiser.analysis.answer import Answer, Cell, Table
 from waywiser.analysis.efficiency import answer
 from waywiser.analysis.fitted import rate_at, saturation, sustained
-from waywiser.plan.select import matches
 from waywiser.records import Series
 from waywiser.topology.machine import Cache, Gpu, Machine
 
@@ -94,33 +91,6 @@ def test_equal_paths_are_one_row_and_one_finding() -> None:
     assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 alike"
     (finding,) = said.findings
     assert "Of 4 such paths the slowest reaches" in finding.statement
-
-
-def told_below(paths: Sequence[str], rates: Sequence[float]) -> tuple[Answer, Finding]:
-    """(all that is said of these, the one finding of a path below its twins)."""
-    curves = (curve(path, postal(2e-6, rate)) for path, rate in zip(paths, rates, strict=True))
-    said = answer(subject(*curves, machine=four_gpus()))
-    (below,) = [each for each in said.findings if each.id == "below-twins"]
-    return said, below
-
-
-def test_one_far_below_those_that_ought_to_equal_it_is_named() -> None:
-    paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(4)]
-    said, below = told_below(paths, (55e9, 55e9, 27e9, 54e9))
-    assert below.severity == "warning" and "device@gpu:2" in below.statement
-    assert below.effect == pytest.approx(0.5, abs=0.03)
-    assert [str(device) for device in below.devices] == ["numa:0", "gpu:2 (0000:02:00.0, GPU-2)"]
-    assert below.remedy.startswith("compare the slots")
-    assert "1 path reaches far less" in said.summary
-
-
-def test_slots_are_not_the_first_suspect_where_cpus_copy() -> None:
-    paths = [f"mapped@file:scratch -> device@gpu:{n} by copy-engine" for n in range(4)]
-    _, below = told_below(paths, (15e9, 15e9, 15e9, 8e9))
-    alike = "mapped@file:scratch -> device@gpu:* by copy-engine"
-    assert below.remedy.startswith(f"survey again with --only '{alike}'")
-    assert all(matches(path, [alike]) for path in paths)
-    assert "page-locked" in below.remedy
 
 
 def test_a_cache_is_no_sustained_rate() -> None:

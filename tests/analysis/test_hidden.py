@@ -67,11 +67,11 @@ def test_two_hidden_sockets_are_found_with_their_evidence() -> None:
 
 def test_what_it_costs_to_be_far_is_told_by_kind_and_size() -> None:
     small, large = costs(two_sided(1.1, synthetic.records(5)))
-    assert (small.part, large.part) == ("small", "large")
+    assert (small.regime, large.regime) == ("latency", "bandwidth")
     assert (small.near, small.far) == (2, 2), "processes, not their curves"
-    assert small.ratio == pytest.approx(1.1, abs=0.01)
-    assert small.interval is not None
-    assert small.interval.low > 1.05
+    assert small.decision.ratio == pytest.approx(1 / 1.1, abs=0.01)
+    assert small.decision.interval is not None
+    assert small.decision.interval.high < 1 / 1.05
     table = answer(two_sided(1.1, synthetic.records(5))).tables[-1]
     assert [row[2].mark for row in table.rows] == ["yes", "yes"]
     assert table.rows[0][3].text == "2 and 2"

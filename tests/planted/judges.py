@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from planted.machine import Planted
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.score import Hypothesis, Judge
-from waywiser.analysis import affinity, anisotropy, identical, irregularities
-from waywiser.analysis.grouped import Grouped
+from waywiser.analysis import affinity, anisotropy, irregularities
+from waywiser.analysis.curve_pairs import CurveGroup
+from waywiser.analysis.peer_groups import peer_groups
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.together import found_together
 from waywiser.stats import irregular
@@ -36,17 +37,21 @@ def longer(model: Model, one: str, other: str) -> float:
     return effect if effect > 1e-9 else 0.0
 
 
-def differing(groups: Iterator[Grouped]) -> set[str]:
-    """The curves of all pairs that are told to differ."""
+def differing(groups: Iterable[CurveGroup]) -> set[str]:
+    """The curves of all pairs that differ."""
     return {
-        curve.text for group in groups for pair in group.differing for curve in (pair.a, pair.b)
+        curve.text
+        for group in groups
+        for regime in group.regimes.values()
+        for pair in regime.differing
+        for curve in (pair.a, pair.b)
     }
 
 
 def anisotropies(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Of each way there and back that both are equal."""
     model = planted.model
-    differ = differing(group for _, group in anisotropy.by_kind(subject))
+    differ = differing(anisotropy.by_kind(subject))
     ways = [
         (up(gpu, node), down(gpu, node), "anisotropic GPU")
         for gpu in range(model.count)
@@ -64,15 +69,15 @@ def anisotropies(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
             yield hypothesis("anisotropy", there, effect, there in differ, truth)
 
 
-def twins(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
-    """Of each path between two places that it equals its twins."""
+def peers(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
+    """Of each path between two places that it equals its equivalents."""
     model = planted.model
     sound = replace(model, truths=model.of("far sockets"))
     slow = {
-        twin.curve
-        for each in identical.twins_of(subject)
-        for twin in each
-        if twin.verdict in ("more", "less")
+        peer.curve.text
+        for peers in peer_groups(subject)
+        for peer in peers
+        if any(regime.verdict == "different" for regime in peer.regimes.values())
     }
     for path in links(model):
         effect = longer_than(time_of(model, path), time_of(sound, path))
@@ -96,7 +101,7 @@ def links(model: Model) -> Iterator[str]:
 def far(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Of each way to a GPU from the node it is not at that it equals that from its own."""
     model = planted.model
-    differ = differing(group for _, group in affinity.by_kind(subject))
+    differ = differing(affinity.by_kind(subject))
     dips = {truth.curve for truth in model.of("dip")}
     for gpu in range(model.count if model.nodes == 2 else 0):
         for way in (up, down):
@@ -147,4 +152,4 @@ def sockets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     yield hypothesis("hidden sockets", "sides", truths[0].effect, right, "hidden sockets")
 
 
-JUDGES: tuple[Judge, ...] = (anisotropies, twins, far, sets, dips, sockets)
+JUDGES: tuple[Judge, ...] = (anisotropies, peers, far, sets, dips, sockets)

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis import affinity, anisotropy, choices, identical
+from waywiser.analysis.anisotropy import faster_direction
 from waywiser.analysis.answer import Answer, Cell, Table
-from waywiser.analysis.grouped import Grouped, at_most, percent
-from waywiser.analysis.related import RATE_BYTES
+from waywiser.analysis.curve_pairs import CurveGroup, Wording, cell, signed, where
+from waywiser.analysis.peer_groups import PeerResult, peer_groups
+from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.twins import Twin
-from waywiser.stats.equivalence import MARGIN
-from waywiser.stats.figures import format_number
+from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import format_bytes
+from waywiser.words.number_format import format_number
 
 Cells = dict[str, Cell]
 """By row."""
 
+UNSURE = "? not determined (< n %: a larger difference would have been found), — not measured."
 LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 
@@ -44,24 +46,24 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
             "transfer",
             subjects,
             _affinity,
-            f"✓ memory of another node is slower or faster by more than {MARGIN:.1%} {LARGE}, × it "
-            "is as fast, ? not to be told, — not measured.",
+            f"✓ memory of another node is slower or faster by more than {THRESHOLD:.0%} {LARGE}, "
+            f"× it is as fast, {UNSURE}",
         ),
         _table(
             "Anisotropy",
             "transfer",
             subjects,
             _anisotropy,
-            f"✓ one way is faster by more than {MARGIN:.1%} {LARGE} (→ as written, ← the way "
-            "back), × they are as fast, ? not to be told, — not measured.",
+            f"✓ one way is faster by more than {THRESHOLD:.0%} {LARGE} (→ as written, ← the way "
+            f"back), × they are as fast, {UNSURE}",
         ),
         _table(
             "Identical links",
             "transfer",
             subjects,
             _identical,
-            f"✓ paths that ought to be equal differ by more than {MARGIN:.1%} {LARGE}, × all are "
-            "equal, ? not to be told, — there are no twins.",
+            f"✓ equivalent paths differ by more than {THRESHOLD:.0%} {LARGE}, × all are "
+            f"equivalent, {UNSURE}",
         ),
         *(_choice(title, subjects) for title in _titles(subjects)),
     ]
@@ -99,54 +101,33 @@ def names_of(subjects: Sequence[Subject]) -> list[str]:
 
 
 def _affinity(subject: Subject) -> Cells:
-    return {group.label: _cell(group, _more_or_less) for _, group in affinity.by_kind(subject)}
+    return {group.label: _cell(group, signed) for group in affinity.by_kind(subject)}
 
 
 def _anisotropy(subject: Subject) -> Cells:
-    return {group.label: _cell(group, _there_or_back) for _, group in anisotropy.by_kind(subject)}
+    return {group.label: _cell(group, faster_direction) for group in anisotropy.by_kind(subject)}
 
 
-def _cell(group: Grouped, told: Callable[[float], str]) -> Cell:
-    """The mark of large sizes; where they are equal, the sizes that differ alone."""
-    rates = group.rates
-    series = group.pairs[0].a.text
-    if not rates.pairs:
-        return Cell("—", "", series)
-    if rates.differing:
-        pair, at = rates.typical
-        few = "" if rates.verdict == "different" else f" ({len(rates.differing)} of "
-        few = f"{few}{len(rates.pairs)})" if few else ""
-        return Cell(f"{told(at.comparison.ratio)}{at_most(rates)}{few}", rates.mark, pair.a.text)
-    for part, name in ((group.medium, "medium"), (group.small, "small")):
-        if part.verdict == "different":
-            return Cell(f"{name} sizes only", rates.mark, part.typical[0].a.text)
-    return Cell("", rates.mark, series)
-
-
-def _more_or_less(ratio: float) -> str:
-    return f"{'+' if ratio >= 1 else '−'}{percent(ratio - 1)}"
-
-
-def _there_or_back(ratio: float) -> str:
-    return f"← {percent(ratio - 1)}" if ratio >= 1 else f"→ {percent(1 / ratio - 1)}"
+def _cell(group: CurveGroup, effect: Wording) -> Cell:
+    """That of bandwidth; if no difference was found, with the sizes below that differ."""
+    result = group.bandwidth
+    if result is None:
+        return Cell("—")
+    found = cell(result, f"{effect(result.evidence[0])}{where(result)}")
+    if result.verdict != "different":
+        for regime in ("medium", "latency"):
+            below = group.of(regime)
+            if below is not None and below.is_of_kind:
+                text = ", ".join(filter(None, (found.text, f"{regime} differs")))
+                return Cell(text, found.mark, below.pairs[0].a.text)
+    return found
 
 
 def _identical(subject: Subject) -> Cells:
-    rows: dict[str, list[Twin]] = {}
-    for twins in identical.twins_of(subject):
-        rows.setdefault(str(twins[0].kind), []).extend(twins)
-    return {row: _twins(twins) for row, twins in rows.items()}
-
-
-def _twins(twins: Sequence[Twin]) -> Cell:
-    differ = [twin for twin in twins if twin.verdict in ("more", "less")]
-    if differ:
-        worst = max(differ, key=lambda twin: abs(twin.effect))
-        text = f"{_more_or_less(1 + worst.effect)} ({len(differ)} of {len(twins)})"
-        return Cell(text, "yes", worst.curve)
-    equal = all(twin.verdict == "equal" for twin in twins)
-    slowest = max(twins, key=lambda twin: twin.effect)
-    return Cell("", "no" if equal else "unclear", slowest.curve)
+    rows: dict[str, list[PeerResult]] = {}
+    for peers in peer_groups(subject):
+        rows.setdefault(str(peers[0].kind), []).extend(peers)
+    return {row: identical.group_cell(peers) for row, peers in rows.items()}
 
 
 def _titles(subjects: Sequence[Subject]) -> list[str]:
@@ -168,19 +149,16 @@ def _choice(title: str, subjects: Sequence[Subject]) -> Table:
         "direction",
         subjects,
         cells,
-        f"Which is faster {LARGE}, and how many times; ✓ they differ by more than {MARGIN:.1%}, "
-        "× they do not, ? not to be told, — not measured.",
+        f"Which is faster {LARGE}, and how many times; ✓ they differ by more than {THRESHOLD:.0%}, "
+        f"× they do not, {UNSURE}",
     )
 
 
 def _faster(found: choices.Chosen) -> Cell:
-    rates = found.group.rates
-    if not rates.pairs:
-        return Cell("—")
-    if not rates.differing:
-        return Cell("", rates.mark, rates.pairs[0].a.text)
-    pair, at = rates.typical
-    ratio = at.comparison.ratio
-    name, times = (found.other, ratio) if ratio >= 1 else (found.one, 1 / ratio)
-    text = f"{name} ×{format_number(times, 0.02)} at {format_bytes(at.bytes)}"
-    return Cell(text, rates.mark, pair.a.text)
+    def times(decision: Decision) -> str:
+        ratio = decision.ratio
+        name, factor = (found.one, ratio) if ratio >= 1 else (found.other, 1 / ratio)
+        return f"{name} ×{format_number(factor, 0.02)}"
+
+    result = found.group.bandwidth
+    return cell(result, f"{times(result.evidence[0])}{where(result)}" if result else "")

@@ -1,75 +1,73 @@
 """Does it matter on which NUMA node memory is?
 
-Where the system tells which node a GPU is at, every usual path between host and GPU is related with
+If the system shows which node a GPU is at, every usual path between host and GPU is compared with
 the same path from or to the other nodes, and copies within a node with copies to another. The
 question and the form of the table are those of the thesis chapter on explicit transfers (C.
-Pearson, M.S. thesis, 2018, "Affinity"). Where the system tells nothing, or something else than
+Pearson, M.S. thesis, 2018, "Affinity"). If the system shows nothing, or something else than
 latencies show, the sides that were measured answer (`waywiser.analysis.hidden`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis import hidden
 from waywiser.analysis.answer import Answer, Finding, Table, ranked
-from waywiser.analysis.grouped import (
-    Grouped,
-    at_most,
+from waywiser.analysis.curve_pairs import (
+    CurveGroup,
+    CurvePair,
+    PairQuestion,
+    PairResult,
+    RegimeResult,
+    decided,
     devices,
     exhibits,
-    percent,
-    unclear,
+    longer,
+    not_determined,
+    signed,
+    slower_by,
+    table_of,
+    where,
 )
-from waywiser.analysis.grouped_table import table_of
-from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.related import Alike, Related, relate
+from waywiser.analysis.kinds import kind_of, usual
 from waywiser.analysis.subject import Curve, Subject
-from waywiser.stats.equivalence import MARGIN
-from waywiser.stats.figures import count
-from waywiser.stats.order import Interval
+from waywiser.analysis.texts import of_pairs, percent
 from waywiser.words import Path, format_bytes
+from waywiser.words.number_format import count
+
+RATIO = "bandwidth remote over bandwidth local"
 
 
 def answer(subject: Subject) -> Answer:
     """Per kind of transfer, whether remote memory is slower than local."""
     groups = by_kind(subject)
-    kinds = [group for _, group in groups]
-    findings = [*hidden.findings(subject), *_slower(subject, kinds), *_faster(subject, kinds)]
-    tables = [_table(kinds)] if kinds else []
-    tables += hidden.tables(subject)
+    tables = [_table(groups)] if groups else []
     return Answer(
         question="affinity",
         title="Does it matter where memory is?",
-        summary=" ".join(filter(None, (_summary(subject, kinds), hidden.summary(subject)))),
-        findings=ranked(findings),
-        tables=tuple(tables),
-        unanswered=tuple(unclear([group.rates for group in kinds])),
-        judged=bool(kinds) or bool(hidden.summary(subject)),
+        summary=" ".join(filter(None, (_summary(subject, groups), hidden.summary(subject)))),
+        findings=ranked([*hidden.findings(subject), *_findings(subject, groups)]),
+        tables=(*tables, *hidden.tables(subject)),
+        unanswered=tuple(not_determined(groups)),
+        judged=bool(groups) or bool(hidden.summary(subject)),
     )
 
 
-def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
+def by_kind(subject: Subject) -> list[CurveGroup]:
     """Remote against local, of each kind of transfer."""
     kinds = [(c, k) for c, k in usual(subject) if k.group in ("host-GPU", "host-host")]
-    local: dict[tuple[str, str], Curve] = {}
-    alike: dict[str, list[Curve]] = {}
-    for curve, kind in kinds:
-        alike.setdefault(kind.bare, []).append(curve)
-        if kind.nearness == "local" and curve.path is not None:
-            local[kind.bare, _anchor(curve.path)] = curve
-    scatter = {bare: Alike(curves) for bare, curves in alike.items()}
-    found: dict[str, tuple[Kind, list[Related]]] = {}
+    local: dict[tuple[str, str], Curve] = {
+        (kind.bare, _anchor(curve.path)): curve
+        for curve, kind in kinds
+        if kind.nearness == "local" and curve.path is not None
+    }
+    pairs: dict[str, list[CurvePair]] = {}
     for curve, kind in kinds:
         if kind.nearness != "remote" or curve.path is None:
             continue
-        near = local.get((kind.bare, _anchor(curve.path)))
-        if near is None:
-            continue
-        pair = relate(curve, near, alike=scatter[kind.bare], traits=subject.machine.traits)
-        if pair.sizes:
-            found.setdefault(kind.bare, (kind, []))[1].append(pair)
-    return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
+        if near := local.get((kind.bare, _anchor(curve.path))):
+            pairs.setdefault(kind.bare, []).append(CurvePair(curve, near))
+    return decided(PairQuestion(label, label, found) for label, found in pairs.items())
 
 
 def _anchor(path: Path) -> str:
@@ -78,106 +76,123 @@ def _anchor(path: Path) -> str:
     return str(next((place for place in ends if place.kind == "gpu"), ends[0]))
 
 
-def _summary(subject: Subject, groups: Sequence[Grouped]) -> str:
-    rates = [group.rates for group in groups if group.rates.pairs]
+def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
+    rates = [found for group in groups if (found := group.bandwidth)]
     if not rates:
         nodes = count(len(subject.machine.numa), "NUMA node")
         if not subject.machine.nodes_known:
             return "Nothing describes the NUMA nodes of this machine."
         if not subject.machine.numa:
-            return "No NUMA node is told."
+            return "The system shows no NUMA node."
         if len(subject.machine.numa) > 1:
-            return f"There are {nodes}, and nothing was measured both near and far."
+            return f"There are {nodes}, and nothing was measured both local and remote."
         return f"The system shows {nodes}: no memory is nearer than another."
-    differ = [group.label for group in rates if group.verdict == "different"]
+    differ = [found.label for found in rates if found.verdict == "different"]
+    kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return (
-            f"At large sizes the node matters to none of {count(len(rates), 'kind')} of transfer."
-        )
-    return (
-        f"At large sizes the node matters to {len(differ)} of {count(len(rates), 'kind')} of "
-        "transfer: "
-        f"{', '.join(differ)}."
-    )
+        return f"The node does not change the bandwidth of any of {kinds}, as far as was measured."
+    return f"The node changes the bandwidth of {len(differ)} of {kinds}: {', '.join(differ)}."
 
 
-def _slower(subject: Subject, groups: Sequence[Grouped]) -> list[Finding]:
-    """One for large sizes, and one for small."""
-    found = []
-    for part, id, what in (
-        ([group.rates for group in groups], "far-memory", "large copies"),
-        ([group.small for group in groups], "far-start", "small copies"),
+def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
+    """One for bandwidth and one for latency, and one for each kind whose pairs differ to both
+    sides or of which local memory is the slower."""
+    for regime, id, what in (
+        ("bandwidth", "far-memory", "large copies"),
+        ("latency", "far-start", "small copies"),
     ):
-        slower = [group for group in part if _depends(group) and group.typical[1].effect > 0]
+        found = [r for g in groups for r in g.regimes.values() if r.regime == regime]
+        kinds = [r for r in found if r.is_of_kind]
+        slower = [r for r in kinds if r.evidence[0].slower]
         if slower:
-            found.append(_finding(subject, slower, id, what))
-    return found
+            yield _slower(subject, slower, id, what)
+        if regime == "bandwidth":
+            faster = [r for r in kinds if not r.evidence[0].slower]
+            if faster:
+                yield _faster(subject, faster)
+            few = [r for r in found if not r.is_of_kind and r.differing]
+            yield from (_by_pair(subject, r) for r in few)
 
 
-def _depends(group: Grouped) -> bool:
-    return group.verdict == "different"
-
-
-def _finding(subject: Subject, groups: list[Grouped], id: str, what: str) -> Finding:
-    group = max(groups, key=lambda each: each.typical[1].effect)
-    _, at = group.typical
-    comparison = at.comparison
+def _slower(subject: Subject, found: list[RegimeResult], id: str, what: str) -> Finding:
+    most = max(found, key=lambda each: longer(each.evidence[0])[0])
+    decision, at = most.evidence
+    effect, interval = longer(decision)
     return Finding(
         id=id,
         severity="info",
-        statement=f"{what} of {count(len(groups), 'kind')} take longer with memory of another "
-        f"node, most of all {group.label}: {percent(at.effect, comparison.effect_interval)} at "
-        f"{format_bytes(at.bytes)}{at_most(group)} "
-        f"({group.of_all})",
-        effect=at.effect,
-        interval=comparison.effect_interval,
-        devices=devices(subject, group.leading.differing),
-        exhibits=exhibits(at, "time remote over time local"),
+        statement=f"{what} of {count(len(found), 'kind')} take longer with memory of another "
+        f"node, most of all {most.label}: {percent(effect, interval)}"
+        f"{where(most) or f' at {format_bytes(at.bytes)}'}{_of_pairs(most)}",
+        effect=effect,
+        interval=interval,
+        devices=devices(subject, most.pairs),
+        exhibits=exhibits(decision, at, RATIO),
         remedy="allocate a GPU's buffers on its own node: numactl --cpunodebind and --membind, "
         "or first touch by a thread there",
     )
 
 
-def _faster(subject: Subject, groups: Sequence[Grouped]) -> list[Finding]:
-    """Of local memory that is the slower one."""
-    odd = [
-        group.rates
-        for group in groups
-        if _depends(group.rates) and group.rates.typical[1].effect < 0
-    ]
-    if not odd:
-        return []
-    group = min(odd, key=lambda each: each.typical[1].effect)
-    pair, at = group.typical
-    ratio, span = at.comparison.ratio, at.comparison.interval
-    return [
-        Finding(
-            id="far-is-faster",
-            severity="warning",
-            statement=f"{group.label} is faster with memory of another node: "
-            f"{pair.b.text} takes {percent(1 / ratio - 1)} longer than {pair.a.text} at "
-            f"{format_bytes(at.bytes)} "
-            f"({group.of_all}"
-            f"{f'; so it is with {len(odd) - 1} more kinds' if len(odd) > 1 else ''})",
-            effect=1 / ratio - 1,
-            interval=Interval(1 / span.high - 1, 1 / span.low - 1) if span else None,
-            devices=devices(subject, group.leading.differing),
-            exhibits=exhibits(at, "time remote over time local"),
-            remedy="check that the system tells the right node (numa_node of the PCI device), and "
-            "whether something else loads the local one",
-        )
-    ]
+def _of_pairs(result: RegimeResult) -> str:
+    total = len(result.pairs)
+    some = len(result.differing)
+    return f" ({of_pairs(some, total, 'pair')})" if some else f" (mean of {total} pairs)"
 
 
-def _table(groups: Sequence[Grouped]) -> Table:
-    return table_of(
-        "Remote against local memory",
-        groups,
-        lambda at: _signed(at.effect),
-        f"✓ the node matters by more than {MARGIN:.1%}, × equal within it, ? not to be told; "
-        "+n %: remote takes so much longer, −n % so much less.",
+def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
+    """Of local memory that is the slower one. It is odd only if GPUs copy by themselves: what CPUs
+    or drivers do with memory may be faster from another node."""
+    most = max(found, key=lambda each: slower_by(each.evidence[0])[0])
+    decision, at = most.evidence
+    effect, interval = slower_by(decision)
+    kind = kind_of(at.a.workload.transfers[0], subject.machine)
+    odd = kind.is_quiet and decision is most.decision
+    more = f"; so it is with {len(found) - 1} more kinds" if len(found) > 1 else ""
+    return Finding(
+        id="far-is-faster",
+        severity="warning" if odd else "info",
+        statement=f"{most.label} is faster with memory of another node: {at.b.line.curve} takes "
+        f"{percent(effect, interval)} longer than {at.a.line.curve}"
+        f"{where(most) or f' at {format_bytes(at.bytes)}'}{_of_pairs(most)}{more}",
+        effect=effect,
+        interval=interval,
+        devices=devices(subject, most.pairs),
+        exhibits=exhibits(decision, at, RATIO),
+        remedy="check that the system shows the right node (numa_node of the PCI device), and "
+        "whether something else loads the local one"
+        if odd
+        else "choose the node of these buffers by measurement",
     )
 
 
-def _signed(effect: float) -> str:
-    return f"{'+' if effect >= 0 else '−'}{percent(effect)}"
+def _by_pair(subject: Subject, result: RegimeResult) -> Finding:
+    """Of a kind whose pairs differ from one another: each pair with its own effect."""
+    decision, at = result.evidence
+    effect, interval = slower_by(decision)
+    said = [f"{_device(pair)} {signed(pair.evidence[0])}" for pair in result.differing]
+    return Finding(
+        id="affinity-differs",
+        severity="info",
+        statement=f"memory of another node changes the time of {result.label} differently from "
+        f"pair to pair: {', '.join(said)}{where(result)}; "
+        f"{len(result.differing)} of {len(result.pairs)} pairs differ",
+        effect=effect,
+        interval=interval,
+        devices=devices(subject, result.differing),
+        exhibits=exhibits(decision, at, RATIO),
+        remedy="choose the node of each buffer by its own GPU",
+    )
+
+
+def _device(pair: PairResult) -> str:
+    places: Iterable[str] = (str(p) for p in pair.a.workload.transfers[0].path.places)
+    return " -> ".join(dict.fromkeys(places))
+
+
+def _table(groups: Sequence[CurveGroup]) -> Table:
+    return table_of(
+        "Remote against local memory",
+        groups,
+        signed,
+        "+n %: remote takes so much longer, −n % so much less",
+    )

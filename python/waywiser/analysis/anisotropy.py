@@ -1,112 +1,75 @@
-"""Is a way as fast there as back?
+"""Is a path as fast there as back?
 
-Every usual curve is related with that of the opposite path by the same executor, over all sizes
-that both have. The question and the form of the table are those of the thesis chapter on explicit
-transfers (C. Pearson, M.S. thesis, 2018, "Anisotropy"); large, medium and small sizes are answered
-apart, since a link's width has nothing to do with what it costs to begin.
+Every usual curve is compared with that of the opposite path by the same executor. The question and
+the form of the table are those of the thesis chapter on explicit transfers (C. Pearson, M.S.
+thesis, 2018, "Anisotropy"). Bandwidth, medium sizes and latency are answered apart, since a link's
+width has nothing to do with what it costs to begin.
 """
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from waywiser.analysis.answer import Answer, Finding, Table, ranked
-from waywiser.analysis.grouped import (
-    Grouped,
-    at_most,
+from waywiser.analysis.curve_pairs import (
+    CurveGroup,
+    CurvePair,
+    PairQuestion,
+    RegimeResult,
+    decided,
     devices,
     exhibits,
-    of_pairs,
-    percent,
-    unclear,
+    not_determined,
+    slower_by,
+    table_of,
+    where,
 )
-from waywiser.analysis.grouped_table import table_of
-from waywiser.analysis.kinds import Kind, usual
-from waywiser.analysis.related import Alike, AtSize, Related, relate
-from waywiser.analysis.subject import Curve, Subject
-from waywiser.stats.equivalence import MARGIN
-from waywiser.stats.figures import count
-from waywiser.stats.order import Interval
-from waywiser.words import Memory, Path, Transfer, format_bytes
+from waywiser.analysis.kinds import Kind, kind_of, usual
+from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import of_pairs, percent
+from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.words import Memory, Path, format_bytes
+from waywiser.words.number_format import count
 
-ODD = 0.10
-"""A copy engine between page-locked memories is slower one way by more than this only where
-something is odd: links are as wide there as back, and an H200's differ by under 1 %."""
+RATIO = "bandwidth there over bandwidth back"
 
 
 def answer(subject: Subject) -> Answer:
     """Per kind of transfer, whether there is as fast as back."""
     groups = by_kind(subject)
-    findings = [
-        finding
-        for kind, group in _near_or_far(groups)
-        for finding in _of_moving(subject, kind, group)
-    ]
-    findings += _of_small(subject, [group.small for _, group in groups])
-    rates = [group.rates for _, group in groups if group.rates.pairs]
+    rates = [found for group in groups if (found := group.bandwidth)]
     return Answer(
         question="anisotropy",
-        title="Is a way as fast there as back?",
+        title="Is a path as fast there as back?",
         summary=_summary(rates),
-        findings=ranked(findings),
+        findings=ranked([*_of_moving(subject, groups), *_of_latency(subject, groups)]),
         tables=(_table(groups),) if groups else (),
-        unanswered=tuple(unclear(rates)),
+        unanswered=tuple(not_determined(groups)),
         judged=bool(rates),
     )
 
 
-def by_kind(subject: Subject) -> list[tuple[Kind, Grouped]]:
-    """The opposite pairs of each kind, in the profile's order; no files, whose ways differ by
-    nature."""
+def by_kind(subject: Subject) -> list[CurveGroup]:
+    """The opposite pairs of each kind, in the profile's order; no files, whose directions differ
+    by nature."""
     curves = {
-        _way_of(curve.workload.transfers[0]): (curve, kind)
+        (str(curve.path), kind.link, kind.submitter): (curve, kind)
         for curve, kind in usual(subject)
         if kind.group != "file"
     }
-    alike: dict[str, list[Curve]] = {}
+    pairs: dict[str, tuple[Kind, list[CurvePair]]] = {}
     for curve, kind in curves.values():
-        alike.setdefault(_between_which(kind), []).append(curve)
-    scatter = {which: Alike(members) for which, members in alike.items()}
-    found: dict[str, tuple[Kind, list[Related]]] = {}
-    for curve, kind in curves.values():
-        transfer = curve.transfer
-        if transfer is None or not _is_forward(transfer.path):
+        if curve.path is None or not _is_forward(curve.path):
             continue
-        back = curves.get(_way_of(opposite(transfer)))
-        if back is None:
-            continue
-        lent = scatter[_between_which(kind)]
-        pair = relate(curve, back[0], alike=lent, traits=subject.machine.traits)
-        if pair.sizes:
-            found.setdefault(kind.both_ways, (kind, []))[1].append(pair)
-    return [(kind, Grouped(label, tuple(pairs))) for label, (kind, pairs) in found.items()]
-
-
-def _near_or_far(groups: list[tuple[Kind, Grouped]]) -> list[tuple[Kind, Grouped]]:
-    """Local and remote pairs together: what both show is one finding."""
-    joined: dict[str, tuple[Kind, list[Related]]] = {}
-    for kind, group in groups:
-        joined.setdefault(kind.bare, (kind, []))[1].extend(group.pairs)
-    found = []
-    for kind, pairs in joined.values():
-        bare = msgspec.structs.replace(kind, nearness="")
-        found.append((bare, Grouped(bare.both_ways, tuple(pairs))))
-    return found
-
-
-def _between_which(kind: Kind) -> str:
-    """The same for a kind and for the kind of the way back."""
-    ends = " and ".join(sorted((kind.source, kind.destination)))
-    return f"{ends} by {kind.executor}{kind.states}"
-
-
-def opposite(transfer: Transfer) -> Transfer:
-    """The way back with the same settings, without a size."""
-    return Transfer(transfer.path.opposite, 0, transfer.parameters, transfer.layout)
-
-
-def _way_of(transfer: Transfer) -> str:
-    return f"{transfer.path} {transfer.parameters.get('peer', '')}"
+        back = curves.get((str(curve.path.opposite), kind.link, kind.submitter))
+        if back is not None:
+            pair = CurvePair(curve, back[0])
+            pairs.setdefault(kind.both_ways, (kind, []))[1].append(pair)
+    return decided(
+        PairQuestion(label, (kind.source, kind.destination, kind.executor), found)
+        for label, (kind, found) in pairs.items()
+    )
 
 
 def _is_forward(path: Path) -> bool:
@@ -118,145 +81,134 @@ def _is_forward(path: Path) -> bool:
     return rank(path.source) < rank(path.destination)
 
 
-def slower_by(at: AtSize) -> tuple[float, Interval | None]:
-    """By how much the slower of two takes longer than the faster."""
-    ratio, span = at.comparison.ratio, at.comparison.interval
-    if ratio >= 1:
-        return ratio - 1, at.comparison.effect_interval
-    return 1 / ratio - 1, Interval(1 / span.high - 1, 1 / span.low - 1) if span else None
-
-
-def _summary(rates: list[Grouped]) -> str:
+def _summary(rates: Sequence[RegimeResult]) -> str:
     if not rates:
-        return "No path but those of files was measured both ways at sizes that tell of a rate."
-    differ = [group.label for group in rates if group.verdict == "different"]
+        return "No path but those of files was measured in both directions at large sizes."
+    differ = [found.label for found in rates if found.verdict == "different"]
+    kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return (
-            f"None of {count(len(rates), 'kind')} of transfer is known to be faster one way at "
-            "large sizes."
-        )
+        return f"No direction of {kinds} is faster in bandwidth, as far as was measured."
     return (
-        f"One way is faster by more than {MARGIN:.1%} at large sizes for {len(differ)} of "
-        f"{count(len(rates), 'kind')} of transfer: {', '.join(differ)}."
+        f"One direction has more than {THRESHOLD:.0%} more bandwidth for {len(differ)} of {kinds}: "
+        f"{', '.join(differ)}."
     )
 
 
-def _of_moving(subject: Subject, kind: Kind, whole: Grouped) -> list[Finding]:
-    """At large sizes, else at medium ones alone. Between two kinds of host memory ways differ by
-    nature, and the table is enough."""
-    if kind.group == "host-host" and kind.source != kind.destination:
-        return []
-    rates = whole.rates
-    alone = not rates.differing and whole.small.verdict != "different"
-    group = whole.medium if alone else rates
-    if not group.differing:
-        return []
-    return [
-        _of_kind(subject, kind, group) if group.verdict == "different" else _of_few(subject, group)
-    ]
+def _of_moving(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
+    """One for all kinds that differ as such, local and remote ones together, and one for each kind
+    of which few pairs differ: in bandwidth, else at medium sizes alone. Directions between two
+    kinds of host memory differ by nature, and the table is enough."""
+    kinds: dict[str, list[RegimeResult]] = {}
+    for group in groups:
+        kind = _kind(subject, group)
+        if kind.group == "host-host" and kind.source != kind.destination:
+            continue
+        found = group.bandwidth
+        latency = group.of("latency")
+        if found is None or found.verdict != "different":
+            below = latency is not None and latency.verdict == "different"
+            found = None if below else group.of("medium")
+        if found is None or found.verdict != "different":
+            continue
+        if found.is_of_kind:
+            kinds.setdefault(f"{kind.bare} {found.evidence[0].slower}", []).append(found)
+        else:
+            yield _of_few(subject, found)
+    for members in kinds.values():
+        yield _of_kind(subject, members)
 
 
-def _of_kind(subject: Subject, kind: Kind, group: Grouped) -> Finding:
-    pair, at = group.typical
-    much, interval = slower_by(at)
-    odd = kind.is_quiet and kind.reference == "gpu" and much > ODD
+def _kind(subject: Subject, group: CurveGroup) -> Kind:
+    first = next(iter(group.regimes.values())).pairs[0].a
+    return kind_of(first.workload.transfers[0], subject.machine)
+
+
+def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
+    most = max(members, key=lambda each: slower_by(each.evidence[0])[0])
+    decision, at = most.evidence
+    much, interval = slower_by(decision)
+    kind = kind_of(at.a.workload.transfers[0], subject.machine)
     slow, fast = kind.source, kind.destination
-    if at.effect < 0:
+    if not decision.slower:
         slow, fast = fast, slow
-    by = f" by {kind.executor}{kind.states}"
+    by = f"by {kind.executor}{f' ({kind.link})' if kind.link else ''}"
     statement = (
-        f"{kind.both_ways} is {percent(much, interval)} slower one way"
+        f"{slow} ↔ {fast} {by} takes {percent(much, interval)} longer in one direction"
         if slow == fast
-        else f"{slow} → {fast}{by} takes {percent(much, interval)} longer than {fast} → {slow}"
+        else f"{slow} → {fast} {by} takes {percent(much, interval)} longer than {fast} → {slow}"
     )
+    pairs = list(chain.from_iterable(each.pairs for each in members))
+    differ = sum(len(each.differing) for each in members)
+    some = of_pairs(differ, len(pairs), "pair") if differ else f"mean of {len(pairs)} pairs"
+    of = f" ({some})" if len(pairs) > 1 else ""
     return Finding(
         id="anisotropic-kind",
-        severity="warning" if odd else "info",
-        statement=f"{statement} at {format_bytes(at.bytes)}{at_most(group)}"
-        f"{_in_brackets(_of_pairs(group), _elsewhere(pair.ranges, at.bytes))}",
+        severity="info",
+        statement=f"{statement}{where(most) or f' at {format_bytes(at.bytes)}'}{of}",
         effect=much,
         interval=interval,
-        devices=devices(subject, group.leading.differing),
-        exhibits=exhibits(at, "time there over time back"),
-        remedy="links are as wide back as there: compare slots, widths and firmware settings"
-        if odd
-        else "plan each way with its own rate",
+        devices=devices(subject, pairs),
+        exhibits=exhibits(decision, at, RATIO),
+        remedy="plan each direction with its own bandwidth",
     )
 
 
-def _of_pairs(group: Grouped) -> str:
-    """Nothing where there is no other of its kind."""
-    if len(group.pairs) == 1:
-        return ""
-    text = group.of_all
-    return f"{text}{' of this size' if text == of_pairs(1, 1, 'pair') else ''}"
-
-
-def _elsewhere(ranges: str, size: int) -> str:
-    """Nothing where they differ at that size alone."""
-    return "" if ranges == format_bytes(size) else f"differs at {ranges}"
-
-
-def _in_brackets(*parts: str) -> str:
-    told = "; ".join(filter(None, parts))
-    return f" ({told})" if told else ""
-
-
-def _of_few(subject: Subject, group: Grouped) -> Finding:
-    """Pairs that differ where their twins do not."""
-    pair, at = group.typical
-    much, interval = slower_by(at)
-    slow = at.a if at.effect > 0 else at.b
-    same = sum(each.verdict == "same" for each in group.pairs)
+def _of_few(subject: Subject, result: RegimeResult) -> Finding:
+    """Pairs that differ although their equivalents do not."""
+    decision, at = result.evidence
+    much, interval = slower_by(decision)
+    slow, fast = (at.a, at.b) if decision.slower else (at.b, at.a)
+    even = sum(pair.verdict == "equivalent" for pair in result.pairs)
     return Finding(
         id="anisotropic-path",
-        severity="warning" if group.verdict == "same" else "info",
-        statement=f"{slow.line.curve} takes {percent(much, interval)} longer than its way back at "
-        f"{format_bytes(at.bytes)}; of {count(len(group.pairs), 'pair')} that ought to be alike "
-        f"{len(group.differing)} differ, {same} do not",
+        severity="warning" if 2 * even > len(result.pairs) else "info",
+        statement=f"{slow.line.curve} takes {percent(much, interval)} longer than the opposite "
+        f"direction{where(result) or f' at {format_bytes(at.bytes)}'}; of "
+        f"{count(len(result.pairs), 'pair')} that should be equivalent {len(result.differing)} "
+        f"differ, {even} do not",
         effect=much,
         interval=interval,
-        devices=devices(subject, group.differing),
-        exhibits=exhibits(at, "time there over time back"),
-        remedy=f"measure again alone: waywiser survey --preset full --only '{pair.a.text}' "
-        f"--only '{pair.b.text}'",
+        devices=devices(subject, result.differing),
+        exhibits=exhibits(decision, at, RATIO),
+        remedy="measure again alone: waywiser survey --preset full "
+        f"--only '{slow.line.curve}' --only '{fast.line.curve}'",
     )
 
 
-def _of_small(subject: Subject, groups: list[Grouped]) -> list[Finding]:
-    """One for all kinds: who starts a copy, and who waits for it, differs there and back."""
-    differ = [group for group in groups if group.verdict == "different"]
-    if not differ:
+def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> list[Finding]:
+    """One for all kinds: who starts a copy, and who waits for it, depends on the direction."""
+    found = [each for group in groups if (each := group.of("latency")) and each.is_of_kind]
+    if not found:
         return []
-    group = max(differ, key=lambda each: slower_by(each.typical[1])[0])
-    pair, at = group.typical
-    much, interval = slower_by(at)
-    slow = at.a if at.effect > 0 else at.b
+    most = max(found, key=lambda each: slower_by(each.evidence[0])[0])
+    decision, at = most.evidence
+    much, interval = slower_by(decision)
+    slow = at.a if decision.slower else at.b
     return [
         Finding(
             id="anisotropic-start",
             severity="info",
-            statement=f"small copies of {count(len(differ), 'kind')} take longer one way, most of "
-            f"all {slow.line.curve}: {percent(much, interval)} at {format_bytes(at.bytes)}"
-            f"{_in_brackets(_elsewhere(pair.ranges, at.bytes))}",
+            statement=f"small copies of {count(len(found), 'kind')} take longer in one direction, "
+            f"most of all {slow.line.curve}: {percent(much, interval)}"
+            f"{where(most) or f' at {format_bytes(at.bytes)}'}",
             effect=much,
             interval=interval,
-            devices=devices(subject, [pair]),
-            exhibits=exhibits(at, "time there over time back"),
-            remedy="plan small copies with the latency of each way",
+            devices=devices(subject, most.pairs),
+            exhibits=exhibits(decision, at, RATIO),
+            remedy="plan small copies with the latency of each direction",
         )
     ]
 
 
-def _table(groups: list[tuple[Kind, Grouped]]) -> Table:
+def _table(groups: Sequence[CurveGroup]) -> Table:
     return table_of(
         "There against back",
-        [group for _, group in groups],
-        _way,
-        f"✓ differs by more than {MARGIN:.1%}, × equal within it, ? not to be told; → n %: the way "
-        "as written is so much faster, ← the way back is.",
+        groups,
+        faster_direction,
+        "→ n %: the direction as written is so much faster, ← the opposite one is",
     )
 
 
-def _way(at: AtSize) -> str:
-    return f"{'←' if at.effect > 0 else '→'} {percent(slower_by(at)[0])}"
+def faster_direction(decision: Decision) -> str:
+    """``→ 5.1 %``."""
+    return f"{'←' if decision.slower else '→'} {percent(slower_by(decision)[0])}"

@@ -10,15 +10,15 @@ import math
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Finding
-from waywiser.analysis.grouped import NAMED
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import NAMED
 from waywiser.analysis.together import Together
 from waywiser.analysis.told import devices_of, exhibits_of, rate_text
 from waywiser.plan.name import name_of
 from waywiser.severity import Severity
-from waywiser.stats.figures import count, format_rate
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer, format_bytes
+from waywiser.words.number_format import count, format_rate
 
 OF_SUM = 0.01
 """How sharply a sum of rates alone is told: three digits, beside what is reached of it."""
@@ -95,9 +95,9 @@ def _shape(each: Together) -> str:
 def _rank(each: Together, subject: Subject) -> tuple[bool, bool, float]:
     """Of sets of one shape first those with a clear answer; then those by the executor that links
     are judged by, for kernels may be slowed if links are not; then the most precise."""
-    span = each.comparison.interval
+    span = each.decision.interval
     executor = subject.machine.traits.executor(each.transfers[0].path.executor)
-    unclear = each.comparison.verdict == "unclear"
+    unclear = each.decision.verdict == "no change found"
     return unclear, executor.reference != "gpu", span.width if span else math.inf
 
 

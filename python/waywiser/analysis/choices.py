@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.grouped import Grouped
+from waywiser.analysis.curve_pairs import CurveGroup, CurvePair, PairQuestion, decided
 from waywiser.analysis.kinds import usual
-from waywiser.analysis.related import Related, relate
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.subject import Curve, Subject
 from waywiser.topology.traits import Alternative, Traits
 from waywiser.words import Path, Transfer, Value
 
@@ -37,26 +36,28 @@ class Chosen(Value, frozen=True):
     title: str
     one: str
     other: str
-    group: Grouped
+    group: CurveGroup
     """Pairs of the one and the other; its label is the direction."""
 
 
 def chosen(subject: Subject) -> Iterator[Chosen]:
     """Every choice of which a machine has both, by direction."""
     traits = subject.machine.traits
-    curves = {_key(curve.workload.transfers[0]): curve for curve, _ in usual(subject)}
+    curves: dict[str, Curve] = {}
+    for curve, _ in usual(subject):
+        curves.setdefault(_key(curve.workload.transfers[0]), curve)
     executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
+    asked: dict[tuple[Choice, str], list[CurvePair]] = {}
     for choice in _choices(executors, traits):
-        pairs: dict[str, list[Related]] = {}
         for curve in curves.values():
             path = curve.workload.transfers[0].path
             other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
             if other is None or other is curve or _within(path):
                 continue
-            if (pair := relate(curve, other, traits=traits)).sizes:
-                pairs.setdefault(_direction(path), []).append(pair)
-        for direction, found in pairs.items():
-            group = Grouped(direction, tuple(found))
+            asked.setdefault((choice, _direction(path)), []).append(CurvePair(curve, other))
+    for choice, direction in asked:
+        pairs = asked[choice, direction]
+        for group in decided([PairQuestion(direction, choice.title, pairs)]):
             yield Chosen(choice.title, choice.one, choice.other, group)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis import bottlenecks, duplex
 from waywiser.analysis.answer import Answer, Cell, Table, ranked
-from waywiser.analysis.grouped import UNCLEAR, named
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import hidden_loss, named
 from waywiser.analysis.together import Together, found_together
-from waywiser.stats.equivalence import MARGIN
-from waywiser.stats.figures import format_rate
+from waywiser.stats.decision import THRESHOLD
+from waywiser.words.number_format import format_rate
 
 
 def answer(subject: Subject) -> Answer:
@@ -41,14 +41,17 @@ def answer(subject: Subject) -> Answer:
 def _unanswered(together: Sequence[Together], unknown: Sequence[str]) -> Iterator[str]:
     if unknown:
         yield f"their transfers were not all measured alone: {named(unknown)}"
-    for how, reason in UNCLEAR.items():
-        unclear = [
-            each.curve.name
-            for each in together
-            if each.comparison.verdict == "unclear" and each.comparison.how == how
-        ]
-        if unclear:
-            yield f"{reason}: {named(unclear)}"
+    unclear = [each for each in together if each.decision.verdict == "no change found"]
+    alone = [each.curve.name for each in unclear if each.decision.detectable is None]
+    if alone:
+        yield f"measured in one process: {named(alone)}"
+    noisy = [
+        f"{each.curve.name} {hidden_loss(each.decision)}"
+        for each in unclear
+        if each.decision.detectable is not None
+    ]
+    if noisy:
+        yield f"a loss of this size could have been missed: {named(noisy)}"
 
 
 def is_duplex(each: Together) -> bool:
@@ -74,7 +77,7 @@ def _table(title: str, found: Sequence[Together]) -> Table:
         columns=("together", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
         rows=tuple(_row(each) for each in found),
         caption="✓ takes longer than its slowest transfer alone by more than "
-        f"{MARGIN:.1%}, × as long, ? not to be told; GB/s of all bytes until the last is done; "
+        f"{THRESHOLD:.0%}, × as long, ? not determined; GB/s of all bytes until the last is done; "
         "how many times as long as alone the transfers take. Where some wait for others, as copies "
         "out of one GPU on one engine, the slowest is counted from the common start to the end of "
         "all, and the fastest from where it began itself.",
@@ -82,14 +85,17 @@ def _table(title: str, found: Sequence[Together]) -> Table:
 
 
 def _row(each: Together) -> tuple[Cell, ...]:
-    verdict = each.comparison.verdict
     rate = each.point.estimate.rate
     half = rate.interval.width / 2 / rate.value if rate and rate.interval else None
     return (
         Cell(each.curve.name),
         Cell(
-            "",
-            "yes" if verdict == "more" else "unclear" if verdict == "unclear" else "no",
+            "not replicated" if each.decision.detectable is None else "",
+            "no"
+            if each.is_unslowed
+            else "yes"
+            if each.decision.verdict == "different"
+            else "unclear",
             each.curve.text,
         ),
         Cell(format_rate(each.rate, half), "", each.point.line.workload),

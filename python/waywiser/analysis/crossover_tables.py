@@ -14,11 +14,11 @@ from waywiser.analysis.uncertainty import amount
 from waywiser.analysis.ways import Group, sizes_of, way
 from waywiser.stats.duel import EVEN, UNKNOWN, Stretch, Timed
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.policy import TOLERANCE, ranges
 from waywiser.topology.traits import Traits
 from waywiser.words import Path, Transfer, format_bytes
+from waywiser.words.number_format import format_rate, format_time
 
 MOST_ROWS = 40
 MATTERS = 0.10
@@ -44,7 +44,7 @@ def of_ways(found: Sequence[Group], traits: Traits) -> Table | None:
         columns=("places", "sizes", "way", "it does", "next best", "takes longer by"),
         rows=tuple(rows[:MOST_ROWS]),
         caption="The fewest changes by which no size is known to take more than "
-        f"{TOLERANCE:.0%} longer than by the fastest way, of ways that are set as by default; from "
+        f"{TOLERANCE:.0%} longer than by the fastest way, of all that were measured; from "
         "call to completion, as an application sees it. Sizes that a way left out are "
         "interpolated. Write-combined memory, which CPUs read slowly, is left out where pinned "
         "memory does the same. The next best is another way over the same sizes, at its best and "
@@ -53,7 +53,11 @@ def of_ways(found: Sequence[Group], traits: Traits) -> Table | None:
 
 
 def _rows_of_group(group: Group, traits: Traits) -> Iterator[tuple[Cell, ...]]:
-    curves = sorted(_for_anything(group.first.principal, traits), key=lambda curve: curve.text)
+    """Of all settings that were measured, those by default first."""
+    usual = group.first.principal
+    curves = sorted(
+        _for_anything(group.first.curves, traits), key=lambda each: (each not in usual, each.text)
+    )
     if len(curves) < 2:
         return
     sizes = sizes_of(curves)

@@ -24,12 +24,13 @@ from waywiser.analysis.crossover_tables import (
 )
 from waywiser.analysis.duels import Duel, duels, is_explicit, timed
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.ways import groups
+from waywiser.analysis.ways import groups, way
 from waywiser.stats.duel import Stretch
-from waywiser.stats.figures import count
 from waywiser.stats.overtaking import Overtaking
+from waywiser.stats.policy import TOLERANCE
 from waywiser.topology.traits import Traits
 from waywiser.words import Memory, Place, Transfer, format_bytes
+from waywiser.words.number_format import count
 
 QUESTION = "crossovers"
 MOST_FINDINGS = 8
@@ -211,6 +212,10 @@ def _ratio(value: float) -> str:
 
 
 def _remedy(found: Duel) -> str:
+    """What to use, of all that was measured between the two places at these sizes."""
+    better = list(dict.fromkeys(way for each in found.decided if (way := _better(found, each))))
+    if better:
+        return f"use neither, but what is faster than both at these sizes: {', '.join(better)}"
     if not _crosses(found):
         return f"use {_name(found, found.decided[0])} where the program can choose"
     told = []
@@ -219,6 +224,28 @@ def _remedy(found: Duel) -> str:
         whole = Stretch(winner, first.low, (rest or [first])[-1].high, first.least, first.most)
         told.append(f"{_name(found, whole)} {sizes_text(whole)}")
     return f"choose by size: {', '.join(told)}"
+
+
+def _better(found: Duel, stretch: Stretch) -> str:
+    """The way that is faster than the winner at most sizes of a stretch, the most frequent one;
+    empty if there is none. Only what moves bytes between the same places can replace it."""
+    winner = found.first if stretch.winner == "first" else found.second
+    inside = [point for point in winner.points if stretch.low <= point.bytes <= stretch.high]
+    ahead: list[str] = []
+    for point in inside:
+        others = [(other, at) for other in found.pair.curves if (at := other.at(point.bytes))]
+        times = {
+            way(other.transfer): timed(at, point)
+            for other, at in others
+            if other is not winner and other.transfer is not None
+        }
+        faster = [name for name, (theirs, ours) in times.items()
+                  if theirs.seconds * (1 + TOLERANCE) < ours.seconds]  # fmt: skip
+        if faster:
+            ahead.append(min(faster, key=lambda name: times[name][0].seconds))
+    if 2 * len(ahead) <= len(inside):
+        return ""
+    return max(dict.fromkeys(ahead), key=ahead.count)
 
 
 def _exhibits(found: Duel) -> Iterator[Exhibit]:

@@ -14,8 +14,8 @@ from waywiser.analysis.hardware import gpus_of_class
 from waywiser.analysis.node import Node
 from waywiser.analysis.same_gpus import Matched
 from waywiser.profile.planned import asked_from
-from waywiser.stats.figures import count
 from waywiser.topology.machine import Gpu
+from waywiser.words.number_format import count
 
 ENVIRONMENT = (
     "waywiser", "kernel", "microcode", "governor", "turbo", "smt", "numa_balancing",

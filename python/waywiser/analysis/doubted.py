@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.fitted import estimate_of
+from waywiser.analysis.shown import Shown
 from waywiser.analysis.subject import Point
 from waywiser.analysis.uncertainty import blocks_differ_by
 from waywiser.stats.doubts import REMEDIES
 from waywiser.stats.order import median
-from waywiser.stats.shown import Shown
 from waywiser.words import Value
 
 Measure = Callable[[Point], float | None]

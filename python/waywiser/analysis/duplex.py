@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.answer import Finding
-from waywiser.analysis.grouped import NAMED, of_pairs
 from waywiser.analysis.kinds import Kind, kind_of
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import NAMED, of_pairs
 from waywiser.analysis.together import Together
 from waywiser.analysis.told import devices_of, exhibits_of, rate_text
 from waywiser.stats.order import Interval
@@ -50,7 +50,7 @@ def findings(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
             kind,
             slowed,
             len(members),
-            sum(each.comparison.verdict in ("equal", "less") for each in members),
+            sum(each.is_unslowed for each in members),
         )
         for kind, members in kinds.values()
         if (slowed := [each for each in members if each.is_slowed])

@@ -8,9 +8,7 @@ Heterogeneous Systems* (figures 2 to 4).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
 from waywiser.analysis.efficiency_tables import of_fits, of_the_best
@@ -31,25 +29,16 @@ from waywiser.analysis.ways import (
     is_way,
     principal,
     representative,
-    twins,
     way,
 )
-from waywiser.stats.figures import count, format_rate
-from waywiser.stats.order import median
-from waywiser.topology.traits import Traits
-from waywiser.words import Memory, Path, format_bytes
+from waywiser.words import Memory, format_bytes
+from waywiser.words.number_format import count, format_rate
 
 QUESTION = "efficiency"
 
 USUAL_SHARE = 0.65
 """Of the bound: links and memories were seen to carry 75 to 95 % of it at best (docs/results here,
 PCIe 3 and NVLink 1 and 2 in CS and the thesis), so that less asks for a reason."""
-FAR_BELOW_TWINS = 0.20
-"""What a path may lack to the middle of its class before that is said here; whether equal paths
-are equal within a narrow margin is a question of its own."""
-LEAST_TWINS = 3
-"""Of two that differ nobody knows which is the odd one."""
-_OF_A_GPU = re.compile(r"\bgpu:\d+")
 EVEN = 0.02
 """Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
 ABOVE = 1.005
@@ -66,14 +55,13 @@ def answer(subject: Subject) -> Answer:
     found = groups(subject)
     ordered = sorted(found, key=lambda group: _importance(group.first))
     best = [finding for group in ordered if (finding := _best(subject, group)) is not None]
-    below = list(chain.from_iterable(_below_twins(subject, each) for each in twins(alone)))
     first = {curve.text for curve in principal(alone)}
     tables = (of_fits([fit for fit in fits if fit.curve.text in first]), of_the_best(found))
     return Answer(
         question=QUESTION,
         title="How good is each path, and what is the best way between two places?",
-        summary=_summary(found, len(below)),
-        findings=ranked([*best[:MOST_FINDINGS], *below]),
+        summary=_summary(found),
+        findings=ranked(best[:MOST_FINDINGS]),
         tables=tuple(table for table in tables if table is not None),
         unanswered=tuple(_unanswered(fits, found)),
         judged=bool(found),
@@ -227,56 +215,7 @@ def _second(pair: Pair, best: Curve) -> Iterator[Exhibit]:
         yield exhibit(max(map(sustained, others), key=lambda point: point.rate))
 
 
-def _below_twins(subject: Subject, mates: Sequence[Curve]) -> Iterator[Finding]:
-    """Curves that reach far less than the middle of their class at the largest common size."""
-    sizes = set.intersection(*({point.bytes for point in curve.points} for curve in mates))
-    if len(mates) < LEAST_TWINS or not sizes:
-        return
-    size = max(sizes)
-    points = [point for curve in mates if (point := curve.at(size)) is not None]
-    middle = median([point.rate for point in points])
-    for curve, point in zip(mates, points, strict=True):
-        lack = 1 - point.rate / middle if middle else 0.0
-        rate = estimate_of(point).rate
-        if lack < FAR_BELOW_TWINS or rate is None:
-            continue
-        if rate.interval is not None and rate.interval.high >= (1 - FAR_BELOW_TWINS / 2) * middle:
-            continue
-        path = curve.path
-        ends = dict.fromkeys(path.places) if path else ()
-        yield Finding(
-            id="below-twins",
-            severity="warning",
-            statement=f"{curve.name} moves {format_rate(point.rate)} GB/s in transfers of "
-            f"{format_bytes(size)}, {lack:.0%} less than the middle of the "
-            f"{count(len(mates), 'path')} that ought to be equal ({format_rate(middle)} GB/s)",
-            effect=lack,
-            devices=tuple(map(subject.device, ends)),
-            exhibits=(exhibit(point), *(exhibit(p) for p in points if p is not point)),
-            remedy=_compared(curve, subject.machine.traits),
-        )
-
-
-def _compared(curve: Curve, traits: Traits) -> str:
-    """What to do to learn more of a path that reaches less than its twins."""
-    again = f"survey again with --only '{_OF_A_GPU.sub('gpu:*', curve.text)}'"
-    path = curve.path
-    if path and _is_moved_by_cpus(path, traits):
-        return (
-            f"{again}, since what CPUs copy and files hold lies elsewhere in each process; if it "
-            "is still so, look at the ways between page-locked memory and this GPU"
-        )
-    return f"compare the slots, risers, cables and firmware of these devices, and {again}"
-
-
-def _is_moved_by_cpus(path: Path, traits: Traits) -> bool:
-    """Whether CPUs move bytes, by the executor itself or since the driver or the kernel does so."""
-    ends = (path.source, path.destination)
-    by_memory = any(traits.memory(end.kind).is_moved_by_cpus for end in ends)
-    return by_memory or traits.executor(path.executor).uses_cpus
-
-
-def _summary(found: Sequence[Group], below: int) -> str:
+def _summary(found: Sequence[Group]) -> str:
     best = [sustained(best_curve(group.first)) for group in found]
     known = [point.line.of_bound for point in best if point.line.of_bound is not None]
     if not found:
@@ -286,9 +225,6 @@ def _summary(found: Sequence[Group], below: int) -> str:
         least, most = f"{min(known):.0%}", f"{max(known):.0%}"
         share = least if least == most else f"{least} to {most}"
         text += f"; where a bound is known, it reaches {share} of it"
-    if below:
-        text += f"; {count(below, 'path')} {'reaches' if below == 1 else 'reach'} far less than "
-        text += "those that ought to equal them"
     return f"{text}."
 
 

@@ -16,10 +16,10 @@ from waywiser.analysis.fitted import (
 )
 from waywiser.analysis.subject import Curve, Point
 from waywiser.analysis.ways import Group, representative, way
-from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.order import Interval
 from waywiser.stats.postal import Postal
 from waywiser.words import format_bytes
+from waywiser.words.number_format import format_rate, format_time
 
 MOST_ROWS = 40
 SIZES = (4 * 2**10, 64 * 2**10, 2**20, 16 * 2**20, 256 * 2**20)

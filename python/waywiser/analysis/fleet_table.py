@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from waywiser.analysis.hardware import Twins
 from waywiser.analysis.node import renumbered
 from waywiser.analysis.outlying import Column, Outlier, columns_of, outliers
-from waywiser.analysis.path_parts import Regime, regime_of
+from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.analysis.same_gpus import in_numbers_of
 from waywiser.plan.name import name_of
 from waywiser.stats.order import median

@@ -1,10 +1,9 @@
 """Sides of a machine that its system does not show: found by latencies, not by asking.
 
-Which GPUs are on one side together is judged in `waywiser.stats.locality`, from blocks of memory
-that every worker tries before it measures. What it costs to be far is told by the series
+Which GPUs are on one side together is decided in `waywiser.stats.locality`, from blocks of memory
+that every worker tries before it measures. What it costs to be far is shown by the series
 themselves: each knows on which side the pages of each of its blocks were
-(`waywiser.stats.nearness`). The replicate is the block, a process, whose curves share where it
-landed (`waywiser.stats.far`).
+(`waywiser.stats.nearness`, `waywiser.stats.remote_penalty`).
 """
 
 from __future__ import annotations
@@ -13,32 +12,31 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.answer import Cell, Exhibit, Finding, Table
-from waywiser.analysis.grouped import percent
+from waywiser.analysis.curve_pairs import MARKS, longer, signed
 from waywiser.analysis.kinds import usual
-from waywiser.analysis.related import part_of
+from waywiser.analysis.regimes import Regime, regime_of
+from waywiser.analysis.side_sentences import sentences
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.stats.equivalence import MARGIN, judged
-from waywiser.stats.far import Found, far_cost
+from waywiser.analysis.texts import hidden_loss
+from waywiser.stats.decision import THRESHOLD, Decision, decide
 from waywiser.stats.locality import Sides
-from waywiser.stats.order import Interval, median, ratio_of, ratios_of
-from waywiser.stats.sides import sentences
+from waywiser.stats.order import Interval, median
+from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
 from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 
 
-class Cost(Value, frozen=True):
+class RemotePenalty(Value, frozen=True):
     """What being far costs one kind of transfer at sizes of one part."""
 
     kind: str
-    part: str
-    """``small``, ``medium`` or ``large``."""
+    regime: Regime
     curve: str
     near: int
-    """Blocks with near memory; some have both."""
+    """Processes with near memory; some have both."""
     far: int
-    ratio: float
-    """Of the time from far memory to that from near."""
-    interval: Interval | None
+    decision: Decision
+    """Its ratio is that of bandwidths, far over near."""
 
 
 def findings(subject: Subject) -> Iterator[Finding]:
@@ -75,43 +73,46 @@ def summary(subject: Subject) -> str:
 
 def tables(subject: Subject) -> list[Table]:
     """What being far costs, where blocks were on both sides."""
-    found = list(costs(subject))
+    found = costs(subject)
     if not found:
         return []
     return [
         Table(
             title="Far against near memory, by measured side",
-            columns=("transfer", "sizes", "far takes", "blocks near and far"),
+            columns=("transfer", "regime", "far takes", "processes near and far"),
             rows=tuple(_row(cost) for cost in found),
-            caption=f"✓ the side matters by more than {MARGIN:.1%}, × equal within it, ? not to "
-            "be told; with the 95 % interval over blocks, each of all GPUs together.",
+            caption=f"✓ the side matters by more than {THRESHOLD:.0%}, × equivalent within it, ? "
+            "not determined (< n %: a larger difference would have been found).",
         )
     ]
 
 
-def costs(subject: Subject) -> Iterator[Cost]:
-    """Of kinds with blocks on both sides, small sizes first."""
-    kinds: dict[tuple[str, str], list[Curve]] = {}
+def costs(subject: Subject) -> list[RemotePenalty]:
+    """Of kinds with processes on both sides, decided together, small sizes first."""
+    kinds: dict[tuple[str, Regime], list[Curve]] = {}
     for curve, kind in usual(subject):
         if kind.group == "host-GPU":
-            for part in {part_of(point.bytes): 0 for point in curve.points}:
-                kinds.setdefault((kind.bare, part), []).append(curve)
-    for (label, part), curves in kinds.items():
-        blocks = _blocks(subject, curves, part)
-        found = far_cost(blocks)
-        if found is not None:
-            span = found.interval
-            interval = ratios_of(span) if span else None
-            near, far = sum(bool(b.near) for b in blocks), sum(bool(b.far) for b in blocks)
-            ratio = ratio_of(found.difference)
-            yield Cost(label, part, curves[0].text, near, far, ratio, interval)
+            for regime in {regime_of(point.workload): 0 for point in curve.points}:
+                kinds.setdefault((kind.bare, regime), []).append(curve)
+    asked = []
+    for (label, regime), curves in kinds.items():
+        processes = _processes(subject, curves, regime)
+        effect = remote_penalty(processes)
+        if effect is not None:
+            near, far = sum(bool(p.near) for p in processes), sum(bool(p.far) for p in processes)
+            asked.append((label, regime, curves[0].text, near, far, effect))
+    decisions = decide([effect for *_, effect in asked])
+    return [
+        RemotePenalty(label, regime, curve, near, far, decision)
+        for (label, regime, curve, near, far, _), decision in zip(asked, decisions, strict=True)
+    ]
 
 
-def _blocks(subject: Subject, curves: Iterable[Curve], part: str) -> list[Found]:
-    """Of each block that was near or far, by curve: the median over sizes of its distance from what
-    the size usually takes, in logarithms."""
+def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> list[SidesOfProcess]:
+    """Of each process that was near or far, by curve: the median over sizes of its distance from
+    what the size usually takes, in logarithms."""
     where = subject.overview.nearness
-    points = [p for curve in curves for p in curve.points if part_of(p.bytes) == part]
+    points = [p for curve in curves for p in curve.points if regime_of(p.workload) == regime]
     usual_logs = _centres(points)
     apart: dict[int, dict[str, dict[str, list[float]]]] = {}
     for point in points:
@@ -123,8 +124,8 @@ def _blocks(subject: Subject, curves: Iterable[Curve], part: str) -> list[Found]
                 own = apart.setdefault(block.block, {"near": {}, "far": {}})[side]
                 own.setdefault(point.line.curve, []).append(distance)
     return [
-        Found(*({curve: median(found) for curve, found in sides[side].items()}
-                for side in ("near", "far")))
+        SidesOfProcess(*({curve: median(found) for curve, found in sides[side].items()}
+                         for side in ("near", "far")))
         for sides in apart.values()
     ]  # fmt: skip
 
@@ -136,19 +137,14 @@ def _centres(points: Iterable[Point]) -> dict[int, float]:
     return {size: median(values) for size, values in logs.items()}
 
 
-def _row(cost: Cost) -> tuple[Cell, ...]:
-    verdict = judged(cost.interval)
-    differ = verdict in ("more", "less")
-    span = Interval(cost.interval.low - 1, cost.interval.high - 1) if cost.interval else None
-    sign = "+" if cost.ratio >= 1 else "−"
+def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
+    decision = cost.decision
+    unsure = decision.verdict == "no change found"
+    text = f"{signed(decision)}{f', {hidden_loss(decision)}' if unsure else ''}"
     return (
         Cell(cost.kind),
-        Cell(cost.part),
-        Cell(
-            f"{sign}{percent(cost.ratio - 1, span)}",
-            "yes" if differ else "no" if verdict == "equal" else "unclear",
-            cost.curve,
-        ),
+        Cell(cost.regime),
+        Cell(text, MARKS[decision.verdict], cost.curve),
         Cell(f"{cost.near} and {cost.far}"),
     )
 
@@ -164,9 +160,11 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
     yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.near_seconds, "s")
     yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.far_seconds, "s")
     for cost in costs(subject):
-        if judged(cost.interval) in ("more", "less"):
-            what = f"far over near, {cost.part} sizes of {cost.kind}"
-            yield Exhibit(cost.curve, what, cost.ratio, "ratio", cost.interval)
+        if cost.decision.verdict == "different":
+            effect, span = longer(cost.decision)
+            interval = Interval(1 + span.low, 1 + span.high) if span else None
+            what = f"far over near, {cost.regime} of {cost.kind}"
+            yield Exhibit(cost.curve, what, 1 + effect, "ratio", interval)
 
 
 def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:

@@ -1,9 +1,9 @@
-"""Do paths that ought to be equal perform equally?
+"""Do equivalent paths perform equally?
 
-The classes are those of `waywiser.plan.classes`: what the machine's symmetry maps onto one another,
-as far as the topology shows it. Twins are compared where sizes tell of a rate
-(`waywiser.analysis.twins`) within a margin, and to be equal is tested for and not assumed. Twins
-that differ are told by link, with every kind of transfer that says so: one slow slot is one
+Equivalent paths are those that the machine's symmetry maps onto one another, as far as the topology
+shows it. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
+bandwidth regime, and at every size, since a drop at few sizes hides in a median over sizes. Paths
+that differ are reported by link, with every kind of transfer that shows it: one slow slot is one
 finding.
 
 The question and the form of the table are those of the thesis chapter on explicit transfers
@@ -12,120 +12,152 @@ The question and the form of the table are those of the thesis chapter on explic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from waywiser.analysis import lacking, links
 from waywiser.analysis.answer import Answer, Cell, Table, ranked
-from waywiser.analysis.grouped import UNCLEAR, percent
-from waywiser.analysis.kinds import usual
-from waywiser.analysis.related import RATE_BYTES
+from waywiser.analysis.curve_pairs import MARKS, longer
+from waywiser.analysis.peer_groups import PeerResult, peer_groups
+from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.twins import UNEVEN, Twin, classes_of, judge
-from waywiser.plan.classes import Classes
-from waywiser.stats.equivalence import MARGIN, How
+from waywiser.analysis.texts import hidden_loss, named, percent, size_ranges
+from waywiser.stats.decision import THRESHOLD, Verdict
 from waywiser.words import format_bytes
 
-LARGEST = 2**62
+UNEVEN = 1 / 3
+"""If more of a group are slow than this, nobody can say which of it is right."""
 
 
 def answer(subject: Subject) -> Answer:
-    """Per class of equal paths, whether they are, and which break it."""
-    classes = twins_of(subject)
-    whole = [twins for twins in classes if not is_uneven(twins)]
+    """Per group of equivalent paths, whether they are equal, and which differ."""
+    groups = peer_groups(subject)
+    even = [peers for peers in groups if not is_uneven(peers)]
     findings = [
         *lacking.findings(subject),
-        *links.findings(subject, [twin for twins in whole for twin in twins]),
-        *links.uneven(subject, [twins for twins in classes if is_uneven(twins)]),
+        *links.findings(subject, [each for peers in even for each in peers]),
+        *links.uneven(subject, [peers for peers in groups if is_uneven(peers)]),
     ]
     return Answer(
         question="identical",
-        title="Do paths that ought to be equal perform equally?",
-        summary=_summary(classes),
+        title="Do equivalent paths perform equally?",
+        summary=_summary(groups),
         findings=ranked(findings),
-        tables=(_table(classes),) if classes else (),
-        unanswered=tuple(_unanswered(classes)),
-        judged=bool(classes),
+        tables=(_table(groups),) if groups else (),
+        unanswered=tuple(_unanswered(groups)),
+        judged=bool(groups),
     )
 
 
-def twins_of(subject: Subject) -> list[list[Twin]]:
-    """The classes of two and more usual curves, judged at sizes that tell of a rate."""
-    keys = Classes(subject.machine)
-    curves = [
-        (curve, kind, keys.key(curve.workload))
-        for curve, kind in usual(subject)
-        if kind.group != "file"
-    ]
-    return judge(classes_of(curves, RATE_BYTES, LARGEST), subject.overview.nearness, MARGIN)
-
-
-def is_uneven(twins: Sequence[Twin]) -> bool:
-    """Whether a class falls apart, so that nobody can say which of it is right; not where one GPU
-    is behind all of those that differ."""
-    slow = [twin for twin in twins if twin.verdict == "more"]
-    if len(slow) <= UNEVEN * len(twins) or len(twins) == 2:
+def is_uneven(peers: Sequence[PeerResult]) -> bool:
+    """Whether a group falls apart; not if one GPU is at an end of all that are slow."""
+    slow = [each for each in peers if each.is_slow]
+    if len(slow) <= UNEVEN * len(peers) or len(peers) == 2:
         return False
-    return not links.common_gpu(slow)
+    return links.common_gpu(slow) is None
 
 
-def _summary(classes: Sequence[Sequence[Twin]]) -> str:
-    if not classes:
+def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
+    """Of a group: different if any path is; equivalent if all are."""
+    verdicts = {each.verdict for each in peers}
+    if "different" in verdicts:
+        return "different"
+    return "equivalent" if verdicts == {"equivalent"} else "no change found"
+
+
+def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
+    if not groups:
         return (
-            "There is nothing to compare: no two paths ought to be equal, or none of them was "
+            "There is nothing to compare: no two paths should be equivalent, or none of them was "
             f"measured from {format_bytes(RATE_BYTES)} on."
         )
-    twins = [twin for each in classes for twin in each]
-    equal = sum(twin.verdict == "equal" for twin in twins)
-    slow = sum(twin.verdict == "more" for twin in twins)
-    fast = sum(twin.verdict == "less" for twin in twins)
-    told = f"Of {len(twins)} paths in {len(classes)} classes, {equal} equal their twins within "
-    told += f"{MARGIN:.1%}"
+    paths = [each for peers in groups for each in peers]
+    equal = sum(each.verdict == "equivalent" for each in paths)
+    slow = sum(each.is_slow for each in paths)
+    fast = sum(each.is_fast for each in paths)
+    said = f"Of {len(paths)} paths in {len(groups)} groups, {equal} are equivalent within "
+    said += f"{THRESHOLD:.0%}"
     if slow or fast:
-        told += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
-    rest = len(twins) - equal - slow - fast
-    return f"{told}; not to be told: {rest}." if rest else f"{told}."
-
-
-def _unanswered(classes: Iterable[Sequence[Twin]]) -> Iterator[str]:
-    reasons: dict[How, list[str]] = {}
-    for twins in classes:
-        unclear = sum(twin.verdict == "unclear" for twin in twins)
-        if unclear:
-            how: How = "within blocks" if twins[0].interval is None else "pooled blocks"
-            reasons.setdefault(how, []).append(f"{twins[0].kind}, {unclear} of {len(twins)} paths")
-    for how, kinds in reasons.items():
-        yield f"{UNCLEAR[how]}: {'; '.join(kinds)}"
-
-
-def _table(classes: Sequence[Sequence[Twin]]) -> Table:
-    return Table(
-        title="Equal paths",
-        columns=("transfer", "differ", "paths", "slowest", "fastest"),
-        rows=tuple(_row(twins) for twins in classes),
-        caption=f"✓ some differ by more than {MARGIN:.1%}, × all equal within it, ? not to be "
-        f"told; time against that of the twins, at {format_bytes(RATE_BYTES)} and more.",
-    )
-
-
-def _row(twins: Sequence[Twin]) -> tuple[Cell, ...]:
-    slowest = max(twins, key=lambda twin: twin.effect)
-    fastest = min(twins, key=lambda twin: twin.effect)
-    differ = [twin for twin in twins if twin.verdict in ("more", "less")]
-    if differ:
-        verdict = Cell(str(len(differ)), "yes", differ[0].curve)
-    elif all(twin.verdict == "equal" for twin in twins):
-        verdict = Cell("", "no", twins[0].curve)
-    else:
-        verdict = Cell("", "unclear", slowest.curve)
+        said += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
+    rest = len(paths) - equal - slow - fast
     return (
-        Cell(str(twins[0].kind)),
-        verdict,
-        Cell(str(len(twins))),
-        _extreme(slowest),
-        _extreme(fastest),
+        f"{said}; no difference found, but not shown to be equivalent: {rest}."
+        if rest
+        else f"{said}."
     )
 
 
-def _extreme(twin: Twin) -> Cell:
-    sign = "+" if twin.effect >= 0 else "−"
-    return Cell(f"{links.ends(twin)} {sign}{percent(twin.effect)}", "", twin.curve)
+def _unanswered(groups: Iterable[Sequence[PeerResult]]) -> list[str]:
+    unknown, hidden = [], []
+    for peers in groups:
+        if verdict_of(peers) != "no change found":
+            continue
+        decision = _loosest(peers).decision
+        if decision.detectable is None:
+            unknown.append(str(peers[0].kind))
+        else:
+            hidden.append(f"{peers[0].kind} {hidden_loss(decision)}")
+    said = []
+    if unknown:
+        said.append(f"measured in one process, with fewer than three paths: {named(unknown)}")
+    if hidden:
+        said.append(f"a difference of this size could have been missed: {named(hidden)}")
+    return said
+
+
+def _loosest(peers: Sequence[PeerResult]) -> PeerResult:
+    """Whose decision could have missed most."""
+    return max(peers, key=lambda each: each.decision.detectable or 1.0)
+
+
+def _table(groups: Sequence[Sequence[PeerResult]]) -> Table:
+    return Table(
+        title="Equivalent paths",
+        columns=("transfer", "differ", "paths", "slowest", "fastest"),
+        rows=tuple(_row(peers) for peers in groups),
+        caption=f"✓ some differ by more than {THRESHOLD:.0%}, × all equivalent within it, ? not "
+        "determined (< n %: a larger difference would have been found); time against the median of "
+        f"the others at {format_bytes(RATE_BYTES)} and more, or at the sizes that differ.",
+    )
+
+
+def _row(peers: Sequence[PeerResult]) -> tuple[Cell, ...]:
+    by_ratio = sorted(peers, key=lambda each: each.decision.ratio)
+    return (
+        Cell(str(peers[0].kind)),
+        group_cell(peers),
+        Cell(str(len(peers))),
+        _extreme(by_ratio[0]),
+        _extreme(by_ratio[-1]),
+    )
+
+
+def group_cell(peers: Sequence[PeerResult]) -> Cell:
+    """The mark of a group, with how many differ and at which sizes, or what could be missed."""
+    verdict = verdict_of(peers)
+    if verdict == "different":
+        differ = [each for each in peers if each.verdict == "different"]
+        worst = max(differ, key=lambda each: abs(longer(each.decision)[0]))
+        text = f"{_signed(worst)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
+        return Cell(text, MARKS[verdict], worst.curve.text)
+    if verdict == "equivalent":
+        return Cell("", MARKS[verdict], peers[0].curve.text)
+    loosest = _loosest(peers)
+    return Cell(hidden_loss(loosest.decision), MARKS[verdict], loosest.curve.text)
+
+
+def sizes_that_differ(peer: PeerResult) -> str:
+    """`` at 32 MiB to 64 MiB``; empty if a whole regime differs."""
+    found = peer.different
+    if found is None or found.is_whole or not found.different:
+        return ""
+    sizes = [each.bytes for each in found.different]
+    return f" at {size_ranges(sizes, [each.bytes for each in found.sizes])}"
+
+
+def _extreme(peer: PeerResult) -> Cell:
+    return Cell(f"{links.ends(peer)} {_signed(peer)}", "", peer.curve.text)
+
+
+def _signed(peer: PeerResult) -> str:
+    effect = longer(peer.decision)[0]
+    return f"{'+' if effect >= 0 else '−'}{percent(effect)}"

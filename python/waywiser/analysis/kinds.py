@@ -42,6 +42,9 @@ class Kind(Value, frozen=True):
     link: str = ""
     """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ...;
     empty if the profile does not say which link is between them."""
+    submitter: str = ""
+    """Between two GPUs, if the transfer names the NUMA node that submits it: which of them are
+    local to that node."""
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} by {self.executor}{self.states}"
@@ -58,8 +61,8 @@ class Kind(Value, frozen=True):
 
     @property
     def states(self) -> str:
-        """What is told in brackets; empty for nothing."""
-        told = ", ".join(part for part in (self.link, self.nearness) if part)
+        """What is in brackets; empty for nothing."""
+        told = ", ".join(part for part in (self.link, self.nearness, self.submitter) if part)
         return f" ({told})" if told else ""
 
 
@@ -79,7 +82,29 @@ def kind_of(transfer: Transfer, machine: Machine) -> Kind:
         traits.executor(path.executor).reference,
         tuple(sorted(ends)),
         _link(transfer, machine) if group == "GPU-GPU" else "",
+        submitter_of(transfer, machine),
     )
+
+
+def submitter_of(transfer: Transfer, machine: Machine) -> str:
+    """Empty if the transfer does not name a node, or is not between two GPUs."""
+    node = transfer.parameters.get("submit", "")
+    gpus = [machine.gpu(place.index) for place in transfer.path.places if place.kind == "gpu"]
+    if (
+        not node.isdigit()
+        or len(gpus) != 2
+        or transfer.path.source.place == (transfer.path.destination.place)
+    ):
+        return ""
+    local = [gpu is not None and gpu.numa == int(node) for gpu in gpus]
+    if any(gpu is None or gpu.numa < 0 for gpu in gpus):
+        return f"submitted by numa:{node}"
+    return {
+        (True, True): "submitted locally",
+        (True, False): "submitted by the source's node",
+        (False, True): "submitted by the destination's node",
+        (False, False): "submitted by another node",
+    }[local[0], local[1]]
 
 
 def class_of(path: Path) -> Class:
@@ -112,7 +137,8 @@ def nearness_of(path: Path, machine: Machine) -> Nearness:
 
 
 def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
-    """The principal curve of each path, with peer access and without."""
+    """The principal curve of each path: with peer access and without, and by each node that
+    submits it."""
     for curve in principal(subject.curves, peer_apart=True):
         yield curve, kind_of(curve.workload.transfers[0], subject.machine)
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.answer import Finding
-from waywiser.analysis.grouped import named
 from waywiser.analysis.kinds import kind_of
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import named
 from waywiser.severity import Severity
 from waywiser.topology.machine import Gpu
 from waywiser.words import Place, Transfer, WordError, Workload

@@ -1,4 +1,8 @@
-"""Twins that differ, told by link: what several kinds of transfer say of one is one finding."""
+"""Equivalent paths that differ, by link: what several kinds of transfer show of one is one finding.
+
+Only copies that a GPU makes by itself accuse a link: if pageable copies of a GPU are slow and its
+pinned ones equal their peers, the link is not the reason.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,24 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.answer import Exhibit, Finding
-from waywiser.analysis.grouped import exhibit, percent
+from waywiser.analysis.curve_pairs import exhibit, longer, slower_by
+from waywiser.analysis.peer_groups import PeerResult
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.twins import Twin
+from waywiser.analysis.texts import percent, size_ranges
 from waywiser.severity import Severity
-from waywiser.words import Path, Place, format_bytes
+from waywiser.stats.order import Interval
+from waywiser.words import Place, format_bytes
 
 BROKEN = 0.20
-"""A link that is slower by this has lost lanes or a generation, or goes another way."""
+"""A link that is slower by this has lost lanes or a generation, or takes another route."""
 
 EXPLAINING = ("slow link", "throttled")
 """Kinds of doubt that are a reason for a link to be slow."""
 
 STAGED = ("peer off", "no peer access", "through the host")
-"""Kinds of link between two GPUs that are none: bytes go by the host's memory."""
+"""Kinds of link between two GPUs that are none: bytes go through the host's memory."""
 
-SPEAK = 4
+SHOWN = 4
 """Exhibits of one finding, at most of so many kinds of transfer."""
 
 
@@ -31,190 +37,205 @@ class Link(NamedTuple):
     name: str
     """``gpu:3's link to the host``."""
     places: tuple[Place, ...]
+    is_hardware: bool = True
+    """A link or a memory, and not what software does with them."""
 
 
-def path_of(twin: Twin) -> Path:
-    """The path of its only transfer."""
-    return twin.point.workload.transfers[0].path
+def ends(peer: PeerResult) -> str:
+    """``gpu:0``, ``gpu:0 → gpu:1``: the places that distinguish it from its equivalents."""
+    source, destination = peer.path.places
+    return str(source) if source == destination else f"{source} → {destination}"
 
 
-def ends(twin: Twin) -> str:
-    """``gpu:0``, ``gpu:0 → gpu:1``: the places that tell it from its twins."""
-    source, destination = path_of(twin).places
-    if source == destination:
-        return str(source)
-    return f"{source} → {destination}"
-
-
-def findings(subject: Subject, twins: Sequence[Twin]) -> Iterator[Finding]:
+def findings(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding]:
     """Slow links, then odd paths that are faster than the rest."""
-    by_link: dict[Link, list[Twin]] = {}
-    slow = [twin for twin in twins if twin.verdict == "more"]
-    for twin in slow:
-        by_link.setdefault(_link(twin, slow, twins), []).append(twin)
+    by_link: dict[Link, list[PeerResult]] = {}
+    slow = [each for each in peers if each.is_slow]
+    for each in slow:
+        by_link.setdefault(_link(each, slow, peers), []).append(each)
     for link, members in by_link.items():
         yield _slow(subject, link, members)
-    fast = [twin for twin in twins if twin.verdict == "less" and twin.twins > 2]
+    fast = [each for each in peers if each.is_fast and each.others > 1]
     if fast:
         yield _fast(subject, fast)
 
 
-def common_gpu(twins: Sequence[Twin]) -> int | None:
-    """The GPU that is at an end of all of them; None where there is none."""
+def common_gpu(peers: Sequence[PeerResult]) -> int | None:
+    """The GPU that is at an end of all of them; None if there is none."""
     common: set[int] | None = None
-    for twin in twins:
-        own = {place.index for place in _gpus(twin)}
+    for each in peers:
+        own = {place.index for place in _gpus(each)}
         common = own if common is None else common & own
     return min(common) if common else None
 
 
-def _gpus(twin: Twin) -> list[Place]:
-    return [place for place in path_of(twin).places if place.kind == "gpu"]
+def _gpus(peer: PeerResult) -> list[Place]:
+    return [place for place in peer.path.places if place.kind == "gpu"]
 
 
-def _link(twin: Twin, slow: Sequence[Twin], twins: Sequence[Twin]) -> Link:
-    path = path_of(twin)
-    source, destination = path.places
-    if twin.kind.group == "within a GPU":
+def _link(peer: PeerResult, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> Link:
+    source, destination = peer.path.places
+    if peer.kind.group == "within a GPU":
         return Link(f"{source}'s memory", (source,))
-    if twin.kind.group == "host-GPU":
-        gpu = _gpus(twin)[0]
-        return Link(f"{gpu}'s link to the host", (gpu,))
-    if twin.kind.link in STAGED:
-        return Link(f"the way from {source} to {destination} by the host", (source, destination))
-    if twin.kind.group == "GPU-GPU":
+    if peer.kind.group == "host-GPU":
+        gpu = _gpus(peer)[0]
+        direct = [each for each in slow if each.kind.is_quiet and _is_to_host(each, gpu)]
+        if direct:
+            return Link(f"{gpu}'s link to the host", (gpu,))
+        memory = peer.kind.source if source.kind == "numa" else peer.kind.destination
+        return Link(f"copies of {memory} memory with {gpu}", (gpu,), False)
+    if peer.kind.link in STAGED:
+        name = f"the path from {source} to {destination} through the host"
+        return Link(name, (source, destination), False)
+    if peer.kind.group == "GPU-GPU":
         for place in (source, destination):
-            if _mostly(place, slow, twins):
+            if _mostly(place, slow, peers):
                 return Link(f"{place}'s link to its peers", (place,))
         first, second = sorted((source, destination), key=lambda place: place.index)
         return Link(f"the link between {first} and {second}", (first, second))
-    return Link(f"the way from {source} to {destination}", tuple({source: 0, destination: 0}))
+    places = tuple(dict.fromkeys((source, destination)))
+    return Link(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
 
 
-def _mostly(place: Place, slow: Sequence[Twin], twins: Sequence[Twin]) -> bool:
-    """Whether most of the ways out of a GPU, or most into it, are slow: at least two."""
+def _is_to_host(peer: PeerResult, gpu: Place) -> bool:
+    return peer.kind.group == "host-GPU" and gpu in peer.path.places
 
-    def ways(found: Sequence[Twin], end: int) -> int:
+
+def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> bool:
+    """Whether most of the paths out of a GPU, or most into it, are slow: at least two."""
+
+    def paths(found: Sequence[PeerResult], end: int) -> int:
         between = [
-            twin for twin in found if twin.kind.group == "GPU-GPU" and twin.kind.link not in STAGED
+            each for each in found if each.kind.group == "GPU-GPU" and each.kind.link not in STAGED
         ]
-        paths = [path_of(twin) for twin in between]
-        return sum((path.source, path.destination)[end].place == place for path in paths)
+        return sum(each.path.places[end] == place for each in between)
 
-    return any(ways(slow, end) >= max(2, ways(twins, end) / 2) for end in (0, 1))
+    return any(paths(slow, end) >= max(2, paths(peers, end) / 2) for end in (0, 1))
 
 
-def _slow(subject: Subject, link: Link, members: Sequence[Twin]) -> Finding:
+def _slow(subject: Subject, link: Link, members: Sequence[PeerResult]) -> Finding:
     head = _clearest(members)
-    much = percent(head.effect, head.effect_interval)
-    severity: Severity = "error" if head.effect >= BROKEN else "warning"
-    others = _others(members, head)
-    whom = "its twin's" if head.twins == 2 else f"those of its {head.twins - 1} twins"
+    assert head.different is not None
+    decision, at = head.different.evidence
+    effect, interval = longer(decision)
+    whole = head.different.is_whole
+    severity: Severity = "error" if effect >= BROKEN and whole else "warning"
+    whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
     return Finding(
-        id="slow-link",
-        severity=severity,
-        statement=f"{link.name} is slow: {head.kind} takes {much} longer than {whom} "
-        f"({_way(head)}, {_sizes(head)}){others}{_seen(members)}",
-        effect=head.effect,
-        interval=head.effect_interval,
+        id="slow-link" if link.is_hardware else "slow-path",
+        severity=severity if link.is_hardware else "info",
+        statement=f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} "
+        f"slow: {head.kind} takes {percent(effect, interval)} longer than {whom} "
+        f"({_places(head)}, {_sizes(head)}){_others(members, head)}{_seen(members)}",
+        effect=effect,
+        interval=interval,
         devices=tuple(subject.device(place) for place in link.places),
         exhibits=tuple(_exhibits(members)),
-        remedy="compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
-        "with its twins'; measure again alone: waywiser survey --preset full "
-        f"--only '{head.curve}' --only '{head.others.line.curve}'",
-    )
+        remedy=("compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
+        "with its equivalents'; measure again alone: " if link.is_hardware else "measure again: ")
+        + f"waywiser survey --preset full --only '{head.curve.text}' --only '{at.b.line.curve}'",
+    )  # fmt: skip
 
 
-def _seen(members: Sequence[Twin]) -> str:
-    """What was seen of the GPU while it was measured that would explain it."""
-    doubts = [doubt for twin in members for doubt in twin.point.estimate.doubts]
-    told = {doubt.what: 0 for doubt in doubts if doubt.kind in EXPLAINING}
-    return f"; {', '.join(told)}" if told else ""
+def _seen(members: Sequence[PeerResult]) -> str:
+    """What was recorded of the GPU while it was measured that would explain it."""
+    doubts = [
+        doubt
+        for each in members
+        if each.different is not None
+        for doubt in each.different.evidence[1].a.estimate.doubts
+    ]
+    found = {doubt.what: 0 for doubt in doubts if doubt.kind in EXPLAINING}
+    return f"; {', '.join(found)}" if found else ""
 
 
-def _clearest(members: Sequence[Twin]) -> Twin:
-    """The one whose interval is narrowest: the least noisy witness."""
-
-    def width(twin: Twin) -> float:
-        return twin.interval.width if twin.interval is not None else float("inf")
-
-    return min(members, key=lambda twin: (width(twin), -twin.effect))
+def _clearest(members: Sequence[PeerResult]) -> PeerResult:
+    """The one whose decision has the smallest error; copies by a GPU alone first."""
+    return min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
 
 
-def _way(twin: Twin) -> str:
-    return f"{path_of(twin).source.place} to {path_of(twin).destination.place}"
+def _places(peer: PeerResult) -> str:
+    source, destination = peer.path.places
+    return f"{source} to {destination}"
 
 
-def _sizes(twin: Twin) -> str:
-    low, high = format_bytes(twin.sizes[0]), format_bytes(twin.sizes[-1])
-    return low if low == high else f"{low} to {high}"
+def _sizes(peer: PeerResult) -> str:
+    assert peer.different is not None
+    found = peer.different
+    among = [each.bytes for each in found.sizes]
+    if found.is_whole or not found.different:
+        low, high = format_bytes(among[0]), format_bytes(among[-1])
+        return low if low == high else f"{low} to {high}"
+    return size_ranges([each.bytes for each in found.different], among)
 
 
-def _others(members: Sequence[Twin], head: Twin) -> str:
-    """What else says so, by direction."""
-    rest = [twin for twin in members if twin is not head]
+def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
+    """What else shows it, by how much."""
+    rest = [longer(each.decision)[0] for each in members if each is not head]
     if not rest:
         return ""
-    effects = sorted(twin.effect for twin in rest)
-    span = percent(effects[0])
-    if len(effects) > 1 and percent(effects[-1]) != span:
-        span = f"{span.removesuffix(' %')} to {percent(effects[-1])}"
+    span = percent(min(rest))
+    if len(rest) > 1 and percent(max(rest)) != span:
+        span = f"{span.removesuffix(' %')} to {percent(max(rest))}"
     return (
         f"; so do {len(rest)} more, by {span}" if len(rest) > 1 else f"; so does 1 more, by {span}"
     )
 
 
-def _exhibits(members: Sequence[Twin]) -> Iterator[Exhibit]:
-    for twin in sorted(members, key=lambda each: -each.effect)[:SPEAK]:
-        yield exhibit(twin.point)
-        yield exhibit(twin.others)
-        yield Exhibit(
-            twin.point.line.workload,
-            "time over that of its twins",
-            1 + twin.effect,
-            "ratio",
-            twin.interval,
-        )
+def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
+    for peer in sorted(members, key=lambda each: each.decision.ratio)[:SHOWN]:
+        if peer.different is None:
+            continue
+        decision, at = peer.different.evidence
+        yield exhibit(at.a)
+        yield exhibit(at.b)
+        effect, interval = longer(decision)
+        span = Interval(1 + interval.low, 1 + interval.high) if interval else None
+        what = "time over that of its equivalents"
+        yield Exhibit(at.a.line.workload, what, 1 + effect, "ratio", span)
 
 
-def _fast(subject: Subject, members: Sequence[Twin]) -> Finding:
-    """One for all: a path that is better than it ought to be breaks nothing."""
-    head = min(members, key=lambda twin: twin.effect)
-    ratio = 1 / (1 + head.effect) - 1
-    places = {str(place): place for twin in members for place in _gpus(twin)}
-    named = ", ".join(sorted({ends(twin) for twin in members})[:SPEAK])
+def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
+    """One for all: a path that is faster than its equivalents breaks nothing."""
+    head = max(members, key=lambda each: each.decision.ratio)
+    effect, interval = slower_by(head.decision)
+    places = {str(place): place for each in members for place in _gpus(each)}
+    listed = ", ".join(sorted({ends(each) for each in members})[:SHOWN])
     return Finding(
         id="fast-link",
         severity="info",
-        statement=f"{len(members)} paths are faster than their twins, most of all {head.curve}: "
-        f"they take {percent(ratio)} longer ({named})",
-        effect=ratio,
+        statement=f"{len(members)} paths are faster than their equivalents, most of all "
+        f"{head.curve.text}: they take {percent(effect, interval)} longer ({listed})",
+        effect=effect,
+        interval=interval,
         devices=tuple(subject.device(place) for place in places.values()),
         exhibits=tuple(_exhibits([head])),
-        remedy="see what the others lack: the twins may not be as equal as the topology says",
+        remedy="see what the others lack: the paths may not be as equivalent as the topology says",
     )
 
 
-def uneven(subject: Subject, classes: Sequence[Sequence[Twin]]) -> Iterator[Finding]:
-    """Classes that fall apart into groups, one finding for all of them."""
-    if not classes:
+def uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iterator[Finding]:
+    """Groups that fall apart, one finding for all of them."""
+    if not groups:
         return
-    head = max(classes, key=lambda twins: max(twin.effect for twin in twins))
-    slow = [twin for twin in head if twin.verdict == "more"]
-    most = max(slow, key=lambda twin: twin.effect)
-    gpus = sorted({place.index for twin in slow for place in _gpus(twin)})
+    head = max(groups, key=lambda peers: max(longer(each.decision)[0] for each in peers))
+    slow = [each for each in head if each.is_slow]
+    most = max(slow, key=lambda each: longer(each.decision)[0])
+    effect, interval = longer(most.decision)
+    gpus = sorted({place.index for each in slow for place in _gpus(each)})
     sides = subject.overview.sides
     along = sides is not None and any(set(gpus) == set(group) for group in sides.groups)
+    direct = any(peers[0].kind.is_quiet and peers[0].kind.link not in STAGED for peers in groups)
     why = "; they are one hidden side of the machine" if along else ""
-    kinds = ", ".join(str(twins[0].kind) for twins in classes[:SPEAK])
+    kinds = ", ".join(str(peers[0].kind) for peers in groups[:SHOWN])
+    devices = ", ".join(f"gpu:{gpu}" for gpu in gpus) or ends(most)
     yield Finding(
-        id="uneven-twins",
-        severity="info" if along else "warning",
-        statement=f"paths that ought to be equal fall into groups ({kinds}): {len(slow)} of "
-        f"{len(head)} by up to {percent(most.effect, most.effect_interval)} slower, with "
-        f"{', '.join(f'gpu:{gpu}' for gpu in gpus) or ends(most)}{why}",
-        effect=most.effect,
-        interval=most.effect_interval,
+        id="uneven-paths",
+        severity="info" if along or not direct else "warning",
+        statement=f"paths that should be equivalent fall into groups ({kinds}): {len(slow)} of "
+        f"{len(head)} by up to {percent(effect, interval)} slower, with {devices}{why}",
+        effect=effect,
+        interval=interval,
         devices=tuple(subject.device(Place("gpu", gpu)) for gpu in gpus),
         exhibits=tuple(_exhibits(slow)),
         remedy="keep a GPU's buffers on its own side"

@@ -3,7 +3,8 @@
 A column is a path (the sizes of one regime), a row is a host. The middle of a column is its median;
 the scale is the widest that the median deviation and the outer quantiles call for, so that two
 groups of hosts do not make outliers of one another. How heavy the tails are is read off all
-columns together; p-values are corrected after Holm for the whole table.
+columns together. Each value is decided about as one headline effect of the whole table
+(`waywiser.stats.decision`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from waywiser.stats.multiplicity import holm
+from waywiser.stats.decision import Decision, Effect, decide
+from waywiser.stats.noise_model import Variance
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -42,8 +44,12 @@ class Outlier(NamedTuple):
     difference: float
     """From the middle of the column, in logarithms of time."""
     scale: float
-    p: float
-    """That chance makes one as far anywhere in the table."""
+    decision: Decision
+
+    @property
+    def p(self) -> float:
+        """That chance makes one as far anywhere in the table."""
+        return self.decision.p_corrected if self.decision.p_corrected is not None else 1.0
 
 
 class Column(NamedTuple):
@@ -77,9 +83,8 @@ def outliers(
     table: NDArray[float64], columns: Sequence[Column], threshold: float, significant: float
 ) -> list[Outlier]:
     """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
-    ``significant`` of tables. The farthest first."""
+    ``significant`` of tables, to either side. The farthest first."""
     import numpy as np
-    from scipy.special import stdtr
 
     judged = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
     if not judged:
@@ -90,18 +95,21 @@ def outliers(
     kept = far[:, judged]
     values = kept[np.isfinite(kept)]
     freedom = tail_of(values)
-    freedoms = np.array([max(2, min(freedom, columns[n].hosts // 2)) for n in judged])
-    chance = stdtr(freedoms, -kept)  # NaN stays NaN
-    places = np.argwhere(np.isfinite(chance))
-    adjusted = holm([float(chance[row, at]) for row, at in places])
     limit = math.log1p(threshold)
+    spare = (table - middle - 2 * scale)[:, judged] > limit
+    places = [(row, judged[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
     found = []
-    for (row, at), p in zip(places.tolist(), adjusted, strict=True):
-        column = judged[at]
-        difference = float(table[row, column] - middle[column])
-        if p <= significant and difference - 2 * scale[column] > limit:
-            found.append(Outlier(row, column, difference, float(scale[column]), p))
-    return sorted(found, key=lambda outlier: -outlier.difference)
+    for row, at in places:
+        freedom_of = max(2, min(freedom, columns[at].hosts // 2))
+        variance = Variance(float(scale[at]) ** 2, freedom_of)
+        found.append(Effect(float(table[row, at] - middle[at]), variance, headline=True))
+    decisions = decide(found, threshold, significant, among=len(values))
+    outlying = [
+        Outlier(row, at, effect.log_ratio, effect.variance.deviation, decision)
+        for (row, at), effect, decision in zip(places, found, decisions, strict=True)
+        if decision.verdict == "different"
+    ]
+    return sorted(outlying, key=lambda outlier: -outlier.difference)
 
 
 def tail_of(values: NDArray[float64]) -> int:

@@ -6,7 +6,7 @@ import math
 from typing import Literal, NamedTuple
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.path_parts import Regime
+from waywiser.analysis.regimes import Regime
 from waywiser.plan.headline import Group
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Value

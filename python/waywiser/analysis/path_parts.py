@@ -11,10 +11,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from waywiser.analysis.related import RATE_BYTES, START_BYTES
+from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
     Surveys,
     Variance,
     averaged,
@@ -27,17 +28,11 @@ from waywiser.stats.order import median
 from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
-Regime = Literal["operation", "latency", "medium", "bandwidth"]
-"""What sets the time: an operation; what it costs to begin; both; the bandwidth."""
-
 _Z = 1.96
 _MEDIAN = 1.2533
 """Deviation of the median of normal samples, over that of their mean."""
 
 Key = tuple[str, Regime]
-
-ENOUGH_FREEDOM = 6
-"""Degrees of freedom of four processes on each side."""
 
 Process = tuple[int, int]
 """The file of a side, and the process in it."""
@@ -205,16 +200,6 @@ def parts_of(
         Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes))
         for (curve, regime), found in sizes.items()
     ]
-
-
-def regime_of(workload: Workload) -> Regime:
-    """By the bytes of the largest transfer of a workload."""
-    if workload.operation is not None:
-        return "operation"
-    largest = max(transfer.bytes for transfer in workload.transfers)
-    if largest < START_BYTES:
-        return "latency"
-    return "medium" if largest < RATE_BYTES else "bandwidth"
 
 
 _PARAMETERS = re.compile(r"(?<= by )([a-z-]+)\[[^\]]*\]")

@@ -1,28 +1,24 @@
 """Transfers that start together, against the same transfers alone.
 
-A workload is not slowed where its span is that of its slowest transfer alone; whether it is longer
-is tested as everywhere (`waywiser.stats.equivalence`), with the scatter of blocks pooled over
-workloads of one sort and Holm's correction over all of them. Of other tools' summaries, which
-have no interval, only what no scatter explains is told (`BY_FAR`). By how much each of the
-transfers is slowed tells which of them share something: they are grouped where their slowdowns lie
-together and apart from others'.
+A workload is slowed if its span is longer than its slowest transfer alone takes, by the decision
+that all pairs have (`waywiser.stats.pairwise`). By how much each of the transfers is slowed shows
+which of them share something: they are grouped if their slowdowns lie together and apart from
+others'.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal, NamedTuple
 
-import msgspec
-
-from waywiser.analysis.related import ALPHA, BY_FAR, LEAST_SCATTER, RATE_BYTES, logs
+from waywiser.analysis.curve_pairs import ratios_of, within
+from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.stats.between import Between
-from waywiser.stats.equivalence import MARGIN, Comparison, compare, scatter_of
-from waywiser.stats.estimate import Estimate
-from waywiser.stats.multiplicity import holm
+from waywiser.plan.classes import Classes
+from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
+from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
 from waywiser.words import Transfer, Value, Workload
 
 SOME = 0.05
@@ -42,8 +38,8 @@ class Together(Value, frozen=True):
     point: Point
     alone: tuple[Point, ...]
     """Of each transfer, at its size or the nearest that was measured."""
-    comparison: Comparison
-    """Of its span to that of its slowest transfer alone."""
+    decision: Decision
+    """Its ratio is the time of its slowest transfer alone over its span."""
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
@@ -66,11 +62,11 @@ class Together(Value, frozen=True):
 
     @property
     def share_interval(self) -> Interval | None:
-        span = self.comparison.interval
+        span = self.decision.interval
         if span is None:
             return None
-        unslowed = self.share * self.comparison.ratio
-        return Interval(unslowed / span.high, unslowed / span.low)
+        unslowed = self.share / self.decision.ratio
+        return Interval(unslowed * span.low, unslowed * span.high)
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -102,16 +98,24 @@ class Together(Value, frozen=True):
     def slowest(self) -> float:
         """How many times as long as alone the slowest transfer takes; counted from the common
         start where some wait."""
-        return max(*self.slowdowns, self.comparison.ratio if self.waiting else 0.0)
+        return max(*self.slowdowns, 1 / self.decision.ratio if self.waiting else 0.0)
 
     @property
     def is_slowed(self) -> bool:
-        return self.comparison.verdict == "more"
+        """Decided, or suspected if nothing replicates it."""
+        different = self.decision.verdict == "different" and self.decision.slower
+        return different or (self.decision.detectable is None and self.decision.suspected)
+
+    @property
+    def is_unslowed(self) -> bool:
+        return self.decision.verdict == "equivalent" or (
+            self.decision.verdict == "different" and not self.decision.slower
+        )
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Positions of slowed transfers whose slowdowns lie together, the slowest group first."""
-        slowed = [n for n, times in enumerate(self.slowdowns) if times > 1 + MARGIN]
+        slowed = [n for n, times in enumerate(self.slowdowns) if times > 1 + THRESHOLD]
         slowed.sort(key=lambda n: -self.slowdowns[n])
         found: list[list[int]] = []
         for n in slowed:
@@ -139,8 +143,18 @@ class _Candidate(NamedTuple):
     curve: Curve
     point: Point
     alone: tuple[Point, ...]
-    slowest: Estimate
-    """Of the transfer that takes longest alone, at its size here."""
+
+    @property
+    def ratios(self) -> SizeRatios:
+        """Of its span to its slowest transfer alone, at its size."""
+        expected = [
+            (each, math.log(transfer.bytes / each.bytes))
+            for each, transfer in zip(self.alone, self.point.workload.transfers, strict=True)
+        ]
+        slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
+        found = ratios_of(self.point, slowest)
+        noise = within(self.point) + within(slowest)
+        return SizeRatios(self.point.bytes, {n: r - scale for n, r in found.items()}, noise)
 
 
 def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
@@ -157,7 +171,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
             candidates.append(found)
         elif curve.points[-1].bytes >= RATE_BYTES:
             unknown.append(curve)
-    return list(_compared(candidates)), unknown
+    return _decided(subject, candidates), unknown
 
 
 def _is_file(transfer: Transfer) -> bool:
@@ -174,12 +188,7 @@ def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
         alone = [_alone(subject, point.workload, transfer) for transfer in transfers]
         known = tuple(each for each in alone if each is not None)
         if len(known) == len(transfers):
-            expected = [
-                _scaled(each.estimate, transfer.bytes / each.bytes)
-                for each, transfer in zip(known, transfers, strict=True)
-            ]
-            slowest = max(expected, key=lambda estimate: estimate.median)
-            return _Candidate(curve, point, known, slowest)
+            return _Candidate(curve, point, known)
     return None
 
 
@@ -202,58 +211,35 @@ def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | 
     return min(telling, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
 
 
-def _scaled(estimate: Estimate, times: float) -> Estimate:
-    """As it would be of ``times`` as many bytes at the same rate."""
-    if times == 1:
-        return estimate
-    blocks = tuple(
-        msgspec.structs.replace(
-            block,
-            median=block.median * times,
-            interval=Interval(block.interval.low * times, block.interval.high * times)
-            if block.interval
-            else None,
-        )
-        for block in estimate.blocks
-    )
-    return msgspec.structs.replace(estimate, median=estimate.median * times, blocks=blocks)
-
-
-def _compared(candidates: Sequence[_Candidate]) -> Iterator[Together]:
-    families: dict[Hashable, list[_Candidate]] = {}
+def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Together]:
+    """Sets that the machine's symmetry makes equivalent are one group. What a set does not show by
+    itself, the mean of its group may show."""
+    classes = Classes(subject.machine)
+    groups: dict[Hashable, list[_Candidate]] = {}
     for each in candidates:
-        families.setdefault(_family(each), []).append(each)
-    scatter = {family: _scatter(members) for family, members in families.items()}
-    found = [
-        compare(each.point.estimate, each.slowest, MARGIN, scatter[_family(each)])
+        groups.setdefault(classes.key(each.point.workload), []).append(each)
+    asked = [
+        PairGroup([{"bandwidth": [each.ratios]} for each in members], _family(members[0]))
+        for members in groups.values()
+    ]
+    decisions: dict[str, Decision] = {}
+    for members, found in zip(groups.values(), decide_groups(asked), strict=True):
+        mean = found.mean["bandwidth"].decision
+        for each, pair in zip(members, found.pairs, strict=True):
+            own = pair["bandwidth"].decision
+            lent = own.verdict == "no change found" and mean.verdict == "different"
+            same = own.slower == mean.slower
+            decisions[each.curve.text] = mean if lent and same else own
+    return [
+        Together(each.curve, each.point, each.alone, decisions[each.curve.text])
         for each in candidates
     ]
-    tested = [n for n, each in enumerate(found) if each.p_differ is not None]
-    adjusted = holm([p for n in tested if (p := found[n].p_differ) is not None])
-    for n, p in zip(tested, adjusted, strict=True):
-        if p > ALPHA and found[n].verdict in ("more", "less"):
-            found[n] = msgspec.structs.replace(found[n], verdict="unclear")
-    for each, comparison in zip(candidates, found, strict=True):
-        yield Together(each.curve, each.point, each.alone, _by_far(comparison))
-
-
-def _by_far(comparison: Comparison) -> Comparison:
-    """Of medians alone."""
-    if comparison.how != "medians alone" or comparison.effect <= BY_FAR["noisy"]:
-        return comparison
-    return msgspec.structs.replace(comparison, verdict="more")
 
 
 def _family(each: _Candidate) -> Hashable:
-    """Workloads whose blocks ought to scatter alike: by one executor between the same sorts of
-    memory, one path both ways or a set, from buffers of their own or a shared one."""
+    """Workloads whose processes scatter alike: by one executor between the same kinds of memory,
+    one path in both directions or a set, from buffers of their own or a shared one."""
     paths = [transfer.path for transfer in each.point.workload.transfers]
     kinds = frozenset(memory.kind for path in paths for memory in (path.source, path.destination))
     both_ways = len(paths) == 2 and paths[1] == paths[0].opposite
     return paths[0].executor, kinds, both_ways, each.point.workload.shared
-
-
-def _scatter(candidates: Iterable[_Candidate]) -> Between | None:
-    points = [point for each in candidates for point in (each.point, *each.alone)]
-    distinct = {point.line.identity: point for point in points}
-    return scatter_of((logs(point) for point in distinct.values()), LEAST_SCATTER)

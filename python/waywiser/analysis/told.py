@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Device, Exhibit
-from waywiser.analysis.grouped import NAMED
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import NAMED
 from waywiser.analysis.together import Together
-from waywiser.stats.figures import format_rate
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer
+from waywiser.words.number_format import format_rate
 
 
 def rate_text(rate: float, span: Interval | None) -> str:

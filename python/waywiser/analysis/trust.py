@@ -19,8 +19,8 @@ from waywiser.analysis.subject import Point, Subject
 from waywiser.analysis.trust_tables import of_doubts, of_families
 from waywiser.analysis.uncertainty import STEPS, amount, uncertainty
 from waywiser.plan.name import label_of
-from waywiser.stats.figures import count
 from waywiser.words import Place
+from waywiser.words.number_format import count
 
 QUESTION = "trust"
 MOST_FINDINGS = 5

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from waywiser.analysis.answer import Cell, Table
 from waywiser.analysis.doubted import KINDS, Doubted
 from waywiser.analysis.fitted import estimate_of
+from waywiser.analysis.shown import FAMILIES, Shown
 from waywiser.analysis.subject import Point
 from waywiser.analysis.uncertainty import STEPS, amount, blocks_differ_by, uncertainty
 from waywiser.stats.order import median
-from waywiser.stats.shown import FAMILIES, Shown
 
 
 def of_families(points: Sequence[Point]) -> Table | None:

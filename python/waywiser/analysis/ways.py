@@ -65,15 +65,17 @@ def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Cur
     """Of each path the way through plain memory that is set as by default; where another tool had
     settings of its own throughout, that with the fewest of them. In the order given.
 
-    ``peer_apart`` tells the ways of a path with peer access from those without.
+    With ``peer_apart`` that is one curve with peer access and one without, for each node that
+    submits them.
     """
-    by_path: dict[tuple[str, str], list[Curve]] = {}
+    by_path: dict[tuple[str, ...], list[Curve]] = {}
     for curve in curves:
         transfer = curve.transfer
         if transfer is None or not transfer.path.is_plain or not is_way(curve):
             continue
-        peer = transfer.parameters.get("peer", "") if peer_apart else ""
-        by_path.setdefault((str(transfer.path), peer), []).append(curve)
+        apart = ("peer", "submit") if peer_apart else ()
+        settings = [transfer.parameters.get(name, "") for name in apart]
+        by_path.setdefault((str(transfer.path), *settings), []).append(curve)
     return tuple(min(found, key=_settings) for found in by_path.values())
 
 
@@ -90,11 +92,15 @@ def way(transfer: Transfer) -> str:
 
 
 def groups(subject: Subject) -> list[Group]:
-    """All pairs of places with a way between them, in the order of the profile."""
+    """All pairs of places with a way between them, in the order of the profile; none that moves
+    nothing."""
+    traits = subject.machine.traits
     pairs: dict[tuple[Place, Place], list[Curve]] = {}
     for curve in subject.curves:
         if curve.transfer is not None and is_way(curve):
             path = curve.transfer.path
+            if traits.moves_nothing(path.source, path.destination):
+                continue
             pairs.setdefault(path.places, []).append(curve)
     alike: dict[str, list[Pair]] = {}
     for (source, destination), curves in pairs.items():
@@ -106,14 +112,6 @@ def groups(subject: Subject) -> list[Group]:
 def representative(curve: Curve) -> str:
     """The first curve of its class."""
     return curve.points[0].line.like or curve.text
-
-
-def twins(curves: Iterable[Curve]) -> list[list[Curve]]:
-    """By class, in the order given."""
-    found: dict[str, list[Curve]] = {}
-    for curve in curves:
-        found.setdefault(representative(curve), []).append(curve)
-    return list(found.values())
 
 
 def sizes_of(curves: Sequence[Curve]) -> list[int]:

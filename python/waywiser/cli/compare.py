@@ -147,7 +147,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
     """Prints the paths that changed, then those that one side has not measured."""
     from waywiser.cli.lines import say
     from waywiser.cli.text_table import Column, print_table
-    from waywiser.stats.figures import count
+    from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
     left: list[str] = []
@@ -212,7 +212,7 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 def summary(found: ProfileComparison) -> str:
     """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
-    from waywiser.stats.figures import count
+    from waywiser.words.number_format import count
 
     counts = [f"{n} {_plural(verdict, n)}" for verdict, n in found.counts.items() if n]
     head = (
@@ -282,7 +282,7 @@ share."""
 
 def _figure(rated_bytes: int, seconds: float, relative: float) -> str:
     """With as many digits as ``relative`` allows, half the relative width of its interval."""
-    from waywiser.stats.figures import RATE_BYTES, format_rate, format_time
+    from waywiser.words.number_format import RATE_BYTES, format_rate, format_time
 
     if rated_bytes < RATE_BYTES:
         return format_time(seconds, relative)

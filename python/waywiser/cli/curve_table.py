@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
+from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.plan.schedule import EQUAL
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown
 from waywiser.words import format_bytes
+from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 
 Marks = Mapping[str, str]
 """The letter of each kind of doubt."""

@@ -102,7 +102,7 @@ def print_fleet(found: Fleet, console: Console | None = None) -> None:
 
 
 def _headline(found: Fleet) -> str:
-    from waywiser.stats.figures import count
+    from waywiser.words.number_format import count
 
     statuses = ("bad", "suspect", "unjudged", "fine")
     counts = [(sum(h.status == status for h in found.hosts), status) for status in statuses]

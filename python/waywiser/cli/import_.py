@@ -80,7 +80,7 @@ def _write_json(found: Imported, target: Path) -> None:
 
 def _print(found: Imported, target: Path) -> None:
     from waywiser.imports.machine import UNNAMED
-    from waywiser.stats.figures import count
+    from waywiser.words.number_format import count
 
     groups: dict[str, list[str]] = {}
     for refusal in found.refusals:

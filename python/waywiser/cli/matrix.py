@@ -13,17 +13,17 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from rich.console import Console
 
+from waywiser.analysis.shown import Shown, by_text
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, Column, print_table
 from waywiser.plan.name import name_of
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.figures import RATE_BYTES, count, format_number, format_rate, format_time
 from waywiser.stats.line import Line
 from waywiser.stats.overtaking import overtaking
-from waywiser.stats.shown import Shown, by_text
-from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import Transfer, Workload, format_bytes
+from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
+from waywiser.words.sizes_in_text import with_units
 
 MOST_COLUMNS = 6
 """Sizes beside the names of curves in 100 columns."""

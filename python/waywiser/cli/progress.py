@@ -16,8 +16,8 @@ from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
-from waywiser.stats.figures import RATE_BYTES, format_rate, format_relative, format_time
 from waywiser.words import Workload, format_bytes
+from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 
 BAR = 12
 """Cells of the bar: what 80 columns have left beside a path and its estimate."""

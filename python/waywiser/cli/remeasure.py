@@ -70,8 +70,8 @@ def measure_again(
 def _start(request: Request, wishes: Wishes, target: Path) -> None:
     from waywiser.cli.progress import watcher
     from waywiser.cli.streams import say
-    from waywiser.stats.figures import count
     from waywiser.survey import prepare, start
+    from waywiser.words.number_format import count
 
     survey = prepare(request, wishes)
     paths = count(len(request.only), "suspected path")

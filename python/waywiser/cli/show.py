@@ -10,6 +10,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from waywiser.analysis.shown import Shown, curves
+from waywiser.analysis.side_sentences import sentences
 from waywiser.cli.curve_table import Marks, print_curve
 from waywiser.cli.lines import say
 from waywiser.cli.matrix import (
@@ -23,14 +25,12 @@ from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
-from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.members import counted, merged, told
 from waywiser.stats.overview import Overview, Summary, overview
 from waywiser.stats.reasons import Group
-from waywiser.stats.shown import Shown, curves
-from waywiser.stats.sides import sentences
-from waywiser.stats.sizes_in_text import with_sizes
+from waywiser.words.members import counted, merged, told
+from waywiser.words.number_format import count, format_time
+from waywiser.words.sizes_in_text import with_sizes
 
 SHOWN_MEMBERS = 3
 """Of a warning's series in the terminal; ``--json`` names all."""

@@ -25,9 +25,9 @@ from waywiser.profile import default_name
 from waywiser.profile.beside import require_room
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
-from waywiser.stats.members import merged, told
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
 from waywiser.words import WordError, format_bytes, parse_bytes
+from waywiser.words.members import merged, told
 
 _MIB = 2**20
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 
 from waywiser.topology.machine import Gpu, Machine
-from waywiser.words import Place, Workload
+from waywiser.words import Place, Transfer, Workload
 
 Key = tuple[Hashable, ...]
 
@@ -29,10 +29,33 @@ class Classes:
         places = list(dict.fromkeys(workload.places))
         letters = {place: f"{place.kind}:{n}" for n, place in enumerate(places)}
         return (
-            tuple(_doing(workload, letters)),
+            tuple(self._doing(workload, letters)),
             tuple(map(self._alone, places)),
             tuple(self._between(a, b) for a, b in combinations(places, 2)),
         )
+
+    def _doing(self, workload: Workload, letters: dict[Place, str]) -> Iterator[Hashable]:
+        """What is done, with letters for places."""
+        yield workload.cache, workload.shared
+        for transfer in workload.transfers:
+            ends = (transfer.path.source, transfer.path.destination)
+            yield tuple((m.kind, _items(m.variant), letters[m.place]) for m in ends)
+            settings = {
+                name: value for name, value in transfer.parameters.items() if name != "submit"
+            }
+            yield transfer.path.executor, _items(settings), str(transfer.layout or "")
+            yield self._submitted(transfer)
+        if operation := workload.operation:
+            yield operation.name, _items(operation.parameters), letters[operation.place]
+
+    def _submitted(self, transfer: Transfer) -> Hashable:
+        """By whom: the relation of the submitting NUMA node to both ends, since paths are
+        equivalent only if it is the same."""
+        node = transfer.parameters.get("submit", "")
+        if not node.isdigit():
+            return node
+        submitter = Place("numa", int(node))
+        return tuple(self._between(submitter, place) for place in transfer.path.places)
 
     def _alone(self, place: Place) -> Hashable:
         if gpu := self._gpus.get(place.index) if place.kind == "gpu" else None:
@@ -73,17 +96,6 @@ class Classes:
     def _same_package(self, a: int, b: int) -> bool | None:
         one, other = self._nodes.get(a), self._nodes.get(b)
         return one.package == other.package if one and other else None
-
-
-def _doing(workload: Workload, letters: dict[Place, str]) -> Iterator[Hashable]:
-    """What is done, with letters for places."""
-    yield workload.cache, workload.shared
-    for transfer in workload.transfers:
-        ends = (transfer.path.source, transfer.path.destination)
-        yield tuple((m.kind, _items(m.variant), letters[m.place]) for m in ends)
-        yield transfer.path.executor, _items(transfer.parameters), str(transfer.layout or "")
-    if operation := workload.operation:
-        yield operation.name, _items(operation.parameters), letters[operation.place]
 
 
 def _items(settings: dict[str, str]) -> Hashable:

@@ -18,7 +18,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.figures.render import MADE
 from waywiser.report.origin import when
 from waywiser.report.parts import Document
-from waywiser.stats.figures import count
+from waywiser.words.number_format import count
 
 
 def document(entries: Sequence[Entry]) -> Document:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from waywiser.analysis.across import names_of
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.questions import answers
+from waywiser.analysis.shown import Shown, curves
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
 from waywiser.profile.planned import planned
 from waywiser.report.links import Links
-from waywiser.stats.shown import Shown, curves
 from waywiser.words import Value
 
 

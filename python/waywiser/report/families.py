@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from waywiser.analysis.shown import FAMILIES, Shown
 from waywiser.report.entry import Entry
-from waywiser.stats.shown import FAMILIES, Shown
-from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import format_settings
+from waywiser.words.sizes_in_text import with_units
 
 MOST_LINES = 8
 """In one figure: more are not told apart."""

@@ -25,8 +25,8 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.severity import Severity
-from waywiser.stats.figures import count, format_rate, format_time
 from waywiser.words import format_bytes
+from waywiser.words.number_format import count, format_rate, format_time
 
 ILL: tuple[Status, ...] = ("bad", "suspect")
 MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "unjudged": "", "fine": "yes"}

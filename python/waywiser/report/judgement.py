@@ -10,7 +10,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.parts import Remark, Verdict
 from waywiser.report.remarks import of_health, question_anchor, remark
 from waywiser.severity import ORDER, Severity
-from waywiser.stats.figures import count
+from waywiser.words.number_format import count
 
 MOST_THINGS = 5
 """That are told first: as many as one remembers."""

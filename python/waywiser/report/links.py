@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from waywiser.stats.sizes_in_text import without_sizes
 from waywiser.words import Value
+from waywiser.words.sizes_in_text import without_sizes
 
 
 class Links(Value, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Cell, Fold, Row, Sheet
-from waywiser.stats.figures import count
+from waywiser.words.number_format import count
 
 MOST_FILES = 200
 """Of an import that are listed; the rest is counted."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from waywiser.analysis.shown import Shown
 from waywiser.report.entry import Entry
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
 
@@ -72,6 +72,9 @@ def _candidates(entry: Entry) -> Iterator[Between]:
         transfer = curve.transfer
         if transfer is None or transfer.layout or curve.workload.cache != "warm":
             continue
+        path = transfer.path
+        if entry.subject.machine.traits.moves_nothing(path.source, path.destination):
+            continue
         ends = transfer.path.places
         measured = _rated(curve)
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
@@ -80,7 +83,10 @@ def _candidates(entry: Entry) -> Iterator[Between]:
 
 def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
     """First the memory that paths with a GPU are judged by, then default settings, then the
-    executor that they are judged by, then the fastest of the others."""
+    executor that they are judged by, then the fastest of the others. Within the host the fastest:
+    how many threads copy is a setting."""
+    if "gpu" not in each.source + each.destination:
+        return False, False, False, each.rate
     assert each.curve.transfer is not None
     path = each.curve.transfer.path
     ends = (path.source, path.destination)

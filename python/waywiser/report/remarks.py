@@ -9,7 +9,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.parts import Evidence, Remark
 from waywiser.report.writing import percent, value
 from waywiser.stats.health import HealthReport
-from waywiser.stats.sizes_in_text import with_sizes
+from waywiser.words.sizes_in_text import with_sizes
 
 MOST_EVIDENCE = 6
 """Of a finding, in the page; the analysis has all."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from waywiser.analysis.answer import Unit
 from waywiser.analysis.uncertainty import MANY_TIMES
 from waywiser.stats.estimate import Estimate
-from waywiser.stats.figures import (
+from waywiser.stats.line import Line
+from waywiser.stats.order import Interval
+from waywiser.words.number_format import (
     RATE_BYTES,
     format_number,
     format_rate,
     format_relative,
     format_time,
 )
-from waywiser.stats.line import Line
-from waywiser.stats.order import Interval
 
 
 def figure(line: Line) -> tuple[str, str]:

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple
 
 from waywiser.stats.multiplicity import benjamini_hochberg, holm
 from waywiser.stats.noise_model import Variance
@@ -78,10 +79,16 @@ class Decision(Value, frozen=True):
         return self.ratio < 1
 
 
-def decide(effects: Sequence[Effect], threshold: float = THRESHOLD) -> list[Decision]:
+def decide(
+    effects: Sequence[Effect],
+    threshold: float = THRESHOLD,
+    significant: float = SIGNIFICANT,
+    among: int = 0,
+) -> list[Decision]:
     """Decides about all effects that are asked together, in their order.
 
-    ``threshold`` is relative. Effects without degrees of freedom are not tested.
+    ``threshold`` is relative. Effects without degrees of freedom are not tested. ``among`` is the
+    number of headline effects if only those with the largest differences are given.
     """
     raw = [p_value(each) for each in effects]
     corrected: list[float | None] = [None] * len(effects)
@@ -92,11 +99,13 @@ def decide(effects: Sequence[Effect], threshold: float = THRESHOLD) -> list[Deci
     for headline, correct in families:
         members = [n for n, each in enumerate(effects) if each.headline is headline]
         tested = [(n, p) for n in members if (p := raw[n]) is not None]
-        for (n, _), p in zip(tested, correct([p for _, p in tested]), strict=True):
+        others = [1.0] * max(0, among - len(tested)) if headline else []
+        adjusted = correct([p for _, p in tested] + others)
+        for (n, _), p in zip(tested, adjusted, strict=False):
             corrected[n] = p
     return [
-        _decision(each, p, among, threshold)
-        for each, p, among in zip(effects, raw, corrected, strict=True)
+        _decision(each, p, p_corrected, threshold, significant)
+        for each, p, p_corrected in zip(effects, raw, corrected, strict=True)
     ]
 
 
@@ -104,10 +113,9 @@ def p_value(effect: Effect) -> float | None:
     """Two-sided, by Student's t; None without degrees of freedom."""
     if effect.variance.freedom <= 0:
         return None
-    from scipy.special import stdtr
-
     error = effect.variance.deviation
-    return min(1.0, 2 * float(stdtr(effect.variance.freedom, -abs(effect.log_ratio) / error)))
+    tail = _student().stdtr(effect.variance.freedom, -abs(effect.log_ratio) / error)
+    return min(1.0, 2 * float(tail))
 
 
 def detectable(variance: Variance, threshold: float) -> float | None:
@@ -119,15 +127,26 @@ def detectable(variance: Variance, threshold: float) -> float | None:
     return 1 - math.exp(-(least + quantile(variance.freedom, POWER) * error))
 
 
+@lru_cache(maxsize=4096)
 def quantile(freedom: float, probability: float) -> float:
     """Of Student's t."""
-    from scipy.special import stdtrit
+    return float(_student().stdtrit(freedom, probability))
 
-    return float(stdtrit(freedom, probability))
+
+@cache
+def _student() -> Any:
+    """The distribution, loaded when it is needed: scipy takes a while."""
+    from scipy import special
+
+    return special
 
 
 def _decision(
-    effect: Effect, p: float | None, p_corrected: float | None, threshold: float
+    effect: Effect,
+    p: float | None,
+    p_corrected: float | None,
+    threshold: float,
+    significant: float,
 ) -> Decision:
     change, variance, limit = effect.log_ratio, effect.variance, math.log1p(threshold)
     error, beyond = variance.deviation, abs(change) > limit
@@ -136,7 +155,7 @@ def _decision(
     if p_corrected is not None:
         half = quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
         interval = Interval(ratio_of(-change - half), ratio_of(-change + half))
-        if p_corrected <= SIGNIFICANT and beyond:
+        if p_corrected <= significant and beyond:
             verdict = "different"
         elif abs(change) + quantile(variance.freedom, CONFIDENCE) * error <= limit:
             verdict = "equivalent"

@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from waywiser.stats.between import quantile_of_t
+from waywiser.stats.decision import quantile
 from waywiser.stats.expectation import Expected, Points, expected
-from waywiser.stats.order import Interval
+from waywiser.stats.order import CONFIDENCE, Interval
 from waywiser.stats.scatter import Measured, Prepared, prepared
 from waywiser.words import Value
 
@@ -228,7 +228,7 @@ def _told(
     agree, of = _agreeing(curve, found)
     if agree < (math.ceil(ENOUGH_AGREE * of) if of >= MANY_BLOCKS else of):
         return None
-    half = quantile_of_t(max(1, int(together))) * error
+    half = quantile(max(1, int(together)), (1 + CONFIDENCE) / 2) * error
     return Irregularity(
         kind=found.kind,
         low=int(curve.n[found.sizes.start]),

@@ -35,6 +35,9 @@ LEAST_VARIANCE = 1e-8
 UNLIKE = 0.01
 """Chance below which a path's own variance is too large to be that of its equivalent paths."""
 
+ENOUGH_FREEDOM = 6
+"""Degrees of freedom of four processes on each side: with fewer, processes may agree by chance."""
+
 MOST_FREEDOM = 1e6
 
 

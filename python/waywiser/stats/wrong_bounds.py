@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import msgspec
 
 from waywiser.plan.name import label_of
-from waywiser.stats.figures import format_rate
 from waywiser.stats.line import Line
 from waywiser.stats.reasons import Reasons
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Workload, format_bytes
+from waywiser.words.number_format import format_rate
 
 EXCESS = 0.05
 """Relative, above the bound: more than errors of clocks and of nominal rates."""

@@ -105,6 +105,13 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
                 return each
         return ExecutorTraits(name)
 
+    def moves_nothing(self, source: Memory, destination: Memory) -> bool:
+        """Whether the bytes are where they should go before it begins: memory that migrates has one
+        buffer, and its driver knows the host as one place."""
+        one, other = source.place, destination.place
+        migrates = self.memory(source.kind).migrates
+        return migrates and (one == other or one.kind == other.kind == "numa")
+
     def memory(self, kind: str) -> MemoryTraits:
         for each in (*self.memories, *_declared().memories):
             if each.name == kind:

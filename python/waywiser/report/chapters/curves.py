@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from waywiser.analysis.shown import Shown
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
     UNDRAWN,
@@ -18,11 +19,10 @@ from waywiser.report.families import (
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.parts import Block, Cell, Fold, Picture, Pictures, Row, Section, Sheet
 from waywiser.report.writing import figure
-from waywiser.stats.figures import count, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown
-from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import format_bytes
+from waywiser.words.number_format import count, format_time
+from waywiser.words.sizes_in_text import with_units
 
 MOST_COLUMNS = 10
 """Sizes in a table of a family."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.stats.figures import count
-from waywiser.stats.members import counted, merged, told
 from waywiser.stats.reasons import Group
-from waywiser.stats.sizes_in_text import with_sizes
+from waywiser.words.members import counted, merged, told
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import with_sizes
 
 MOST_MEMBERS = 20
 """Of what has the same reason."""

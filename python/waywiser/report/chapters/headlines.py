@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from waywiser.analysis.shown import Shown
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
     UNDRAWN,
@@ -18,10 +19,9 @@ from waywiser.report.families import (
 from waywiser.report.parts import Cell, Row, Section, Sheet
 from waywiser.report.rates import SMALL_BYTES
 from waywiser.report.writing import percent, spread
-from waywiser.stats.figures import format_rate, format_time
 from waywiser.stats.line import Line
-from waywiser.stats.shown import Shown
 from waywiser.words import format_bytes
+from waywiser.words.number_format import format_rate, format_time
 
 EVEN = 0.005
 """Ways whose rates differ by less are one to whoever asks for the fastest: the plainest is told."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.analysis.side_sentences import sentences
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.figures.matrix import Entered, matrix_picture
@@ -19,11 +20,10 @@ from waywiser.report.figures.topology import (
 from waywiser.report.parts import Block, Cell, Picture, Pictures, Row, Section, Sheet, Words
 from waywiser.report.rates import SMALL_BYTES, Between, between_places, places
 from waywiser.report.writing import spread
-from waywiser.stats.figures import count, format_number, format_rate
 from waywiser.stats.line import Line
-from waywiser.stats.sides import sentences
 from waywiser.topology.machine import Gpu, Machine, NumaNode
 from waywiser.words import format_bytes
+from waywiser.words.number_format import count, format_number, format_rate
 
 _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 

@@ -11,9 +11,9 @@ from waywiser.analysis.imported import imported_from
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Cell, Code, Row, Section, Sheet, Words
-from waywiser.stats.figures import count, format_time
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
+from waywiser.words.number_format import count, format_time
 
 HOW = (
     "A rate is the bytes of a workload over the median time of one execution; rates are never "

@@ -18,7 +18,7 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
-from waywiser.stats.figures import count
+from waywiser.words.number_format import count
 
 OPEN_FINDINGS = 5
 """Of a question that are not folded."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.stats.figures import count
-from waywiser.stats.sizes_in_text import without_sizes
+from waywiser.words.number_format import count
+from waywiser.words.sizes_in_text import without_sizes
 
 MOST = 8
 """Of the same reason that are each given a line."""

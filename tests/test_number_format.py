@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.figures import format_number, format_rate, format_relative, format_time
+from waywiser.words.number_format import format_number, format_rate, format_relative, format_time
 
 
 @pytest.mark.parametrize(

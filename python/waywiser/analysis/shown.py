@@ -9,7 +9,6 @@ from functools import cached_property
 import msgspec
 
 from waywiser.stats.line import Line, by_curve
-from waywiser.stats.sizes_in_text import with_units
 from waywiser.words import (
     Operation,
     Path,
@@ -17,6 +16,7 @@ from waywiser.words import (
     Workload,
     format_settings,
 )
+from waywiser.words.sizes_in_text import with_units
 
 FAMILIES = (
     "host to GPU",

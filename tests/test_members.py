@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.stats.members import MOST, counted, merged, told
+from waywiser.words.members import MOST, counted, merged, told
 
 
 def test_few_are_each_told() -> None:

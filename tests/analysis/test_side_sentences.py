@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 
 from stats import sides as synthetic
+from waywiser.analysis.side_sentences import sentences
 from waywiser.stats.locality import judge_sides
-from waywiser.stats.sides import sentences
 
 
 def told(**machine: object) -> list[str]:

@@ -1,0 +1,171 @@
+"""Equivalent paths, each against the others of its group.
+
+A group is what the machine's symmetry makes equivalent (`waywiser.plan.classes`). At each size and
+in each process a path is held against the median of the others. A path that is slower than the
+others is left out when the rest are compared again, so that it makes no other look fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+from waywiser.analysis.curve_pairs import (
+    REGIMES,
+    CurvePair,
+    PairResult,
+    logs,
+    result_of,
+    within,
+)
+from waywiser.analysis.kinds import Kind, usual
+from waywiser.analysis.regimes import Regime, regime_of
+from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.plan.classes import Classes
+from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.order import median
+from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
+from waywiser.words import Path, Value
+
+LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
+"""In which a difference is one of the link: below, it is one of what starts a copy."""
+
+
+class PeerResult(Value, frozen=True):
+    """One path against its equivalent paths."""
+
+    kind: Kind
+    curve: Curve
+    others: int
+    regimes: dict[Regime, PairResult]
+    """The second of each pair is the path in the middle of the others."""
+
+    @property
+    def path(self) -> Path:
+        """Of its only transfer."""
+        return self.curve.workload.transfers[0].path
+
+    @property
+    def different(self) -> PairResult | None:
+        """The regime that shows a difference of the link, bandwidth first; None without any."""
+        found = [self.regimes[regime] for regime in LINK_REGIMES if regime in self.regimes]
+        return next((each for each in found if each.verdict == "different"), None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the link."""
+        if self.different is not None:
+            return "different"
+        return self.bandwidth.decision.verdict if self.bandwidth else "no change found"
+
+    @property
+    def bandwidth(self) -> PairResult | None:
+        return self.regimes.get("bandwidth")
+
+    @property
+    def decision(self) -> Decision:
+        """What shows a difference; else that of bandwidth, or of the largest regime it has."""
+        if self.different is not None:
+            return self.different.evidence[0]
+        return next(self.regimes[r].decision for r in REGIMES if r in self.regimes)
+
+    @property
+    def is_slow(self) -> bool:
+        return self.different is not None and self.decision.slower
+
+    @property
+    def is_fast(self) -> bool:
+        return self.different is not None and not self.decision.slower
+
+
+def peer_groups(subject: Subject) -> list[list[PeerResult]]:
+    """Each group of two and more usual paths, all decided together; no files."""
+    classes = Classes(subject.machine)
+    groups: dict[Hashable, list[tuple[Curve, Kind]]] = {}
+    for curve, kind in usual(subject):
+        if kind.group != "file":
+            groups.setdefault(classes.key(curve.workload), []).append((curve, kind))
+    several = [found for found in groups.values() if len(found) > 1]
+    made = [_members(found, set()) for found in several]
+    first = _decided(made)
+    slow = [{each.curve.text for each in found if each.is_slow} for found in first]
+    if any(slow):
+        again = zip(several, made, slow, strict=True)
+        first = _decided([_members(found, out) if out else old for found, old, out in again])
+    return [found for found in first if len(found) > 1]
+
+
+class _Member(NamedTuple):
+    kind: Kind
+    pair: CurvePair
+    points: dict[Regime, list[tuple[Point, Point]]]
+    ratios: dict[Regime, list[SizeRatios]]
+
+
+def _decided(made: Sequence[Sequence[_Member]]) -> list[list[PeerResult]]:
+    decisions = decide_groups(
+        [
+            PairGroup([each.ratios for each in members], _family(members), deviations=True)
+            for members in made
+        ]
+    )
+    return [
+        [
+            PeerResult(each.kind, each.pair.a, len(members) - 1, {
+                regime: result_of(each.pair, each.points[regime], own[regime])
+                for regime in REGIMES if regime in own
+            })
+            for each, own in zip(members, found.pairs, strict=True)
+        ]
+        for members, found in zip(made, decisions, strict=True)
+    ]  # fmt: skip
+
+
+def _family(members: Sequence[_Member]) -> Hashable:
+    """Kinds whose processes scatter alike: both directions, from the same memory of any sort."""
+    if not members:
+        return None
+    kind = members[0].kind
+    return kind.group, kind.executor, kind.scatters_as, kind.link
+
+
+def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> list[_Member]:
+    at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
+    for curve, _ in group:
+        for point in curve.points:
+            at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))
+    found = []
+    for curve, kind in group:
+        others = [other for other, _ in group if other is not curve]
+        sound = [other for other in others if other.text not in slow] or others
+        points: dict[Regime, list[tuple[Point, Point]]] = {}
+        ratios: dict[Regime, list[SizeRatios]] = {}
+        for point in curve.points:
+            known = at_size[point.bytes]
+            beside = [known[other.text] for other in sound if other.text in known]
+            deviations = _deviations(known[curve.text][1], [own for _, own in beside])
+            if deviations:
+                regime = regime_of(point.workload)
+                middle = sorted(beside, key=lambda each: each[0].seconds)[len(beside) // 2][0]
+                points.setdefault(regime, []).append((point, middle))
+                size = SizeRatios(point.bytes, deviations, within(point))
+                ratios.setdefault(regime, []).append(size)
+        if ratios:
+            found.append(_Member(kind, CurvePair(curve, sound[0]), points, ratios))
+    return found
+
+
+def _deviations(
+    own: Mapping[int, float], others: Sequence[Mapping[int, float]]
+) -> dict[int, float]:
+    """By process: from the median of the others in that process. If none was measured in the same
+    process, from the median of all their processes."""
+    found = {
+        process: value - median(centre)
+        for process, value in own.items()
+        if (centre := [each[process] for each in others if process in each])
+    }
+    if found or not others:
+        return found
+    everything = [value for each in others for value in each.values()]
+    return {process: value - median(everything) for process, value in own.items()}

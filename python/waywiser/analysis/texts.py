@@ -1,0 +1,66 @@
+"""Phrases that several answers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.stats.decision import Decision
+from waywiser.stats.order import Interval
+from waywiser.words import format_bytes
+
+NAMED = 8
+"""Of several things, at most so many are named one by one."""
+
+
+def percent(effect: float, interval: Interval | None = None) -> str:
+    """``5.1 % (4.8–5.3)`` of an effect without its sign; no interval that no digit shows."""
+    text = f"{_digits(abs(effect))} %"
+    if interval is None:
+        return text
+    low, high = sorted((abs(interval.low), abs(interval.high)))
+    if interval.low * interval.high < 0:
+        low = 0.0
+    span = (_digits(low), _digits(high))
+    return f"{text} ({'–'.join(span)})" if len(set(span)) > 1 else text
+
+
+def _digits(share: float) -> str:
+    return f"{share * 100:.{0 if share >= 0.1 else 1 if share >= 0.01 else 2}f}"
+
+
+def hidden_loss(decision: Decision) -> str:
+    """``< 4.2 %``: how large a difference could have been missed; ``not replicated`` if the noise
+    is not known."""
+    return "not replicated" if decision.detectable is None else f"< {percent(decision.detectable)}"
+
+
+def size_ranges(sizes: Sequence[int], among: Sequence[int]) -> str:
+    """``64 KiB to 1 MiB, 1 GiB``: runs of sizes that follow one another in ``among``."""
+    runs: list[list[int]] = []
+    before = None
+    for size in among:
+        if size in sizes:
+            if runs and before == runs[-1][1]:
+                runs[-1][1] = size
+            else:
+                runs.append([size, size])
+        before = size
+    return ", ".join(
+        format_bytes(low) if low == high else f"{format_bytes(low)} to {format_bytes(high)}"
+        for low, high in runs
+    )
+
+
+def named(labels: Sequence[str]) -> str:
+    """``a, b and 3 more``."""
+    more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
+    return f"{', '.join(labels[:NAMED])}{more}"
+
+
+def of_pairs(some: int, total: int, what: str) -> str:
+    """``all 8 GPUs``, ``both GPUs``, ``3 of 8 GPUs``, ``the only GPU``."""
+    if total == 1:
+        return f"the only {what}"
+    if some == total == 2:
+        return f"both {what}s"
+    return f"all {total} {what}s" if some == total else f"{some} of {total} {what}s"

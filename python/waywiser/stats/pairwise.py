@@ -1,0 +1,437 @@
+"""Whether one thing takes longer than another in the same survey: noise and decisions of pairs.
+
+Pairs that ask the same question of equivalent paths are a group: copies of each GPU from remote
+memory against local memory, or each of several equivalent paths against the others. The replicate
+is the process: the value of a pair is the logarithm of a ratio of times in one process. Sizes are
+decided together, as the median over the sizes of a regime, and each size alone, so that a drop at
+one size is found although the median hides it.
+
+One odd process among many must not hide what the others show, so that from `ROBUST` processes on
+their median and the scatter of most of them count.
+
+The variance of a value between processes is pooled over the group. A regime that nothing replicates
+borrows from the other regimes of its group. If no path of a group was measured in two processes,
+the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
+group stands for that of processes. It is an upper limit, since the paths may differ as well. If the
+pairs of a group are equivalent paths, and its family has `FAMILY` groups, the scatter of the middle
+group of the family is used, so that a group that falls apart does not hide it. With fewer than two
+other pairs the noise is not known, and nothing is decided: each
+median is taken to deviate by at least `UNKNOWN_NOISE`, so that only what is far beyond it is
+suspected.
+
+All pairs and groups that are given together are decided together (`waywiser.stats.decision`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
+from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
+    LEAST_VARIANCE,
+    Surveys,
+    Variance,
+    averaged,
+    combined,
+    pooled,
+    process_variance,
+    shared,
+)
+from waywiser.stats.order import median
+from waywiser.stats.scatter import UNKNOWN_NOISE, variance_of_median
+
+HEADLINE = "bandwidth"
+"""The regime whose decisions are headline effects."""
+
+FAMILY = 3
+"""Groups of a family from which on its middle one says how equivalent paths scatter."""
+
+
+ROBUST = 5
+"""Values from which on a median and a scatter of most of them are used."""
+
+_NORMAL = 1.4826
+"""Deviation of normal values over their median distance from the median."""
+
+
+class SizeRatios(NamedTuple):
+    """One size of a pair."""
+
+    bytes: int
+    ratios: Mapping[int, float]
+    """By process: the logarithm of the time of the first over that of the second."""
+    within: float
+    """Variance of one of them by its samples."""
+
+
+Regimes = Mapping[Any, Sequence[SizeRatios]]
+"""The sizes of one pair by regime."""
+
+
+class PairGroup(NamedTuple):
+    """Pairs of equivalent paths that ask the same question."""
+
+    pairs: Sequence[Regimes]
+    family: Hashable
+    """Groups of one family scatter alike: they are a lower limit of each other's noise, if the
+    group has few processes."""
+    deviations: bool = False
+    """A pair is one path against the others of the group. Then the group has no effect of its
+    own."""
+
+
+class RegimeDecision(NamedTuple):
+    """What was decided about one regime."""
+
+    decision: Decision
+    sizes: Mapping[int, Decision]
+
+
+class GroupDecisions(NamedTuple):
+    """By regime, of the mean over the pairs and of each pair."""
+
+    mean: Mapping[str, RegimeDecision]
+    """Empty for `PairGroup.deviations`."""
+    pairs: Sequence[Mapping[str, RegimeDecision]]
+
+
+def decide_groups(
+    groups: Sequence[PairGroup], threshold: float = THRESHOLD
+) -> list[GroupDecisions]:
+    """Decides about all groups together.
+
+    Headline effects are the bandwidths of groups, and those of deviations.
+    """
+    effects: list[Effect] = []
+    plans = []
+    parted = [_parts(group) for group in groups]
+    families, usual = _families(groups, parted)
+    for group, parts in zip(groups, parted, strict=True):
+        found = {
+            regime: _effects(
+                group, regime, parts, families[group.family, regime], usual[group.family, regime]
+            )
+            for regime in parts
+        }
+        plans.append(found)
+        for each in found.values():
+            effects += each.all
+    decisions = iter(decide(effects, threshold))
+    decided = []
+    for group, plan in zip(groups, plans, strict=True):
+        mean: dict[str, RegimeDecision] = {}
+        pairs: list[dict[str, RegimeDecision]] = [{} for _ in group.pairs]
+        for regime, each in plan.items():
+            if each.mean is not None:
+                mean[regime] = _next(each.mean, decisions)
+            for at, own in each.pairs.items():
+                pairs[at][regime] = _next(own, decisions)
+        decided.append(GroupDecisions(mean, pairs))
+    return decided
+
+
+class _Part:
+    """The sizes of one pair in one regime. Those in ``common`` make its value: the sizes that most
+    pairs of the group have, so that pairs that were measured at more sizes are compared alike."""
+
+    def __init__(self, sizes: Sequence[SizeRatios], common: Collection[int]) -> None:
+        self.sizes = sizes
+        compared = [size for size in sizes if size.bytes in common] or sizes
+        most = max(len(size.ratios) for size in compared)
+        self.replicated = [size for size in compared if len(size.ratios) == most]
+        processes = set.intersection(*(set(size.ratios) for size in self.replicated))
+        if not processes:
+            self.replicated = self.replicated[-1:]
+            processes = set(self.replicated[0].ratios)
+        self.values = tuple(
+            median([size.ratios[process] for size in self.replicated])
+            for process in sorted(processes)
+        )
+        self.within = sum(size.within for size in sizes) / len(sizes)
+
+    @property
+    def least(self) -> float:
+        """Variance of a value by the samples alone."""
+        return self.within / len(self.replicated)
+
+    @property
+    def mean(self) -> float:
+        return _centre(self.values)
+
+    @cached_property
+    def process(self) -> Variance:
+        """Between processes, of the median over sizes."""
+        return _between([self.values], self.least)
+
+    @cached_property
+    def process_of_size(self) -> Variance:
+        """Between processes, of one size: the mean over the replicated sizes."""
+        own = [_between([tuple(s.ratios.values())], s.within) for s in self.replicated]
+        return averaged(own) or Variance(max(each.value for each in own), 0.0)
+
+
+class _Planned(NamedTuple):
+    """The effect of a regime and those of its sizes."""
+
+    regime: Effect
+    sizes: Mapping[int, Effect]
+
+
+class _RegimeEffects(NamedTuple):
+    mean: _Planned | None
+    pairs: Mapping[int, _Planned]
+    """By the position of the pair."""
+
+    @property
+    def all(self) -> Iterator[Effect]:
+        for each in (self.mean, *self.pairs.values()):
+            if each is not None:
+                yield each.regime
+                yield from each.sizes.values()
+
+
+class _Known(NamedTuple):
+    """Variances between processes: of the median over sizes, and of one size."""
+
+    process: Variance
+    of_size: Variance
+
+
+_Parts = dict[str, dict[int, _Part]]
+"""By regime and position of the pair."""
+
+
+def _parts(group: PairGroup) -> _Parts:
+    found: dict[str, dict[int, Sequence[SizeRatios]]] = {}
+    for at, regimes in enumerate(group.pairs):
+        for regime, sizes in regimes.items():
+            if sizes:
+                found.setdefault(regime, {})[at] = sizes
+    return {
+        regime: {at: _Part(sizes, _common(list(members.values()))) for at, sizes in members.items()}
+        for regime, members in found.items()
+    }
+
+
+def _common(members: Sequence[Sequence[SizeRatios]]) -> set[int]:
+    count = Counter(size.bytes for sizes in members for size in sizes)
+    return {size for size, pairs in count.items() if 2 * pairs > len(members)}
+
+
+_Family = tuple[Hashable, str]
+"""And the regime."""
+
+
+def _families(
+    groups: Sequence[PairGroup], parted: Sequence[_Parts]
+) -> tuple[dict[_Family, _Known | None], dict[_Family, Variance | None]]:
+    """What the processes of each family show, and how the paths of its middle group scatter."""
+    members: dict[_Family, list[_Part]] = {}
+    scatter: dict[_Family, list[Variance]] = {}
+    for group, regimes in zip(groups, parted, strict=True):
+        for regime, parts in regimes.items():
+            family = group.family, regime
+            members.setdefault(family, []).extend(parts.values())
+            if group.deviations and len(parts) > 2:
+                values = [part.mean for part in parts.values()]
+                scatter.setdefault(family, []).append(_scatter(values, 0.0))
+    return (
+        {family: _pooled(parts) for family, parts in members.items()},
+        {family: _middle(scatter.get(family, [])) for family in members},
+    )
+
+
+def _middle(variances: Sequence[Variance]) -> Variance | None:
+    """The middle one; half of all degrees of freedom know it."""
+    if len(variances) < FAMILY:
+        return None
+    ordered = sorted(variances, key=lambda each: each.value)
+    return Variance(
+        ordered[(len(ordered) - 1) // 2].value, sum(each.freedom for each in ordered) / 2
+    )
+
+
+def _pooled(parts: Sequence[_Part]) -> _Known | None:
+    """Over the pairs of a group; None if nothing replicates them."""
+    parts = [part for part in parts if len(part.values) > 1]
+    if not parts:
+        return None
+    process = _between([p.values for p in parts], _mean([p.least for p in parts]))
+    if process.freedom <= 0:
+        return None
+    sizes = [tuple(size.ratios.values()) for part in parts for size in part.replicated]
+    of_size = _between(sizes, _mean([part.within for part in parts]))
+    return _Known(process, Variance(of_size.value, process.freedom))
+
+
+def _effects(
+    group: PairGroup,
+    regime: str,
+    parts: _Parts,
+    family: _Known | None,
+    usual: Variance | None,
+) -> _RegimeEffects:
+    members = parts[regime]
+    known = _pooled(list(members.values()))
+    if known is None:
+        others = [found for each in parts.values() if (found := _pooled(list(each.values())))]
+        noisiest = max(others, key=lambda each: each.of_size.value, default=None)
+        known = _Known(noisiest.of_size, noisiest.of_size) if noisiest else None
+    if known is None:
+        return _by_equivalents(group, members, usual, regime == HEADLINE)
+    if group.deviations:
+        known = _Known(*(_centred(each, len(members)) for each in known))
+    if family is not None and known.process.freedom < ENOUGH_FREEDOM:
+        known = _Known(
+            *(max(pair, key=lambda v: v.value) for pair in zip(known, family, strict=True))
+        )
+    return _by_processes(group, members, known, regime == HEADLINE)
+
+
+def _by_processes(
+    group: PairGroup, members: Mapping[int, _Part], known: _Known, headline: bool
+) -> _RegimeEffects:
+    pairs = {}
+    variances: dict[int, tuple[float, Variance]] = {}
+    at_size: dict[int, list[tuple[float, float, Variance]]] = {}
+    for at, part in members.items():
+        process = shared(part.process, known.process)
+        of_size = shared(part.process_of_size, known.of_size)
+        variances[at] = (_weight(len(part.values)), process)
+        sizes = {}
+        for size in part.sizes:
+            value = _centre(tuple(size.ratios.values()))
+            weight = _weight(len(size.ratios))
+            sizes[size.bytes] = Effect(value, combined([(weight, of_size)]))
+            at_size.setdefault(size.bytes, []).append((value, weight, of_size))
+        pairs[at] = _Planned(
+            Effect(part.mean, combined([variances[at]]), headline=headline and group.deviations),
+            sizes,
+        )
+    if group.deviations:
+        return _RegimeEffects(None, pairs)
+    mean = Effect(
+        _mean([part.mean for part in members.values()]),
+        _of_mean(list(variances.values())),
+        headline=headline,
+    )
+    sizes = {
+        size: Effect(_mean([value for value, _, _ in found]), _of_mean([f[1:] for f in found]))
+        for size, found in at_size.items()
+    }
+    return _RegimeEffects(_Planned(mean, sizes), pairs)
+
+
+def _larger(one: Variance, other: Variance) -> Variance:
+    return max(one, other, key=lambda each: each.value)
+
+
+def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
+    """Of a mean of values: (weight, variance) of each. Equal variances are one estimate."""
+    weights: dict[Variance, float] = {}
+    for weight, variance in terms:
+        weights[variance] = weights.get(variance, 0.0) + weight / len(terms) ** 2
+    return combined([(weight, variance) for variance, weight in weights.items()])
+
+
+def _centred(variance: Variance, members: int) -> Variance:
+    """Of deviations from one another: the last of them follows from the others."""
+    return Variance(variance.value, variance.freedom * (members - 1) / members)
+
+
+def _by_equivalents(
+    group: PairGroup, members: Mapping[int, _Part], usual: Variance | None, headline: bool
+) -> _RegimeEffects:
+    means = {at: part.mean for at, part in members.items()}
+    by_size: dict[int, dict[int, float]] = {}
+    for at, part in members.items():
+        for size in part.sizes:
+            by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
+    pairs = {}
+    for at, part in members.items():
+        scatter = usual or _of_others(means, at, part.least)
+        regime = Effect(part.mean, scatter, headline and group.deviations)
+        beside = {
+            size.bytes: _of_others(by_size[size.bytes], at, size.within) for size in part.sizes
+        }
+        sizes = {
+            size: Effect(by_size[size][at], variance)
+            for size, variance in _at_least_usual(beside).items()
+        }
+        pairs[at] = _Planned(regime, sizes)
+    if group.deviations:
+        return _RegimeEffects(None, pairs)
+    within = _mean([part.within for part in members.values()])
+    scatter = _scatter(list(means.values()), within)
+    at_size = _at_least_usual(
+        {size: _scatter(list(values.values()), within) for size, values in by_size.items()}
+    )
+    return _RegimeEffects(
+        _Planned(
+            _mean_of(list(means.values()), scatter)._replace(headline=headline),
+            {size: _mean_of(list(by_size[size].values()), at_size[size]) for size in by_size},
+        ),
+        pairs,
+    )
+
+
+def _mean_of(values: Sequence[float], scatter: Variance) -> Effect:
+    return Effect(_mean(values), combined([(1 / len(values), scatter)]))
+
+
+def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
+    return _scatter([value for other, value in values.items() if other != at], within)
+
+
+def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
+    """Of sizes: few paths agree at a size by chance, so each has at least the variance that half of
+    the sizes exceed."""
+    usual = median([each.value for each in variances.values()])
+    return {size: Variance(max(v.value, usual), v.freedom) for size, v in variances.items()}
+
+
+def _centre(values: Sequence[float]) -> float:
+    """Their mean; of `ROBUST` and more their median, which one odd process does not move."""
+    return _mean(values) if len(values) < ROBUST else median(values)
+
+
+def _weight(count: int) -> float:
+    """The variance of the centre of so many values over that of one."""
+    return 1 / count if count < ROBUST else variance_of_median(count)
+
+
+def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
+    """Between processes, of one value, over ``series`` together. If each has `ROBUST` and more: by
+    the median distance from their medians, which few odd processes do not change (Hampel, J. Am.
+    Statistical Association 69, 1974)."""
+    if min(map(len, series)) < ROBUST:
+        known = [_scatter(values, within) for values in series]
+        return pooled(known) or max(known, key=lambda each: each.value)
+    apart = [
+        abs(value - median(values)) * len(values) / (len(values) - 1)
+        for values in series
+        for value in values
+    ]
+    variance = max((median(apart) * _NORMAL) ** 2, within, LEAST_VARIANCE)
+    return Variance(variance, sum(len(values) - 1 for values in series))
+
+
+def _scatter(values: Sequence[float], within: float) -> Variance:
+    """Of all values, odd ones too: a path whose only process was odd is no odd path."""
+    if len(values) < 2:
+        return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
+    return process_variance([Surveys((tuple(values),))], within)
+
+
+def _next(planned: _Planned, decisions: Iterator[Decision]) -> RegimeDecision:
+    regime = next(decisions)
+    return RegimeDecision(regime, {size: next(decisions) for size in planned.sizes})
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

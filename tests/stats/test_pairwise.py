@@ -1,0 +1,178 @@
+"""Pairs of paths in one survey: what is found, what is not, and what must not matter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planted.score import REJECTED, Share
+from waywiser.stats.pairwise import (
+    GroupDecisions,
+    PairGroup,
+    Regimes,
+    SizeRatios,
+    decide_groups,
+)
+
+SIZES = tuple(2**n for n in range(24, 31))
+MEDIUM = (2**20, 2**22)
+
+few = settings(max_examples=25)
+
+
+def pair(
+    rng: np.random.Generator,
+    processes: int,
+    jump: float = 0.005,
+    effect: float = 0.0,
+    dips: tuple[int, ...] = (),
+    dip: float = 0.0,
+    replicated: tuple[int, ...] = SIZES,
+) -> Regimes:
+    """All sizes of a process move together by ``jump``. Sizes that are not ``replicated`` are
+    measured in the first process alone."""
+    jumps = jump * rng.standard_normal(processes)
+    sizes = []
+    for size in SIZES:
+        count = processes if size in replicated else 1
+        truth = math.log1p(effect) + (math.log1p(dip) if size in dips else 0.0)
+        noise = truth + jumps[:count] + 0.001 * rng.standard_normal(count)
+        sizes.append(SizeRatios(size, dict(enumerate(noise.tolist())), 1e-6))
+    return {"bandwidth": sizes}
+
+
+def decide_one(*pairs: Regimes, deviations: bool = False) -> GroupDecisions:
+    (found,) = decide_groups([PairGroup(pairs, "a family", deviations)])
+    return found
+
+
+@pytest.mark.parametrize("processes", [2, 4, 8])
+@pytest.mark.parametrize("jump", [0.005, 0.05])
+def test_equal_pairs_are_hardly_ever_different(processes: int, jump: float) -> None:
+    """Also if all sizes of a process move together by far more than the threshold."""
+    share = Share()
+    for seed in range(150):
+        rng = np.random.default_rng((seed, processes))
+        found = decide_one(*(pair(rng, processes, jump) for _ in range(4)))
+        decisions = [found.mean["bandwidth"], *(each["bandwidth"] for each in found.pairs)]
+        share.add(any(d.decision.verdict == "different" for d in decisions))
+    assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
+
+
+def test_five_percent_of_one_pair_and_of_all_are_found() -> None:
+    rng = np.random.default_rng(1)
+    one = decide_one(pair(rng, 4, effect=0.05), *(pair(rng, 4) for _ in range(3)))
+    verdicts = [each["bandwidth"].decision.verdict for each in one.pairs]
+    assert verdicts == ["different", "equivalent", "equivalent", "equivalent"]
+    every = decide_one(*(pair(rng, 4, effect=0.05) for _ in range(3)))
+    decision = every.mean["bandwidth"].decision
+    assert (decision.verdict, decision.slower) == ("different", True)
+    assert decision.ratio == pytest.approx(1 / 1.05, abs=0.01)
+
+
+def test_a_drop_at_two_sizes_is_found_although_the_regime_is_equal() -> None:
+    """To a fifth at 32 and 64 MiB, where sizes but one are measured in one process."""
+    rng = np.random.default_rng(2)
+    low = (2**25, 2**26)
+    pairs = [pair(rng, 4, dips=low, dip=4.0, replicated=(2**28,))]
+    pairs += [pair(rng, 4, replicated=(2**28,)) for _ in range(3)]
+    found = decide_one(*pairs, deviations=True)
+    own = found.pairs[0]["bandwidth"]
+    assert own.decision.verdict == "equivalent"
+    assert [n for n, each in own.sizes.items() if each.verdict == "different"] == list(low)
+    others = [each for pair in found.pairs[1:] for each in pair["bandwidth"].sizes.values()]
+    assert not any(each.verdict == "different" for each in others)
+
+
+def test_single_processes_take_their_noise_from_equivalent_paths() -> None:
+    rng = np.random.default_rng(3)
+    pairs = [pair(rng, 1, effect=0.08), *(pair(rng, 1) for _ in range(7))]
+    found = [each["bandwidth"].decision for each in decide_one(*pairs, deviations=True).pairs]
+    assert found[0].verdict == "different"
+    assert not any(each.verdict == "different" for each in found[1:])
+    alone = decide_one(pair(rng, 1, effect=0.2)).pairs[0]["bandwidth"].decision
+    assert (alone.verdict, alone.interval, alone.detectable) == ("no change found", None, None)
+    assert alone.suspected
+
+
+def test_a_group_that_falls_apart_does_not_hide_it_from_its_family() -> None:
+    rng = np.random.default_rng(4)
+    apart = [pair(rng, 1, effect=effect) for effect in (0.15, 0.15, -0.15, -0.15)]
+    even = [PairGroup([pair(rng, 1) for _ in range(4)], "family", True) for _ in range(2)]
+    alone = decide_one(*apart, deviations=True)
+    assert not any(each["bandwidth"].decision.verdict == "different" for each in alone.pairs)
+    found = decide_groups([PairGroup(apart, "family", True), *even])[0]
+    assert all(each["bandwidth"].decision.verdict == "different" for each in found.pairs)
+
+
+def test_a_regime_without_replicates_borrows_the_noise_of_its_group() -> None:
+    rng = np.random.default_rng(5)
+    pairs = [
+        {**pair(rng, 4), "medium": [SizeRatios(n, {0: 0.001}, 1e-6) for n in MEDIUM]}
+        for _ in range(2)
+    ]
+    found = decide_one(*pairs).pairs[0]
+    assert found["medium"].decision.freedom > 3
+    assert found["medium"].decision.deviation > found["bandwidth"].decision.deviation
+
+
+def test_the_noise_of_the_other_pairs_is_not_lent_to_one_that_jumps() -> None:
+    rng = np.random.default_rng(6)
+    share = Share()
+    for _ in range(150):
+        found = decide_one(pair(rng, 6, jump=0.05), *(pair(rng, 6, jump=0.001) for _ in range(3)))
+        share.add(found.pairs[0]["bandwidth"].decision.verdict == "different")
+    assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
+
+
+@few
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5), st.floats(-0.2, 0.2))
+def test_the_sides_exchanged_give_the_inverse(
+    seed: int, processes: int, pairs: int, effect: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    there = [pair(rng, processes, effect=effect) for _ in range(pairs)]
+    back = [
+        {"bandwidth": [s._replace(ratios={k: -v for k, v in s.ratios.items()})
+                       for s in each["bandwidth"]]}
+        for each in there
+    ]  # fmt: skip
+    one, other = decide_one(*there), decide_one(*back)
+    for a, b in zip([one.mean, *one.pairs], [other.mean, *other.pairs], strict=True):
+        first, second = a["bandwidth"].decision, b["bandwidth"].decision
+        assert first.verdict == second.verdict
+        assert first.ratio == pytest.approx(1 / second.ratio)
+        assert first.p == pytest.approx(second.p)
+
+
+@few
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_a_common_difference_is_none_of_one_path_from_the_others(seed: int, members: int) -> None:
+    """Decisions about deviations do not change with what a process does to all paths."""
+    rng = np.random.default_rng(seed)
+    paths = [pair(rng, 3) for _ in range(members)]
+    found = decide_one(*paths, deviations=True)
+    assert found.mean == {}
+    assert len(found.pairs) == members
+    decisions = [each["bandwidth"].decision for each in found.pairs]
+    assert all(each.freedom <= 2 * members for each in decisions)
+
+
+@few
+@given(st.integers(0, 10**6), st.randoms())
+def test_the_order_of_groups_and_pairs_does_not_matter(seed: int, order: object) -> None:
+    rng = np.random.default_rng(seed)
+    groups = [PairGroup([pair(rng, n) for _ in range(3)], "family") for n in (1, 3, 4)]
+    turned = [group._replace(pairs=list(reversed(group.pairs))) for group in reversed(groups)]
+    one, other = decide_groups(groups), list(reversed(decide_groups(turned)))
+    for a, b in zip(one, other, strict=True):
+        assert [each["bandwidth"].decision.verdict for each in a.pairs] == [
+            each["bandwidth"].decision.verdict for each in reversed(b.pairs)
+        ]
+        assert a.mean["bandwidth"].decision.ratio == pytest.approx(
+            b.mean["bandwidth"].decision.ratio
+        )
