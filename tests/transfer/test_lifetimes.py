@@ -189,10 +189,10 @@ def test_the_destination_of_a_part_lives_after_a_failure(tmp_path: Path) -> None
     ]
     for call in calls:
         there: Any = GpuArray(nbytes)
-        fake_gpu.configure("")
+        fake_gpu.configure("without=batch")  # then both calls make as many copies for one part
         call(there.view((1 << 30,), None), source[: 1 << 30])
         of_the_first_part = fake_gpu.copies()
-        fake_gpu.configure(f"fail=copy@{of_the_first_part + 1}+")
+        fake_gpu.configure(f"without=batch;fail=copy@{of_the_first_part + 1}+")
         watched = weakref.ref(there.buffer)
         with pytest.raises(transfer.GpuError) as caught:
             call(there, source)
