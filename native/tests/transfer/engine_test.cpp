@@ -264,8 +264,10 @@ protected:
     static void configure(const std::string& more = "") {
         fake::configure("devices=2;h2d=4;d2h=4;peer=40" + more);
     }
-    // Over links so slow that chunks are ready before, however busy the CPUs are.
-    static void configure_slow_links() { fake::configure("devices=2;h2d=0.2;d2h=0.2;peer=40"); }
+    // The first copy takes so long that all other chunks are ready before, however busy CPUs are.
+    static void configure_slow_start() {
+        fake::configure("devices=2;h2d=4;d2h=4;peer=40;delay=1@1");
+    }
     static CopyShape shape(bool relayed) {
         CopyShape made{.chunk = kMiB, .least = kMiB, .threads = 4, .slots = 8};
         if (relayed) made.relays = {1};
@@ -298,7 +300,7 @@ TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
     for (const bool relayed : {false, true}) {
         auto own = roomy_engine();
         for (const bool to_gpu : {true, false}) {
-            configure_slow_links();
+            configure_slow_start();
             if (to_gpu) {
                 std::memset(device_->data(), 0, kBytes);
             } else {
