@@ -165,7 +165,7 @@ class TestBlocks:
             ([True], [0], TypeError, "not integers"),
             (np.zeros(1), [0], TypeError, "float64, not integers"),
             (np.zeros((1, 1), int), [0], ValueError, "dimensions"),
-            (3, [0], TypeError, "not an array"),
+            (3, [0], TypeError, "one number, not a list"),
             (GpuArray(1, np.int64), [0], transfer.UnsupportedTransfer, "on a GPU"),
         ],
     )
@@ -419,3 +419,11 @@ class TestFiles:
         with pytest.raises(transfer.UnsupportedTransfer):
             transfer.write(tmp_path / "other", np.zeros(10, np.uint8)[::2])
         assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("index", [0, "0", b"0", None])
+def test_an_index_that_is_no_list_is_named(index: Any) -> None:
+    blocks, source = np.zeros((2, 4), np.uint8), np.zeros((2, 4), np.uint8)
+    with pytest.raises(TypeError, match="dst_index is") as caught:
+        transfer.copy_blocks(blocks, source, index, [0])
+    assert "source" not in str(caught.value)

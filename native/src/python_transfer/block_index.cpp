@@ -69,6 +69,16 @@ bool is_sequence(nb::handle object) {
 
 std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
     std::vector<std::int64_t> index;
+    if (PyIndex_Check(object.ptr()) && !PyObject_HasAttrString(object.ptr(), "shape")) {
+        refuse(Failure::invalid_operand,
+               std::string(name) + " is one number, not a list or an array of integers",
+               "pass [n] for one block");
+    }
+    if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || object.is_none()) {
+        refuse(Failure::invalid_operand, std::string(name) + " is a " +
+                                             Py_TYPE(object.ptr())->tp_name +
+                                             ", not a list or an array of integers");
+    }
     if (!is_sequence(object)) {
         append_array(object, name, index);
         return index;
@@ -124,7 +134,7 @@ void check_blocks(const Operand& destination, const Operand& source) {
     if (destination.type != source.type || destination.item != source.item) {
         refuse(Failure::invalid_operand,
                "the dtypes differ: " + text(source.type) + " to " + text(destination.type),
-               "view one side as the dtype of the other");
+               remedy_for(source.type, source.item, destination.type, destination.item));
     }
     if (!same()) {
         refuse(Failure::invalid_transfer,

@@ -117,4 +117,15 @@ ElementType type_of_typestr(const std::string& typestr, const std::string& name)
     return other(typestr, bytes);
 }
 
+std::string remedy_for(const ElementType& one, std::size_t one_bytes, const ElementType& other,
+                       std::size_t other_bytes) {
+    const auto foreign = [](const ElementType& type) { return text(type).starts_with('>'); };
+    if (foreign(one) != foreign(other)) {
+        return "the byte orders differ: convert one side (numpy: astype)";
+    }
+    if (one_bytes != other_bytes) return "convert one side, or view both as bytes (uint8)";
+    return "convert one side; to copy the bytes as they are, view one side as the dtype of the "
+           "other";
+}
+
 }  // namespace waywiser::python

@@ -42,6 +42,9 @@ struct ElementType {
 
 // "float32", "bfloat16"; of other types their format.
 std::string text(const ElementType& type);
+// What to do about two types that differ, of elements of so many bytes.
+std::string remedy_for(const ElementType& one, std::size_t one_bytes, const ElementType& other,
+                       std::size_t other_bytes);
 // Of a format of the struct module, as the buffer protocol gives it; `bytes` of one element.
 ElementType type_of_format(const char* format, std::size_t bytes);
 // Of a typestr of the array interfaces ("<f4"); `name` is the dtype's, of ml_dtypes say ("").

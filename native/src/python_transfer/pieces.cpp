@@ -110,12 +110,10 @@ std::vector<Range> sorted_ranges(const Pointers& starts, const std::vector<std::
 
 void check_alike(const Operand& destination, const Operand& source, const char* call) {
     if (destination.type != source.type || destination.item != source.item) {
-        const bool same_size = destination.item == source.item;
-        raise(
-            Failure::invalid_operand,
-            {.what = "the dtypes differ: " + text(source.type) + " to " + text(destination.type),
-             .where = call,
-             .remedy = same_size ? "view one side as the dtype of the other" : "convert one side"});
+        raise(Failure::invalid_operand,
+              {.what = "the dtypes differ: " + text(source.type) + " to " + text(destination.type),
+               .where = call,
+               .remedy = remedy_for(source.type, source.item, destination.type, destination.item)});
     }
     const auto count = static_cast<std::size_t>(destination.dimensions);
     if (destination.dimensions == source.dimensions &&

@@ -216,7 +216,10 @@ def _undecided(
             else "it was measured by one process before and now, and its noise is not known"
         )
         more = f"; so for {rest} more headline paths" if rest else ""
-        yield f"{label(first)}: {could}{more} (a check has to find {comparison.most_hidden:.0%})"
+        yield (
+            f"{label(first)}: {could}{more} (a check has to find {comparison.most_hidden:.0%}): "
+            "measure again while nothing else uses the machine"
+        )
 
 
 def _uncompared(

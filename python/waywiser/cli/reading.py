@@ -111,9 +111,10 @@ def report(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="html (one page that needs no network), md, or svg or pdf of one figure.",
+            help="html (one page that needs no network), md, or svg or pdf of one figure; "
+            "without it, what the name of FILE says, else html.",
         ),
-    ] = "html",
+    ] = "",
     figure: Annotated[
         str,
         typer.Option("--figure", metavar="NAME", help="Of svg and pdf; list names all of them."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from waywiser.cli.pages import write_page
 from waywiser.report.parts import Document, Picture
@@ -20,13 +21,31 @@ class ReportError(WaywiserError):
 
 def run_report(files: Sequence[str], output: str, format: str, figure: str) -> int:
     """Writes the report to ``output`` (``-``: standard output; empty: ``report.html`` for a page,
-    standard output for anything else). Returns 0.
+    standard output for anything else). Without ``format`` the name of the file says it. Returns 0.
 
     Raises `ReportError` for a wish that cannot be met, `ExistingFile` for a file that no report
     wrote, and the `ProfileError` of a bad profile.
     """
+    format = format or _format_of(output)
     _require_sense(format, figure)
+    _require_suffix(output, format)
     return _make(files, output, format, figure)
+
+
+def _format_of(output: str) -> str:
+    """The format that the name of a file says; ``html`` if it says none."""
+    suffix = PurePath(output).suffix.removeprefix(".").lower()
+    return suffix if suffix in FORMATS else "html"
+
+
+def _require_suffix(output: str, format: str) -> None:
+    """Raises `ReportError` if the name of a file says another format than the one asked for."""
+    suffix = PurePath(output).suffix.removeprefix(".").lower()
+    if suffix in FORMATS and suffix != format:
+        raise ReportError(
+            f"{output} would be {format}, and its name says {suffix}",
+            remedy=f"write --format {suffix}, or name it .{format}",
+        )
 
 
 def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:

@@ -213,11 +213,11 @@ def _total(survey: Survey) -> Iterator[str]:
             for priority in reversed(Priority)
             if priority.name.lower() in expected.left_out
         ]
-        told = f"no time is expected for {', '.join(short)}" if short else "all has time"
+        fit = f"no time is expected for {', '.join(short)}" if short else "all is expected to fit"
         order = ", ".join(_PRIORITIES[priority] for priority in reversed(Priority))
         yield (
-            f"deadline after {format_seconds(plan.deadline_seconds)}: {told}; what falls away "
-            f"first: {order}"
+            f"deadline after {format_seconds(plan.deadline_seconds)}: {fit}; if time runs out, "
+            f"these are skipped first: {order}"
         )
 
 

@@ -86,5 +86,10 @@ def require_match(
     none of ``others``, which nobody is pointed to."""
     for pattern in patterns:
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
+            if pattern.casefold() in HEADLINES or pattern.casefold() in SETS:
+                raise NothingMatches(
+                    f"there is no {pattern} path here: it needs a GPU, or more of them",
+                    remedy="waywiser doctor says what this machine has",
+                )
             near = "; ".join(nearest(pattern, texts)) or "nothing can be measured here"
             raise NothingMatches(f"--only {pattern!r} matches no series", remedy=f"nearest: {near}")
