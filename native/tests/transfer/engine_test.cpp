@@ -309,7 +309,9 @@ TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
             own->run(copy(*own, to_gpu, relayed), Engine::Until::done);
             const std::byte* const arrived = to_gpu ? device_->data() : back_.data();
             EXPECT_TRUE(same(arrived, from_.data(), kBytes)) << relayed << to_gpu;
-            if (!relayed) EXPECT_LT(fake::counts().copies, kChunks);
+            if (!relayed) {
+                EXPECT_LT(fake::counts().copies, kChunks);
+            }
         }
     }
 }
