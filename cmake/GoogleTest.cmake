@@ -1,4 +1,4 @@
-# GTest::gtest_main, compiled here from the distribution's sources so that sanitizers see into it:
+# GTest::gmock_main, compiled here from the distribution's sources so that sanitizers see into it:
 # those of the system, else of its package in a folder of the project.
 
 find_path(WAYWISER_GOOGLETEST googletest/CMakeLists.txt
@@ -12,14 +12,13 @@ if(NOT WAYWISER_GOOGLETEST)
         PATHS "${WAYWISER_DEPENDENCIES}/usr/src/googletest" NO_DEFAULT_PATH)
 endif()
 
-# One of its four libraries and its main function are used; its own build would make and install
-# the rest. It is not optimised, because -O3 takes twice as long to compile.
+# Two of its four libraries are all that is used; its own build would make and install the rest.
 add_library(waywiser_googletest STATIC
     "${WAYWISER_GOOGLETEST}/googletest/src/gtest-all.cc"
-    "${WAYWISER_GOOGLETEST}/googletest/src/gtest_main.cc")
-target_compile_options(waywiser_googletest PRIVATE -O0)
+    "${WAYWISER_GOOGLETEST}/googlemock/src/gmock-all.cc"
+    "${WAYWISER_GOOGLETEST}/googlemock/src/gmock_main.cc")
 target_include_directories(waywiser_googletest SYSTEM
-    PUBLIC "${WAYWISER_GOOGLETEST}/googletest/include"
-    PRIVATE "${WAYWISER_GOOGLETEST}/googletest")
+    PUBLIC "${WAYWISER_GOOGLETEST}/googletest/include" "${WAYWISER_GOOGLETEST}/googlemock/include"
+    PRIVATE "${WAYWISER_GOOGLETEST}/googletest" "${WAYWISER_GOOGLETEST}/googlemock")
 target_link_libraries(waywiser_googletest PUBLIC Threads::Threads)
-add_library(GTest::gtest_main ALIAS waywiser_googletest)
+add_library(GTest::gmock_main ALIAS waywiser_googletest)
