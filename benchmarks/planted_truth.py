@@ -171,8 +171,8 @@ def comparisons(options: argparse.Namespace, run: Callable[..., Iterator[object]
     yield row("what", "so many")
     yield row("---", "---")
     yield row("same machine: comparisons with every path the same or unclear", percent(quiet))
-    yield row("same machine: paths told to differ", percent(paths))
-    yield row("one GPU's host link 5 % slower: comparisons that tell it worse", percent(found))
+    yield row("same machine: paths that seem different", percent(paths))
+    yield row("one GPU's host link 5 % slower: comparisons that find it slower", percent(found))
     yield row("one GPU's host link 5 % slower: comparisons that accuse others", percent(others))
     yield ""
 

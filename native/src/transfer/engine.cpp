@@ -885,7 +885,8 @@ void Engine::submit_gathered(Job& job, std::size_t route) {
     } while (ready() > seen);  // added by who found the turn taken
 }
 
-// By the thread whose turn it is: tells owners of chunks which batches have ended.
+// By the thread whose turn it is: marks the batches that have ended, for the owners of their
+// chunks.
 void Engine::end_batches(Job& job, std::size_t index) {
     auto& batches = job.gathering_[index].batches;
     const Route& route = job.routes()[index];

@@ -78,12 +78,7 @@ public:
     // Enqueues on the chunk's streams and does not block. Called if the route has a device.
     virtual void submit(Chunk&) {}
     // The same for chunks of one route, with one call if possible. Only of a job that gathers.
-    virtual void submit_together(std::span<Chunk* const> chunks) {
-        for (Chunk* chunk : chunks) {
-            chunk->handover = chunks.front()->handover;
-            submit(*chunk);
-        }
-    }
+    virtual void submit_together(std::span<Chunk* const>) {}
     // By a CPU, after what was submitted is done.
     virtual void drain(Chunk&) {}
     // Whether drain() has something to do: then the host waits for all of the transfer.

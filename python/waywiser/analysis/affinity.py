@@ -19,6 +19,7 @@ from waywiser.analysis.curve_pairs import (
     PairQuestion,
     PairResult,
     RegimeResult,
+    at_sizes,
     decided,
     devices,
     exhibits,
@@ -32,7 +33,7 @@ from waywiser.analysis.curve_pairs import (
 from waywiser.analysis.kinds import kind_of, usual
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.analysis.texts import of_pairs, percent
-from waywiser.words import Path, format_bytes
+from waywiser.words import Path
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth remote over bandwidth local"
@@ -123,7 +124,7 @@ def _slower(subject: Subject, found: list[RegimeResult], id: str, what: str) -> 
         severity="info",
         statement=f"{what} of {count(len(found), 'kind')} take longer with memory of another "
         f"node, most of all {most.label}: {percent(effect, interval)}"
-        f"{where(most) or f' at {format_bytes(at.bytes)}'}{_of_pairs(most)}",
+        f"{at_sizes(most)}{_of_pairs(most)}",
         effect=effect,
         interval=interval,
         devices=devices(subject, most.pairs),
@@ -153,7 +154,7 @@ def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
         severity="warning" if odd else "info",
         statement=f"{most.label} is faster with memory of another node: {at.b.line.curve} takes "
         f"{percent(effect, interval)} longer than {at.a.line.curve}"
-        f"{where(most) or f' at {format_bytes(at.bytes)}'}{_of_pairs(most)}{more}",
+        f"{at_sizes(most)}{_of_pairs(most)}{more}",
         effect=effect,
         interval=interval,
         devices=devices(subject, most.pairs),

@@ -17,19 +17,19 @@ from waywiser.analysis.curve_pairs import (
     CurvePair,
     PairQuestion,
     RegimeResult,
+    at_sizes,
     decided,
     devices,
     exhibits,
     not_determined,
     slower_by,
     table_of,
-    where,
 )
 from waywiser.analysis.kinds import Kind, kind_of, usual
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.texts import of_pairs, percent
 from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.words import Memory, Path, format_bytes
+from waywiser.words import Memory, Path
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth there over bandwidth back"
@@ -144,7 +144,7 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
     return Finding(
         id="anisotropic-kind",
         severity="info",
-        statement=f"{statement}{where(most) or f' at {format_bytes(at.bytes)}'}{of}",
+        statement=f"{statement}{at_sizes(most)}{of}",
         effect=much,
         interval=interval,
         devices=devices(subject, pairs),
@@ -163,7 +163,7 @@ def _of_few(subject: Subject, result: RegimeResult) -> Finding:
         id="anisotropic-path",
         severity="warning" if 2 * even > len(result.pairs) else "info",
         statement=f"{slow.line.curve} takes {percent(much, interval)} longer than the opposite "
-        f"direction{where(result) or f' at {format_bytes(at.bytes)}'}; of "
+        f"direction{at_sizes(result)}; of "
         f"{count(len(result.pairs), 'pair')} that should be equivalent {len(result.differing)} "
         f"differ, {even} do not",
         effect=much,
@@ -190,7 +190,7 @@ def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> list[Finding]
             severity="info",
             statement=f"small copies of {count(len(found), 'kind')} take longer in one direction, "
             f"most of all {slow.line.curve}: {percent(much, interval)}"
-            f"{where(most) or f' at {format_bytes(at.bytes)}'}",
+            f"{at_sizes(most)}",
             effect=much,
             interval=interval,
             devices=devices(subject, most.pairs),

@@ -385,6 +385,11 @@ def where(result: RegimeResult) -> str:
     return f" at {result.sizes_text}"
 
 
+def at_sizes(result: RegimeResult) -> str:
+    """`` at 64 MiB``: the sizes that differ, or of a whole regime the size that is shown."""
+    return where(result) or f" at {format_bytes(result.evidence[1].bytes)}"
+
+
 Wording = Callable[[Decision], str]
 """An effect, as the question writes it."""
 
@@ -422,9 +427,15 @@ def not_determined(groups: Iterable[CurveGroup]) -> list[str]:
                and r.decision.detectable is None]  # fmt: skip
     hidden = [f"{r.label} {hidden_loss(r.decision)}" for r in found
               if r.verdict == "no change found" and r.decision.detectable is not None]  # fmt: skip
-    said = []
+    return undecided_lines(unknown, hidden, "without equivalent paths")
+
+
+def undecided_lines(unknown: Sequence[str], hidden: Sequence[str], lacking: str) -> list[str]:
+    """A line for what has no known noise, which says what is ``lacking``, and one for what could
+    hide a difference. Without names there is no line."""
+    lines = []
     if unknown:
-        said.append(f"measured in one process, without equivalent paths: {named(unknown)}")
+        lines.append(f"measured in one process, {lacking}: {named(unknown)}")
     if hidden:
-        said.append(f"a difference of this size could have been missed: {named(hidden)}")
-    return said
+        lines.append(f"a difference of this size could have been missed: {named(hidden)}")
+    return lines

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Sequence
 
 from waywiser.analysis import lacking, links
 from waywiser.analysis.answer import Answer, Cell, Table, ranked
-from waywiser.analysis.curve_pairs import MARKS, longer
+from waywiser.analysis.curve_pairs import MARKS, longer, undecided_lines
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.texts import hidden_loss, named, percent, size_ranges
+from waywiser.analysis.texts import hidden_loss, percent, size_ranges
 from waywiser.stats.decision import THRESHOLD, Verdict
 from waywiser.words import format_bytes
 
@@ -96,12 +96,7 @@ def _unanswered(groups: Iterable[Sequence[PeerResult]]) -> list[str]:
             unknown.append(str(peers[0].kind))
         else:
             hidden.append(f"{peers[0].kind} {hidden_loss(decision)}")
-    said = []
-    if unknown:
-        said.append(f"measured in one process, with fewer than three paths: {named(unknown)}")
-    if hidden:
-        said.append(f"a difference of this size could have been missed: {named(hidden)}")
-    return said
+    return undecided_lines(unknown, hidden, "with fewer than three paths")
 
 
 def _loosest(peers: Sequence[PeerResult]) -> PeerResult:

@@ -62,8 +62,8 @@ class Kind(Value, frozen=True):
     @property
     def states(self) -> str:
         """What is in brackets; empty for nothing."""
-        told = ", ".join(part for part in (self.link, self.nearness, self.submitter) if part)
-        return f" ({told})" if told else ""
+        parts = ", ".join(part for part in (self.link, self.nearness, self.submitter) if part)
+        return f" ({parts})" if parts else ""
 
 
 def kind_of(transfer: Transfer, machine: Machine) -> Kind:

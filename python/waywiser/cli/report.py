@@ -26,26 +26,16 @@ def run_report(files: Sequence[str], output: str, format: str, figure: str) -> i
     Raises `ReportError` for a wish that cannot be met, `ExistingFile` for a file that no report
     wrote, and the `ProfileError` of a bad profile.
     """
-    format = format or _format_of(output)
+    suffix = PurePath(output).suffix.removeprefix(".").lower()
+    named = suffix if suffix in FORMATS else ""
+    format = format or named or "html"
     _require_sense(format, figure)
-    _require_suffix(output, format)
-    return _make(files, output, format, figure)
-
-
-def _format_of(output: str) -> str:
-    """The format that the name of a file says; ``html`` if it says none."""
-    suffix = PurePath(output).suffix.removeprefix(".").lower()
-    return suffix if suffix in FORMATS else "html"
-
-
-def _require_suffix(output: str, format: str) -> None:
-    """Raises `ReportError` if the name of a file says another format than the one asked for."""
-    suffix = PurePath(output).suffix.removeprefix(".").lower()
-    if suffix in FORMATS and suffix != format:
+    if named and named != format:
         raise ReportError(
-            f"{output} would be {format}, and its name says {suffix}",
-            remedy=f"write --format {suffix}, or name it .{format}",
+            f"{output} would be {format}, and its name says {named}",
+            remedy=f"write --format {named}, or name it .{format}",
         )
+    return _make(files, output, format, figure)
 
 
 def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:

@@ -162,7 +162,7 @@ STANDARD = Preset(
     operations=True,
     layouts="usual",
     equal_sizes=(8, _MIB, 64 * _MIB),
-    # Other processes tell more than more samples of one: what is not quiet after a tenth of a
+    # Other processes show more than more samples of one: what is not quiet after a tenth of a
     # second differs more between processes.
     rule=Rule(minimum=6, minimum_seconds=0.002, soft_seconds=0.01, hard_seconds=0.03),
     # A latency, a page, what a cache holds, a rate.

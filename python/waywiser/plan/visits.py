@@ -23,7 +23,7 @@ PAGE = 4096
 COSTLY_OCTAVES = 2
 """Between the sizes of a principal curve of what moves in place, since each sample costs a way
 back, and of what a search has to tune, of which few sizes tell the latency, the rate, and where the
-plain copy is overtaken; unless the preset wants more of every curve."""
+plain copy is slower; unless the preset wants more of every curve."""
 
 FILE_OCTAVES = 3
 """Between the sizes of a principal curve of files, which are slow and saturate early; unless the
