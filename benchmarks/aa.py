@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from waywiser import __version__
-from waywiser.analysis.comparison import compare
-from waywiser.analysis.node import read_node
-from waywiser.analysis.path_change import ProfileComparison
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.node import read_node
+from waywiser.comparison.path_change import ProfileComparison
 
 CPU_COPIES = ("--gpus", "none", "--no-scratch", "--only", "pageable -> pageable by cpu",
               "--sizes", "64KiB,1MiB,16MiB")  # fmt: skip

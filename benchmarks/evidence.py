@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.stats.locality import judge_sides
-from waywiser.stats.traffic import ways
+from waywiser.series.locality import judge_sides
+from waywiser.series.traffic import ways
 
 TOLERANCE = 0.02
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.stats.estimate import estimate
+from waywiser.series.estimate import estimate
 
 MIB = 2**20
 

@@ -29,7 +29,7 @@ from waywiser.plan.catalogue import (
     list_operations,
 )
 from waywiser.records import Refusal, Series
-from waywiser.stats.estimate import Estimate, estimate
+from waywiser.series.estimate import Estimate, estimate
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes, parse_bytes
 

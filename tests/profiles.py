@@ -23,8 +23,8 @@ from waywiser.records import (
     Series,
     Visit,
 )
-from waywiser.stats.block import BlockEstimate
-from waywiser.stats.series_frame import SeriesFrame
+from waywiser.series.block import BlockEstimate
+from waywiser.series.series_frame import SeriesFrame
 from waywiser.topology.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.words import Operation, Place, Stop, TimingMode, Transfer, Workload
 

@@ -14,7 +14,7 @@ from damaging import reseal
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
 from waywiser.profile.whole import write_profile
-from waywiser.stats.series_frame import SeriesFrame
+from waywiser.series.series_frame import SeriesFrame
 
 NVML = """
 import sys

@@ -9,7 +9,7 @@ import pytest
 
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
-from waywiser.stats.locality import Sides, judge_sides
+from waywiser.series.locality import Sides, judge_sides
 
 TESTS = Path(__file__).parent
 FAR_MICROSECONDS = 200

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from waywiser.profile import Profile
 from waywiser.records import Refusal, Series
-from waywiser.stats.estimate import Estimate, estimate
+from waywiser.series.estimate import Estimate, estimate
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes

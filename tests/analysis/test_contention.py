@@ -11,7 +11,7 @@ import pytest
 from tests import profiles
 from tests.analysis.machines import LARGE, host_links, machine, peer_links
 from tests.analysis.subjects import curve, postal, subject
-from tests.stats import sides as synthetic
+from tests.series import sides as synthetic
 
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.contention import answer

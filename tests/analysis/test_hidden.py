@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.analysis.machines import machine
 from tests.analysis.subjects import curve, postal, subject
-from tests.stats import sides as synthetic
+from tests.series import sides as synthetic
 
 from waywiser.analysis.affinity import answer
 from waywiser.analysis.hidden import costs

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.analysis.machines import LARGE, host_links, machine, peer_links
 from tests.analysis.subjects import curve, postal, subject
-from tests.stats import sides as synthetic
+from tests.series import sides as synthetic
 
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.identical import answer

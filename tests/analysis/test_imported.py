@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from waywiser.analysis.comparison import compare
 from waywiser.analysis.imported import imported_from
-from waywiser.analysis.node import Node, read_node
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.node import Node, read_node
 from waywiser.imports.profiles import import_files
-from waywiser.stats.series_summary import BlockSummary
+from waywiser.series.series_summary import BlockSummary
 
 D2H = "Comm_cudaMemcpyAsync_GPUToPinned/0/0/log2(N):26/manual_time"
 

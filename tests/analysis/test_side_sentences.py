@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import msgspec
 
-from stats import sides as synthetic
+from series import sides as synthetic
 from waywiser.analysis.side_sentences import sentences
-from waywiser.stats.locality import judge_sides
+from waywiser.series.locality import judge_sides
 
 
 def told(**machine: object) -> list[str]:

@@ -14,7 +14,7 @@ from waywiser.analysis.subject import Subject
 from waywiser.analysis.trust import answer
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, GpuState, Health, Series
-from waywiser.stats.doubts import REMEDIES
+from waywiser.series.doubts import REMEDIES
 
 H2D, D2H, HOST = profiles.H2D, profiles.D2H, profiles.HOST
 LINE = postal(5e-6, 50e9)

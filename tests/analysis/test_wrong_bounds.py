@@ -9,7 +9,7 @@ from tests.profiles import D2H, H2D, PEER, machine
 
 from waywiser.analysis import efficiency, trust
 from waywiser.analysis.subject import Subject
-from waywiser.stats.line import Line
+from waywiser.series.line import Line
 
 WITHIN = "device@gpu:0 -> device@gpu:0 by copy-engine"
 PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"

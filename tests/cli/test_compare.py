@@ -18,12 +18,9 @@ import pytest
 from rich.console import Console
 
 import profiles
-from analysis import nodes
+from comparison import nodes
 from damaging import reseal
 from effort import result_and_calls
-from waywiser.analysis.comparison import compare
-from waywiser.analysis.node import read_node
-from waywiser.analysis.path_change import ProfileComparison
 from waywiser.cli import run
 from waywiser.cli.compare import (
     SEPARATOR,
@@ -36,10 +33,13 @@ from waywiser.cli.compare import (
 from waywiser.cli.junit import junit
 from waywiser.cli.percent import parse_fraction
 from waywiser.cli.replacing import NotWritten
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.node import read_node
+from waywiser.comparison.path_change import ProfileComparison
 from waywiser.profile.whole import write_profile
 from waywiser.records import Failure, Visit
+from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import Interval
-from waywiser.stats.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import WordError
 
 Output = pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import profiles
-from stats import sides
+from series import sides
 from waywiser.cli.export import ExportError, run_export, write_csv, write_json
 from waywiser.cli.sample_rows import COLUMNS
 from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile

@@ -11,7 +11,7 @@ from waywiser.cli import run
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.records import SUMMARY
-from waywiser.stats.overview import overview
+from waywiser.series.overview import overview
 
 DATA = Path(__file__).parents[1] / "imports" / "data"
 

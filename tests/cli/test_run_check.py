@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis import nodes
-from waywiser.analysis.checkup import check_up
-from waywiser.analysis.node import Link
+from comparison import nodes
 from waywiser.cli import run
 from waywiser.cli.prometheus import escaped, exposition
+from waywiser.comparison.checkup import check_up
+from waywiser.comparison.node import Link
 from waywiser.records import GpuHealth, Health
 
 Output = pytest.CaptureFixture[str]

@@ -15,8 +15,8 @@ from waywiser.cli.show import print_overview, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.records import Failure, Refusal, Samples
-from waywiser.stats.doubts import REMEDIES
-from waywiser.stats.overview import overview
+from waywiser.series.doubts import REMEDIES
+from waywiser.series.overview import overview
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import profiles
 from waywiser.cli.show import print_overview
 from waywiser.profile import WritableProfile
 from waywiser.records import Failure, Visit
-from waywiser.stats.overview import Overview, overview
+from waywiser.series.overview import Overview, overview
 from waywiser.words import Operation, Place, Workload
 
 KIB, MIB = 2**10, 2**20

@@ -13,7 +13,7 @@ import profiles
 from waywiser.cli.show import print_overview
 from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.profile import Profile
-from waywiser.stats.overview import Overview, overview
+from waywiser.series.overview import Overview, overview
 
 COLUMNS = ("size", "time", "samples", "")
 ROWS = [("8 B", "1.5 µs", "20×2", "ab"), ("1 GiB", "20 ms", "6×2", "")]

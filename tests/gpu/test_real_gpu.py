@@ -11,7 +11,7 @@ from waywiser.plan.plan import Request
 from waywiser.profile import Profile
 from waywiser.records import Series
 from waywiser.scope import Wishes
-from waywiser.stats.estimate import estimate
+from waywiser.series.estimate import estimate
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 

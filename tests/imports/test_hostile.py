@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from waywiser.imports.errors import ImportRefused
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.stats.overview import overview
+from waywiser.series.overview import overview
 from waywiser.words import WaywiserError
 
 DATA = Path(__file__).parent / "data"

@@ -12,7 +12,7 @@ from topology.captured import CAPTURES
 from waywiser.imports.errors import ImportRefused
 from waywiser.imports.profiles import files_of, import_files
 from waywiser.profile import ExistingFile, Profile
-from waywiser.stats.overview import overview
+from waywiser.series.overview import overview
 
 DATA = Path(__file__).parent / "data"
 NAME = "Comm_cudaMemcpyAsync_GPUToPinned/0/1/log2(N):10/manual_time"

@@ -9,8 +9,8 @@ from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, Malformed
 from waywiser.imports.profiles import Imported, import_files
 from waywiser.profile import Profile
+from waywiser.series.overview import Overview, overview
 from waywiser.stats.order import median
-from waywiser.stats.overview import Overview, overview
 
 
 def imported(name: str, folder: Path) -> tuple[Imported, Overview]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import random
 
-from analysis import nodes
+from comparison import nodes
 from waywiser.analysis.headline import group_of
-from waywiser.analysis.node import Node
+from waywiser.comparison.node import Node
 from waywiser.words import Workload
 
 PROCESS = {

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from kept import unpacked
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
-from waywiser.stats.block import counted
+from waywiser.series.block import counted
 from waywiser.stats.order import median_interval
 from waywiser.words import Stop, Workload
 

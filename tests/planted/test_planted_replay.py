@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from kept import unpacked
 from planted.noise import RESULTS
 from probe.scripted_orders import an_order
-from waywiser.analysis.comparison import compare
-from waywiser.analysis.node import Node, read_node
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.node import Node, read_node
 from waywiser.probe.options import ProbeOptions
 from waywiser.probe.replay import Scale, command
 from waywiser.probe.supervisor import run_orders

@@ -14,11 +14,11 @@ from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
 from planted.twin import Wanted, checked, surveyed, without
-from waywiser.analysis.comparison import compare
-from waywiser.analysis.fleet import Fleet, HostVerdict, judge_fleet
-from waywiser.analysis.node import Link, Node
-from waywiser.analysis.path_change import ProfileComparison
 from waywiser.analysis.subject import Subject
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.fleet import Fleet, HostVerdict, judge_fleet
+from waywiser.comparison.node import Link, Node
+from waywiser.comparison.path_change import ProfileComparison
 
 MIB = 2**20
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
-from waywiser.analysis.node import Link, Node, gpus_of, renumbered
-from waywiser.stats.series_summary import BlockSummary, SeriesSummary
+from waywiser.comparison.node import Link, Node, gpus_of, renumbered
+from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import profiles
 from damaging import reseal
-from waywiser.analysis.node import read_node
+from waywiser.comparison.node import read_node
 from waywiser.profile import DamagedProfile, Profile, ProfileError, WritableProfile
 from waywiser.profile.schema import COUNTED, TABLES
 from waywiser.records import GpuHealth, Health, Locality
-from waywiser.stats.overview import overview
+from waywiser.series.overview import overview
 
 FLIPS = 300
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from analysis import nodes
+from comparison import nodes
 from report import answered, browser, machines
 from topology.captured import machine as captured
-from waywiser.analysis.fleet import Fleet, judge_fleet
-from waywiser.analysis.node import Link
+from waywiser.comparison.fleet import Fleet, judge_fleet
+from waywiser.comparison.node import Link
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
 from waywiser.report.fleet import fleet_document

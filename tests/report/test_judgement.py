@@ -11,8 +11,8 @@ from waywiser.profile import RunHealth
 from waywiser.records import GpuHealth, Health
 from waywiser.report.entry import Entry, entry
 from waywiser.report.judgement import MOST_THINGS, judge, things
+from waywiser.series.health import health_report
 from waywiser.severity import Severity
-from waywiser.stats.health import health_report
 
 
 def finding(name: str, severity: Severity, effect: float = 0.1) -> Finding:

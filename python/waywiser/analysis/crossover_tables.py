@@ -12,9 +12,9 @@ from waywiser.analysis.fitted import estimate_of, seconds_at
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.uncertainty import amount
 from waywiser.analysis.ways import Group, sizes_of, way
+from waywiser.series.estimate import Estimate
+from waywiser.series.overtaking import Overtaking, overtaking
 from waywiser.stats.duel import EVEN, UNKNOWN, Stretch, Timed
-from waywiser.stats.estimate import Estimate
-from waywiser.stats.overtaking import Overtaking, overtaking
 from waywiser.stats.policy import TOLERANCE, ranges
 from waywiser.topology.traits import Traits
 from waywiser.words import Path, Transfer, format_bytes

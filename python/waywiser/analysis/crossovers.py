@@ -4,7 +4,7 @@ Two answers. *Use which way where* is the shortest table by which a program lose
 few percent at any size (`waywiser.stats.policy`). *Duels* are pairs of ways that differ in one
 thing, pageable or pinned memory say, with the sizes at which each wins and by how much
 (`waywiser.stats.duel`). Lists and boxes are compared over the size of their pieces
-(`waywiser.stats.overtaking`).
+(`waywiser.series.overtaking`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from waywiser.analysis.crossover_tables import (
 from waywiser.analysis.duels import Duel, duels, is_explicit, timed
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.ways import groups, way
+from waywiser.series.overtaking import Overtaking
 from waywiser.stats.duel import Stretch
-from waywiser.stats.overtaking import Overtaking
 from waywiser.stats.policy import TOLERANCE
 from waywiser.topology.traits import Traits
 from waywiser.words import Memory, Place, Transfer, format_bytes

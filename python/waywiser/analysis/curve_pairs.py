@@ -16,7 +16,7 @@ from waywiser.analysis.answer import Cell, Device, Exhibit, Mark, Table
 from waywiser.analysis.regimes import RATE_BYTES, START_BYTES, Regime, regime_of
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.texts import hidden_loss, named, percent, size_ranges
-from waywiser.stats.block import BlockEstimate
+from waywiser.series.block import BlockEstimate
 from waywiser.stats.decision import THRESHOLD, Decision, Verdict
 from waywiser.stats.order import Interval
 from waywiser.stats.pairwise import (

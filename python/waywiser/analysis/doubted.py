@@ -9,7 +9,7 @@ from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.shown import Shown
 from waywiser.analysis.subject import Point
 from waywiser.analysis.uncertainty import blocks_differ_by
-from waywiser.stats.doubts import REMEDIES
+from waywiser.series.doubts import REMEDIES
 from waywiser.stats.order import median
 from waywiser.words import Value
 
@@ -75,7 +75,7 @@ KINDS: dict[str, Kind] = {
     "unverified": Kind("had memory whose place the system does not tell", weighs=False),
     "void": Kind("lost samples to the watchdog"),
 }  # fmt: skip
-"""By the kind's name in `waywiser.stats.doubts.REMEDIES`."""
+"""By the kind's name in `waywiser.series.doubts.REMEDIES`."""
 
 
 class Doubted(Value, frozen=True):

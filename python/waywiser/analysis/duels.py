@@ -12,8 +12,8 @@ from itertools import combinations
 from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Curve, Point
 from waywiser.analysis.ways import Group, Pair, memory_text, way
+from waywiser.series.estimate import Estimate
 from waywiser.stats.duel import Stretch, Timed, duel
-from waywiser.stats.estimate import Estimate
 from waywiser.topology.traits import Traits
 from waywiser.words import Transfer, Value, format_settings
 

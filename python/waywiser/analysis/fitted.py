@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import Curve, Point
-from waywiser.stats.estimate import Estimate
+from waywiser.series.estimate import Estimate
 from waywiser.stats.postal import Points, Postal, fit_all
 from waywiser.stats.protocols import Stretch, describes, stretches
 from waywiser.words import Value

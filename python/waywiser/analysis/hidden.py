@@ -1,9 +1,9 @@
 """Sides of a machine that its system does not show: found by latencies, not by asking.
 
-Which GPUs are on one side together is decided in `waywiser.stats.locality`, from blocks of memory
+Which GPUs are on one side together is decided in `waywiser.series.locality`, from blocks of memory
 that every worker tries before it measures. What it costs to be far is shown by the series
 themselves: each knows on which side the pages of each of its blocks were
-(`waywiser.stats.nearness`, `waywiser.stats.remote_penalty`).
+(`waywiser.series.nearness`, `waywiser.stats.remote_penalty`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.analysis.side_sentences import sentences
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.texts import hidden_loss
+from waywiser.series.locality import Sides
 from waywiser.stats.decision import THRESHOLD, Decision, decide
-from waywiser.stats.locality import Sides
 from waywiser.stats.order import Interval, median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
 from waywiser.topology.machine import Machine

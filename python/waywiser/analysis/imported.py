@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.stats.series_summary import BlockSummary, SeriesSummary
+from waywiser.series.series_summary import BlockSummary, SeriesSummary
 
 
 def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from waywiser.analysis.fitted import estimate_of
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.uncertainty import amount
 from waywiser.analysis.ways import representative
+from waywiser.series.wrong_bounds import GPU_CACHE
 from waywiser.stats.irregular import (
     LEAST_DEPTH,
     LEAST_SIZES,
@@ -22,7 +23,6 @@ from waywiser.stats.irregular import (
     irregularities,
 )
 from waywiser.stats.scatter import Measured
-from waywiser.stats.wrong_bounds import GPU_CACHE
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count, format_rate
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from waywiser.stats.line import Line, by_curve
+from waywiser.series.line import Line, by_curve
 from waywiser.words import (
     Operation,
     Path,

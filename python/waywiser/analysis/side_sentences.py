@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.stats.cores import CoreVerdict
+from waywiser.series.cores import CoreVerdict
+from waywiser.series.locality import Sides
 from waywiser.stats.division import P_LIMIT
-from waywiser.stats.locality import Sides
 from waywiser.words import ranges_of
 
 

@@ -11,10 +11,10 @@ from waywiser.analysis.answer import Device, device_at
 from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
 from waywiser.records import Locality, Refusal, Series
-from waywiser.stats.estimate import Estimate
-from waywiser.stats.line import Line, by_curve
-from waywiser.stats.overview import Overview, overview, overview_of
-from waywiser.stats.series_frame import SeriesFrame
+from waywiser.series.estimate import Estimate
+from waywiser.series.line import Line, by_curve
+from waywiser.series.overview import Overview, overview, overview_of
+from waywiser.series.series_frame import SeriesFrame
 from waywiser.topology.machine import Machine
 from waywiser.words import Path, Place, Transfer, Value, Workload
 

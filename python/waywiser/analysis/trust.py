@@ -1,7 +1,7 @@
 """How far the profile is to be trusted: what its numbers are uncertain by, why, and what to do.
 
 A number is as uncertain as half its interval or half of what its blocks differ by, whichever is
-more. Doubts (`waywiser.stats.doubts`) are counted by kind over all series, and the few that matter
+more. Doubts (`waywiser.series.doubts`) are counted by kind over all series, and the few that matter
 most are told: those that make numbers wrong before those that make them vague, then by how many
 series they concern and by how much.
 """

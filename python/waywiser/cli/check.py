@@ -11,8 +11,8 @@ from waywiser.cli.percent import parse_fraction
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.checkup import Checkup
-    from waywiser.analysis.node import Node
+    from waywiser.comparison.checkup import Checkup
+    from waywiser.comparison.node import Node
 
 EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
 
@@ -37,8 +37,8 @@ def run_check(
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, prometheus=prometheus)
-    from waywiser.analysis.checkup import check_up
-    from waywiser.analysis.node import read_node
+    from waywiser.comparison.checkup import check_up
+    from waywiser.comparison.node import read_node
 
     before = [read_node(each, links=True) for each in baseline]
     node = read_node(file, links=True)

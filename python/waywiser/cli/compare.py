@@ -13,7 +13,7 @@ from waywiser.words import WaywiserError, format_bytes
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.path_change import PathChange, PathVerdict, ProfileComparison
+    from waywiser.comparison.path_change import PathChange, PathVerdict, ProfileComparison
     from waywiser.stats.order import Interval
 
 SEPARATOR = "\0"
@@ -67,8 +67,8 @@ def run_compare(
     failing = failing_verdicts(fail_on)
     require_one_output(json=json, junit=junit)
     before, after = sides_of(words)
-    from waywiser.analysis.comparison import compare
-    from waywiser.analysis.node import read_node
+    from waywiser.comparison.comparison import compare
+    from waywiser.comparison.node import read_node
 
     base, new = [read_node(file) for file in before], [read_node(file) for file in after]
     found = compare(base, new, limit, only)

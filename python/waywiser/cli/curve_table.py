@@ -10,8 +10,8 @@ from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import Column, fitting, print_table
 from waywiser.plan.schedule import EQUAL
-from waywiser.stats.estimate import Estimate
-from waywiser.stats.line import Line
+from waywiser.series.estimate import Estimate
+from waywiser.series.line import Line
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 

@@ -28,8 +28,8 @@ from waywiser.cli.output import binary_output, text_output
 from waywiser.cli.sample_rows import COLUMNS, records, rows_of
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
-from waywiser.stats.estimate import worst_stop
-from waywiser.stats.locality import judge_sides
+from waywiser.series.estimate import worst_stop
+from waywiser.series.locality import judge_sides
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 1

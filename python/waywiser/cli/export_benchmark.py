@@ -19,8 +19,8 @@ from waywiser import __version__
 from waywiser.imports.commscope_names import counters_of, name_of
 from waywiser.profile import Profile
 from waywiser.records import SUMMARY, Series, Visit
-from waywiser.stats.block import counted
-from waywiser.stats.estimate import Estimate, estimate
+from waywiser.series.block import counted
+from waywiser.series.estimate import Estimate, estimate
 from waywiser.words import Workload
 
 NANO = 1e9

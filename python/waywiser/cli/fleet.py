@@ -11,7 +11,7 @@ from waywiser.cli.percent import parse_fraction
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.analysis.fleet import Fleet, HostVerdict
+    from waywiser.comparison.fleet import Fleet, HostVerdict
 
 CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
 
@@ -56,8 +56,8 @@ def _write(found: Fleet, page: str) -> None:
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     """Judges the profiles that can be read; the others are listed with the reason. A folder stands
     for the profiles in it."""
-    from waywiser.analysis.fleet import judge_fleet
-    from waywiser.analysis.node import Node, read_node
+    from waywiser.comparison.fleet import judge_fleet
+    from waywiser.comparison.node import Node, read_node
     from waywiser.profile import ProfileError
 
     nodes: list[Node] = []
@@ -83,9 +83,9 @@ def _profiles_of(name: str) -> list[str]:
 
 def print_fleet(found: Fleet, console: Console | None = None) -> None:
     """The counts, the nodes that something is wrong with, and what could not be read."""
-    from waywiser.analysis.outlying import FEWEST_HOSTS
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
+    from waywiser.comparison.outlying import FEWEST_HOSTS
 
     console = console or plain_console()
     say(console, _headline(found), "bold")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container
 from xml.etree import ElementTree
 
-from waywiser.analysis.path_change import PathChange, PathVerdict, ProfileComparison
+from waywiser.comparison.path_change import PathChange, PathVerdict, ProfileComparison
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""

@@ -18,9 +18,9 @@ from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, Column, print_table
 from waywiser.plan.name import name_of
-from waywiser.stats.estimate import Estimate
-from waywiser.stats.line import Line
-from waywiser.stats.overtaking import overtaking
+from waywiser.series.estimate import Estimate
+from waywiser.series.line import Line
+from waywiser.series.overtaking import overtaking
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
 from waywiser.words.sizes_in_text import with_units

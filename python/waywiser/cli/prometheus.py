@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from waywiser.analysis.checkup import Checkup
-from waywiser.analysis.errors_counted import latest
-from waywiser.analysis.node import Node
+from waywiser.comparison.checkup import Checkup
+from waywiser.comparison.errors_counted import latest
+from waywiser.comparison.node import Node
 from waywiser.visible import visible
 
 _STATUSES = ("ok", "failed", "inconclusive")

@@ -14,7 +14,7 @@ import msgspec
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from waywiser.analysis.node import Node
+    from waywiser.comparison.node import Node
     from waywiser.plan.plan import Request
     from waywiser.scope import Wishes
     from waywiser.topology.machine import Machine
@@ -37,7 +37,7 @@ def measure_again(
     ``repeats`` are used already. Returns the profile's node, or None and why there is none; no
     reason if ``file`` is of another machine or of another tool. Raises `Interrupted`.
     """
-    from waywiser.analysis.node import read_node
+    from waywiser.comparison.node import read_node
     from waywiser.profile import Profile
     from waywiser.scope import live_machine
     from waywiser.survey import Interrupted, SurveyError, commission_of, require_same
@@ -95,7 +95,7 @@ def _continue(target: Path, *, is_unfinished: bool) -> None:
 def _require_fitting(target: Path, request: Request, node: Node, live: Machine) -> bool:
     """Returns whether the profile is unfinished. Raises `NotContinued` if it is none that a former
     check of ``node`` made for all paths of ``request``."""
-    from waywiser.analysis.node import read_node
+    from waywiser.comparison.node import read_node
     from waywiser.profile import Profile, ProfileError
     from waywiser.survey import SurveyError, commission_of, require_same
 

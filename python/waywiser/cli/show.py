@@ -25,9 +25,9 @@ from waywiser.cli.operation_table import print_operations
 from waywiser.cli.picture import plain_console
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
-from waywiser.stats.line import Line
-from waywiser.stats.overview import Overview, Summary, overview
-from waywiser.stats.reasons import Group
+from waywiser.series.line import Line
+from waywiser.series.overview import Overview, Summary, overview
+from waywiser.series.reasons import Group
 from waywiser.words.members import counted, merged, told
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes

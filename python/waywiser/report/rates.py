@@ -8,7 +8,7 @@ import msgspec
 
 from waywiser.analysis.shown import Shown
 from waywiser.report.entry import Entry
-from waywiser.stats.line import Line
+from waywiser.series.line import Line
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
 

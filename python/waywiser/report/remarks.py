@@ -8,7 +8,7 @@ from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Evidence, Remark
 from waywiser.report.writing import percent, value
-from waywiser.stats.health import HealthReport
+from waywiser.series.health import HealthReport
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_EVIDENCE = 6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from waywiser.analysis.answer import Unit
 from waywiser.analysis.uncertainty import MANY_TIMES
-from waywiser.stats.estimate import Estimate
-from waywiser.stats.line import Line
+from waywiser.series.estimate import Estimate
+from waywiser.series.line import Line
 from waywiser.stats.order import Interval
 from waywiser.words.number_format import (
     RATE_BYTES,

@@ -1,1 +1,1 @@
-"""Medians, non-parametric intervals, and what makes a number doubtful. Never calls a device."""
+"""Statistics of plain numbers: order statistics, noise, decisions, fits. Reads no profile."""

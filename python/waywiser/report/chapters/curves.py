@@ -19,7 +19,7 @@ from waywiser.report.families import (
 from waywiser.report.figures.curves import Drawn, curves_picture
 from waywiser.report.parts import Block, Cell, Fold, Picture, Pictures, Row, Section, Sheet
 from waywiser.report.writing import figure
-from waywiser.stats.line import Line
+from waywiser.series.line import Line
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_units

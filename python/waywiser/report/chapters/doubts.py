@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.stats.reasons import Group
+from waywiser.series.reasons import Group
 from waywiser.words.members import counted, merged, told
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes

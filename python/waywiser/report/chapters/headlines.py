@@ -19,7 +19,7 @@ from waywiser.report.families import (
 from waywiser.report.parts import Cell, Row, Section, Sheet
 from waywiser.report.rates import SMALL_BYTES
 from waywiser.report.writing import percent, spread
-from waywiser.stats.line import Line
+from waywiser.series.line import Line
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_time
 

@@ -20,7 +20,7 @@ from waywiser.report.figures.topology import (
 from waywiser.report.parts import Block, Cell, Picture, Pictures, Row, Section, Sheet, Words
 from waywiser.report.rates import SMALL_BYTES, Between, between_places, places
 from waywiser.report.writing import spread
-from waywiser.stats.line import Line
+from waywiser.series.line import Line
 from waywiser.topology.machine import Gpu, Machine, NumaNode
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_number, format_rate

@@ -11,7 +11,7 @@ from waywiser.report.figures.render import canvas
 from waywiser.report.figures.theme import INK, SOFT, series
 from waywiser.report.parts import Cell, Picture, Row, Sheet
 from waywiser.report.writing import spread
-from waywiser.stats.line import Line
+from waywiser.series.line import Line
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_number, format_time

@@ -1,0 +1,277 @@
+"""What differs between the machines of a comparison, among the files of one side too.
+
+Every file counts: of several that are new, one may have another driver than the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from waywiser.analysis.answer import Device
+from waywiser.comparison.copies import without_copies
+from waywiser.comparison.hardware import gpus_of_class
+from waywiser.comparison.node import Node
+from waywiser.comparison.same_gpus import Matched
+from waywiser.profile.planned import asked_from
+from waywiser.topology.machine import Gpu
+from waywiser.words.number_format import count
+
+ENVIRONMENT = (
+    "waywiser", "kernel", "microcode", "governor", "turbo", "smt", "numa_balancing",
+    "transparent_huge_pages", "iommu", "virtualisation", "container", "cpus_allowed",
+    "memory_nodes_allowed", "cgroup_cpus", "cuda_driver", "cuda_runtime",
+)  # fmt: skip
+"""Of what a survey records of a machine, what moves numbers and does not change by itself."""
+
+NESTED = ("boot_parameters", "variables")
+"""The same, of several values with names of their own."""
+
+SEVERAL = 2
+"""GPUs that are not all exchanged together."""
+
+ABSENT = "none"
+
+LONGEST = 60
+"""Characters of one value that are told."""
+
+
+def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
+    """One line each; the machines first, then what they were asked and what their files lack."""
+    if not another_machine(base, new):
+        for what, value in (
+            ("host", _host),
+            ("class of hardware", _classes((*base, *new))),
+            ("CPU", _cpu),
+        ):
+            yield from _told(f"another {what}: ", base, new, value)
+    yield from _told("another driver: ", base, new, lambda node: node.machine.driver)
+    yield from _environment(base, new)
+    yield from _told("another plan: ", base, new, _plan)
+    for node in (*base, *new):
+        if node.unfinished:
+            yield (
+                f"{node.called} is unfinished: its survey still runs, or was stopped; "
+                f"waywiser survey --resume -o {node.called} goes on with it"
+            )
+    for node in new:
+        for old in base:
+            if without_copies((old, node))[1]:
+                yield f"{node.called} is the same survey as {old.called}: it says nothing new"
+
+
+def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
+    """What differs, if no machine of one side is one of the other; else empty."""
+    if any(is_same_machine(old, now) for old in base for now in new):
+        return ""
+    told = [
+        f"{what} {text}"
+        for what, value in (("host", _host), ("GPUs", _gpus), ("CPU", _cpu))
+        for text in _told("", base, new, value)
+    ]
+    return "; ".join(told or ["no GPU has the same UUID"])
+
+
+def is_same_machine(old: Node, now: Node) -> bool:
+    """Whether two profiles are of one machine: they have a GPU in common, or nothing says that they
+    are of two (the host, the CPUs, the models of GPUs, several GPUs that all have other UUIDs)."""
+    before, after = ({gpu.uuid for gpu in node.machine.gpus if gpu.uuid} for node in (old, now))
+    if before & after:
+        return True
+    sides = ((_host(old), _host(now)), (_cpu(old), _cpu(now)), (_models(old), _models(now)))
+    if any(was and is_ and was != is_ for was, is_ in sides):
+        return False
+    return min(len(before), len(after)) < SEVERAL
+
+
+def _gpus(node: Node) -> str:
+    return _counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
+
+
+def _models(node: Node) -> set[str]:
+    return {gpu.name for gpu in node.machine.gpus} if _are_named(node) else set()
+
+
+def _are_named(node: Node) -> bool:
+    """Whether the models of all GPUs are known."""
+    return all(_known(gpu.name) for gpu in node.machine.gpus)
+
+
+def _host(node: Node) -> str:
+    return _known(node.machine.hostname)
+
+
+def of_gpus(
+    base: Sequence[Node],
+    new: Sequence[Node],
+    before: Sequence[Matched],
+    after: Sequence[Matched],
+    gone: str,
+) -> Iterator[str]:
+    """GPUs that have gone, came or were exchanged. ``before`` and ``after`` tell which GPU of each
+    node is which of the base's with the most of them; ``gone`` is how a line about one that the
+    new files lack ends."""
+    hosts = {node.machine.hostname for node in base}
+    for nodes, matched, side in ((base, before, "base"), (new, after, "")):
+        pairs = list(zip(nodes, matched, strict=True))
+        absent = _by_text((_named(gpu), node) for node, same in pairs for gpu in same.missing)
+        added = _by_text((_named(gpu), node) for node, same in pairs for gpu in same.added)
+        exchanged = _by_text(
+            (_exchanged(old, now, side), node)
+            for node, same in pairs
+            if node.machine.hostname in hosts
+            for old, now in same.exchanged
+        )
+        for gpu, having in absent.items():
+            yield f"{gpu} {'is not' if side else gone}{_where(having, nodes, side)}"
+        for gpu, having in added.items():
+            text = "is only" if side else "was not there before"
+            yield f"{gpu} {text}{_where(having, nodes, side)}"
+        for text, having in exchanged.items():
+            yield f"{text}{_where(having, nodes, side)}"
+
+
+def _exchanged(old: Gpu, now: Gpu, side: str) -> str:
+    if side:
+        return f"gpu:{now.index} is {now.uuid} and not {old.uuid}"
+    return f"gpu:{now.index} is another device: {old.uuid} before, {now.uuid} now"
+
+
+def _by_text(found: Iterator[tuple[str, Node]]) -> dict[str, list[Node]]:
+    by_text: dict[str, list[Node]] = {}
+    for text, node in found:
+        by_text.setdefault(text, []).append(node)
+    return by_text
+
+
+def _where(having: Sequence[Node], nodes: Sequence[Node], side: str) -> str:
+    """`` in a.wwp and b.wwp``; empty where it is so in all that are new."""
+    if len(having) == len(nodes) and not side:
+        return ""
+    return f" in {_and([node.called for node in having])}{' of the base' if side else ''}"
+
+
+def _named(gpu: Gpu) -> str:
+    return str(Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci))
+
+
+def _told(
+    head: str, base: Sequence[Node], new: Sequence[Node], value: Callable[[Node], str]
+) -> Iterator[str]:
+    before, after = _sides(base, value), _sides(new, value)
+    if len(before | after) > 1:
+        yield f"{head}{_side(before)} before, {_side(after)} now"
+
+
+def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
+    """By value, the files that have it; values that nobody knows are left out."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        if text := value(node):
+            found.setdefault(text, []).append(node.called)
+    return found
+
+
+def _side(values: Mapping[str, Sequence[str]]) -> str:
+    """The value, or each with its files where there are several."""
+    if len(values) < 2:
+        return next(iter(values), "unknown")
+    return _and([f"{value} ({', '.join(files)})" for value, files in values.items()])
+
+
+def _and(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _known(text: str) -> str:
+    """Empty for what an import calls unknown: that it is another one nobody can say."""
+    return "" if text.split(" ")[0] == "unknown" else text
+
+
+def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
+    """The class of each node as a fleet has it (`waywiser.comparison.hardware`), without the CPU:
+    ``8 × NVIDIA H200``, with NUMA nodes and architecture if these differ. Empty if another tool
+    does not name all GPUs."""
+    numbers = gpus_of_class(nodes)
+    machines = [node.machine for node in nodes]
+    described = [machine for machine in machines if machine.nodes_known]
+    uneven = len({len(machine.numa) for machine in described}) > 1
+    foreign = len({machine.architecture for machine in described}) > 1
+
+    def class_of(node: Node) -> str:
+        machine = node.machine
+        if not _are_named(node):
+            return ""
+        parts = [_counted_models(machine.gpus, numbers[id(node)])]
+        if machine.nodes_known:
+            parts += [count(len(machine.numa), "NUMA node")] if uneven else []
+            parts += [machine.architecture] if foreign else []
+        return ", ".join(filter(None, parts))
+
+    return class_of
+
+
+def _counted_models(gpus: Sequence[Gpu], number: int) -> str:
+    """``8 × NVIDIA H200`` of a class with this number of GPUs, some of which may be gone; empty
+    if all are."""
+    if number and not gpus:
+        return ""
+    models = [gpu.name for gpu in gpus]
+    different = list(dict.fromkeys(models))
+    if len(different) == 1:
+        return f"{number} × {different[0]}"
+    return ", ".join(f"{models.count(model)} × {model}" for model in different) or "no GPU"
+
+
+def _cpu(node: Node) -> str:
+    """``2 × Xeon, 128 CPUs``; empty where another tool does not tell."""
+    packages = node.machine.packages
+    if not _known(node.machine.cpu_model):
+        return ""
+    cpus = sum(package.cpus for package in packages)
+    several = f"{len(packages)} × " if len(packages) > 1 else ""
+    return f"{several}{node.machine.cpu_model}{f', {cpus} CPUs' if cpus else ''}"
+
+
+def _plan(node: Node) -> str:
+    """What the survey was asked for, as its options; empty where that is not known."""
+    asked = asked_from(node.asked)
+    return _clipped(" ".join(asked.options)) if asked else ""
+
+
+def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
+    """Of those that a survey made: another tool's files say little of where they were made."""
+    old, now = ([node for node in side if "kernel" in node.environment] for side in (base, new))
+    if not old or not now:
+        return
+    names = dict.fromkeys(ENVIRONMENT)
+    for node in (*old, *now):
+        for group in NESTED:
+            values = node.environment.get(group)
+            if isinstance(values, dict):
+                names.update(dict.fromkeys(f"{group}.{name}" for name in sorted(values)))
+    told: list[str] = []
+    for name in names:
+        called = name.partition(".")[2] or name.replace("_", " ")
+        told += _told(f"{called} ", old, now, _value_of(name))
+    if told:
+        yield f"another environment: {'; '.join(told)}"
+
+
+def _value_of(name: str) -> Callable[[Node], str]:
+    """Of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
+    group, _, inner = name.partition(".")
+
+    def value_of(node: Node) -> str:
+        value: Any = node.environment.get(group)
+        if inner:
+            value = value.get(inner) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        return _clipped(ABSENT if value in (None, "") else str(value))
+
+    return value_of
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

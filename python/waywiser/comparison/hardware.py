@@ -1,0 +1,162 @@
+"""Classes of equal hardware, for fleets and comparisons, and which hosts of a class lack a GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from waywiser.comparison.node import Node
+from waywiser.comparison.same_gpus import Matched, match
+
+OWN_CLASS = 0.2
+"""Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
+
+LEAST_OF_CLASS = 0.5
+"""Of the GPUs of a class: a host with fewer, but not without any, is built with fewer, since GPUs
+fail one by one."""
+
+
+class Kind(NamedTuple):
+    """What twins have in common. Widths and lanes are left out: they are what may be wrong."""
+
+    architecture: str
+    cpu: str
+    packages: int
+    numa: int
+    gpus: tuple[str, ...]
+    """Models, each once."""
+
+
+class Twins(NamedTuple):
+    """Hosts of one class, each with its profiles, the oldest first."""
+
+    name: str
+    gpus: int
+    """That most of them have."""
+    hosts: dict[str, list[Node]]
+    matched: dict[str, list[Matched]]
+    """The GPUs of each profile beside those of a host that has all of them."""
+
+
+def twins_of(nodes: Sequence[Node]) -> list[Twins]:
+    """All classes, the largest first.
+
+    A host whose GPUs have all gone is of the class with the same rest, where there is one class
+    of it.
+    """
+    found = [
+        _twins(hosts, gpus) for members in _by_kind(nodes) for gpus, hosts in _by_count(members)
+    ]
+    return sorted(found, key=lambda twins: -len(twins.hosts))
+
+
+def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
+    """By the ``id`` of each node, how many GPUs its class of hardware has."""
+    found: dict[int, int] = {}
+    for members in _by_kind(nodes):
+        numbers = _numbers_of_class([len(node.machine.gpus) for node in members])
+        found |= {id(node): number for node, number in zip(members, numbers, strict=True)}
+    return found
+
+
+def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
+    classes: dict[Kind, list[Node]] = {}
+    for node in nodes:
+        classes.setdefault(_kind(node), []).append(node)
+    for kind in [kind for kind in classes if not kind.gpus]:
+        others = [other for other in classes if other.gpus and other[:4] == kind[:4]]
+        if len(others) == 1:
+            classes[others[0]] += classes.pop(kind)
+    return list(classes.values())
+
+
+def _kind(node: Node) -> Kind:
+    machine = node.machine
+    return Kind(
+        machine.architecture,
+        machine.cpu_model,
+        len(machine.packages),
+        len(machine.numa),
+        tuple(sorted({gpu.name for gpu in machine.gpus})),
+    )
+
+
+def _by_count(nodes: Sequence[Node]) -> list[tuple[int, dict[str, list[Node]]]]:
+    """Hosts by how many GPUs their class has."""
+    hosts = _hosts(sorted(nodes, key=lambda node: node.created))
+    numbers = _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()])
+    found: dict[int, dict[str, list[Node]]] = {}
+    for (name, same), number in zip(hosts.items(), numbers, strict=True):
+        found.setdefault(number, {})[name] = same
+    return list(found.items())
+
+
+def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
+    """For each host with so many ``gpus``, how many its class has.
+
+    A number that a fifth of the hosts have, and not one alone, is how those hosts are built; so is
+    one above the usual, and one below half of it. Else a host should have the usual number.
+    """
+    counts = Counter(gpus)
+    usual = max(counts, key=lambda count: (counts[count], count))
+    built = {
+        count
+        for count, number in counts.items()
+        if count >= usual
+        or 0 < count < LEAST_OF_CLASS * usual
+        or (count and number > 1 and number >= OWN_CLASS * len(gpus))
+    }
+    return [count if count in built else usual for count in gpus]
+
+
+def _twins(hosts: dict[str, list[Node]], gpus: int) -> Twins:
+    reference = _reference([same[-1] for same in hosts.values()], gpus)
+    matched = {
+        name: [match(reference.machine.gpus, node.machine.gpus) for node in same]
+        for name, same in hosts.items()
+    }
+    return Twins(_name(reference), gpus, hosts, matched)
+
+
+def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    """By a name that is a host's own. Virtual machines often share one: who has none of the GPUs
+    is another host, and is told by its file."""
+    hosts: dict[str, list[Node]] = {}
+    known: dict[str, list[tuple[str, set[str]]]] = {}
+    for node in nodes:
+        uuids = {gpu.uuid for gpu in node.machine.gpus if gpu.uuid}
+        namesakes = known.setdefault(node.name, [])
+        same = [(name, theirs) for name, theirs in namesakes
+                if uuids & theirs or not uuids or not theirs]  # fmt: skip
+        if same:
+            name, theirs = same[0]
+            theirs |= uuids
+        else:
+            name = node.name if not namesakes else _own_name(node, hosts)
+            namesakes.append((name, uuids))
+        hosts.setdefault(name, []).append(node)
+    return hosts
+
+
+def _own_name(node: Node, taken: Container[str]) -> str:
+    name = f"{node.name} ({Path(node.file).name or node.created})"
+    number = 2
+    while name in taken:
+        name, number = f"{node.name} ({Path(node.file).name}, {number})", number + 1
+    return name
+
+
+def _reference(nodes: Sequence[Node], gpus: int) -> Node:
+    """One with as many GPUs as usual, in the slots that are usual."""
+    whole = [node for node in nodes if len(node.machine.gpus) == gpus]
+    slots = Counter(tuple(gpu.pci for gpu in node.machine.gpus) for node in whole)
+    usual = slots.most_common(1)[0][0]
+    return next(n for n in whole if tuple(gpu.pci for gpu in n.machine.gpus) == usual)
+
+
+def _name(node: Node) -> str:
+    models = Counter(gpu.name for gpu in node.machine.gpus)
+    gpus = ", ".join(f"{count} × {model}" for model, count in models.items()) or "no GPU"
+    return f"{gpus}; {node.machine.cpu_model}"

@@ -1,0 +1,175 @@
+"""A profile as others are compared with it: its machine, its series without samples, its health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from waywiser.analysis.answer import Device, device_at
+from waywiser.analysis.imported import as_imported, imported_from
+from waywiser.profile import Profile, RunHealth
+from waywiser.profile.planned import planned
+from waywiser.profile.rows import gpu_states_from
+from waywiser.records import GpuState, Refusal
+from waywiser.series.doubts import gpus_fed_by_host
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.series.series_summary import SeriesSummary
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.routes import renumbered_relays
+from waywiser.words import Place, Value, Workload
+
+
+class Link(Value, frozen=True):
+    """The most that was seen of a GPU's PCIe link while it was loaded."""
+
+    generation: int = 0
+    width: int = 0
+
+    def below(self, gpu: Gpu) -> str:
+        """``PCIe 5 x8 of 5 x16`` where it is less than the link could be; else empty."""
+        most = gpu.pcie
+        slow = 0 < self.generation < most.generation_max
+        if not (slow or 0 < self.width < most.width_max):
+            return ""
+        best = f"{most.generation_max} x{most.width_max}"
+        return f"PCIe {self.generation} x{self.width} of {best}"
+
+
+class Node(Value, frozen=True):
+    """One machine at one time. Tests and simulations make it without a file."""
+
+    name: str
+    """The host's, else the file's."""
+    machine: Machine
+    series: tuple[SeriesSummary, ...] = ()
+    file: str = ""
+    created: str = ""
+    """UTC, ISO 8601."""
+    asked: str = ""
+    """What the survey was asked for, as text: two nodes with equal ones have had the same plan, as
+    far as their machines allowed."""
+    refusals: tuple[Refusal, ...] = ()
+    health: tuple[RunHealth, ...] = ()
+    links: dict[int, Link] = msgspec.field(default_factory=dict)
+    """By GPU, those that host memory was copied to or from."""
+    environment: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What could explain a number, as it was when the last run began."""
+    tools: tuple[str, ...] = ()
+    """Whose results these are, where they were imported: ``nvbandwidth 0.8``."""
+    unfinished: bool = False
+    """Its survey was killed, or is still running."""
+
+    @property
+    def called(self) -> str:
+        """The file, else the host."""
+        return self.file or self.name
+
+    def gpu(self, index: int) -> Gpu | None:
+        return self.machine.gpu(index)
+
+    def device(self, place: Place) -> Device:
+        """With UUID and PCI address, where the machine tells them."""
+        return device_at(place, self.machine)
+
+
+def read_node(path: Path | str, *, links: bool = False) -> Node:
+    """Raises `ProfileError`. ``links`` says whether to read what the links were under load, which
+    takes longer."""
+    with Profile.open(path) as profile:
+        machine, environment = profile.machine, profile.environment
+        asked = planned(profile.plan_json).request
+        tools = imported_from(environment)
+        frame = SeriesFrame.read(profile)
+        found = frame.summaries()
+        return Node(
+            name=machine.hostname or profile.path.stem,
+            machine=machine,
+            series=tuple(as_imported(found, profile.plan_json) if tools else found),
+            file=str(path),
+            created=profile.created,
+            asked=msgspec.json.encode(asked).decode() if asked else "",
+            refusals=profile.refusals,
+            health=tuple(profile.health()),
+            links=_links(frame) if links else {},
+            environment=environment,
+            tools=tools,
+            unfinished=_is_unfinished(profile, len(frame.visits)),
+        )
+
+
+def _is_unfinished(profile: Profile, stored: int) -> bool:
+    """Whether its last run was killed or goes on, or was stopped before all was measured."""
+    runs = profile.runs
+    if runs and runs[-1].ended is None:
+        return True
+    foreseen = planned(profile.plan_json).estimate
+    return foreseen is not None and stored < foreseen.visits
+
+
+def _links(frame: SeriesFrame) -> dict[int, Link]:
+    states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
+    for workload, _, visits in frame.series:
+        if fed := frozenset(gpus_fed_by_host(workload)):
+            for visit in frame.visits[visits]:
+                try:
+                    states.append((fed, gpu_states_from(visit.row.gpu_states)))
+                except msgspec.MsgspecError as error:
+                    raise visit.damaged(error) from error
+    return links_of(states)
+
+
+def links_of(
+    states: Iterable[tuple[frozenset[int], tuple[GpuState, ...]]],
+) -> dict[int, Link]:
+    """From readings, each with the GPUs whose links were loaded meanwhile."""
+    seen: dict[int, Link] = {}
+    for loaded, readings in states:
+        for state in readings:
+            if state.index in loaded:
+                before = seen.get(state.index, Link())
+                seen[state.index] = Link(
+                    max(before.generation, state.pcie_generation),
+                    max(before.width, state.pcie_width),
+                )
+    return seen
+
+
+def gpus_of(workload: Workload) -> set[int]:
+    """All GPUs that a workload names, in the parameters of an operation too."""
+    return {place.index for place in workload.named_places if place.kind == "gpu"}
+
+
+def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
+    """With the GPUs under other numbers; those that ``numbers`` leaves out keep theirs."""
+    replace = msgspec.structs.replace
+
+    def moved(place: Place) -> Place:
+        if place.kind != "gpu":
+            return place
+        return Place("gpu", numbers.get(place.index, place.index))
+
+    operation = workload.operation
+    if operation is not None:
+        parameters = {
+            key: str(moved(place)) if (place := _gpu_in(value)) else value
+            for key, value in operation.parameters.items()
+        }
+        operation = replace(operation, place=moved(operation.place), parameters=parameters)
+    transfers = []
+    for transfer in workload.transfers:
+        path = transfer.path
+        source = replace(path.source, place=moved(path.source.place))
+        destination = replace(path.destination, place=moved(path.destination.place))
+        path = replace(path, source=source, destination=destination)
+        settings = renumbered_relays(transfer.parameters, numbers)
+        transfers.append(replace(transfer, path=path, parameters=settings))
+    return replace(workload, transfers=tuple(transfers), operation=operation)
+
+
+def _gpu_in(value: str) -> Place | None:
+    """The GPU that a parameter names; None where it says something else."""
+    kind, _, index = value.partition(":")
+    return Place("gpu", int(index)) if kind == "gpu" and index.isdigit() else None

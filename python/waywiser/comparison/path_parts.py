@@ -1,0 +1,262 @@
+"""What a comparison compares: one curve's sizes of one regime, before and after.
+
+All sizes of a curve that one process measures share its memory. So each process is one replicate of
+a part: the median over sizes of the logarithms of its medians, so that a drop at one size is that
+size's own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from waywiser.analysis.regimes import Regime, regime_of
+from waywiser.series.series_summary import BlockSummary, SeriesSummary
+from waywiser.stats.noise_model import (
+    ENOUGH_FREEDOM,
+    Surveys,
+    Variance,
+    averaged,
+    pooled,
+    process_variance,
+    shared,
+    survey_variance,
+)
+from waywiser.stats.order import median
+from waywiser.words import Workload
+
+_Z = 1.96
+_MEDIAN = 1.2533
+"""Deviation of the median of normal samples, over that of their mean."""
+
+Key = tuple[str, Regime]
+
+Process = tuple[int, int]
+"""The file of a side, and the process in it."""
+
+Medians = Mapping[Process, float]
+"""Logarithms of the medians of one series on one side."""
+
+
+class SizePair(NamedTuple):
+    """One series on both sides."""
+
+    workload: Workload
+    text: str
+    before: Medians
+    after: Medians
+    within: float
+    """Variance of a process' median by its samples, the mean over processes."""
+
+    @property
+    def sides(self) -> tuple[Surveys, Surveys]:
+        return _surveys(self.before), _surveys(self.after)
+
+
+class Part:
+    """The sizes of one curve in one regime, the smallest first."""
+
+    def __init__(self, curve: str, regime: Regime, sizes: Sequence[SizePair]) -> None:
+        self.curve = curve
+        self.regime = regime
+        self.sizes = sizes
+
+    @cached_property
+    def peers(self) -> Key:
+        """What equivalent paths have in common: the curve without the numbers of its places."""
+        return equivalence_class(self.curve), self.regime
+
+    @cached_property
+    def similar(self) -> Key:
+        """The same without the executor's parameters."""
+        return _PARAMETERS.sub(r"\1", self.peers[0]), self.regime
+
+    @cached_property
+    def replicated(self) -> tuple[SizePair, ...]:
+        """The sizes that most processes of both sides have measured."""
+        counts = [min(len(size.before), len(size.after)) for size in self.sizes]
+        return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
+
+    @cached_property
+    def sides(self) -> tuple[Surveys, Surveys]:
+        """Before and after; a replicate is the median over the sizes in `replicated`."""
+        before, after = (
+            [getattr(size, side) for size in self.replicated] for side in ("before", "after")
+        )
+        return _surveys(_median_over_sizes(before)), _surveys(_median_over_sizes(after))
+
+    @cached_property
+    def process(self) -> Variance:
+        """Variance between processes, of the median over sizes."""
+        return process_variance(self.sides, self._within / len(self.replicated))
+
+    @cached_property
+    def survey(self) -> Variance | None:
+        return survey_variance(self.sides)
+
+    @cached_property
+    def process_of_size(self) -> Variance:
+        """Variance between processes, of one size: the mean over the replicated sizes."""
+        own = [process_variance(size.sides, size.within) for size in self.replicated]
+        return averaged(own) or Variance(max(each.value for each in own), 0.0)
+
+    @cached_property
+    def survey_of_size(self) -> Variance | None:
+        known = [v for size in self.replicated if (v := survey_variance(size.sides)) is not None]
+        return averaged(known)
+
+    @property
+    def _within(self) -> float:
+        return sum(size.within for size in self.replicated) / len(self.replicated)
+
+
+class PartNoise(NamedTuple):
+    """The noise that a part, and each of its sizes, is held against."""
+
+    process: Variance
+    survey: Variance | None
+    process_of_size: Variance
+    survey_of_size: Variance | None
+
+
+def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
+    """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
+
+    - Equivalent paths share their noise, unless a path's own is too large to be theirs.
+    - With few degrees of freedom, processes may agree by chance. Then the noise is at least that of
+      the paths that differ only in the executor's parameters.
+    - A part that nothing replicates borrows from the other regimes of its curve, the noisiest one.
+    """
+    equivalent = _pooled_by([part.peers for part in parts], parts)
+    similar = _pooled_by([part.similar for part in parts], parts)
+    curves: dict[str, list[Part]] = {}
+    for part in parts:
+        curves.setdefault(part.curve, []).append(part)
+    found = []
+    for part in parts:
+        known = equivalent[part.peers]
+        if known.process.freedom > 0:
+            found.append(_at_least(_shared(part, known), similar[part.similar]))
+            continue
+        near = [equivalent[other.peers] for other in curves[part.curve]]
+        near = [each for each in near if each.process.freedom > 0]
+        known = max(near, key=lambda each: each.process_of_size.value, default=known)
+        found.append(known._replace(process=known.process_of_size))
+    return found
+
+
+def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, PartNoise]:
+    groups: dict[Key, list[Part]] = {}
+    for key, part in zip(keys, parts, strict=True):
+        groups.setdefault(key, []).append(part)
+    return {
+        key: PartNoise(
+            pooled([part.process for part in members]) or members[0].process,
+            pooled([part.survey for part in members if part.survey]),
+            pooled([part.process_of_size for part in members]) or members[0].process_of_size,
+            pooled([part.survey_of_size for part in members if part.survey_of_size]),
+        )
+        for key, members in groups.items()
+    }
+
+
+def _shared(part: Part, peers: PartNoise) -> PartNoise:
+    return peers._replace(
+        process=shared(part.process, peers.process),
+        process_of_size=shared(part.process_of_size, peers.process_of_size),
+    )
+
+
+def _at_least(noise: PartNoise, least: PartNoise) -> PartNoise:
+    if noise.process.freedom >= ENOUGH_FREEDOM:
+        return noise
+    return noise._replace(
+        process=max(noise.process, least.process, key=lambda each: each.value),
+        process_of_size=max(
+            noise.process_of_size, least.process_of_size, key=lambda each: each.value
+        ),
+    )
+
+
+def parts_of(
+    before: Mapping[str, Sequence[tuple[int, SeriesSummary]]],
+    after: Mapping[str, Sequence[tuple[int, SeriesSummary]]],
+) -> list[Part]:
+    """All series that both sides have measured, by curve and regime.
+
+    ``before`` and ``after`` have, by identity, each file's number and series.
+    """
+    sizes: dict[tuple[str, Regime], list[SizePair]] = {}
+    for identity, old in before.items():
+        new = after.get(identity, ())
+        pair = _size_pair(old, new)
+        if pair.before and pair.after:
+            series = old[0][1]
+            sizes.setdefault((series.curve, regime_of(series.workload)), []).append(pair)
+    return [
+        Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes))
+        for (curve, regime), found in sizes.items()
+    ]
+
+
+_PARAMETERS = re.compile(r"(?<= by )([a-z-]+)\[[^\]]*\]")
+_NUMBERED = re.compile(r"\b(numa|gpu):([0-9]+)")
+
+
+def equivalence_class(curve: str) -> str:
+    """The text of a curve with its places numbered as they occur: ``gpu:3`` becomes ``gpu:#1``."""
+    seen: dict[str, str] = {}
+
+    def ordinal(match: re.Match[str]) -> str:
+        kinds = sum(known.startswith(match[1]) for known in seen)
+        return seen.setdefault(match[0], f"{match[1]}:#{kinds + 1}")
+
+    return _NUMBERED.sub(ordinal, curve)
+
+
+def _size_pair(
+    old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
+) -> SizePair:
+    blocks = [block for side in (old, new) for _, series in side for block in series.blocks]
+    within = sum(_deviation(block) ** 2 for block in blocks) / max(len(blocks), 1)
+    series = old[0][1]
+    text = series.text or str(series.workload)
+    return SizePair(series.workload, text, _medians(old), _medians(new), within)
+
+
+def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
+    return {
+        (file, block.block): math.log(block.median)
+        for file, series in side
+        for block in series.blocks
+    }
+
+
+def _surveys(medians: Medians) -> Surveys:
+    by_file: dict[int, list[float]] = {}
+    for (file, _), value in medians.items():
+        by_file.setdefault(file, []).append(value)
+    return Surveys(tuple(map(tuple, by_file.values())))
+
+
+def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
+    """Over the processes that have measured all of the sizes; over those of the first size if no
+    process has."""
+    common = set(sizes[0]).intersection(*sizes[1:])
+    if not common:
+        return sizes[0]
+    return {
+        process: median([size[process] for size in sizes])
+        for process in sizes[0]
+        if process in common
+    }
+
+
+def _deviation(block: BlockSummary) -> float:
+    """The relative deviation of a process' median by its samples; 0 if they do not show it."""
+    if block.low is None or block.high is None:
+        return _MEDIAN * block.spread / math.sqrt(block.count)
+    return (block.high - block.low) / 2 / _Z / block.median

@@ -1,0 +1,51 @@
+"""What one visit says: the estimate of one block, from samples of one process.
+
+`waywiser.series.series_frame` makes the estimates of all blocks at once.
+"""
+
+from __future__ import annotations
+
+from waywiser.records import VOID, Samples
+from waywiser.stats.order import Interval
+from waywiser.stats.outliers import OutlierCount
+from waywiser.words import Stop, Value
+
+SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
+QUANTILE_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
+
+
+class BlockEstimate(Value, frozen=True):
+    """The median of one block and how its samples lie: seconds, and fractions of the median."""
+
+    block: int
+    stop: Stop
+    count: int
+    """Samples that count."""
+    void: int
+    below_resolution: int
+    median: float
+    interval: Interval | None
+    """Within the process; None under 6 samples; never narrower than a tick of the clock."""
+    tick: float
+    """Seconds that the clock can tell apart, per repetition."""
+    host_median: float | None
+    """From call to completion, as an application sees it; None where it was not taken."""
+    host_interval: Interval | None
+    quantiles: dict[str, float] | None
+    """``p0`` to ``p100``; None where repetitions were batched, since a mean of several has none."""
+    spread: float
+    farthest: float
+    drift: float
+    outliers: OutlierCount
+    summary: bool = False
+    """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
+    transfers: tuple[float, ...] = ()
+    """Of several transfers: the median of each one's own time, in the workload's order; empty where
+    there is one, and where they were not timed."""
+
+
+def counted(samples: Samples) -> list[int]:
+    """Positions of the samples that count: those that are not void."""
+    if not samples.flags:
+        return list(range(len(samples)))
+    return [n for n, flags in enumerate(samples.flags) if not flags & VOID]

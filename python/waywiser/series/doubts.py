@@ -1,0 +1,189 @@
+"""Reasons to doubt a number, each a value that names its remedy (methodology 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from waywiser.records import Series
+from waywiser.series.block import BlockEstimate
+from waywiser.stats.order import median
+from waywiser.topology.bounds import bound
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.traits import Traits
+from waywiser.words import Value, Workload
+
+SPREAD_LIMIT = 0.10
+"""Interquartile range over median from which the middle half is called wide."""
+
+FARTHEST_LIMIT = 0.50
+"""Distance from the median, over it, from which severe outliers are told."""
+
+DIFFERENCE_LIMIT = 0.02
+"""Halves and blocks whose medians differ by less than the default target are not told apart."""
+
+REMEDIES = {
+    "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
+    "summary only": "it has no interval and none can be made: survey the machine itself",
+    "few samples": "survey them again alone with --only, or with a more thorough --preset",
+    "not converged": "survey them again alone with --only, or with a more thorough --preset",
+    "blocks disagree": "use --preset full and read the interval between processes",
+    "drift": "let the machine settle: stop other work, wait for steady clocks, survey again",
+    "spread": "stop other work on the machine and ask waywiser doctor",
+    "outliers": "stop other work on the machine and ask waywiser doctor",
+    "throttled": "cool the GPU or raise its power limit; see nvidia-smi -q -d PERFORMANCE",
+    "slow link": "compare slot, riser and firmware settings; ask waywiser doctor",
+    "above bound": "near a cache's size, read sizes that no cache holds; else doubt the bound",
+    "below resolution": "compare with the empty interval, or read larger sizes",
+    "misplaced": "free memory on that node, or widen the cpuset that forbids it",
+    "unverified": "allow move_pages in the container, or survey outside it",
+    "void": "the path holds its host at a closed gate: time it by the host, and report it",
+}
+"""What to do about each kind of doubt; its keys are the kinds, the gravest first."""
+
+
+class Doubt(Value, frozen=True):
+    """Why a number deserves less trust, in one line."""
+
+    kind: str
+    """A key of `REMEDIES`."""
+    what: str
+
+    @property
+    def remedy(self) -> str:
+        return REMEDIES[self.kind]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.what} ({self.remedy})"
+
+
+def doubts(
+    series: Series,
+    blocks: Sequence[BlockEstimate],
+    converged: bool,
+    machine: Machine | None = None,
+) -> tuple[Doubt, ...]:
+    """All doubts about a series, the gravest kind first, at most one of each kind.
+
+    ``blocks`` are the estimates of its visits that have counted samples; ``machine`` tells what
+    its links could do, and without it nothing is said of them.
+    """
+    found: dict[str, Doubt] = {}
+    for doubt in (
+        *_of_sampling(series, blocks, converged),
+        *_of_blocks(blocks),
+        *_of_bound(series.workload, blocks, machine),
+        *_of_conditions(series, machine),
+    ):
+        found.setdefault(doubt.kind, doubt)
+    return tuple(found[kind] for kind in REMEDIES if kind in found)
+
+
+def _of_sampling(
+    series: Series, blocks: Sequence[BlockEstimate], converged: bool
+) -> Iterator[Doubt]:
+    for visit in series.visits:
+        if visit.failure is not None and visit.stop != "skipped":
+            yield Doubt("failed block", f"block {visit.block}: {visit.failure.reason}")
+    summaries = [block for block in blocks if block.summary]
+    if summaries:
+        yield Doubt("summary only", "another tool's mean or median, whose samples were not kept")
+    for block in blocks:
+        if block.interval is None and not block.summary:
+            yield Doubt("few samples", f"{_count(block.count)} give no interval")
+    stops = sorted({visit.stop for visit in series.visits if visit.stop in ("budget", "limit")})
+    if stops and not converged and not summaries:
+        yield Doubt("not converged", f"sampling stopped at its {' and '.join(stops)}")
+    void = sum(block.void for block in blocks)
+    if void:
+        yield Doubt("void", f"{_count(void)} not counted: the watchdog opened the gate")
+    below = sum(block.below_resolution for block in blocks)
+    if below:
+        yield Doubt("below resolution", f"{_count(below)} under 20 times the timer's overhead")
+
+
+def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[Doubt]:
+    if blocks_disagree(blocks):
+        least = min(block.median for block in blocks)
+        most = max(block.median for block in blocks)
+        yield Doubt("blocks disagree", f"medians of blocks differ by {most / least - 1:.1%}")
+    for block in blocks:
+        if abs(block.drift) > DIFFERENCE_LIMIT:
+            yield Doubt("drift", f"the second half of a block took {block.drift:+.1%}")
+        if block.spread >= SPREAD_LIMIT:
+            yield Doubt("spread", f"the middle half spans {block.spread:.0%} of the median")
+        if block.outliers.severe and block.farthest >= FARTHEST_LIMIT:
+            yield Doubt(
+                "outliers",
+                f"{_count(block.outliers.severe)} far out, up to {block.farthest:.0%} off",
+            )
+
+
+def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:
+    """Two medians differ by more than `DIFFERENCE_LIMIT` and their intervals do not overlap."""
+    known = sorted(blocks, key=lambda block: block.median)
+    return any(
+        slow.median > fast.median * (1 + DIFFERENCE_LIMIT)
+        and fast.interval is not None
+        and slow.interval is not None
+        and not fast.interval.overlaps(slow.interval)
+        for position, fast in enumerate(known)
+        for slow in known[position + 1 :]
+    )
+
+
+def _of_bound(
+    workload: Workload, blocks: Sequence[BlockEstimate], machine: Machine | None
+) -> Iterator[Doubt]:
+    best = bound(machine, workload) if machine is not None and workload.rated_bytes else None
+    if best is None or not blocks:
+        return
+    share = workload.rated_bytes / median([b.median for b in blocks]) / best.bytes_per_second
+    if share > 1:
+        yield Doubt("above bound", f"{share:.1%} of the theoretical peak")
+
+
+def _of_conditions(series: Series, machine: Machine | None) -> Iterator[Doubt]:
+    fed = gpus_fed_by_host(series.workload) if machine is not None else ()
+    gpus = {gpu.index: gpu for gpu in machine.gpus if gpu.index in fed} if machine else {}
+    traits = machine.traits if machine is not None else Traits()
+    for visit in series.visits:
+        for state in visit.gpu_states:
+            if state.throttle:
+                yield Doubt("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
+            gpu = gpus.get(state.index)
+            if gpu is not None:
+                yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
+        for buffer in visit.buffers:
+            if buffer.state == "misplaced":
+                part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was where it says"
+                yield Doubt("misplaced", part)
+            if buffer.state == "unverified" and not _migrates(buffer.memory, traits):
+                yield Doubt("unverified", f"where the pages of {buffer.memory} were is not known")
+
+
+def _migrates(memory: str, traits: Traits) -> bool:
+    """Whether its pages move to whoever touches them: where they are is not known, and nothing is
+    to be done about it."""
+    kind = memory.partition("@")[0].partition("[")[0]
+    return traits.memory(kind).migrates
+
+
+def gpus_fed_by_host(workload: Workload) -> set[int]:
+    """GPUs at one end of a transfer whose other end is host memory: their PCIe link is loaded."""
+    found: set[int] = set()
+    for transfer in workload.transfers:
+        places = transfer.path.places
+        if any(place.kind == "numa" for place in places):
+            found.update(place.index for place in places if place.kind == "gpu")
+    return found
+
+
+def _slow_link(gpu: Gpu, generation: int, width: int) -> Iterator[Doubt]:
+    best = gpu.pcie
+    if 0 < generation < best.generation_max or 0 < width < best.width_max:
+        now, most = f"{generation} x{width}", f"{best.generation_max} x{best.width_max}"
+        yield Doubt("slow link", f"gpu:{gpu.index} ran at PCIe {now} of {most}")
+
+
+def _count(samples: int) -> str:
+    return "1 sample" if samples == 1 else f"{samples} samples"

@@ -1,0 +1,174 @@
+"""What a series says: its estimate over blocks.
+
+Samples of one process are not independent, so replicates are blocks (Hoefler & Belli, SC'15):
+
+    1 block      median and interval of that block                           within process
+    2-5 blocks   median of the blocks' medians; the hull of their intervals  within process
+    6 and more   median of the blocks' medians; order statistics over them   between processes
+    a summary    median of the blocks' medians; no interval, however many blocks there are
+
+The hull is conservative for what was seen and promises nothing for a further process: with fewer
+than six blocks no 95 % interval over blocks exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from waywiser.records import Series, Visit
+from waywiser.series.block import BlockEstimate
+from waywiser.series.doubts import Doubt, doubts
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats import resolution
+from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
+from waywiser.stats.rate import Rate, rate
+from waywiser.topology.machine import Machine
+from waywiser.words import Stop, Value
+
+TARGET = 0.02
+"""Half-width of the interval over the median at which sampling may stop, by default."""
+
+Kind = Literal["within process", "between processes"]
+
+GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
+"""Reasons to stop, the best first; a series is told by the worst of its blocks."""
+
+
+class Estimate(Value, frozen=True):
+    """The median time of one execution of a workload, and how far it is to be trusted."""
+
+    median: float
+    """Seconds."""
+    interval: Interval | None
+    """Seconds, of the median; None where there are too few samples for one."""
+    kind: Kind
+    """What the interval is about."""
+    host_median: float | None
+    """Seconds from call to completion, as an application sees it: never less than `median`. None
+    if it was not taken, or if the executions that it was taken of were shorter."""
+    host_interval: Interval | None
+    rate: Rate | None
+    """None for an operation, and where a range is touched only here and there."""
+    count: int
+    """Samples that count, in all blocks."""
+    void: int
+    blocks: tuple[BlockEstimate, ...]
+    stop: Stop
+    """The worst over all visits, failed ones included and skipped ones left out."""
+    converged: bool
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def summary(self) -> bool:
+        """A block is another tool's mean or median: there is no interval, and none can be made."""
+        return any(block.summary for block in self.blocks)
+
+    @property
+    def relative(self) -> float | None:
+        """Half the interval's width over the median."""
+        return _relative(self.interval, self.median)
+
+    @property
+    def host_relative(self) -> float | None:
+        """The same of what the application sees."""
+        return _relative(self.host_interval, self.host_median)
+
+
+def estimate(
+    series: Series,
+    machine: Machine | None = None,
+    target: float = TARGET,
+    *,
+    blocks: Sequence[BlockEstimate | None] | None = None,
+) -> Estimate | None:
+    """None where no visit has a sample that counts: see `Series.failure` for the reason.
+
+    Void samples are left out and counted; a block that took no time at all, which no clock here
+    tells and a damaged file may, says nothing. ``machine`` is used for doubts about links;
+    ``target`` is what the interval between processes has to meet where single blocks did not
+    converge. ``blocks`` are the statistics of each visit, if they are known already.
+    """
+    if blocks is None:
+        (known,) = SeriesFrame.of([series]).series_blocks()
+        blocks = known.blocks
+    blocks = tuple(block for block in blocks if block is not None and block.median > 0)
+    if not blocks:
+        return None
+    visits = _not_skipped(series.visits)
+    middle = median([block.median for block in blocks])
+    kind, interval = _interval(
+        [block.median for block in blocks],
+        [block.interval for block in blocks],
+        max(block.tick for block in blocks),
+    )
+    if any(block.summary for block in blocks):
+        interval = None
+    converged = all(visit.stop == "converged" for visit in visits)
+    if kind == "between processes" and interval is not None:
+        converged = converged or interval.width / 2 <= target * middle
+    timed = [block for block in blocks if block.host_median is not None]
+    host = [block.host_median for block in timed if block.host_median is not None]
+    _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
+    if any(block.summary for block in timed):
+        host_interval = None
+    host_median = median(host) if host else None
+    if host_median is not None and host_median < middle:
+        host_median, host_interval = _at_least(middle, interval, host_interval)
+    return Estimate(
+        median=middle,
+        interval=interval,
+        kind=kind,
+        host_median=host_median,
+        host_interval=host_interval,
+        rate=rate(series.workload.rated_bytes, middle, interval),
+        count=sum(block.count for block in blocks),
+        void=sum(block.void for block in blocks),
+        blocks=blocks,
+        stop=worst_stop(series.visits),
+        converged=converged,
+        doubts=doubts(series, blocks, converged, machine),
+    )
+
+
+def _at_least(
+    middle: float, interval: Interval | None, host: Interval | None
+) -> tuple[float | None, Interval | None]:
+    """What the application sees if that appears to be shorter than the transfer.
+
+    The two are of different executions. If their intervals overlap, the application sees the time
+    of the transfer. Otherwise its executions moved less, as those that prefetch resident pages, and
+    say nothing.
+    """
+    if interval is None or host is None or host.high < interval.low:
+        return None, None
+    return middle, Interval(interval.low, max(interval.high, host.high))
+
+
+def worst_stop(visits: Sequence[Visit]) -> Stop:
+    """Why sampling of a series stopped: the worst of its visits, skipped ones left out."""
+    stops = [visit.stop for visit in _not_skipped(visits)]
+    return max(stops, key=GRAVITY.index, default="skipped")
+
+
+def _not_skipped(visits: Sequence[Visit]) -> list[Visit]:
+    """A plan that leaves a saturated size out of one block says nothing against the others."""
+    return [visit for visit in visits if visit.stop != "skipped"]
+
+
+def _interval(
+    medians: Sequence[float], intervals: Sequence[Interval | None], width: float
+) -> tuple[Kind, Interval | None]:
+    """Over the medians of blocks and their intervals; no narrower than ``width``."""
+    between = median_interval(medians, CONFIDENCE)
+    if between is not None:
+        return "between processes", resolution.at_least(between, median(medians), width)
+    known = [interval for interval in intervals if interval is not None]
+    if not known or len(known) < len(intervals):
+        return "within process", None
+    low, high = min(each.low for each in known), max(each.high for each in known)
+    return "within process", Interval(low, high)
+
+
+def _relative(interval: Interval | None, middle: float | None) -> float | None:
+    return interval.width / 2 / middle if interval is not None and middle else None

@@ -1,0 +1,194 @@
+"""On which side of a machine its GPUs, its cores and blocks of its memory are, by measurement.
+
+A hypervisor may hide that there are two sockets; latencies show it. From one block of memory the
+GPUs of one socket are reached sooner than those of the other, from another block the other way
+round. So what tells is not how long a GPU takes, which has many reasons, but that the latencies of
+some GPUs *rise and fall together* from block to block; `waywiser.stats.division` judges that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from waywiser.records import BufferRecord, Locality
+from waywiser.series.cores import CoreVerdict, judge_cores
+from waywiser.stats.division import By, Division, divide, widest_gap
+from waywiser.words import Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+class BlockSide(Value, frozen=True):
+    """One block of memory, as one worker found it."""
+
+    worker: int
+    memory: str
+    block: int
+    """From 0, in the order allocated."""
+    side: int | None
+    """Number of the group that is near; None where it is between the sides, or there are none."""
+    margin_seconds: float
+    """By which the other group takes longer."""
+
+
+class Sides(Value, frozen=True):
+    """What is known of the sides of a machine."""
+
+    gpus: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+    """One or two groups of GPUs, that of the lowest index first; none where nobody looked."""
+    by: By
+    """Whether latencies change together from block to block, or only their levels differ."""
+    p_value: float | None
+    """Of the pattern from block to block; None where there is but one GPU or block."""
+    silhouette: float | None
+    """Mean over GPUs, of the division that was found best, told or not."""
+    near_seconds: float
+    """Median latency of a small copy to GPUs of the block's side; without sides, to all."""
+    far_seconds: float
+    """To the others; 0 without sides."""
+    blocks: tuple[BlockSide, ...]
+    agreeing: int
+    """Blocks from which alone the GPUs fall into the same two groups."""
+    cores: CoreVerdict
+
+    def group_of(self, gpu: int) -> int | None:
+        """Number of the group that a GPU is in, where there are two."""
+        if len(self.groups) != 2:
+            return None
+        return next((n for n, group in enumerate(self.groups) if gpu in group), None)
+
+    def side_of(self, buffer: BufferRecord) -> int | None:
+        """Number of the group that is near a buffer of a series; None where that is not known."""
+        if len(self.groups) != 2 or len(buffer.gpu_seconds) != len(self.gpus):
+            return None
+        seconds = buffer.gpu_seconds
+        first, second = (
+            sum([seconds[n] for n in positions]) / len(positions)
+            for positions in _positions(self.gpus, self.groups)
+        )
+        difference = second - first
+        if abs(difference) < (self.far_seconds - self.near_seconds) / 4:
+            return None
+        return 0 if difference > 0 else 1
+
+
+@lru_cache(maxsize=64)
+def _positions(
+    gpus: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Where the GPUs of each group stand among all."""
+    return tuple(tuple(gpus.index(gpu) for gpu in group) for group in groups)
+
+
+def judge_sides(found: Iterable[Locality]) -> Sides | None:
+    """The sides that the records of all workers show together; None without any record."""
+    records = [each for each in found if each.failure is None and each.blocks]
+    if not records:
+        return None
+    timed = [each for each in records if each.gpus and all(b.copies for b in each.blocks)]
+    gpus = max((each.gpus for each in timed), key=len, default=())
+    timed = [each for each in timed if each.gpus == gpus]
+    if not timed:
+        return Sides((), (), "", None, None, 0.0, 0.0, (), 0, judge_cores(records, {}))
+    return _judged(records, timed, gpus)
+
+
+def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]) -> Sides:
+    import numpy as np
+
+    cubes = [np.array([block.copies for block in each.blocks]) for each in timed]
+    middles = [np.median(cube, axis=1) for cube in cubes]  # blocks by GPUs
+    typical = float(np.median(np.concatenate([middle.ravel() for middle in middles])))
+    division = divide(cubes, middles, typical)
+    split = division.split
+    if split is None:
+        return _undivided(records, timed, gpus, division, typical)
+    blocks = tuple(
+        side
+        for each, middle in zip(timed, middles, strict=True)
+        for side in _block_sides(each, middle, split, division.separation)
+    )
+    near, far = _near_and_far(np.concatenate(middles), split, [each.side for each in blocks])
+    sides = {(each.worker, each.memory, each.block): each.side for each in blocks}
+    first = tuple(gpu for gpu, other in zip(gpus, split, strict=True) if not other)
+    second = tuple(gpu for gpu, other in zip(gpus, split, strict=True) if other)
+    return Sides(
+        gpus=gpus,
+        groups=(first, second),
+        by=division.by,
+        p_value=division.p_value,
+        silhouette=division.silhouette,
+        near_seconds=near,
+        far_seconds=far,
+        blocks=blocks,
+        agreeing=sum(_agrees(row, split) for middle in middles for row in middle),
+        cores=judge_cores(records, sides),
+    )
+
+
+def _undivided(
+    records: Sequence[Locality],
+    timed: Sequence[Locality],
+    gpus: tuple[int, ...],
+    division: Division,
+    typical: float,
+) -> Sides:
+    """One group, whose blocks are on no side."""
+    return Sides(
+        gpus=gpus,
+        groups=(gpus,),
+        by="",
+        p_value=division.p_value,
+        silhouette=division.silhouette,
+        near_seconds=typical,
+        far_seconds=0.0,
+        blocks=tuple(
+            BlockSide(each.worker, each.memory, number, None, 0.0)
+            for each in timed
+            for number in range(len(each.blocks))
+        ),
+        agreeing=0,
+        cores=judge_cores(records, {}),
+    )
+
+
+def _block_sides(
+    record: Locality, middles: Array, split: Array, separation: float
+) -> Iterator[BlockSide]:
+    """Of the blocks that one worker saw; ``middles`` as [block, GPU]."""
+    contrast = middles[:, split].mean(1) - middles[:, ~split].mean(1)
+    for number, margin in enumerate(contrast - _offset(contrast, separation)):
+        side = None if abs(margin) < separation / 4 else int(margin < 0)
+        yield BlockSide(record.worker, record.memory, number, side, abs(float(margin)))
+
+
+def _offset(contrast: Array, separation: float) -> float:
+    """What the groups differ by without regard to the block, as far as blocks of both sides, seen
+    by one worker, tell it."""
+    low, high = float(contrast.min()), float(contrast.max())
+    return (low + high) / 2 if high - low >= separation else 0.0
+
+
+def _near_and_far(middles: Array, split: Array, sides: Sequence[int | None]) -> tuple[float, float]:
+    """Median latencies of GPUs on the block's side, and on the other."""
+    import numpy as np
+
+    near, far = [], []
+    for row, side in zip(middles, sides, strict=True):
+        if side is not None:
+            near.append(row[split if side else ~split])
+            far.append(row[~split if side else split])
+    if not near:
+        return float(np.median(middles)), 0.0
+    return float(np.median(np.concatenate(near))), float(np.median(np.concatenate(far)))
+
+
+def _agrees(row: Array, split: Array) -> bool:
+    alone, _, _ = widest_gap(row)
+    return bool((alone == split).all())

@@ -1,0 +1,244 @@
+"""What a profile says as a whole: its series estimated, and what is missing grouped by reason.
+
+This is what ``waywiser show`` prints, and what ``show --json`` writes, field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median as middle_of
+
+import msgspec
+
+from waywiser.plan.classes import representatives
+from waywiser.plan.name import label_of
+from waywiser.plan.select import matches, matches_any, require_match, sized_texts_of
+from waywiser.profile import Profile, Run, RunHealth
+from waywiser.profile.planned import planned
+from waywiser.profile.profile import is_finished
+from waywiser.records import Locality, Refusal, Series
+from waywiser.series.estimate import Estimate
+from waywiser.series.health import HealthReport, health_report
+from waywiser.series.line import Line, beside_contiguous, line_of
+from waywiser.series.locality import Sides, judge_sides
+from waywiser.series.nearness import Nearness, near_and_far, nearness
+from waywiser.series.overtaking import Overtaking, overtaking
+from waywiser.series.reasons import Group, Reasons, groups
+from waywiser.series.series_blocks import SeriesBlocks
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.series.wrong_bounds import without_wrong_bounds
+from waywiser.topology.machine import Machine
+from waywiser.words import Transfer, Value, Workload
+
+SCHEMA = 1
+"""Of the JSON form."""
+
+
+class Summary(Value, frozen=True):
+    """Counts of series; each is in one of converged, not converged, failed, declined, skipped."""
+
+    curves: int
+    series: int
+    converged: int
+    not_converged: int
+    failed: int
+    skipped: int
+    """Planned and left out, with a reason (see ``skipped`` beside)."""
+    refused: int
+    """Paths, not series."""
+    seconds: float
+    blocks: float
+    """Median number of blocks of a measured series."""
+    declined: int = 0
+    """Without a number because the machine refused when it was asked (see ``declined`` beside)."""
+
+
+class Overview(Value, frozen=True):
+    """A profile without its samples."""
+
+    schema: int
+    profile: str
+    created: str
+    hostname: str
+    runs: tuple[Run, ...]
+    visits: int
+    """Finished ones of the whole profile, whatever is asked for."""
+    planned_visits: int | None
+    """That its survey was to make; None where the profile does not tell."""
+    series: tuple[Line, ...]
+    refusals: tuple[Group, ...]
+    failures: tuple[Group, ...]
+    """Of visits, by kind and reason; what the machine refused is not among them."""
+    skipped: tuple[Group, ...]
+    """By reason, which holds the rates that had saturated."""
+    warnings: tuple[Group, ...]
+    """By kind of doubt, the gravest first, each with its remedy."""
+    notes: tuple[Group, ...]
+    """What the measuring itself remarked."""
+    unbounded: tuple[Group, ...]
+    """Curves without a theoretical peak, by the reason why it is not known."""
+    health: HealthReport | None
+    """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
+    summary: Summary
+    sides: Sides | None = None
+    """Of the machine, as its GPUs and cores showed; None where nobody looked."""
+    ways: tuple[Group, ...] = ()
+    """By the reason why no counters of links could be read: the curves whose ways are not told."""
+    declined: tuple[Group, ...] = ()
+    """Series that the machine refused when it was asked, which no plan can know, by the reason."""
+    overtaking: tuple[Overtaking, ...] = ()
+    """Between two memories, the fastest way of each layout at each size."""
+    nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
+    """By a series' identity and the number of a block: whether its host memory was on the side of
+    its GPUs; only where sides are known and this is."""
+
+
+def overview(
+    profile: Profile, only: Sequence[str] = (), frame: SeriesFrame | None = None
+) -> Overview:
+    """Reads the profile once.
+
+    ``only`` keeps what matches any of the patterns of `waywiser.plan.select`; raises
+    `NothingMatches` for a pattern that matches nothing, `ProfileError` for a damaged file.
+    ``frame`` is the profile's, if it was read already.
+    """
+    frame = frame or SeriesFrame.read(profile)
+    workloads = frame.workloads
+    _require_known(profile, workloads, only)
+    chosen = frame.only(lambda workload: _is_chosen(workload, only)) if only else frame
+    machine, localities = profile.machine, profile.localities()
+    seen = _overview_of(
+        machine,
+        chosen.series_blocks(),
+        representatives(workloads, machine),
+        localities=localities,
+        refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
+        health=profile.health(),
+    )
+    foreseen = planned(profile.plan_json).estimate
+    return msgspec.structs.replace(
+        seen,
+        profile=str(profile.path),
+        created=profile.created,
+        runs=profile.runs,
+        visits=sum(is_finished(visit.row) for visit in frame.visits),
+        planned_visits=foreseen.visits if foreseen else None,
+    )
+
+
+def overview_of(
+    machine: Machine,
+    series: Iterable[Series],
+    *,
+    first: Mapping[str, str],
+    localities: Sequence[Locality] = (),
+    refusals: Sequence[Refusal] = (),
+    health: Sequence[RunHealth] = (),
+) -> Overview:
+    """Of series that come from anywhere, read once; of no file and no run.
+
+    ``first`` gives for each curve the first of its class, as
+    `waywiser.plan.classes.representatives` finds it.
+    """
+    return _overview_of(
+        machine, SeriesFrame.of(series).series_blocks(), first,
+        localities=localities, refusals=refusals, health=health,
+    )  # fmt: skip
+
+
+def _overview_of(
+    machine: Machine,
+    series: Iterable[SeriesBlocks],
+    first: Mapping[str, str],
+    *,
+    localities: Sequence[Locality],
+    refusals: Sequence[Refusal],
+    health: Sequence[RunHealth],
+) -> Overview:
+    sides, reasons = judge_sides(localities), Reasons()
+    reasons.add_refusals(refusals)
+    reasons.add_localities(localities)
+    lines: list[Line] = []
+    workloads: list[Workload] = []
+    where: dict[str, dict[int, Nearness]] = {}
+    visits = 0
+    for known in series:
+        line = line_of(known, machine, first)
+        lines.append(line)
+        workloads.append(known.series.workload)
+        visits += sum(map(is_finished, known.series.visits))
+        reasons.add(known, line, machine)
+        if found := _nearness(known.series, line, sides, reasons):
+            where[line.identity] = found
+    lines = without_wrong_bounds(lines, workloads, machine, reasons)
+    return Overview(
+        schema=SCHEMA,
+        profile="",
+        created="",
+        hostname=machine.hostname,
+        runs=(),
+        visits=visits,
+        planned_visits=None,
+        series=tuple(beside_contiguous(lines, workloads)),
+        refusals=groups(reasons.refused),
+        failures=groups(reasons.failures),
+        declined=groups(reasons.declined),
+        skipped=groups(reasons.skipped),
+        warnings=reasons.warnings(),
+        notes=groups(reasons.notes),
+        unbounded=groups(reasons.unbounded),
+        health=health_report(health),
+        summary=_summary(lines, reasons, len(refusals)),
+        sides=sides,
+        ways=groups(reasons.untold),
+        overtaking=tuple(overtaking(_timed(workloads, lines))),
+        nearness=where,
+    )
+
+
+def _nearness(
+    series: Series, line: Line, sides: Sides | None, reasons: Reasons
+) -> dict[int, Nearness]:
+    """By block, if it is known; notes a difference between near and remote memory."""
+    if sides is None:
+        return {}
+    known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
+    if line.estimate and (note := near_and_far(known, line.estimate.blocks)):
+        reasons.note(note, label_of(series.workload))
+    return {block: where for block, where in known.items() if where}
+
+
+def _timed(workloads: Iterable[Workload], lines: Iterable[Line]) -> list[tuple[Transfer, Estimate]]:
+    """Those of a single transfer."""
+    return [
+        (workload.transfer, line.estimate)
+        for workload, line in zip(workloads, lines, strict=True)
+        if workload.transfer is not None and line.estimate is not None
+    ]
+
+
+def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
+    known = [line.estimate for line in lines if line.estimate is not None]
+    converged = sum(each.converged for each in known)
+    return Summary(
+        curves=len({line.curve for line in lines}),
+        series=len(lines),
+        converged=converged,
+        not_converged=len(known) - converged,
+        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_declined,
+        skipped=reasons.only_skipped,
+        refused=refused,
+        seconds=sum(line.seconds for line in lines),
+        blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
+        declined=reasons.only_declined,
+    )
+
+
+def _is_chosen(workload: Workload, only: Sequence[str]) -> bool:
+    return not only or matches_any(sized_texts_of(workload), only)
+
+
+def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
+    if only:
+        texts = [text for workload in workloads for text in sized_texts_of(workload)]
+        require_match(only, texts, others=[refusal.path for refusal in profile.refusals])

@@ -1,0 +1,58 @@
+"""A series in short: the median of each block with its interval, and why other visits have none.
+
+Comparisons and fleets read these; `waywiser.series.series_frame` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.records import Failure
+from waywiser.words import Stop, TimingMode, Value, Workload
+
+
+class BlockSummary(Value, frozen=True):
+    """One visit that has samples that count. Seconds."""
+
+    block: int
+    median: float
+    low: float | None = None
+    """The lower end of the median's 95 % interval within the block; None if there is none."""
+    high: float | None = None
+    count: int = 0
+    """Samples that count."""
+    stop: Stop = "converged"
+    mode: TimingMode = "device"
+    spread: float = 0.0
+    """Relative standard deviation of samples that are too few for an interval, or of those that
+    another tool did not keep; 0 if it is not known, or if there is an interval."""
+    process: int = 0
+    """The worker process that measured it, unique within its profile."""
+
+
+class SeriesSummary(Value, frozen=True):
+    """One series: its workload, its blocks that were measured, and the failures of the others."""
+
+    workload: Workload
+    blocks: tuple[BlockSummary, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    """Reasons of visits that failed or were skipped."""
+    identity: str = ""
+    """As the file has it; `Workload.identity` otherwise."""
+    text: str = ""
+    curve: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        blocks: Sequence[BlockSummary] = (),
+        failures: Sequence[Failure] = (),
+    ) -> SeriesSummary:
+        """The summary of a workload in memory."""
+        return cls(workload, tuple(blocks), tuple(failures),
+                   workload.identity, str(workload), workload.curve)  # fmt: skip
+
+    @property
+    def bytes(self) -> int:
+        return self.workload.bytes

@@ -1,0 +1,247 @@
+"""The nightly verdict: what fails a node, and what is only said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import nodes
+import pytest
+
+from waywiser.comparison.checkup import Checkup, check_up
+from waywiser.comparison.node import Link, Node
+from waywiser.profile import RunHealth
+from waywiser.records import GpuHealth, Health
+from waywiser.topology.machine import Machine
+
+PROCESSES = 8
+"""As `--preset check` measures sets."""
+
+
+def surveyed(seed: int, host: str = "node0", **options: Any) -> Node:
+    return nodes.node(seed, host, blocks=PROCESSES, **options)
+
+
+def checked(node: Node, base: Node | None = None, *repeats: Node) -> Checkup:
+    return check_up(node, [base or surveyed(1)], repeats=repeats)
+
+
+def with_health(node: Node, *counters: dict[str, int], xids: tuple[int, ...] = ()) -> Node:
+    """Readings at the start and at the end of its run, of gpu:0."""
+    readings = [
+        Health("t", (GpuHealth(0, node.machine.gpus[0].uuid, each, {}, xids if n else ()),))
+        for n, each in enumerate(counters)
+    ]
+    return msgspec.structs.replace(node, health=(RunHealth(1, readings[0], readings[1]),))
+
+
+def test_a_healthy_node_is_ok_in_one_line() -> None:
+    found = checked(surveyed(2))
+    assert found.status == "ok"
+    assert not found.findings
+    assert str(found) == "OK node0: 82 no change"
+
+
+def test_a_slower_link_fails_it_once_it_was_measured_again() -> None:
+    slow = nodes.slow_host_link(4, 1.05)
+    node, again = surveyed(2, slow=slow), surveyed(3, slow=slow)
+    first = checked(node)
+    assert (first.status, first.findings) == ("inconclusive", ())
+    assert f"H2D {nodes.h2d(4)} is 4." in first.undecided[0] or any(
+        f"H2D {nodes.h2d(4)} is 4." in line for line in first.undecided
+    )
+    assert nodes.h2d(4) in first.suspects
+    found = checked(node, None, again)
+    assert found.status == "failed"
+    assert any(f"{nodes.h2d(4)} is 4." in finding for finding in found.findings)
+    assert str(found).startswith("FAILED node0: ")
+    assert not found.suspects
+
+
+def test_a_loss_that_is_not_there_again_is_a_note() -> None:
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.05))
+    found = checked(node, None, surveyed(3))
+    assert found.status == "ok"
+    assert any("not when measured again" in note for note in found.notes)
+    assert "regression" not in str(found) and "not confirmed" in str(found)
+
+
+def test_a_copy_of_the_survey_is_no_repeat() -> None:
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.05))
+    copy = msgspec.structs.replace(node, file="copy.wwp")
+    found = checked(node, None, copy)
+    assert (found.status, found.findings) == ("inconclusive", ())
+    assert any("copy.wwp is a copy of" in note for note in found.notes)
+
+
+def test_a_repeat_of_another_machine_settles_nothing() -> None:
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.05))
+    found = checked(node, None, surveyed(3, "node9"))
+    assert found.status == "inconclusive"
+    assert any("node9.wwp is of another machine" in note for note in found.notes)
+
+
+def test_a_copy_of_a_baseline_does_not_settle_a_loss() -> None:
+    base = [surveyed(1), surveyed(2)]
+    copy = msgspec.structs.replace(base[0], file="copy.wwp")
+    node = surveyed(4, slow=nodes.slow_host_link(4, 1.05))
+    assert check_up(node, [*base, copy]).status == "inconclusive"
+    assert check_up(node, [*base, surveyed(3)]).status == "failed"
+
+
+def test_a_repeat_that_settles_nothing_is_named() -> None:
+    loud = {"between_blocks": 0.1}
+    base = surveyed(1, **loud)
+    node = surveyed(2, slow=nodes.slow_host_link(4, 1.3), **loud)
+    found = checked(node, base, surveyed(3, slow=nodes.slow_host_link(4, 1.05), **loud))
+    assert found.status == "inconclusive"
+    assert any("when it was measured again: both together" in line for line in found.undecided)
+
+
+def test_three_baselines_settle_a_loss_without_a_repeat() -> None:
+    base = [surveyed(seed) for seed in (1, 2, 3)]
+    node = surveyed(4, slow=nodes.slow_host_link(4, 1.05))
+    assert check_up(node, base).status == "failed"
+    assert check_up(surveyed(5), base).status == "ok"
+
+
+def test_one_process_a_side_is_inconclusive_and_names_the_headline_paths() -> None:
+    found = check_up(nodes.node(2), [nodes.node(1)])
+    assert found.status == "inconclusive"
+    assert "its noise is not known" in found.undecided[0]
+    slow = check_up(nodes.node(2, slow=nodes.slow_host_link(4, 1.3)), [nodes.node(1)])
+    assert slow.status == "inconclusive"
+    assert nodes.h2d(4) in slow.suspects
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.03, 0.2, 0.5, 0.99])
+def test_a_threshold_of_any_size_leaves_a_healthy_node_ok(threshold: float) -> None:
+    base, node = surveyed(1), surveyed(2)
+    assert check_up(node, [base], threshold).status == "ok"
+    slow = surveyed(3, slow=nodes.slow_host_link(4, 1.6))
+    verdict = "ok" if threshold > 0.6 else "inconclusive"
+    assert check_up(slow, [base], threshold).status == verdict
+
+
+def test_the_largest_drops_are_listed_whatever_the_verdict() -> None:
+    found = checked(surveyed(2))
+    assert len(found.drops) == 5
+    ratios = [drop.ratio for drop in found.drops]
+    assert ratios == sorted(ratios)
+    assert all(ratio < 1 for ratio in ratios)
+
+
+def test_a_gpu_that_is_gone_fails_it_and_is_told_once() -> None:
+    whole = surveyed(1)
+    found = checked(nodes.without(whole, "0000:04:00.0"), whole)
+    assert found.status == "failed"
+    told = [finding for finding in found.findings if "gpu:3" in finding]
+    assert told == ["gpu:3 (0000:04:00.0, GPU-node0-3) is gone"]
+
+
+def test_another_gpu_in_its_place_is_said_and_fails_nothing() -> None:
+    node = surveyed(2)
+    gpus = tuple(
+        msgspec.structs.replace(gpu, uuid="GPU-new") if gpu.index == 3 else gpu
+        for gpu in node.machine.gpus
+    )
+    machine: Machine = msgspec.structs.replace(node.machine, gpus=gpus)
+    found = checked(msgspec.structs.replace(node, machine=machine))
+    assert found.status == "ok"
+    assert any("GPU-new" in note for note in found.notes)
+
+
+def test_a_link_that_became_narrower_fails_it_and_one_that_always_was_does_not() -> None:
+    narrow = {2: Link(5, 8)}
+    found = checked(surveyed(2, links=narrow))
+    assert found.findings == (
+        "gpu:2 (0000:03:00.0, GPU-node0-2) ran at PCIe 5 x8 of 5 x16 under load",
+    )
+    assert checked(surveyed(2, links=narrow), surveyed(1, links=narrow)).status == "ok"
+
+
+def test_grave_errors_fail_it_and_others_are_said() -> None:
+    minor = with_health(surveyed(2), {"PCIe replays": 0}, {"PCIe replays": 2})
+    found = checked(minor)
+    assert found.status == "ok"
+    assert "gpu:0 PCIe replays +2" in found.notes
+    grave = with_health(surveyed(2), {"ECC uncorrected": 0}, {"ECC uncorrected": 1})
+    assert checked(grave).findings == ("gpu:0 ECC uncorrected +1",)
+    told = with_health(surveyed(2), {}, {}, xids=(79,))
+    assert checked(told).findings == ("gpu:0 XID 79",)
+
+
+def test_what_was_counted_since_the_baseline_is_told() -> None:
+    name = "rows remapped after uncorrected errors"
+    base = with_health(surveyed(1), {name: 0, "PCIe replays": 5}, {name: 0, "PCIe replays": 5})
+    node = with_health(surveyed(2), {name: 2, "PCIe replays": 6}, {name: 2, "PCIe replays": 6})
+    found = checked(node, base)
+    assert found.findings == (f"gpu:0 {name} +2 since the baseline",)
+    assert "gpu:0 PCIe replays +1 since the baseline" in found.notes
+    assert not checked(base, node).findings  # a counter that was set back
+
+
+def test_a_headline_path_that_is_not_there_fails_it() -> None:
+    node = surveyed(2)
+    less = msgspec.structs.replace(
+        node, series=tuple(d for d in node.series if d.curve != nodes.h2d(2))
+    )
+    assert checked(less).findings == (
+        f"H2D {nodes.h2d(2)} is missing: the new survey has not measured it",
+    )
+    other = msgspec.structs.replace(less, asked="standard")
+    assert checked(other).status == "ok"
+
+
+def test_where_nothing_can_be_told_it_is_inconclusive() -> None:
+    nothing = msgspec.structs.replace(surveyed(2), series=(), asked="something else")
+    assert checked(nothing).status == "inconclusive"
+
+
+def test_a_baseline_of_another_machine_is_said_first() -> None:
+    found = checked(surveyed(2, "node9"))
+    assert str(found).startswith(
+        "OK node9: the baseline is of another machine (host node0 before, node9 now): "
+    )
+    less = checked(surveyed(2, "node9", gpus=7))
+    assert str(less).startswith("FAILED node9: the baseline is of another machine (host node0")
+    gone = [finding for finding in less.findings if "gpu:7 (" in finding]
+    assert gone == ["gpu:7 (0000:08:00.0, GPU-node0-7) is only in the machine of the base"]
+    assert not any("is gone" in text for text in (*less.findings, *less.notes))
+    assert not any("another device" in note for note in found.notes)
+
+
+def test_errors_are_counted_since_the_latest_baseline_in_whatever_order() -> None:
+    name = "PCIe replays"
+    dates = ("2026-11-01T03:00:00.000+00:00", "2026-11-02T03:00:00.000+00:00")
+    base = [
+        with_health(surveyed(n, created=date), {name: 5 * n}, {name: 5 * n})
+        for n, date in enumerate(dates, 1)
+    ]
+    node = with_health(surveyed(3), {name: 11}, {name: 11})
+    for both in (base, base[::-1]):
+        assert f"gpu:0 {name} +1 since the baseline" in check_up(node, both).notes
+
+
+def test_a_survey_is_no_baseline_of_itself() -> None:
+    survey = surveyed(1)
+    found = check_up(survey, [msgspec.structs.replace(survey, file="backup.wwp")])
+    assert found.status == "inconclusive"
+    assert any("is the same survey as backup.wwp" in note for note in found.notes)
+    assert check_up(survey, [survey, surveyed(2)]).status == "ok"
+
+
+def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lacks() -> None:
+    whole = surveyed(2)
+    begun = msgspec.structs.replace(whole, series=whole.series[:9], unfinished=True)
+    found = checked(begun)
+    assert (found.status, found.findings) == ("inconclusive", ())
+    assert checked(msgspec.structs.replace(begun, unfinished=False)).status == "failed"
+
+
+def test_paths_that_nobody_asked_for_are_skipped() -> None:
+    whole = surveyed(2)
+    less = msgspec.structs.replace(whole, series=whole.series[:9], asked="quick")
+    found = checked(less)
+    assert found.comparison.counts["missing"] == 0
+    assert str(found) == f"OK node0: 9 no change, {len(whole.series) - 9} skipped"

@@ -1,0 +1,340 @@
+"""Comparisons find what is there, and nothing where nothing is."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import msgspec
+import nodes
+import pytest
+
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.node import Node
+from waywiser.comparison.path_change import ProfileComparison
+from waywiser.comparison.same_gpus import match
+from waywiser.plan.select import NothingMatches
+from waywiser.records import Failure, Refusal
+from waywiser.series.series_summary import SeriesSummary
+from waywiser.words import Workload
+
+PROCESSES = 4
+
+
+def surveyed(seed: int, **options: object) -> Node:
+    return nodes.node(seed, blocks=PROCESSES, **options)  # type: ignore[arg-type]
+
+
+def regressions(comparison: ProfileComparison) -> set[str]:
+    return {path.curve for path in comparison.of("regression")}
+
+
+def test_the_same_machine_again_shows_no_change() -> None:
+    clean = 0
+    for seed in range(20):
+        found = compare([surveyed(2 * seed)], [surveyed(2 * seed + 1)])
+        clean += found.counts["no change"] == len(found.paths)
+    assert clean >= 19
+
+
+def test_a_link_that_is_5_percent_slower_is_found_and_nothing_else() -> None:
+    slow = surveyed(2, slow=nodes.slow_host_link(3, 1.05))
+    found = compare([surveyed(1)], [slow])
+    expected = {nodes.h2d(3), nodes.d2h(3), f"{nodes.h2d(3)}; {nodes.d2h(3)}"}
+    sets = {digest.curve for digest in slow.series if len(digest.workload.transfers) > 2}
+    assert regressions(found) == expected | sets
+    path = next(path for path in found.paths if path.curve == nodes.h2d(3))
+    assert path.evidence is not None
+    decision = path.evidence.decision
+    assert decision.interval is not None
+    assert decision.interval.low < 1 / 1.05 < decision.interval.high
+    assert path.headline == "H2D"
+    assert path.parts[0].processes == (4, 4)
+    assert [device.uuid for device in path.devices] == ["GPU-node0-3"]
+
+
+def test_a_link_that_is_faster_is_an_improvement() -> None:
+    found = compare([surveyed(1, slow=nodes.slow_host_link(3, 1.05))], [surveyed(2)])
+    assert nodes.d2h(3) in {path.curve for path in found.of("improvement")}
+    assert not found.of("regression")
+
+
+def test_an_effect_below_the_threshold_does_not_matter() -> None:
+    slow = surveyed(2, slow=nodes.slow_host_link(3, 1.02))
+    assert not regressions(compare([surveyed(1)], [slow]))
+    assert nodes.h2d(3) in regressions(compare([surveyed(1)], [slow], threshold=0.01))
+
+
+def test_noise_as_large_as_the_effect_hides_it_and_says_how_much() -> None:
+    loud = {"between_blocks": 0.05}
+    slow = surveyed(2, slow=nodes.slow_host_link(3, 1.05), **loud)
+    found = compare([surveyed(1, **loud)], [slow])
+    assert not regressions(found)
+    path = next(path for path in found.paths if path.curve == nodes.h2d(3))
+    assert path.detectable is not None and path.detectable > 0.08
+
+
+def test_more_processes_find_more() -> None:
+    loud = {"between_blocks": 0.02}
+    slow = nodes.slow_host_link(3, 1.06)
+    base = [surveyed(seed, **loud) for seed in range(4)]
+    new = [surveyed(10 + seed, slow=slow, **loud) for seed in range(4)]
+    few, many = compare(base[:1], new[:1]), compare(base, new)
+    assert nodes.h2d(3) not in regressions(few)
+    assert nodes.h2d(3) in regressions(many)
+    for found in (few, many):
+        path = next(path for path in found.paths if path.curve == nodes.h2d(3))
+        assert path.parts[0].surveys == ((1, 1) if found is few else (4, 4))
+
+
+def test_one_process_a_side_is_suspected_and_says_why() -> None:
+    base, new = nodes.node(1), nodes.node(2, slow=nodes.slow_host_link(3, 1.05))
+    found = compare([base], [new])
+    assert not regressions(found)
+    assert {nodes.h2d(3), nodes.d2h(3)} <= {path.curve for path in found.of("suspected")}
+    assert all(path.detectable is None for path in found.measured)
+    assert any("one process alone measured all paths" in note for note in found.notes)
+    assert any("survey --preset check -o FILE" in note for note in found.notes)
+
+
+def test_a_faster_path_without_replicates_is_not_suspected() -> None:
+    base, new = nodes.node(1, slow=nodes.slow_host_link(3, 1.3)), nodes.node(2)
+    assert not compare([base], [new]).of("suspected", "improvement", "regression")
+
+
+def test_a_gpu_that_is_gone_does_not_make_the_others_look_changed() -> None:
+    whole = nodes.node(1)
+    found = compare([whole], [nodes.without(whole, "0000:04:00.0")])
+    assert [device.uuid for device in found.missing_gpus] == ["GPU-node0-3"]
+    missing = found.of("missing")
+    single = [path for path in missing if ";" not in path.curve]
+    assert len(single) == 2 + 14
+    assert all("gpu:3 is gone" in path.why for path in missing)
+    assert {path.verdict for path in found.paths} <= {"missing", "no change", "new"}
+    assert nodes.h2d(7) in {path.curve for path in found.of("no change")}
+
+
+def test_an_exchanged_gpu_is_said_and_no_failure() -> None:
+    base = nodes.node(1)
+    gpus = list(base.machine.gpus)
+    gpus[2] = msgspec.structs.replace(gpus[2], uuid="GPU-new")
+    machine = msgspec.structs.replace(base.machine, gpus=tuple(gpus))
+    found = compare([base], [msgspec.structs.replace(nodes.node(2), machine=machine)])
+    assert any("GPU-node0-2 before, GPU-new now" in note for note in found.notes)
+    assert found.counts["missing"] == found.counts["regression"] == 0
+
+
+def test_gpus_are_told_by_uuid_then_by_place_then_by_number() -> None:
+    whole = nodes.machine().gpus
+    shifted = [msgspec.structs.replace(gpu, index=gpu.index - 1) for gpu in whole[1:]]
+    assert match(whole, shifted).numbers == {n: n + 1 for n in range(7)}
+    others = nodes.machine("other").gpus
+    assert match(whole, others).numbers == {n: n for n in range(8)}
+    assert len(match(whole, others).exchanged) == 8
+    nowhere = [msgspec.structs.replace(gpu, uuid="", pci="") for gpu in whole]
+    assert match(whole, nowhere).numbers == {n: n for n in range(8)}
+    more = msgspec.structs.replace(nodes.gpu(0, "x"), pci="0000:99:00.0")
+    assert match(whole, [*whole, more]).added == (more,)
+    assert match(whole, [*whole, more]).numbers[0] == 8
+
+
+def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:
+    base = nodes.node(1)
+    broken = Failure("gpu", "an illegal address")
+
+    def failed(digest: SeriesSummary) -> SeriesSummary:
+        if digest.curve != nodes.h2d(2):
+            return digest
+        return msgspec.structs.replace(digest, blocks=(), failures=(broken,))
+
+    again = nodes.node(2)
+    new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
+    (path,) = compare([base], [new]).of("missing")
+    assert path.curve == nodes.h2d(2)
+    assert "an illegal address" in path.why
+    left_out = tuple(d for d in again.series if d.curve != nodes.h2d(2))
+    refused = msgspec.structs.replace(
+        again, series=left_out, refusals=(Refusal(nodes.h2d(2), "used by others"),)
+    )
+    (path,) = compare([base], [refused]).of("missing")
+    assert path.why == "used by others"
+    (path,) = compare([refused], [base]).of("new")
+    assert path.curve == nodes.h2d(2)
+
+
+def test_a_path_that_was_left_out_for_time_is_skipped() -> None:
+    base = nodes.node(1)
+    over = Failure("skipped", "the time was over")
+
+    def skipped(digest: SeriesSummary) -> SeriesSummary:
+        if digest.curve != nodes.h2d(2):
+            return digest
+        return msgspec.structs.replace(digest, blocks=(), failures=(over,))
+
+    again = nodes.node(2)
+    new = msgspec.structs.replace(again, series=tuple(map(skipped, again.series)))
+    for found in (compare([base], [new]), compare([new], [base])):
+        (path,) = [each for each in found.paths if each.curve == nodes.h2d(2)]
+        assert (path.verdict, found.counts["missing"], found.counts["new"]) == ("skipped", 0, 0)
+        assert "the time was over" in path.why
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "verdict"),
+    [
+        ("2.0", "check", "skipped"),
+        ("1.0", "check", "missing"),
+        ("2.0", "quick", "skipped"),
+        ("", "check", "missing"),
+    ],
+)
+def test_what_another_version_does_not_plan_is_not_lost(
+    version: str, asked: str, verdict: str
+) -> None:
+    replace = msgspec.structs.replace
+    base = replace(nodes.node(1), environment={"waywiser": "1.0"})
+    again = nodes.node(2)
+    kept = tuple(d for d in again.series if d.curve != nodes.h2d(2))
+    new = replace(again, series=kept, asked=asked, environment={"waywiser": version})
+    (path,) = [each for each in compare([base], [new]).paths if each.curve == nodes.h2d(2)]
+    assert path.verdict == verdict
+    assert ("by waywiser 2.0 it is no longer planned" in path.why) is (
+        (version, asked) == ("2.0", "check")
+    )
+    if asked != "check":
+        return
+    # one file of the old version beside it speaks for the machine
+    third = tuple(d for d in nodes.node(3).series if d.curve != nodes.h2d(2))
+    other = replace(new, series=third, environment={"waywiser": "1.0"}, file="other.wwp")
+    assert compare([base], [new, other]).counts["missing"] == 1
+    # so does a node that is gone
+    bare = replace(new, machine=replace(new.machine, numa=()))
+    assert compare([base], [bare]).counts["missing"] == 1
+    # what is refused is lost, also where all of its kinds are
+    refusals = (Refusal("pinned -> device by copy-engine", "no engine"),)
+    (path,) = compare([base], [replace(new, refusals=refusals)]).of("missing")
+    assert path.why == "no engine"
+    assert path.headline == "H2D"
+
+
+def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:
+    sizes = (2**20, nodes.SIZE)
+    base, again = (nodes.node(seed, blocks=2, sizes=sizes) for seed in (1, 2))
+
+    def failed(digest: SeriesSummary) -> SeriesSummary:
+        if (digest.curve, digest.bytes) != (nodes.h2d(2), nodes.SIZE):
+            return digest
+        broken = Failure("timeout", "no answer")
+        return msgspec.structs.replace(digest, blocks=(), failures=(broken,))
+
+    new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
+    (path,) = compare([base], [new]).of("missing")
+    assert path.curve == nodes.h2d(2)
+    assert f"fails at {nodes.SIZE} B" in path.why
+
+
+def test_a_dip_at_one_size_is_found_though_the_curve_has_not_changed() -> None:
+    sizes = tuple(2**n for n in range(20, 27))
+    base = nodes.node(1, blocks=4, sizes=sizes)
+
+    def dip(what: Workload) -> float:
+        return 1.3 if (what.curve, what.bytes) == (nodes.h2d(2), 2**23) else 1.0
+
+    found = compare([base], [nodes.node(2, blocks=4, sizes=sizes, slow=dip)])
+    assert regressions(found) == {nodes.h2d(2)}
+    assert found.paths[0].why == "at 8 MiB alone"
+
+
+def test_another_class_of_machine_is_said() -> None:
+    base, new = nodes.node(1), nodes.node(2)
+    gpus = tuple(msgspec.structs.replace(gpu, name="Other GPU") for gpu in new.machine.gpus)
+    machine = msgspec.structs.replace(new.machine, gpus=gpus, cpu_model="Other", driver="1")
+    notes = compare([base], [msgspec.structs.replace(new, machine=machine)]).notes
+    assert any("8 × Test GPU before, 8 × Other GPU now" in note for note in notes)
+    assert any(note.startswith("another CPU") for note in notes)
+    assert any(note.startswith("another driver") for note in notes)
+
+
+def test_only_what_is_asked_for_is_compared() -> None:
+    base, new = nodes.node(1), nodes.node(2)
+    found = compare([base], [new], only=["pinned -> device@gpu:3"])
+    assert nodes.h2d(3) in {path.curve for path in found.paths}
+    assert nodes.d2h(3) not in {path.curve for path in found.paths}
+    with pytest.raises(NothingMatches):
+        compare([base], [new], only=["nonsense"])
+    with pytest.raises(ValueError, match="each side"):
+        compare([base], [])
+
+
+def test_the_worst_come_first() -> None:
+    def slow(what: Workload) -> float:
+        factors = {nodes.h2d(1): 1.1, nodes.h2d(2): 1.5, nodes.h2d(3): 0.8}
+        return factors.get(what.curve, 1.0)
+
+    found = compare([surveyed(1)], [surveyed(2, slow=slow)])
+    assert [path.curve for path in found.paths[:3]] == [
+        nodes.h2d(2), nodes.h2d(1), nodes.h2d(3)
+    ]  # fmt: skip
+    assert math.isclose(found.paths[0].ratio, 1 / 1.5, rel_tol=0.02)
+    assert sum(found.counts.values()) == len(found.paths)
+
+
+def bimodal(modes: list[tuple[int, ...]], host: str = "node0") -> Node:
+    """Paths through pageable memory that take 30 % longer in some processes, with a hundredth of
+    that in noise; ``modes`` says for each path which of its blocks do."""
+    rng = random.Random(host)
+    digests = [
+        nodes.digest(
+            nodes.workload(f"pageable@numa:0 -> pageable@numa:0 by cpu[threads={n + 1}]"),
+            [1e-3 * (1.3 if slow else 1.0) * math.exp(rng.gauss(0, 0.003)) for slow in blocks],
+        )
+        for n, blocks in enumerate(modes)
+    ]
+    return Node("node0", nodes.machine(), tuple(digests))
+
+
+def test_two_processes_that_agree_by_chance_accuse_nobody() -> None:
+    """One path of thirty was in its fast mode twice before, and in its slow mode twice now."""
+    before = [(0, 0), *[(n % 2, (n // 2) % 2) for n in range(30)]]
+    after = [(1, 1), *[((n // 2) % 2, n % 2) for n in range(30)]]
+    found = compare([bimodal(before)], [bimodal(after, "later")])
+    assert not found.of("regression", "improvement")
+
+
+def test_three_surveys_show_how_far_surveys_differ() -> None:
+    """Surveys jump by 6 % as a whole; their processes agree within 0.2 %."""
+    what = nodes.workload(nodes.h2d(0))
+
+    def survey(name: str, level: float, seed: int) -> Node:
+        rng = random.Random(seed)
+        medians = [1e-3 * math.exp(level + rng.gauss(0, 0.002)) for _ in range(4)]
+        return Node(name, nodes.machine(), (nodes.digest(what, medians),), file=name)
+
+    base = [survey(f"base-{n}", level, n) for n, level in enumerate((0.0, 0.06, -0.06))]
+    new = survey("new", 0.06, 9)
+    assert regressions(compare(base[:1], [new]))
+    settled = compare(base, [new])
+    assert not regressions(settled)
+    assert settled.paths[0].detectable is not None and settled.paths[0].detectable > 0.15
+    steady = [survey(f"steady-{n}", 0.001 * n, 20 + n) for n in range(3)]
+    assert regressions(compare(steady, [new]))
+
+
+def test_sizes_that_nothing_replicates_borrow_the_noise_of_their_curve() -> None:
+    """Four processes measured 64 MiB, one of them 8 MiB and 32 MiB too."""
+    sizes = (2**23, 2**25, nodes.SIZE)
+
+    def survey(seed: int, slow: float) -> Node:
+        whole = nodes.node(seed, gpus=1, blocks=4, sizes=sizes, between_blocks=0.004)
+        digests = []
+        for digest in whole.series:
+            blocks = digest.blocks if digest.bytes == nodes.SIZE else digest.blocks[:1]
+            if (digest.curve, digest.bytes) == (nodes.h2d(0), 2**25):
+                blocks = nodes.digest(digest.workload, [blocks[0].median * slow]).blocks
+            digests.append(msgspec.structs.replace(digest, blocks=blocks))
+        return msgspec.structs.replace(whole, series=tuple(digests))
+
+    found = compare([survey(1, 1.0)], [survey(2, 1.3)])
+    path = next(path for path in found.paths if path.curve == nodes.h2d(0))
+    assert (path.verdict, path.why) == ("regression", "at 32 MiB alone")
+    assert all(part.decision.freedom > 0 for part in path.parts)

@@ -1,0 +1,64 @@
+"""Five nightly checks of four real GPUs on a busy host: nothing to find, until a GPU is slower."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from comparison.nodes import slower
+from kept import RESULTS, unpacked
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.node import Node, read_node
+
+BUSY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus-busy"
+ODD = "gpu:2"
+LINKS = {f"pinned@numa:0 -> device@{ODD} by copy-engine",
+         f"device@{ODD} -> pinned@numa:0 by copy-engine"}  # fmt: skip
+PEERS = {
+    f"device@gpu:{a} -> device@gpu:{b} by copy-engine"
+    for a in range(4)
+    for b in range(4)
+    if a != b and ODD in (f"gpu:{a}", f"gpu:{b}")
+}
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
+    folder = tmp_path_factory.mktemp("checks")
+    return [
+        read_node(unpacked(BUSY / f"{name}.wwp.xz", folder / f"{name}.wwp"))
+        for name in ("check", *(f"check-{n}" for n in range(1, 5)))
+    ]
+
+
+def test_one_process_a_side_decides_nothing(checks: list[Node]) -> None:
+    for before, after in combinations(checks, 2):
+        found = compare([before], [after])
+        assert not found.of("regression", "improvement")
+        assert len(found.undecided) > 0
+
+
+def test_three_nights_against_two_show_no_change_and_how_large_one_would_be(
+    checks: list[Node],
+) -> None:
+    for new in combinations(checks, 2):
+        found = compare([each for each in checks if each not in new], new)
+        assert not found.of("regression", "improvement")
+        links = [path for path in found.paths if path.headline in ("H2D", "D2H", "P2P")]
+        assert links
+        assert all(path.detectable is not None and path.detectable < 0.06 for path in links)
+
+
+@pytest.mark.parametrize("factor", [1.05, 1.08])
+@pytest.mark.parametrize("night", range(5))
+def test_one_night_with_a_slower_gpu_regresses_on_its_links_alone(
+    checks: list[Node], night: int, factor: float
+) -> None:
+    """Sets of transfers from the host scatter by 10 % there; the links by themselves do not."""
+    bad = slower(checks[night], lambda digest: ODD in digest.text, factor)
+    found = compare([each for n, each in enumerate(checks) if n != night], [bad])
+    slow = {path.name for path in found.of("regression")}
+    assert slow >= LINKS | PEERS
+    assert all(ODD in path.curve for path in found.of("regression"))
+    assert not found.of("improvement")
