@@ -20,6 +20,11 @@ namespace waywiser::test {
 // and a file that is only read.
 Machine this_machine();
 
+// Whether a text for users is one line and says something.
+inline bool one_line(const std::string& text) {
+    return !text.empty() && text.find('\n') == std::string::npos;
+}
+
 // What the process made of these, which goes with it unless it is killed: for tests that are.
 void remove_files();
 

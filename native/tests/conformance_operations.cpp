@@ -22,7 +22,7 @@ constexpr StopRule kQuick{.target = 0.9,
                           .minimum_seconds = 0,
                           .soft_seconds = 0.001,
                           .hard_seconds = 0.05};
-constexpr std::size_t kLargest = std::size_t{16} << 20;  // bytes; larger ones only take longer
+constexpr std::size_t kLargestRange = std::size_t{16} << 20;  // bytes; larger ones only take longer
 constexpr double kLongest = 1.0;  // seconds of one operation: beyond, something hung
 
 std::vector<Place> places_of(const Operation& operation, const Machine& machine) {
@@ -43,17 +43,13 @@ std::vector<OperationCall> calls_of(const Operation& operation, const Machine& m
         calls.push_back({operation.info().name, place, {}});
         for (const Parameter& parameter : operation.parameters(place, machine)) {
             for (const std::string& choice : parameter.choices) {
-                const bool large = parameter.name == "bytes" && std::stoul(choice) > kLargest;
+                const bool large = parameter.name == "bytes" && std::stoul(choice) > kLargestRange;
                 if (large || choice == parameter.fallback()) continue;
                 calls.push_back({operation.info().name, place, {{parameter.name, choice}}});
             }
         }
     }
     return calls;
-}
-
-bool one_line(const std::string& text) {
-    return !text.empty() && text.find('\n') == std::string::npos;
 }
 
 double median_of(Session& session, const std::string& name, const Place& place,

@@ -8,10 +8,10 @@
 
 #include "conformance.hpp"
 #include "gpu/gpu.hpp"
+#include "units.hpp"
 
 namespace waywiser {
 
-inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 inline constexpr std::byte kUntouched{0xEE};
 
 class Seam : public ::testing::Test {

@@ -2,6 +2,7 @@
 // fake GPU, and on the real one.
 #include "conformance.hpp"
 #include "case_stride.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,6 @@ namespace waywiser::test {
 namespace {
 
 constexpr std::size_t kLargest = (std::size_t{1} << 20) + 13;
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // About machine words, cache lines, pages, and the 64 KiB and 1 MiB at which runtimes change ways.
 constexpr std::size_t kSizes[] = {1,    3,    7,    8,     63,    64,    65,      511,
@@ -31,10 +31,6 @@ constexpr Offsets kOffsets[] = {{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095
 const Machine& machine() {
     static const Machine known = this_machine();
     return known;
-}
-
-bool one_line(const std::string& text) {
-    return !text.empty() && text.find('\n') == std::string::npos;
 }
 
 class Conformance : public ::testing::TestWithParam<Path> {

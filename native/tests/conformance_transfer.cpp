@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "conformance_seam.hpp"
+#include "units.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kKiB = 1024;
 constexpr std::size_t kRoom = 2 * kMiB;
 
 // So many bytes of each kind of memory. What lies there is set and read through pinned memory.

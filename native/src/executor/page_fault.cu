@@ -40,7 +40,7 @@ struct TouchByWarps {
     std::byte* data;
     Touches touches;
 
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         if (thread.index % kWarp != 0) return;
         for (std::size_t n = thread.index / kWarp; n < touches.chunks();
              n += thread.count / kWarp) {

@@ -33,11 +33,11 @@ constexpr unsigned kMultiprocessorsPerHostBlock = 4;
 // use again are the first to leave the caches.
 struct Plain {
     template <class Unit>
-    WAYWISER_DEVICE static Unit load(const Unit* from) {
+    WAYWISER_ON_GPU static Unit load(const Unit* from) {
         return *from;
     }
     template <class Unit>
-    WAYWISER_DEVICE static void store(Unit* to, Unit value) {
+    WAYWISER_ON_GPU static void store(Unit* to, Unit value) {
         *to = value;
     }
 };
@@ -69,7 +69,7 @@ struct Copy {
     std::size_t head;   // bytes before the first unit
     std::size_t units;  // whole ones
 
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         const std::size_t round = kAhead * thread.count;
         std::size_t i = thread.index;
         for (; i + round - thread.count < units; i += round) move_round<true>(i, thread.count);
@@ -85,7 +85,7 @@ private:
     // The units of a round from the first on, so many apart; where not all of them are there, the
     // end is looked at.
     template <bool kAll>
-    WAYWISER_DEVICE void move_round(std::size_t first, std::size_t apart) const {
+    WAYWISER_ON_GPU void move_round(std::size_t first, std::size_t apart) const {
         const auto* source = reinterpret_cast<const Unit*>(from + head) + first;
         auto* destination = reinterpret_cast<Unit*>(to + head) + first;
         Unit taken[kAhead] = {};

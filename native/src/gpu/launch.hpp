@@ -2,7 +2,7 @@
 // a function to run on the stream's own thread. An executor with a kernel is thus still one file.
 //
 //     struct Fill { unsigned* to; std::size_t n;
-//         WAYWISER_DEVICE void operator()(gpu::Thread t) const {
+//         WAYWISER_ON_GPU void operator()(gpu::Thread t) const {
 //             for (auto i = t.index; i < n; i += t.count) to[i] = 7u; } };
 //     gpu::launch(stream, {.blocks = 256, .threads = 256}, Fill{pointer, n});
 #pragma once
@@ -12,10 +12,10 @@
 #include "gpu.hpp"
 
 #if defined(__CUDACC__)
-#define WAYWISER_DEVICE __device__
+#define WAYWISER_ON_GPU __device__
 #define WAYWISER_BOTH __host__ __device__
 #else
-#define WAYWISER_DEVICE
+#define WAYWISER_ON_GPU
 #define WAYWISER_BOTH
 #endif
 

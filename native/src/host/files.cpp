@@ -13,6 +13,7 @@
 #include <new>
 #include <vector>
 
+#include "host/pages.hpp"
 #include "waywiser/words.hpp"
 
 namespace waywiser::host {
@@ -47,11 +48,6 @@ Descriptor nameless(const std::string& folder) {
     if (named.get() < 0) refuse("no scratch file can be made in " + folder);
     if (unlink(name.c_str()) != 0) refuse("the scratch file " + name + " cannot be removed");
     return named;
-}
-
-std::size_t page_bytes() {
-    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return bytes;
 }
 
 // Of a file that the process neither owns nor may write, the kernel pretends that all is cached.

@@ -21,15 +21,9 @@
 namespace waywiser::host {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kAskedPages = 512;  // enough to see a stray percent, cheap to ask
 constexpr int kMostNodes = 1024;
 constexpr int kBindPolicy = 2;  // MPOL_BIND of the kernel's mempolicy.h
-
-std::size_t page_bytes() {
-    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return bytes;
-}
 
 std::string bind_to(std::byte* data, std::size_t bytes, int node) {
     if (node < 0 || node >= kMostNodes) return "node " + std::to_string(node) + " is out of range";
@@ -71,6 +65,11 @@ double huge_fraction(const std::byte* data, std::size_t bytes) {
 }
 
 }  // namespace
+
+std::size_t page_bytes() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
 
 Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
     const std::size_t step = page_bytes();

@@ -13,6 +13,9 @@
 
 namespace waywiser::host {
 
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+std::size_t page_bytes();  // of a standard page
+
 enum class PageSize { standard, huge };
 // Whether to ask the kernel where the pages are, which takes milliseconds in large processes.
 enum class Placing { looked_at, trusted };

@@ -50,7 +50,7 @@ struct Write {
     std::size_t group;
     Word seed, flip;
 
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         const std::size_t lane = thread.index % group;
         for (auto n = thread.index / group; n < all.count(); n += thread.count / group) {
             write(all.at(n), seed, flip, lane, group);
@@ -65,7 +65,7 @@ struct Count {
     unsigned long long* count;
     unsigned long long* first;
 
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         const std::size_t lane = thread.index % group;
         for (auto n = thread.index / group; n < all.count(); n += thread.count / group) {
             const Mismatch wrong = count_wrong(all.at(n), seed, lane, group);
@@ -80,7 +80,7 @@ struct Reset {
     unsigned long long* count;
     unsigned long long* first;
 
-    WAYWISER_DEVICE void operator()(gpu::Thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread) const {
         *count = 0;
         *first = ~0ULL;
     }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostRepetitions = 256;
 
 struct Nothing {
-    WAYWISER_DEVICE void operator()(gpu::Thread) const {}
+    WAYWISER_ON_GPU void operator()(gpu::Thread) const {}
 };
 
 struct Bench {

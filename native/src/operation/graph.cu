@@ -15,7 +15,7 @@ constexpr std::size_t kMostRepetitions = 64;
 constexpr std::size_t kCopied = 8;  // bytes of each copy
 
 struct Nothing {
-    WAYWISER_DEVICE void operator()(gpu::Thread) const {}
+    WAYWISER_ON_GPU void operator()(gpu::Thread) const {}
 };
 
 // So many nodes, each after the one before: empty kernels, or copies from the host.

@@ -43,7 +43,7 @@ struct Walk {
     const Cell* first;
     std::size_t steps;
     const Cell** last;
-    WAYWISER_DEVICE void operator()(gpu::Thread) const { *last = follow(first, steps); }
+    WAYWISER_ON_GPU void operator()(gpu::Thread) const { *last = follow(first, steps); }
 };
 
 // Puts the list back before each walk, which is timed by whoever walks.

@@ -23,7 +23,7 @@ constexpr gpu::Shape kLinking{.blocks = 256, .threads = 256};
 struct Link {
     Cycle cycle;
     const Cell** at;
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         for (std::size_t i = thread.index; i < cycle.order.cells(); i += thread.count) {
             cycle.link(i);
         }
@@ -35,7 +35,7 @@ struct Link {
 struct Follow {
     const Cell** at;
     std::size_t links;
-    WAYWISER_DEVICE void operator()(gpu::Thread) const { *at = follow(*at, links); }
+    WAYWISER_ON_GPU void operator()(gpu::Thread) const { *at = follow(*at, links); }
 };
 
 class SmChaseTrial final : public Trial {

@@ -49,7 +49,7 @@ WAYWISER_BOTH inline Counter* counter(std::byte* data, std::size_t i) {
 
 struct Clear {
     std::byte* data;
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const { *counter(data, thread.index) = 0; }
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const { *counter(data, thread.index) = 0; }
 };
 
 // Each add of a thread needs the one before: what is added depends on what was there.
@@ -57,7 +57,7 @@ struct Add {
     std::byte* data;
     std::size_t adds;
     bool own_counters;
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         Counter* const here = counter(data, own_counters ? thread.index : 0);
         Counter amount = 1;
         for (std::size_t i = 0; i < adds; ++i) {
@@ -70,7 +70,7 @@ struct Sum {
     std::byte* data;
     std::size_t counters;
     Counter* to;
-    WAYWISER_DEVICE void operator()(gpu::Thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread) const {
         Counter sum = 0;
         for (std::size_t i = 0; i < counters; ++i) sum += *counter(data, i);
         *to = sum;

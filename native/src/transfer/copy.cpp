@@ -7,6 +7,7 @@
 #include <limits>
 #include <thread>
 
+#include "host/pages.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/ordering.hpp"
 #include "waywiser/transfer.h"
@@ -18,7 +19,6 @@ namespace {
 // (measured on H200 with 16 CPUs, docs/transfer.md).
 constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
 // Slots that CPUs fill should stay in their caches, and five of them for each thread keep the link
@@ -399,8 +399,8 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     // Making pages is work for CPUs: all of them help, each with huge pages of its own.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
         choice.shape.threads = 0;
-        choice.shape.least = kHugePage;
-        choice.shape.chunk = kHugePage;
+        choice.shape.least = host::kHugePage;
+        choice.shape.chunk = host::kHugePage;
     }
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
@@ -412,7 +412,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         } else {
             // With many threads, small slots stay in the CPUs' caches.
             choice.shape.threads = kThreadsPerLink * (1 + options.relays.size());
-            if (choice.shape.least < kHugePage) {
+            if (choice.shape.least < host::kHugePage) {
                 choice.shape.least = std::min(choice.shape.chunk, kSmallestPageableRelay);
             }
             choice.shape.slots = kPageableRelaySlots;

@@ -14,13 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& file) {
-    std::ifstream stream(file);
-    std::string line;
-    std::getline(stream, line);
-    return line;
-}
-
 std::string quoted(const std::string& text) {
     constexpr char kHex[] = "0123456789abcdef";
     std::string out = "\"";

@@ -26,13 +26,6 @@ std::optional<std::size_t> number(std::string_view text) {
     return value;
 }
 
-std::string first_line(const fs::path& file) {
-    std::ifstream stream(file);
-    std::string line;
-    std::getline(stream, line);
-    return line;
-}
-
 // Calls visit(folder) for a cgroup and its ancestors up to the root.
 template <class Visit>
 void for_each_ancestor(const fs::path& cgroup, const fs::path& root, const Visit& visit) {
@@ -77,6 +70,13 @@ std::optional<std::size_t> room_of(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string first_line(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    std::string line;
+    std::getline(stream, line);
+    return line;
+}
 
 std::optional<fs::path> own_cgroup(const fs::path& proc, const fs::path& root) {
     std::ifstream stream(proc / "self" / "cgroup");

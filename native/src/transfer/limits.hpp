@@ -9,6 +9,9 @@
 
 namespace waywiser::transfer {
 
+// The first line of a file; empty if it cannot be read.
+std::string first_line(const std::filesystem::path& file);
+
 // The cgroup (version 2) folder of this process below `root`; nothing if there is none.
 std::optional<std::filesystem::path> own_cgroup(
     const std::filesystem::path& proc = "/proc",

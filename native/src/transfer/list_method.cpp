@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kWidest = 16;
 // So few are not worth a table.
-constexpr std::size_t kFewPieces = 4;
+constexpr std::size_t kFewRuns = 4;
 // A block has so many bytes under way: 1,024 threads with 8 accesses of 16 bytes.
 constexpr std::size_t kBytesOfBlock = std::size_t{128} << 10;
 
@@ -59,7 +59,7 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
 
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs) {
-    if (traits.merged <= kFewPieces || traits.run == 0) return {};
+    if (traits.merged <= kFewRuns || traits.run == 0) return {};
     const auto pieces = static_cast<double>(traits.merged);
     const auto bytes = static_cast<double>(traits.bytes);
     const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;

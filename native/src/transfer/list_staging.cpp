@@ -5,7 +5,7 @@
 namespace waywiser::transfer {
 namespace {
 
-constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
+constexpr std::size_t kListSlabBytes = std::size_t{2} << 20;
 
 std::optional<Slot> take_or_nothing(Slots& pool, std::size_t bytes) {
     try {
@@ -30,7 +30,7 @@ std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
         reap(device);
         if (!pinned_) {
             pinned_ = std::make_unique<Slots>(
-                budget_, kSlabBytes,
+                budget_, kListSlabBytes,
                 [this, device](std::size_t size) {
                     return pinned_slab(size, node_, device, warn_);
                 },
@@ -39,7 +39,7 @@ std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
         auto& own = on_device_[device];
         if (!own) {
             own = std::make_unique<Slots>(
-                budget_, kSlabBytes,
+                budget_, kListSlabBytes,
                 [device](std::size_t size) { return device_slab(size, device); }, [] {});
         }
         pinned = pinned_.get();

@@ -126,7 +126,7 @@ struct MoveRuns {
     By units;  // of a run
     Index total;
 
-    WAYWISER_DEVICE void operator()(gpu::Thread thread) const {
+    WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         const auto apart = static_cast<Index>(thread.count);
         auto first = static_cast<Index>(thread.index);
         for (; first + (kDepth - 1) * apart < total; first += kDepth * apart) {
@@ -142,7 +142,7 @@ private:
     // Where units are on one side. What kind of side it is is asked once, so that nothing stands
     // between the loads of a table, nor between those of the units.
     template <bool kAll>
-    WAYWISER_DEVICE void locate(const Side& side, Index first, Index apart,
+    WAYWISER_ON_GPU void locate(const Side& side, Index first, Index apart,
                                 std::byte* (&units_at)[kLocated]) const {
         const auto each = [&](const auto& start_of) {
             WAYWISER_UNROLL for (unsigned k = 0; k < kLocated; ++k) {
@@ -167,7 +167,7 @@ private:
 
     // So many units apart; where not all of them are there, the end is looked at.
     template <bool kAll>
-    WAYWISER_DEVICE void move_round(Index first, Index apart) const {
+    WAYWISER_ON_GPU void move_round(Index first, Index apart) const {
         std::byte* units_at[kLocated] = {};
         Unit held[kDepth] = {};
         WAYWISER_UNROLL for (unsigned k = 0; k < kDepth; k += kLocated) {

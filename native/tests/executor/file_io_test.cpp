@@ -7,6 +7,7 @@
 #include "host/files.hpp"
 #include "scratch_folder.hpp"
 #include "transfer/engine.hpp"
+#include "units.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
@@ -16,7 +17,6 @@ namespace {
 using test::at_file;
 using test::ScratchFolder;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 const Memory kPageable{"pageable", {Place::Kind::numa, 0, {}}, {}};
 
 class FileIo : public ::testing::TestWithParam<std::string> {

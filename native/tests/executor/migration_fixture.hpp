@@ -8,10 +8,9 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "units.hpp"
 
 namespace waywiser::test {
-
-inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 inline Transfer migration(const std::string& executor, const char* from, const char* to,
                           const Settings& parameters = {}, const Settings& variant = {}) {

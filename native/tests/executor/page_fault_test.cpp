@@ -7,7 +7,6 @@
 namespace waywiser {
 namespace {
 
-using test::kMiB;
 using test::location;
 using test::Migration;
 using test::migration;

@@ -73,7 +73,6 @@ bool is_idle(void* stream) {
 }
 
 bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream) {
-    constexpr int kInvalidValue = 1;
     const int own = fake::is_default_stream(stream)
                         ? Context::current()
                         : static_cast<fake::StreamHandle*>(stream)->thread->device();
@@ -82,7 +81,7 @@ bool try_copy_on(void* destination, const void* source, std::size_t bytes, void*
         copy_async(destination, source, bytes, Stream(own, stream));
     } catch (const Error& error) {
         Context::current() = before;
-        if (error.kind() == Failure::other && error.code() == kInvalidValue) return false;
+        if (error.kind() == Failure::other && error.code() == fake::kInvalidValue) return false;
         throw;
     }
     Context::current() = before;

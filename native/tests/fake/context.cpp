@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "gpu/gpu.hpp"
+#include "ranges.hpp"
 
 namespace waywiser::fake {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 constexpr int kNotSupported = 801;
 constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
-constexpr int kInvalidDevice = 101;
 constexpr int kIllegalAddress = 700;
 
 Options from_environment() {
@@ -85,7 +85,7 @@ void Context::check(const char* call) const {
 void Context::check_device(const char* call, int device) const {
     check(call);
     if (device < 0 || device >= options()->devices) {
-        throw gpu::Error(gpu::Failure::other, call, kInvalidDevice, "cudaErrorInvalidDevice");
+        refuse_device(call);
     }
 }
 

@@ -17,9 +17,6 @@ using fake::Instant;
 using fake::Point;
 using fake::Side;
 
-constexpr int kInvalidValue = 1;
-constexpr int kInvalidDevice = 101;
-
 Copy known(void* destination, const void* source, std::size_t bytes, const char* call) {
     const auto& ranges = fake::Ranges::instance();
     Copy copy{.bytes = bytes,
@@ -58,7 +55,7 @@ void copy_peer_async(void* destination, int destination_device, const void* sour
         return bytes != 0 && (!side.on_device() || side.device != device);
     };
     if (belies(copy.to, destination_device) || belies(copy.from, source_device)) {
-        throw Error(Failure::other, kCall, kInvalidDevice, "cudaErrorInvalidDevice");
+        fake::refuse_device(kCall);
     }
     enqueue(copy, source, effects, stream);
 }
@@ -77,7 +74,7 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
     const Effects effects = Context::instance().pass(Point::fill, kCall);
     const Side side = fake::Ranges::instance().side(destination, bytes, kCall);
     if (side.pageable() && bytes != 0) {
-        throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
+        fake::refuse_value(kCall);
     }
     const int device = stream.device();
     fake::thread_of(stream).enqueue([=] {

@@ -6,6 +6,7 @@
 
 #include "fake/fixture.hpp"
 #include "patience.hpp"
+#include "units.hpp"
 
 namespace waywiser {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 using gpu::Gate;
 using gpu::Stream;
 using test::Call;
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Buffers of every type, and streams held by a gate that may be opened.
 class FakeGate : public test::OnFake {

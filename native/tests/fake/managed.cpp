@@ -11,8 +11,6 @@
 namespace waywiser::fake {
 namespace {
 
-std::uintptr_t address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
-
 template <class Ranges>
 auto& containing(Ranges& ranges, const void* data) {
     const auto after = ranges.upper_bound(address(data));
@@ -72,11 +70,9 @@ gpu::Location location(const void* data) { return Managed::instance().location(d
 namespace waywiser::gpu {
 namespace {
 
-constexpr int kInvalidValue = 1;
-
 void check_managed(const std::byte* data, std::size_t bytes, const char* call) {
     if (bytes == 0 || !fake::Ranges::instance().side(data, bytes, call).managed()) {
-        throw Error(Failure::other, call, kInvalidValue, "cudaErrorInvalidValue");
+        fake::refuse_value(call);
     }
 }
 

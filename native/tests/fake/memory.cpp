@@ -133,11 +133,10 @@ std::byte* allocate_async(std::size_t bytes, const Stream& stream) {
 
 void free_async(std::byte* data, const Stream& stream) {
     constexpr const char* kCall = "cudaFreeAsync";
-    constexpr int kInvalidValue = 1;
     Context::instance().check(kCall);
     Context::instance().count(Point::call, kCall);
     if (!Ranges::instance().side(data, 1, kCall).on_device()) {
-        throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
+        fake::refuse_value(kCall);
     }
     fake::thread_of(stream).enqueue([data] {
         Ranges::instance().remove(data);
@@ -165,10 +164,9 @@ Registration::Registration(std::byte* data, std::size_t bytes, int device) {
 
 std::byte* device_address(std::byte* host, int device) {
     constexpr const char* kCall = "cudaHostGetDevicePointer";
-    constexpr int kInvalidValue = 1;
     Context::instance().enter(kCall, device);
     if (Ranges::instance().side(host, 1, kCall).type != fake::MemoryType::page_locked) {
-        throw Error(Failure::other, kCall, kInvalidValue, "cudaErrorInvalidValue");
+        fake::refuse_value(kCall);
     }
     return host;
 }

@@ -8,11 +8,10 @@
 
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "units.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class FakeMemory : public test::OnFake {};
 

@@ -7,12 +7,18 @@
 namespace waywiser::fake {
 namespace {
 
-constexpr int kInvalidValue = 1;
+constexpr int kInvalidDevice = 101;
 constexpr int kAlreadyRegistered = 712;
 
-std::uintptr_t address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
-
 }  // namespace
+
+void refuse_value(const char* call) {
+    throw gpu::Error(gpu::Failure::other, call, kInvalidValue, "cudaErrorInvalidValue");
+}
+
+void refuse_device(const char* call) {
+    throw gpu::Error(gpu::Failure::other, call, kInvalidDevice, "cudaErrorInvalidDevice");
+}
 
 Ranges& Ranges::instance() {
     static Ranges& ranges = *new Ranges();
@@ -50,7 +56,7 @@ Side Ranges::side(const void* data, std::size_t bytes, const char* call) const {
         const auto& [begin, range] = *std::prev(after);
         if (address(data) + bytes <= begin + range.bytes) return range.side;
     }
-    throw gpu::Error(gpu::Failure::other, call, kInvalidValue, "cudaErrorInvalidValue");
+    refuse_value(call);
 }
 
 std::optional<Ranges::Known> Ranges::range(const void* data) const {

@@ -10,6 +10,14 @@
 
 namespace waywiser::fake {
 
+// The runtime's code of a wrong argument.
+inline constexpr int kInvalidValue = 1;
+// Throw what the runtime says of a wrong argument, or of a wrong device.
+[[noreturn]] void refuse_value(const char* call);
+[[noreturn]] void refuse_device(const char* call);
+
+inline std::uintptr_t address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
+
 enum class MemoryType { pageable, page_locked, managed, device };
 
 struct Side {

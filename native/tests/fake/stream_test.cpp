@@ -55,7 +55,7 @@ TEST_F(FakeStream, RunsInOrderAndBehindTheCallersBack) {
 TEST_F(FakeStream, LaunchesEveryThreadOnce) {
     struct Count {
         unsigned long long* sum;
-        WAYWISER_DEVICE void operator()(gpu::Thread t) const {
+        WAYWISER_ON_GPU void operator()(gpu::Thread t) const {
             for (std::size_t i = t.index; i < 1000; i += t.count) gpu::add(sum, i);
         }
     };
@@ -71,7 +71,7 @@ TEST_F(FakeStream, TouchesLeaveValuesAndSystemAddsTellWhatWas) {
         std::byte* bytes;
         unsigned long long* sum;
         unsigned long long* before;
-        WAYWISER_DEVICE void operator()(gpu::Thread t) const {
+        WAYWISER_ON_GPU void operator()(gpu::Thread t) const {
             gpu::touch(bytes + t.index);
             before[t.index] = gpu::add_system(sum, 5);
         }

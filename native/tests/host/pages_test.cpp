@@ -9,11 +9,10 @@
 #include <string>
 
 #include "conformance.hpp"
+#include "units.hpp"
 
 namespace waywiser::host {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 const NumaNode& first_node() {
     static const Machine machine = test::this_machine();

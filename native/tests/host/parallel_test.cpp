@@ -1,4 +1,5 @@
 #include "host/parallel.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +10,6 @@
 
 namespace waywiser::host {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 TEST(Parallel, CoversEveryByteOnce) {
     for (const std::size_t cpus : {0u, 1u, 2u, 3u, 16u, 40u}) {

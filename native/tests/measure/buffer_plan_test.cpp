@@ -5,11 +5,10 @@
 #include <set>
 
 #include "test_kinds.hpp"
+#include "units.hpp"
 
 namespace waywiser::measure {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 const Machine kMachine{.numa = {{0, {0}}, {1, {1}}}, .gpus = {}};
 

@@ -7,11 +7,10 @@
 
 #include "conformance.hpp"
 #include "fake/fake.hpp"
+#include "units.hpp"
 
 namespace waywiser::measure {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class Buffers : public ::testing::Test {
 protected:

@@ -10,9 +10,7 @@
 namespace waywiser {
 namespace {
 
-using test::kMiB;
-
-constexpr StopRule kQuick{
+constexpr StopRule kMigrationRule{
     .target = 0.5, .wanted = 0.5, .maximum = 200, .soft_seconds = 0.01, .hard_seconds = 0.1};
 
 class MigrationInASession : public test::OnFake {
@@ -20,8 +18,8 @@ protected:
     [[nodiscard]] Outcome measure(std::vector<Transfer> transfers,
                                   Cache cache = Cache::warm) const {
         Session session(machine, {.memory_bytes = 512 * kMiB, .host_timed = {}});
-        return session.measure({.transfers = std::move(transfers), .cache = cache, .rule = kQuick},
-                               nullptr);
+        return session.measure(
+            {.transfers = std::move(transfers), .cache = cache, .rule = kMigrationRule}, nullptr);
     }
     [[nodiscard]] Transfer move(const char* executor, const std::string& from,
                                 const std::string& to, std::size_t bytes) const {

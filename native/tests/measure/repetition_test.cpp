@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-constexpr StopRule kQuick{
+constexpr StopRule kRepetitionRule{
     .target = 0.5, .wanted = 0.5, .maximum = 50, .soft_seconds = 0.01, .hard_seconds = 0.1};
 
 class Repetition : public test::OnFake {
@@ -23,7 +23,7 @@ protected:
         const Place place{Place::Kind::numa, test::this_machine().numa.front().index, {}};
         return {
             .transfers = {{{{source, place, {}}, {"pageable", place, {}}, executor}, bytes, {}}},
-            .rule = kQuick};
+            .rule = kRepetitionRule};
     }
     static Outcome measure(const Request& asked) {
         return Session(test::this_machine(), {}).measure(asked, nullptr);

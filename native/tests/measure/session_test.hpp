@@ -9,11 +9,10 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "units.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser {
-
-inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Wide enough to be met at once, so that tests are quick on a busy machine.
 inline constexpr StopRule kQuick{.target = 0.5,

@@ -8,6 +8,7 @@
 
 #include "host/files.hpp"
 #include "scratch_folder.hpp"
+#include "units.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {
@@ -15,8 +16,6 @@ namespace {
 
 using test::at_file;
 using test::ScratchFolder;
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 const MemoryKind& kind(const std::string& name) { return *Memories::instance().find(name); }
 

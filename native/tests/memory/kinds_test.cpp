@@ -7,11 +7,10 @@
 #include "conformance.hpp"
 #include "fake/fake.hpp"
 #include "host/pages.hpp"
+#include "units.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class MemoryKinds : public ::testing::Test {
 protected:

@@ -7,11 +7,11 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "units.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kGranule = 2 * kMiB;
 
 class ManagedMemoryOnFake : public test::OnFake {

@@ -15,13 +15,11 @@
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "patience.hpp"
+#include "units.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 
 std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
     std::vector<std::byte> data(bytes);

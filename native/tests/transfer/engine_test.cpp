@@ -17,12 +17,10 @@
 #include "fake/fixture.hpp"
 #include "transfer/chunked_copy.hpp"
 #include "transfer/copy.hpp"
+#include "units.hpp"
 
 namespace waywiser::transfer {
 namespace {
-
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 
 std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
     std::vector<std::byte> data(bytes);

@@ -20,12 +20,11 @@
 #include "fake/fixture.hpp"
 #include "transfer/chunked_copy.hpp"
 #include "transfer/copy.hpp"
+#include "units.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 constexpr double kLong = 60;  // seconds; what takes so long hangs
 
 class EngineThreads : public test::OnFake {

@@ -19,15 +19,14 @@
 #include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "units.hpp"
 #include "waywiser/transfer.h"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 constexpr double kLong = 60;  // seconds; what takes so long hangs
-const std::string kQuick =
+const std::string kFastFake =
     "devices=2;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500;";
 
 // A thread that was joined may be listed for a moment.
@@ -50,9 +49,9 @@ struct Options {
     bool peer_access = true;
 };
 
-class Context {
+class CContext {
 public:
-    explicit Context(const Options& options = {}) {
+    explicit CContext(const Options& options = {}) {
         waywiser_options given{};
         given.size = sizeof given;
         given.threads = 2;
@@ -63,9 +62,9 @@ public:
         given.no_peer_access = options.peer_access ? 0 : 1;
         status = waywiser_context_create(&given, &context);
     }
-    ~Context() { waywiser_context_release(context); }
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
+    ~CContext() { waywiser_context_release(context); }
+    CContext(const CContext&) = delete;
+    CContext& operator=(const CContext&) = delete;
 
     // Transfers that are queued or run, after all had time to end.
     [[nodiscard]] std::size_t left() const {
@@ -128,7 +127,7 @@ protected:
     static constexpr std::size_t kRelayed = 16 * kMiB + 9;
 
     EveryCallFails() {
-        fake::configure(kQuick);
+        fake::configure(kFastFake);
         for (std::size_t i = 0; i < content.size(); ++i) {
             content[i] = static_cast<std::byte>(i * 2654435761U >> 13);
         }
@@ -181,7 +180,7 @@ protected:
     // The same of a copy that threads make in chunks.
     Operation chunked(std::string name, Way way, std::byte* to, std::byte* from, std::size_t bytes,
                       const Options& options = {}) {
-        const Context own(options);
+        const CContext own(options);
         std::array<char, 256> method{};
         EXPECT_EQ(waywiser_explain(own.context, to, from, bytes, method.data(), method.size()),
                   WAYWISER_OK);
@@ -189,7 +188,7 @@ protected:
         return copy(std::move(name), way, to, from, bytes, options);
     }
 
-    void expect_success(const Operation& operation, const Context& own) {
+    void expect_success(const Operation& operation, const CContext& own) {
         operation.clear();
         EXPECT_EQ(operation.call(own.context), WAYWISER_OK) << waywiser_last_error();
         stream.synchronize();
@@ -201,9 +200,9 @@ protected:
         operation.clear();
         const fake::Live before = fake::live();
         {
-            const Context own(operation.options);
+            const CContext own(operation.options);
             ASSERT_EQ(own.status, WAYWISER_OK);
-            fake::configure(kQuick + also + ";" + fault + std::to_string(n));
+            fake::configure(kFastFake + also + ";" + fault + std::to_string(n));
             const waywiser_status status = operation.call(own.context);
             if (status != WAYWISER_OK) {
                 EXPECT_STRNE(waywiser_last_error(), "");
@@ -213,7 +212,7 @@ protected:
                 const bool failed = status != WAYWISER_OK && operation.to != nullptr;
                 const std::vector<std::byte> seen(operation.to,
                                                   operation.to + (failed ? operation.bytes : 0));
-                fake::configure(kQuick);
+                fake::configure(kFastFake);
                 stream.synchronize();
                 EXPECT_TRUE(seen.empty() ||
                             std::memcmp(seen.data(), operation.to, seen.size()) == 0)
@@ -229,9 +228,9 @@ protected:
                 }
             }
         }
-        fake::configure(kQuick);
+        fake::configure(kFastFake);
         for (const int gpu : {0, 1}) gpu::synchronize_device(gpu);  // in the fake they go on
-        expect_success(operation, Context(operation.options));
+        expect_success(operation, CContext(operation.options));
         // At the end: pinned memory that no GPU could be asked about is freed by a later call.
         EXPECT_EQ(fake::live(), before);
         EXPECT_TRUE(copying_threads_end());
@@ -240,8 +239,8 @@ protected:
     // How often the operation passes the point in a context of its own.
     std::size_t times(const Operation& operation, std::size_t fake::Counts::* point) {
         operation.clear();
-        const Context own(operation.options);
-        fake::configure(kQuick);
+        const CContext own(operation.options);
+        fake::configure(kFastFake);
         EXPECT_EQ(operation.call(own.context), WAYWISER_OK) << waywiser_last_error();
         const std::size_t found = fake::counts().*point;
         stream.synchronize();
@@ -461,7 +460,7 @@ TEST_F(EveryCallFails, OfCallsThatCopyNothing) {
         const waywiser_status status = waywiser_mark(context, stream.handle(), &transfer);
         return completed(status, transfer, stream.handle(), 0);
     };
-    const auto create = [](waywiser_context*) { return Context({.relays = {1}}).status; };
+    const auto create = [](waywiser_context*) { return CContext({.relays = {1}}).status; };
     const auto pin = [](waywiser_context*) {
         void* memory = nullptr;
         const waywiser_status status = waywiser_pinned_alloc(kMiB, -1, &memory);

@@ -16,12 +16,11 @@
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "host/files.hpp"
+#include "units.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class FileCalls : public test::OnFake {
 protected:

@@ -18,13 +18,11 @@
 #include "gpu/gpu.hpp"
 #include "patience.hpp"
 #include "transfer/engine.hpp"
+#include "units.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 
 // An eventfd, which counts what is written to it.
 class Counter {

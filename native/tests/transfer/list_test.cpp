@@ -16,13 +16,11 @@
 #include "transfer/list_method.hpp"
 #include "transfer/piece_list.hpp"
 #include "transfer/staged_list.hpp"
+#include "units.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser::transfer {
 namespace {
-
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 
 std::byte* at(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 

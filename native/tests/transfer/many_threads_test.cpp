@@ -18,6 +18,7 @@
 #include "host/affinity.hpp"
 #include "transfer/chunked_copy.hpp"
 #include "transfer/limits.hpp"
+#include "units.hpp"
 
 namespace {
 // CPUs that this process seems to be allowed; 0: the true ones.
@@ -38,8 +39,6 @@ extern "C" int sched_getaffinity(pid_t process, std::size_t bytes, cpu_set_t* se
 namespace waywiser::transfer {
 namespace {
 
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
 constexpr double kLong = 60;  // seconds; what takes so long hangs
 constexpr std::size_t kThreads = 8;
 
