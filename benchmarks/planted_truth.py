@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
+from comparison.nodes import losses  # noqa: E402
 from planted.machine import BLOCKS  # noqa: E402
 from planted.model import Truth, down, up  # noqa: E402
 from planted.noise import recorded  # noqa: E402
@@ -40,15 +41,16 @@ def asked(job: tuple[int, int, int]) -> list[Hypothesis]:
 
 def compared(seed: int) -> tuple[int, int, bool, bool]:
     """(paths that seem changed though nothing is, all paths; of a link 5 % slower: whether a path
-    over it is a regression, whether any other path seems changed)."""
+    over it has a significant loss, whether any other path seems changed)."""
     pool = recorded()
     same = surveyed_twice(seed, pool)
     changed = surveyed_twice(seed + 500_000, pool, Truth("slow host link", SLOWER, (3,)))
-    worse = {path.curve for path in changed.of("regression")}
-    told = {path.curve for path in changed.of("regression", "improvement")}
+    worse = losses(changed)
+    told = worse | {path.curve for path in changed.of("improvement")}
     others = [curve for curve in told if "gpu:3 " not in f"{curve} "]
     slower = bool(worse & {up(3), down(3)})
-    return len(same.of("regression", "improvement")), len(same.paths), slower, bool(others)
+    differing = losses(same) | {path.curve for path in same.of("improvement")}
+    return len(differing), len(same.paths), slower, bool(others)
 
 
 def fleet_of(job: tuple[int, int, bool]) -> tuple[Counter[str], int, int]:

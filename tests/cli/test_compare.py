@@ -6,6 +6,8 @@ import io
 import json
 import os
 import re
+import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -53,6 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "base": nodes.node(1, gpus=2, blocks=4),
         "same": nodes.node(2, gpus=2, blocks=4),
         "slow": nodes.node(3, gpus=2, blocks=4, slow=slow),
+        "again": nodes.node(8, gpus=2, blocks=4, slow=slow),
         "loud": nodes.node(4, gpus=2, blocks=4, between_blocks=0.2),
         "once": nodes.node(6, gpus=2),
         "once-slow": nodes.node(7, gpus=2, slow=slow),
@@ -68,11 +71,47 @@ def test_no_change_is_clean_and_a_slower_link_is_a_finding(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "10 no change, of 10 paths, at a threshold of 3 %"
     assert any(line.split()[0] == "H2D" and "detectable from 3." in line for line in lines)
-    assert run(["compare", files["base"], files["slow"]]) == 1
+    assert run(regressed(files)) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("5 regressions, 5 no change, of 10 paths, at a threshold of 3 %")
     first = next(line for line in lines if line.startswith("regression"))
     assert "-7." in first and " MiB " in first and "GB/s" in first
+
+
+def regressed(files: dict[str, str]) -> list[str]:
+    return ["compare", files["base"], files["slow"], "--repeat", files["again"]]
+
+
+def test_a_loss_in_one_survey_is_suspected_and_the_commands_that_decide_it_work(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("again.wwp").touch()
+    slow = ["compare", files["base"], files["slow"]]
+    assert run([*slow, "--fail-on", "suspected"]) == 1
+    capsys.readouterr()
+    assert run([*slow, "--threshold", "5%", "--only", "H2D"]) == 3
+    said = capsys.readouterr().out.splitlines()
+    at = said.index("  to decide it, on node0:")
+    assert said[at - 1] == "suspected, since it was not measured again: 1 path"
+    survey, again = (shlex.split(line) for line in said[at + 1 :])
+    assert survey == ["waywiser", "survey", "--preset", "check", "--only", nodes.h2d(1),
+                      "-o", "again1.wwp"]  # fmt: skip
+    shutil.copy(files["again"], "again1.wwp")
+    assert run(again[1:]) == 1
+    assert capsys.readouterr().out.startswith("1 regression, ")
+    assert run(["compare", files["base"], "--", files["slow"], files["again"]]) == 1
+    assert run([*slow, "--repeat", files["same"]]) == 0
+    assert "in the survey, and not when measured again" in capsys.readouterr().out
+
+
+def test_a_repeat_of_one_process_is_made_in_several(
+    files: dict[str, str], tmp_path: Path, capsys: Output
+) -> None:
+    new = nodes.node(9, gpus=2, slow=nodes.slow_host_link(1, 1.3))
+    quick = nodes.stored(msgspec.structs.replace(new, asked="quick"), tmp_path / "quick.wwp")
+    assert run(["compare", files["once"], str(quick)]) == 3
+    assert "    waywiser survey --preset standard --only " in capsys.readouterr().out
 
 
 def test_one_process_a_side_is_inconclusive(files: dict[str, str], capsys: Output) -> None:
@@ -89,7 +128,7 @@ def test_all_paths_are_listed_when_asked_for(files: dict[str, str], capsys: Outp
 
 
 def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:
-    found = compare(*([read_node(files[name])] for name in ("base", "slow")))
+    found = compare([read_node(files["base"])], [read_node(files[n]) for n in ("slow", "again")])
     paper = io.StringIO()
     print_comparison(found, Console(file=paper, width=80))
     lines = paper.getvalue().splitlines()
@@ -104,7 +143,7 @@ def test_one_file_alone_is_said_to_have_no_other() -> None:
 
 
 def test_a_reader_who_leaves_changes_no_exit_code(files: dict[str, str]) -> None:
-    for new, code in (("same", 0), ("slow", 1)):
+    for new, code in (("same", 0), ("slow", 3)):
         reading, writing_end = os.pipe()
         os.close(reading)
         words = [sys.executable, "-m", "waywiser", "compare", files["base"], files[new]]
@@ -116,7 +155,7 @@ def test_a_reader_who_leaves_changes_no_exit_code(files: dict[str, str]) -> None
 
 
 def test_sides_may_have_several_files_and_options_may_follow(files: dict[str, str]) -> None:
-    arguments = ["compare", files["base"], files["same"], "--", files["slow"]]
+    arguments = ["compare", files["base"], files["same"], "--", files["slow"], files["again"]]
     assert run(arguments) == 1
     assert run([*arguments, "--threshold", "10%"]) == 0
     assert run(["compare", files["base"], files["same"], files["slow"]]) == 2
@@ -151,7 +190,7 @@ def test_headline_names_choose_their_paths(files: dict[str, str], capsys: Output
 
 
 def test_one_document_goes_to_standard_output(files: dict[str, str], capsys: Output) -> None:
-    both = ["compare", files["base"], files["slow"]]
+    both = regressed(files)
     assert run([*both, "--junit", "-"]) == 1
     said = capsys.readouterr()
     check_junit(ElementTree.fromstring(said.out))
@@ -183,7 +222,7 @@ def test_a_gpu_that_is_gone_is_said_in_a_few_lines(files: dict[str, str], capsys
 
 
 def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
-    assert run(["compare", files["base"], files["slow"], "--json"]) == 1
+    assert run([*regressed(files), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     found = msgspec.convert(document, ProfileComparison)
     assert found.counts["regression"] == 5
@@ -193,7 +232,9 @@ def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
     assert decision["interval"]["low"] < decision["ratio"] < decision["interval"]["high"]
     assert 0 < decision["deviation"] < 0.01 and decision["freedom"] > 5
     assert decision["p_corrected"] < 0.01 and 0 < decision["detectable"] < 0.05
-    assert worst["parts"][0]["processes"] == [4, 4]
+    assert worst["parts"][0]["processes"] == [4, 8]
+    assert worst["parts"][0]["verdict"] == "regression"
+    assert document["repeats"] == [files["again"]]
     assert worst["devices"][0]["uuid"].startswith("GPU-node0-")
 
 
@@ -216,6 +257,7 @@ def hostile() -> ProfileComparison:
 
 def test_junit_is_a_test_case_per_path() -> None:
     found = hostile()
+    assert found.of("suspected")
     root = ElementTree.fromstring(junit(found, ("regression", "missing")))
     check_junit(root)
     cases = {case.get("name"): case for case in root.iter("testcase")}
@@ -225,6 +267,9 @@ def test_junit_is_a_test_case_per_path() -> None:
         assert (failure is not None) == (path.verdict in ("regression", "missing"))
         if failure is not None:
             assert failure.get("type") == path.verdict
+        skip = cases[path.curve].find("skipped")
+        if path.verdict == "suspected":
+            assert skip is not None and "; was not measured again" in (skip.get("message") or "")
     lost = cases[nodes.h2d(0)].find("failure")
     assert lost is not None
     message = lost.get("message") or ""
@@ -265,7 +310,7 @@ def test_junit_is_written_over_a_former_one_and_whole(
 ) -> None:
     target = tmp_path / "r.xml"
     target.write_text("former")
-    assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 1
+    assert run_compare([files["base"], files["slow"]], "3%", junit=str(target)) == 3
     check_junit(ElementTree.parse(target).getroot())
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(NotWritten, match="cannot be written"):
@@ -306,12 +351,14 @@ def test_a_threshold_is_a_fraction() -> None:
 def test_a_threshold_is_a_change_of_time(files: dict[str, str], tmp_path: Path) -> None:
     """A time that is 8 % longer is a regression at 7 % and none at 9 %. At 0 every significant
     change is one, however small."""
-    slow = ["compare", files["base"], files["slow"], "--threshold"]
+    slow = [*regressed(files), "--threshold"]
     assert [run([*slow, each]) for each in ("0", "7%", "9%", "50%", "99.9%")] == [1, 1, 0, 0, 0]
-    little = nodes.node(8, gpus=2, blocks=8, between_blocks=0.0002, slow=lambda _: 1.005)
-    base = nodes.node(9, gpus=2, blocks=8, between_blocks=0.0002)
-    assert compare([base], [little], 0.0).counts["regression"] == 10
-    assert compare([base], [little]).counts["regression"] == 0
+    base, *little = (
+        nodes.node(n, gpus=2, blocks=8, between_blocks=0.0002, slow=lambda _, s=slower: s)
+        for n, slower in ((9, 1.0), (8, 1.005), (10, 1.005))
+    )
+    assert compare([base], little, 0.0).counts["regression"] == 10
+    assert compare([base], little).counts["regression"] == 0
 
 
 def test_two_full_profiles_of_eight_gpus_are_compared_at_once(

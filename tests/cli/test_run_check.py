@@ -60,8 +60,8 @@ def test_a_loss_that_was_not_measured_again_is_inconclusive_and_names_the_comman
     assert run(["check", files["slower"], "--baseline", files["base"]]) == 3
     said = capsys.readouterr().out
     assert said.startswith("INCONCLUSIVE node0: ")
-    assert "to decide it: on node0: waywiser survey --preset check --only" in said
-    assert f"waywiser check {files['slower']} --repeat again.wwp --baseline {files['base']}" in said
+    assert "to decide it, on node0:\n    waywiser survey --preset check --only" in said
+    assert f"waywiser check {files['slower']} --baseline {files['base']} --repeat again" in said
     assert "largest drops:" in said
 
 
@@ -73,7 +73,8 @@ def test_several_baselines_and_a_missing_one(files: dict[str, str], capsys: Outp
 
 
 def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
-    assert run(["check", files["slow"], "--baseline", files["base"], "--json"]) == 1
+    command = ["check", files["slow"], "--baseline", files["base"], "--repeat", files["again"]]
+    assert run([*command, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["status"] == "failed"
     assert document["comparison"]["counts"]["regression"] == 5
@@ -108,7 +109,9 @@ def test_metrics_are_what_prometheus_reads(
     target = tmp_path / "waywiser.prom"
     target.write_text("former\n")
     options = ["--baseline", files["base"], "--prometheus", str(target)]
-    assert run(["check", files["slow"], *options]) == 1
+    assert run(["check", files["slower"], *options]) == 3
+    assert verdicts(target)["suspected"] >= {nodes.h2d(1)} and not verdicts(target)["regression"]
+    assert run(["check", files["slow"], *options, "--repeat", files["again"]]) == 1
     assert list(tmp_path.iterdir()) == [target]
     found = parsed(target.read_text())
     status = {labels["status"]: value for labels, value in found["waywiser_check_status"]}
@@ -123,16 +126,20 @@ def test_metrics_are_what_prometheus_reads(
     assert widths == {"GPU-node0-0": 16, "GPU-node0-1": 8}
     ((labels, value),) = found["waywiser_gpu_errors_total"]
     assert (labels["counter"], labels["pci"], value) == ("PCIe replays", "0000:01:00.0", 2)
-    worse = {
-        labels["path"]
-        for labels, value in found["waywiser_path_verdict"]
-        if labels["verdict"] == "regression" and value
-    }
     losses = {labels["path"]: value for labels, value in found["waywiser_path_detectable_loss"]}
     assert 0.01 < losses[nodes.h2d(0)] < 0.05
     processes = {labels["path"]: value for labels, value in found["waywiser_path_processes"]}
     assert processes[nodes.h2d(0)] == 8
+    worse = verdicts(target)["regression"]
     assert nodes.h2d(1) in worse and nodes.h2d(0) not in worse
+
+
+def verdicts(file: Path) -> dict[str, set[str]]:
+    """The paths of each verdict in the metrics of a file."""
+    found: dict[str, set[str]] = {}
+    for labels, value in parsed(file.read_text())["waywiser_path_verdict"]:
+        found.setdefault(labels["verdict"], set()).update({labels["path"]} if value else ())
+    return found
 
 
 def test_metrics_go_to_standard_output_alone(files: dict[str, str], capsys: Output) -> None:

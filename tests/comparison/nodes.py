@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser.comparison.node import Link, Node
+from waywiser.comparison.path_change import ProfileComparison
 from waywiser.profile import WritableProfile
 from waywiser.records import GpuState, Health, Samples, Visit
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
@@ -202,3 +203,14 @@ def slower(node: Node, which: Callable[[SeriesSummary], bool], factor: float) ->
         for digest in node.series
     )
     return msgspec.structs.replace(node, series=digests)
+
+
+def losses(found: ProfileComparison) -> set[str]:
+    """Curves with a significant loss, whether a repeat has confirmed it or not."""
+    return {
+        path.curve
+        for path in found.paths
+        for part in path.parts
+        for each in (part, *part.sizes)
+        if each.decision.verdict == "different" and each.decision.slower
+    }

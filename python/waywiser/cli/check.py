@@ -65,23 +65,22 @@ def run_check(
         from waywiser.cli.picture import plain_console
 
         console = plain_console(to_errors=prometheus == STANDARD_OUTPUT)
-        print_checkup(found, console, _commands(found, node), failure)
+        print_checkup(found, console, node, failure)
     return EXIT_CODES[found.status]
 
 
-def print_checkup(found: Checkup, console: Console, commands: str, failure: str = "") -> None:
-    """Prints the status, then why.
-
-    ``commands`` measure again what is not confirmed; ``failure`` says why that was not done here.
-    """
+def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "") -> None:
+    """Prints the status, then why, and the commands that measure on the ``node`` what is not
+    decided; ``failure`` says why that was not done here."""
     from waywiser.cli.compare import detectable_text
     from waywiser.cli.lines import say
+    from waywiser.cli.remeasure import print_commands
 
     say(console, str(found), "bold")
     for line in (*found.findings, *found.undecided):
         say(console, line, indent=2)
     if found.undecided:
-        say(console, f"to decide it: {commands}", indent=2)
+        print_commands(console, node, found.comparison, "check")
     if failure:
         say(console, f"it could not be measured again here: {failure}", indent=2)
     if found.drops:
@@ -91,9 +90,3 @@ def print_checkup(found: Checkup, console: Console, commands: str, failure: str 
         say(console, f"{drop.ratio - 1:+.1%}  {drop.name} ({loss})", indent=4)
     for note in found.notes:
         say(console, f"note: {note}", indent=2)
-
-
-def _commands(found: Checkup, node: Node) -> str:
-    from waywiser.cli.remeasure import commands
-
-    return commands(node, found.file, found.suspects, found.baseline)

@@ -54,8 +54,10 @@ def run_compare(
     json: bool = False,
     junit: str = "",
     everything: bool = False,
+    repeat: Sequence[str] = (),
 ) -> int:
-    """Compares files. ``words`` are files with `SEPARATOR` between the sides, or two files.
+    """Compares files. ``words`` are files with `SEPARATOR` between the sides, or two files;
+    ``repeat`` are profiles in which suspected paths were measured again.
 
     Returns 1 for a regression or a missing path, or a verdict that ``fail_on`` includes; 3 if a
     change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
@@ -71,7 +73,7 @@ def run_compare(
     from waywiser.comparison.node import read_node
 
     base, new = [read_node(file) for file in before], [read_node(file) for file in after]
-    found = compare(base, new, limit, only)
+    found = compare(base, new, limit, only, [read_node(file) for file in repeat])
     if junit:
         from waywiser.cli.junit import junit as as_junit
 
@@ -86,6 +88,12 @@ def run_compare(
 
         console = plain_console(to_errors=junit == STANDARD_OUTPUT)
         print_comparison(found, console, everything)
+        if found.counts["suspected"]:
+            from waywiser.cli.remeasure import print_commands
+
+            options = [word for each in only for word in ("--only", each)]
+            options += ["--fail-on", fail_on] if fail_on != "regression" else []
+            print_commands(console, new[0], found, "compare", options)
     return exit_code(found, failing)
 
 
@@ -131,6 +139,7 @@ def print_comparison(
     """Prints the answer, the notes, and the paths that changed; ``everything``: all paths."""
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
+    from waywiser.words.number_format import count
 
     console = console or plain_console()
     if found.another_machine:
@@ -141,6 +150,10 @@ def print_comparison(
     for note in found.notes:
         say(console, f"note: {note}")
     print_paths(console, found, everything)
+    unconfirmed = dict.fromkeys(path.unconfirmed for path in found.of("suspected"))
+    for reason in unconfirmed:
+        paths = sum(path.unconfirmed == reason for path in found.of("suspected"))
+        say(console, f"suspected, since it {reason}: {count(paths, 'path')}")
 
 
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:

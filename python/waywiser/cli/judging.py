@@ -39,6 +39,16 @@ class _Sides(FilesVerb):
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
+Repeat = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--repeat",
+        metavar="FILE",
+        help="A profile in which suspected paths were measured again; may be repeated.",
+    ),
+]
+
+
 @app.command(cls=_Sides, short_help="Compare profiles path by path, the worst first.")
 def compare(
     files: Annotated[
@@ -47,6 +57,7 @@ def compare(
             metavar="BASE... -- NEW...", help="Profiles of before, and of now; or BASE NEW."
         ),
     ],
+    repeat: Repeat = None,
     threshold: Threshold = "3%",
     fail_on: Annotated[
         str,
@@ -73,16 +84,17 @@ def compare(
     """Compare profiles path by path: regressions, missing paths, improvements, or no change, with
     the smallest change that would have been found.
 
-    Several files per side show the noise between surveys. Exit codes: 0 no regression; 1 a
-    regression or a missing path (see --fail-on); 2 it could not be done; 3 a change is suspected
-    and not confirmed, or nothing could be compared. With --fail-on never: 0 or 2.
+    Three files of a side show the noise between surveys. With fewer, a loss is suspected until a
+    second file of now, or --repeat, shows it again. Exit codes: 0 no regression; 1 a regression or
+    a missing path (see --fail-on); 2 it could not be done; 3 a loss is suspected, or nothing could
+    be compared. With --fail-on never: 0 or 2.
 
     Of --json and --junit -, one at most writes to standard output; the text then goes to standard
     error.
     """
     from waywiser.cli.compare import run_compare
 
-    return run_compare(files, threshold, fail_on, only or (), json, junit, everything)
+    return run_compare(files, threshold, fail_on, only or (), json, junit, everything, repeat or ())
 
 
 @app.command(cls=FilesVerb, short_help="Say in one line whether a node is as it was.")
@@ -97,14 +109,7 @@ def check(
             "surveys.",
         ),
     ],
-    repeat: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--repeat",
-            metavar="FILE",
-            help="A profile in which suspected paths were measured again; may be repeated.",
-        ),
-    ] = None,
+    repeat: Repeat = None,
     measure: Annotated[
         bool,
         typer.Option(

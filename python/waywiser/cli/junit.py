@@ -58,7 +58,7 @@ def sentence(path: PathChange) -> str:
         text += f" ({decision.interval.low:.4g} to {decision.interval.high:.4g})"
     if decision.detectable is not None:
         text += f"; losses are detectable from {decision.detectable:.1%} on"
-    return f"{text}; {path.why}" if path.why else text
+    return "; ".join(filter(None, (text, path.why, path.unconfirmed)))
 
 
 def _detail(path: PathChange) -> str:

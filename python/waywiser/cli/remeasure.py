@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,10 @@ import msgspec
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from waywiser.comparison.node import Node
+    from waywiser.comparison.path_change import ProfileComparison
     from waywiser.plan.plan import Request
     from waywiser.scope import Wishes
     from waywiser.topology.machine import Machine
@@ -128,23 +132,69 @@ def _without_paths(request: Request) -> Request:
     return msgspec.structs.replace(request, only=(), memory_bytes=0)
 
 
-def commands(node: Node, file: str, curves: Sequence[str], baseline: Sequence[str]) -> str:
-    """The two commands that measure on the node what is not decided, and check the result: the
-    suspected ``curves`` again, or all headline paths in several processes if none is suspected."""
+def print_commands(
+    console: Console, node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
+) -> None:
+    """Prints what measures on the node what ``found`` leaves undecided, and then ``verb`` as it was
+    called, with the repeat. Commands are not folded, so that they work when copied."""
+    from rich.text import Text
+
+    from waywiser.cli.lines import say
+
+    measured = f" measure again with {', '.join(node.tools)}, then:" if node.tools else ""
+    say(console, f"to decide it, on {node.name}:{measured}", indent=2)
+    for command in commands(node, found, verb, options):
+        console.print(Text(f"    {command}"), soft_wrap=True)
+
+
+def commands(
+    node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
+) -> list[str]:
+    """The two commands of `print_commands`: the suspected paths are measured again, or all headline
+    paths if none is suspected."""
+    from waywiser.stats.decision import THRESHOLD
+
+    names = [path.name for path in found.of("suspected")]
+    target = _unused("again" if names else "new")
+    repeats = [*found.repeats, target] if names else []
+    news = found.new if names else (target,)
+    if verb == "check":
+        words = [*news, *(word for each in found.base for word in ("--baseline", each))]
+    elif len(found.base) == len(news) == 1:
+        words = [*found.base, *news]
+    else:
+        words = [*found.base, "--", *news]
+    words += [word for each in repeats for word in ("--repeat", each)]
+    if found.threshold != THRESHOLD:
+        words += ["--threshold", f"{found.threshold:.9g}"]
+    measure = ["import", "RESULT"] if node.tools else ["survey", *_options(node, names)]
+    return [
+        shlex.join(["waywiser", *measure, "-o", target]),
+        shlex.join(["waywiser", verb, *words, *options]),
+    ]
+
+
+def _options(node: Node, names: Sequence[str]) -> list[str]:
+    """Those of a survey that measures the paths ``names`` as ``node`` did, but in several
+    processes: one process shows no noise, and confirms nothing."""
+    from waywiser.plan.preset import PRESETS
     from waywiser.profile.planned import Asked, asked_from
 
-    former = asked_from(node.asked) or Asked()
-    target = "again.wwp" if curves else "new.wwp"
-    asked = Asked(preset="check")
-    if curves:
-        only = tuple(curves) if len(curves) <= MOST_PATHS else former.only
-        preset = former.preset or asked.preset
-        asked = msgspec.structs.replace(former, preset=preset, only=only)
-    survey = ["waywiser", "survey", *asked.options, "-o", target]
-    checked = [file or "FILE", "--repeat", target] if curves else [target]
-    options = [word for each in baseline for word in ("--baseline", each)]
-    check = ["waywiser", "check", *checked, *options]
-    return f"on {node.name}: {shlex.join(survey)}; {shlex.join(check)}"
+    former = asked_from(node.asked)
+    if not names or former is None or former.preset not in PRESETS:
+        return Asked(preset="check", only=tuple(names)).options
+    several = PRESETS[former.preset].processes > 1
+    only = tuple(names) if len(names) <= MOST_PATHS else former.only
+    asked = msgspec.structs.replace(
+        former, preset=former.preset if several else "standard", only=only
+    )
+    return asked.options
+
+
+def _unused(stem: str) -> str:
+    """``STEM.wwp``, with a number if there is such a file."""
+    names = (f"{stem}{n or ''}.wwp" for n in itertools.count())
+    return next(name for name in names if not Path(name).exists())
 
 
 def _target(file: Path, repeats: Sequence[str]) -> Path:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from waywiser.analysis.answer import Device
 from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
 from waywiser.comparison.copies import without_copies
-from waywiser.comparison.differences import is_same_machine
 from waywiser.comparison.errors_counted import counted, counted_since
 from waywiser.comparison.node import Node
-from waywiser.comparison.path_change import (
-    PathChange,
-    PathVerdict,
-    ProfileComparison,
-)
+from waywiser.comparison.path_change import ProfileComparison, label, slower
 from waywiser.comparison.same_gpus import match
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
 from waywiser.words import Value
 
 SCHEMA = 2
@@ -26,11 +20,6 @@ SCHEMA = 2
 
 MOST_DROPS = 5
 """The largest drops that are listed, whatever the verdict."""
-
-CONFIRMED = 0.0003
-"""Chance, at most, of a loss in a survey and its repeats together that confirms it. Simulated with
-surveys that deviate by half of what processes do, it fails a healthy node in less than one of a
-thousand checks (`tests/planted/test_planted_changes.py`)."""
 
 Status = Literal["ok", "failed", "inconclusive"]
 
@@ -60,8 +49,6 @@ class Checkup(Value, frozen=True):
     """The largest drops among all paths, the largest first."""
     notes: tuple[str, ...]
     comparison: ProfileComparison
-    refuted: tuple[PathVerdict, ...] = ()
-    """The verdicts of the paths whose loss was not there when they were measured again."""
     suspects: tuple[str, ...] = ()
     """Names of the paths that have to be measured again before their change counts."""
 
@@ -69,11 +56,7 @@ class Checkup(Value, frozen=True):
         """One line: the status and what it stands on."""
         head = f"{self.status.upper()} {self.host}"
         why = (*self.findings, *self.undecided)
-        counts = dict(self.comparison.counts)
-        for verdict in self.refuted:
-            counts[verdict] -= 1
-        if self.refuted:
-            counts["not confirmed"] = len(self.refuted)
+        counts = self.comparison.counts
         counted = [f"{number} {verdict}" for verdict, number in counts.items() if number]
         paths = ", ".join(counted) or "no path in common"
         if another := self.comparison.another_machine:
@@ -91,37 +74,14 @@ def check_up(
 
     ``repeats`` are later profiles of the node in which suspected paths were measured again. The
     status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
-    counted that healthy machines do not have, or a regression is confirmed: by a repeat, or by the
-    variance between `SURVEYS_FOR_VARIANCE` baselines. It is ``inconclusive`` if a change is
-    suspected and not confirmed, if a headline bandwidth could hide a loss of more than
-    `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is unfinished or is
-    the baseline itself. Raises ValueError without a baseline.
+    counted that healthy machines do not have, or a regression is confirmed (`path_change.judged`).
+    It is ``inconclusive`` if a loss is suspected, if a headline bandwidth could hide a loss of more
+    than `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is unfinished or
+    is the baseline itself. Raises ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
-    _, copies = without_copies((*baseline, node, *repeats))
-    copied = {file for file, _ in copies}
-    given = {each.called for each in repeats}
-    foreign = [each.called for each in repeats if not is_same_machine(node, each)]
-    repeats = [each for each in repeats if each.called not in {*copied, *foreign}]
-    comparison = compare(baseline, [node], threshold)
-    losses = comparison.of("regression", "suspected")
-    known = len(without_copies(baseline)[0]) >= SURVEYS_FOR_VARIANCE
-    confirmed = [path for path in losses if known and path.verdict == "regression"]
-    refuted: list[PathChange] = []
-    again: dict[str, PathChange] = {}
-    if repeats:
-        again, together = (
-            {path.curve: path for path in compare(baseline, new, threshold).paths if path.parts}
-            for new in (repeats, [node, *repeats])
-        )
-        for path in losses:
-            if path in confirmed or path.curve not in again:
-                continue
-            if again[path.curve].ratio >= 1 / (1 + threshold):
-                refuted.append(path)
-            elif _is_confirmed(together[path.curve]):
-                confirmed.append(path)
-    suspects = [path for path in losses if path not in confirmed and path not in refuted]
+    comparison = compare(baseline, [node], threshold, repeats=repeats)
+    suspects = comparison.of("suspected")
     findings = [
         *(
             f"{gpu} {ONLY_IN_BASE if comparison.another_machine else GONE}"
@@ -129,10 +89,10 @@ def check_up(
         ),
         *_links(node, baseline[0]),
         *_errors(node, baseline[-1]),
-        *map(slower, confirmed),
+        *map(slower, comparison.of("regression")),
         *_missing(comparison),
     ]
-    undecided = [*_undecided(comparison, suspects, again), *_uncompared(node, baseline, comparison)]
+    undecided = [*_undecided(comparison), *_uncompared(node, baseline, comparison)]
     status: Status = "failed" if findings else "inconclusive" if undecided else "ok"
     return Checkup(
         schema=SCHEMA,
@@ -143,28 +103,10 @@ def check_up(
         findings=tuple(findings),
         undecided=tuple(undecided),
         drops=tuple(_drops(comparison)),
-        notes=(
-            *comparison.notes,
-            *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
-            *(
-                f"{file} is a copy of {of}, and repeats nothing"
-                for file, of in copies
-                if file in given
-            ),
-            *(f"{file} is of another machine, and repeats nothing" for file in foreign),
-            *_minor(node, baseline[-1]),
-        ),
+        notes=(*comparison.notes, *_minor(node, baseline[-1])),
         comparison=comparison,
-        refuted=tuple(path.verdict for path in refuted),
         suspects=tuple(path.name for path in suspects),
     )
-
-
-def _is_confirmed(path: PathChange) -> bool:
-    """Whether a survey and its repeats, as one side of a comparison, confirm a loss."""
-    evidence = path.evidence
-    p = evidence.decision.p if evidence else None
-    return path.ratio < 1 and p is not None and p <= CONFIRMED
 
 
 def _links(node: Node, before: Node) -> Iterator[str]:
@@ -194,18 +136,9 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
             yield f"{label(path)} is missing: {path.why}"
 
 
-def _undecided(
-    comparison: ProfileComparison,
-    suspects: Sequence[PathChange],
-    again: Mapping[str, PathChange],
-) -> Iterator[str]:
-    for path in suspects:
-        repeat = again.get(path.curve)
-        if repeat is None:
-            yield f"{slower(path)}, and was not measured again"
-        else:
-            now = f"{1 - repeat.ratio:.1%} when it was measured again"
-            yield f"{slower(path)}, and {now}: both together do not confirm it"
+def _undecided(comparison: ProfileComparison) -> Iterator[str]:
+    suspects = comparison.of("suspected")
+    yield from (f"{slower(path)}, and {path.unconfirmed}" for path in suspects)
     named = {path.curve for path in suspects}
     hidden = [path for path in comparison.undecided if path.curve not in named]
     if hidden:
@@ -231,17 +164,6 @@ def _uncompared(
         yield "the survey has no path in common with its baseline"
     if node.unfinished:
         yield "the survey is unfinished"
-
-
-def label(path: PathChange) -> str:
-    """The group of a headline path, if its name does not start with it, and the name."""
-    named = path.headline and not path.name.startswith(path.headline)
-    return f"{path.headline} {path.name}" if named else path.name
-
-
-def slower(path: PathChange) -> str:
-    """``H2D pinned… -> device… is 5.1 % slower (bandwidth)``."""
-    return f"{label(path)} is {1 - path.ratio:.1%} slower ({path.why})"
 
 
 def _drops(comparison: ProfileComparison) -> list[Drop]:

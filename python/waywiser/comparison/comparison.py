@@ -1,19 +1,19 @@
 """Compares profiles path by path: what got slower, and how large a change could have been missed.
 
 A side may have several surveys; from three on, their own variance is used
-(`waywiser.stats.noise_model`). GPUs are matched by UUID, so that a GPU that has gone does not make
-those after it look changed.
+(`waywiser.stats.noise_model`). With fewer, a loss is suspected until further surveys repeat it.
+GPUs are matched by UUID, so that a GPU that has gone does not make those after it look changed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.headline import headline
 from waywiser.comparison.copies import without_copies
-from waywiser.comparison.differences import another_machine, differences, of_gpus
+from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
 from waywiser.comparison.node import Node, gpus_of
 from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
@@ -24,10 +24,13 @@ from waywiser.comparison.path_change import (
     PathVerdict,
     ProfileComparison,
     SizeChange,
-    verdict_of,
+    is_change,
+    judged,
+    label,
+    slower,
     worst_first,
 )
-from waywiser.comparison.path_parts import Part, noise_of, parts_of
+from waywiser.comparison.path_parts import Part, PartNoise, noise_of, parts_of
 from waywiser.comparison.same_gpus import Matched, in_numbers_of, match
 from waywiser.plan.headline import Group
 from waywiser.plan.name import name_of
@@ -45,6 +48,9 @@ GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
 """What is said of a GPU that the new files lack: of the same machine, and of another one."""
 
+DISPUTED = "did not change in each of them"
+"""Said of a path whose new surveys show a change together, and not each of them."""
+
 _Summaries = dict[str, list[tuple[int, SeriesSummary]]]
 """By identity: each file's number, and the series in it."""
 
@@ -54,19 +60,23 @@ def compare(
     new: Sequence[Node],
     threshold: float = THRESHOLD,
     only: Sequence[str] = (),
+    repeats: Sequence[Node] = (),
 ) -> ProfileComparison:
     """Compares all paths of either side.
 
     ``threshold`` is the relative change that matters. ``only`` keeps what matches a pattern of
-    `waywiser.plan.select`. Raises `NothingMatches` for a pattern that matches nothing, ValueError
-    for a side without nodes.
+    `waywiser.plan.select`. ``repeats`` are later surveys of the new side's machine, in which
+    suspected paths were measured again. Raises `NothingMatches` for a pattern that matches nothing,
+    ValueError for a side without nodes.
     """
     if not base or not new:
         raise ValueError("a comparison needs a node on each side")
     (base, copies), (new, more) = without_copies(base), without_copies(new)
+    repeats, rejected = _usable(repeats, base, new)
     reference = max(base, key=lambda node: len(node.machine.gpus))
-    old, now = (
-        [match(reference.machine.gpus, node.machine.gpus) for node in side] for side in (base, new)
+    old, now, later = (
+        [match(reference.machine.gpus, node.machine.gpus) for node in side]
+        for side in (base, new, repeats)
     )
     before, after = _by_identity(base, old), _by_identity(new, now)
     if only:
@@ -79,8 +89,15 @@ def compare(
     workloads = [found[0][1].workload for side in (before, after) for found in side.values()]
     groups = headline(reference.machine, workloads)
     plain_before, plain_after = _without_files(before), _without_files(after)
+    compared = list(_compared(parts_of(before, after), threshold, groups, devices))
+    refuted: list[PathChange] = []
+    if repeats:
+        again = _by_identity([*new, *repeats], [*now, *later])
+        again = {i: again[i] for i in after}
+        together = _compared(parts_of(before, again), threshold, groups, devices)
+        compared, refuted = _measured_again(compared, list(together))
     paths = [
-        *_compared(parts_of(before, after), threshold, groups, devices),
+        *compared,
         *missing(plain_before, plain_after, reference, base, new, lost, groups),
         *added(plain_before, plain_after, devices),
     ]
@@ -90,6 +107,7 @@ def compare(
         schema=SCHEMA,
         base=tuple(node.called for node in base),
         new=tuple(node.called for node in new),
+        repeats=tuple(node.called for node in repeats),
         threshold=threshold,
         paths=tuple(paths),
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
@@ -98,6 +116,9 @@ def compare(
             *of_gpus(base, new, old, now, gone_text),
             *_lacking(base, new, paths),
             *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
+            *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
+            *_disputed(paths, {path.curve for path in refuted}),
+            *rejected,
         ),
         another_machine=another,
         missing_gpus=tuple(map(_device, gone.values())),
@@ -105,6 +126,39 @@ def compare(
             dict.fromkeys((_device(a), _device(b)) for same in now for a, b in same.exchanged)
         ),
     )
+
+
+def _usable(
+    repeats: Sequence[Node], base: Sequence[Node], new: Sequence[Node]
+) -> tuple[list[Node], list[str]]:
+    """The repeats that are further surveys of the new machine, and a note on each other one."""
+    usable, copies = without_copies(repeats)
+    notes = [f"{copy} is a copy of {of}, and repeats nothing" for copy, of in copies]
+    for repeat in list(usable):
+        same = next((each for each in (*base, *new) if without_copies((each, repeat))[1]), None)
+        if same is not None:
+            notes.append(f"{repeat.called} is the survey {same.called}, and repeats nothing")
+        elif not any(is_same_machine(each, repeat) for each in new):
+            notes.append(f"{repeat.called} is of another machine, and repeats nothing")
+        else:
+            continue
+        usable.remove(repeat)
+    return usable, notes
+
+
+def _measured_again(
+    paths: Sequence[PathChange], together: Sequence[PathChange]
+) -> tuple[list[PathChange], list[PathChange]]:
+    """The paths, suspected ones as they are ``together`` with the repeats; and those of them that
+    are not slower then."""
+    with_repeats = {path.curve: path for path in together}
+    found = [with_repeats[path.curve] if path.verdict == "suspected" else path for path in paths]
+    refuted = [
+        path
+        for path, settled in zip(paths, found, strict=True)
+        if path.verdict == "suspected" and settled.verdict not in ("suspected", "regression")
+    ]
+    return found, refuted
 
 
 def _lacking(
@@ -125,12 +179,19 @@ def _lacking(
             f"known, and no change of these can be confirmed; {'' if imported else survey}compare "
             "several files of before with several of now"
         )
-    changed = any(path.verdict in ("regression", "improvement") for path in paths)
-    if changed and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
+    improved = any(path.verdict == "improvement" for path in paths)
+    if improved and max(len(base), len(new)) < SURVEYS_FOR_VARIANCE:
         yield (
-            f"it takes {SURVEYS_FOR_VARIANCE} profiles of before or of now to see how far surveys "
-            "of one machine differ; with fewer, half the deviation between processes is added"
+            f"an improvement that fewer than {SURVEYS_FOR_VARIANCE} surveys of before or of now "
+            "show may be chance: how far surveys of one machine differ is not known"
         )
+
+
+def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[str]:
+    """One line for each path, but for those ``known``, that changed in some new surveys only."""
+    for path in paths:
+        if path.why == DISPUTED and path.curve not in known:
+            yield f"{label(path)} is {path.ratio - 1:+.1%} over all new surveys, but {DISPUTED}"
 
 
 def _without_files(found: _Summaries) -> dict[str, list[SeriesSummary]]:
@@ -188,7 +249,8 @@ def _compared(
     devices: _Devices,
 ) -> Iterator[PathChange]:
     effects: list[Effect] = []
-    for part, noise in zip(parts, noise_of(parts), strict=True):
+    noises = noise_of(parts)
+    for part, noise in zip(parts, noises, strict=True):
         whole = Noise(noise.process, noise.survey)
         effects.append(_effect(part.sides, whole, part.curve in groups))
         if len(part.sizes) > 1:
@@ -197,11 +259,12 @@ def _compared(
     decisions = iter(decide(effects, threshold))
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
-    for part in parts:
+    for part, noise in zip(parts, noises, strict=True):
         whole_part = next(decisions)
         sizes = [next(decisions) for _ in part.sizes] if len(part.sizes) > 1 else [whole_part]
         workloads[part.curve] = part.sizes[-1].workload
-        curves.setdefault(part.curve, []).append(_part_change(part, whole_part, sizes))
+        change = _part_change(part, whole_part, sizes, noise, threshold)
+        curves.setdefault(part.curve, []).append(change)
     for curve, found in curves.items():
         found.sort(key=lambda part: part.sizes[-1].bytes)
         workload = workloads[curve]
@@ -217,8 +280,15 @@ def _effect(sides: tuple[Surveys, Surveys], noise: Noise, is_headline: bool) -> 
     return Effect(after.mean - before.mean, of_difference(before, after, noise), is_headline)
 
 
-def _part_change(part: Part, whole: Decision, decisions: Sequence[Decision]) -> PartChange:
+def _part_change(
+    part: Part,
+    whole: Decision,
+    decisions: Sequence[Decision],
+    noise: PartNoise,
+    threshold: float,
+) -> PartChange:
     before, after = part.sides
+    known, known_of_size = noise.survey is not None, noise.survey_of_size is not None
     sizes = []
     for size, decision in zip(part.sizes, decisions, strict=True):
         old, new = size.sides
@@ -231,6 +301,7 @@ def _part_change(part: Part, whole: Decision, decisions: Sequence[Decision]) -> 
                 math.exp(new.mean),
                 (old.processes, new.processes),
                 decision,
+                judged(decision, size.sides, threshold, is_variance_known=known_of_size),
             )
         )
     return PartChange(
@@ -238,6 +309,7 @@ def _part_change(part: Part, whole: Decision, decisions: Sequence[Decision]) -> 
         (before.processes, after.processes),
         (len(before.replicates), len(after.replicates)),
         whole,
+        judged(whole, part.sides, threshold, is_variance_known=known),
         tuple(sizes),
     )
 
@@ -246,13 +318,15 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
     """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
     kinds: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement")
     for verdict in kinds:
-        regimes = [REGIMES[part.regime] for part in parts if verdict_of(part.decision) == verdict]
+        regimes = [REGIMES[part.regime] for part in parts if part.verdict == verdict]
         if regimes:
             return verdict, ", ".join(regimes)
-        single = [s for p in parts for s in p.sizes if verdict_of(s.decision) == verdict]
+        single = [s for p in parts for s in p.sizes if s.verdict == verdict]
         if single:
             return verdict, f"at {_sizes(size.bytes for size in single)} alone"
-    return "no change", ""
+    decisions = [part.decision for part in parts]
+    decisions += [size.decision for part in parts for size in part.sizes]
+    return "no change", DISPUTED if any(map(is_change, decisions)) else ""
 
 
 def _sizes(sizes: Iterable[int]) -> str:

@@ -9,6 +9,7 @@ from waywiser.analysis.answer import Device
 from waywiser.analysis.regimes import Regime
 from waywiser.plan.headline import Group
 from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.stats.noise_model import Surveys
 from waywiser.words import Value
 
 PathVerdict = Literal[
@@ -16,11 +17,11 @@ PathVerdict = Literal[
 ]
 """What a comparison says of a path.
 
-``regression``, ``improvement``: a significant change beyond the threshold. ``suspected``: a loss
-that should be measured again (`waywiser.stats.decision`). ``no change``: none was found; the
-detectable change says how large one could have been missed. ``missing``: planned and expected, but
-absent. ``skipped``: not planned, not supported or left out for time; never a finding. ``new``: the
-baseline does not have it.
+``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
+again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
+detectable change says how large one could have been missed (`judged` decides between these four).
+``missing``: planned and expected, but absent. ``skipped``: not planned, not supported or left out
+for time; never a finding. ``new``: the baseline does not have it.
 """
 
 REGIMES: dict[Regime, str] = {
@@ -48,6 +49,7 @@ class SizeChange(Value, frozen=True):
     processes: tuple[int, int]
     """Processes that measured it, before and now."""
     decision: Decision
+    verdict: PathVerdict
 
 
 class PartChange(Value, frozen=True):
@@ -57,6 +59,7 @@ class PartChange(Value, frozen=True):
     processes: tuple[int, int]
     surveys: tuple[int, int]
     decision: Decision
+    verdict: PathVerdict
     sizes: tuple[SizeChange, ...]
 
 
@@ -82,15 +85,12 @@ class PathChange(Value, frozen=True):
         if not self.parts:
             return None
         if self.verdict in ("regression", "improvement", "suspected"):
-            parts = [part for part in self.parts if verdict_of(part.decision) == self.verdict]
+            parts = [part for part in self.parts if part.verdict == self.verdict]
             if parts:
                 part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
                 return Evidence(REGIMES[part.regime], part.decision, _typical(part))
             sizes = [
-                size
-                for part in self.parts
-                for size in part.sizes
-                if verdict_of(size.decision) == self.verdict
+                size for part in self.parts for size in part.sizes if size.verdict == self.verdict
             ]
             if sizes:
                 size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
@@ -110,6 +110,17 @@ class PathChange(Value, frozen=True):
         sizes; None if the noise is not known or one side has not measured it."""
         return self.parts[-1].decision.detectable if self.parts else None
 
+    @property
+    def unconfirmed(self) -> str:
+        """Why a loss is suspected and no regression, as a clause without its subject; else
+        empty."""
+        if self.verdict != "suspected":
+            return ""
+        surveys = max(part.surveys[1] for part in self.parts)
+        if surveys == 1:
+            return "was not measured again"
+        return f"is not confirmed by its {surveys} new surveys together"
+
 
 class Evidence(NamedTuple):
     what: str
@@ -125,6 +136,8 @@ class ProfileComparison(Value, frozen=True):
     schema: int
     base: tuple[str, ...]
     new: tuple[str, ...]
+    repeats: tuple[str, ...]
+    """Files in which suspected paths were measured again."""
     threshold: float
     paths: tuple[PathChange, ...]
     """The worst first."""
@@ -178,13 +191,52 @@ def _hides(path: PathChange, loss: float) -> bool:
     return path.detectable is None or path.detectable > loss
 
 
-def verdict_of(decision: Decision) -> PathVerdict:
-    """What a decision says of the part or size that it is about."""
-    if decision.suspected:
-        return "suspected"
-    if decision.verdict != "different":
+CONFIRMED = 0.0003
+"""Chance, at most, of a loss in a survey and its repeats together that confirms it. Simulated with
+surveys that deviate by half of what processes do, it fails a healthy node in less than one of a
+thousand checks (`tests/planted/test_planted_changes.py`)."""
+
+
+def is_change(decision: Decision) -> bool:
+    """Whether it is about a difference that is significant, or should be looked at again."""
+    return decision.suspected or decision.verdict == "different"
+
+
+def judged(
+    decision: Decision, sides: tuple[Surveys, Surveys], threshold: float, *, is_variance_known: bool
+) -> PathVerdict:
+    """The verdict on a part or size of a path.
+
+    If the variance between surveys is known (`waywiser.stats.noise_model.SURVEYS_FOR_VARIANCE`),
+    the decision is the verdict. With fewer surveys each new one has to show the change, and a loss
+    is a regression only if there are two or more and they are significant together (`CONFIRMED`).
+    """
+    if not is_change(decision):
         return "no change"
-    return "regression" if decision.slower else "improvement"
+    if is_variance_known:
+        if decision.suspected:
+            return "suspected"
+        return "regression" if decision.slower else "improvement"
+    before, after = sides
+    direction = 1 if decision.slower else -1
+    changes = [direction * (survey - before.mean) for survey in after.means]
+    if min(changes) <= math.log1p(threshold):
+        return "no change"
+    if not decision.slower:
+        return "improvement"
+    is_repeated = len(changes) > 1 and decision.p is not None and decision.p <= CONFIRMED
+    return "regression" if is_repeated else "suspected"
+
+
+def label(path: PathChange) -> str:
+    """The group of a headline path, if its name does not start with it, and the name."""
+    named = path.headline and not path.name.startswith(path.headline)
+    return f"{path.headline} {path.name}" if named else path.name
+
+
+def slower(path: PathChange) -> str:
+    """``H2D pinned… -> device… is 5.1 % slower (bandwidth)``."""
+    return f"{label(path)} is {1 - path.ratio:.1%} slower ({path.why})"
 
 
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:

@@ -59,9 +59,14 @@ class Surveys(NamedTuple):
     replicates: tuple[tuple[float, ...], ...]
 
     @property
+    def means(self) -> list[float]:
+        """Of each survey, the mean over its processes."""
+        return [_mean(each) for each in self.replicates]
+
+    @property
     def mean(self) -> float:
         """The mean over surveys of the mean over processes."""
-        return _mean([_mean(each) for each in self.replicates])
+        return _mean(self.means)
 
     @property
     def processes(self) -> int:
@@ -106,10 +111,8 @@ def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
     squares = freedom = 0.0
     for side in sides:
         if len(side.replicates) >= SURVEYS_FOR_VARIANCE:
-            means = [_mean(each) for each in side.replicates]
-            mean = _mean(means)
-            squares += sum((value - mean) ** 2 for value in means)
-            freedom += len(means) - 1
+            squares += sum((value - side.mean) ** 2 for value in side.means)
+            freedom += len(side.means) - 1
     return Variance(max(squares / freedom, LEAST_VARIANCE), freedom) if freedom else None
 
 
