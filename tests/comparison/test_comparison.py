@@ -10,9 +10,9 @@ import nodes
 import pytest
 
 from waywiser.comparison.comparison import compare
+from waywiser.comparison.matching import match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
-from waywiser.comparison.same_gpus import match
 from waywiser.plan.select import NothingMatches
 from waywiser.records import Failure, Refusal
 from waywiser.series.series_summary import SeriesSummary

@@ -6,8 +6,8 @@ import msgspec
 import nodes
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.copies import without_copies
 from waywiser.comparison.fleet import judge_fleet
+from waywiser.comparison.matching import without_copies
 
 
 def test_a_copy_under_another_name_is_left_out_and_said() -> None:

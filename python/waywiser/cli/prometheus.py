@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from waywiser.comparison.checkup import Checkup
-from waywiser.comparison.errors_counted import latest
+from waywiser.comparison.errors_counted import readings
 from waywiser.comparison.node import Node
 from waywiser.visible import visible
 
@@ -118,9 +118,9 @@ def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[_Sample]:
 
 
 def _errors(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
-    health = latest(node)
+    health = readings(node)
     pci = {gpu.uuid: gpu.pci for gpu in node.machine.gpus}
-    for gpu in health.gpus if health else ():
+    for gpu in health[-1].gpus if health else ():
         for counter, count in gpu.counters.items():
             labels = {**host, "gpu": str(gpu.index), "uuid": gpu.uuid,
                       "pci": pci.get(gpu.uuid, ""), "counter": counter}  # fmt: skip

@@ -7,11 +7,10 @@ from typing import Literal
 
 from waywiser.analysis.answer import Device
 from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
-from waywiser.comparison.copies import without_copies
 from waywiser.comparison.errors_counted import counted, counted_since
+from waywiser.comparison.matching import match, without_copies
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison, label, slower
-from waywiser.comparison.same_gpus import match
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 

@@ -12,8 +12,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.headline import headline
-from waywiser.comparison.copies import without_copies
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
+from waywiser.comparison.matching import Matched, in_numbers_of, match, without_copies
 from waywiser.comparison.node import Node, gpus_of
 from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
@@ -31,7 +31,6 @@ from waywiser.comparison.path_change import (
     worst_first,
 )
 from waywiser.comparison.path_parts import Part, PartNoise, noise_of, parts_of
-from waywiser.comparison.same_gpus import Matched, in_numbers_of, match
 from waywiser.plan.headline import Group
 from waywiser.plan.name import name_of
 from waywiser.plan.select import matches_any, require_match, sized_texts_of

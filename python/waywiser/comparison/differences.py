@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from waywiser.analysis.answer import Device
-from waywiser.comparison.copies import without_copies
 from waywiser.comparison.hardware import gpus_of_class
+from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import Node
-from waywiser.comparison.same_gpus import Matched
 from waywiser.profile.planned import asked_from
 from waywiser.topology.machine import Gpu
 from waywiser.words.number_format import count

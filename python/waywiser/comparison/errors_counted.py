@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.answer import Device
 from waywiser.comparison.node import Node
 from waywiser.records import GpuHealth, Health
 from waywiser.series.health import health_report
@@ -36,28 +35,12 @@ def counted(node: Node) -> tuple[Counted, ...]:
 
 def counted_since(before: Node, now: Node) -> tuple[Counted, ...]:
     """Between two profiles, of GPUs that are in both; a counter that was set back says nothing."""
-    old, new = _last(before), _first(now)
-    if old is None or new is None:
+    old, new = readings(before), readings(now)
+    if not old or not new:
         return ()
-    former = {gpu.uuid: gpu for gpu in old.gpus}
-    return tuple(
-        rise for gpu in new.gpus if gpu.uuid in former for rise in _risen(former[gpu.uuid], gpu)
-    )
-
-
-def devices_in(node: Node, texts: tuple[str, ...]) -> tuple[Device, ...]:
-    """The GPUs that texts begin with."""
-    named = {text.split()[0] for text in texts}
-    return tuple(
-        Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
-        for gpu in node.machine.gpus
-        if f"gpu:{gpu.index}" in named
-    )
-
-
-def latest(node: Node) -> Health | None:
-    """The last reading of the counters; None where there is none."""
-    return _last(node)
+    former = {gpu.uuid: gpu for gpu in old[-1].gpus}
+    both = [(former[gpu.uuid], gpu) for gpu in new[0].gpus if gpu.uuid in former]
+    return tuple(rise for before_and_now in both for rise in _risen(*before_and_now))
 
 
 def _risen(before: GpuHealth, now: GpuHealth) -> Iterator[Counted]:
@@ -71,11 +54,6 @@ def _is_grave(counter: str) -> bool:
     return any(part in counter for part in GRAVE)
 
 
-def _last(node: Node) -> Health | None:
-    readings = [each for run in node.health for each in (run.start, run.end) if each is not None]
-    return readings[-1] if readings else None
-
-
-def _first(node: Node) -> Health | None:
-    readings = [each for run in node.health for each in (run.start, run.end) if each is not None]
-    return readings[0] if readings else None
+def readings(node: Node) -> list[Health]:
+    """What the counters stood at, the oldest first."""
+    return [each for run in node.health for each in (run.start, run.end) if each is not None]

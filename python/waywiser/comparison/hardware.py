@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.comparison.node import Node
-from waywiser.comparison.same_gpus import Matched, match
+from waywiser.comparison.matching import Matched, match
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""

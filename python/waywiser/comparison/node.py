@@ -67,12 +67,13 @@ class Node(Value, frozen=True):
         """The file, else the host."""
         return self.file or self.name
 
-    def gpu(self, index: int) -> Gpu | None:
-        return self.machine.gpu(index)
-
     def device(self, place: Place) -> Device:
         """With UUID and PCI address, where the machine tells them."""
         return device_at(place, self.machine)
+
+    def slow_link(self, gpu: Gpu) -> str:
+        """``PCIe 5 x8 of 5 x16`` if its link ran below its best under load; else empty."""
+        return self.links.get(gpu.index, Link()).below(gpu)
 
 
 def read_node(path: Path | str, *, links: bool = False) -> Node:
@@ -135,6 +136,10 @@ def links_of(
                     max(before.width, state.pcie_width),
                 )
     return seen
+
+
+def device_of(gpu: Gpu) -> Device:
+    return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
 
 
 def gpus_of(workload: Workload) -> set[int]:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.answer import Mark
-from waywiser.comparison.faults import Fault
-from waywiser.comparison.fleet import WORST_FIRST, Fleet, HardwareClass, HostVerdict, Status
+from waywiser.comparison.fleet import (
+    WORST_FIRST,
+    Fault,
+    Fleet,
+    HardwareClass,
+    HostVerdict,
+    Status,
+)
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
     Block,
