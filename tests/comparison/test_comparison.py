@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 import msgspec
 import nodes
 import pytest
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.matching import match
+from waywiser.comparison.matching import Matched, match
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import ProfileComparison
 from waywiser.plan.select import NothingMatches
 from waywiser.records import Failure, Refusal
 from waywiser.series.series_summary import SeriesSummary
+from waywiser.topology.machine import Gpu
 from waywiser.words import Workload
 
 PROCESSES = 4
@@ -193,17 +195,24 @@ def test_an_exchanged_gpu_is_said_and_no_failure() -> None:
 
 
 def test_gpus_are_told_by_uuid_then_by_place_then_by_number() -> None:
+    def match_gpus(other: Sequence[Gpu], gpus: Sequence[Gpu]) -> Matched:
+        first, second = (
+            Node("node0", msgspec.structs.replace(nodes.machine(), gpus=tuple(each)))
+            for each in (other, gpus)
+        )
+        return match(first, second)
+
     whole = nodes.machine().gpus
     shifted = [msgspec.structs.replace(gpu, index=gpu.index - 1) for gpu in whole[1:]]
-    assert match(whole, shifted).numbers == {n: n + 1 for n in range(7)}
+    assert match_gpus(whole, shifted).numbers == {n: n + 1 for n in range(7)}
     others = nodes.machine("other").gpus
-    assert match(whole, others).numbers == {n: n for n in range(8)}
-    assert len(match(whole, others).exchanged) == 8
+    assert match_gpus(whole, others).numbers == {n: n for n in range(8)}
+    assert len(match_gpus(whole, others).exchanged) == 8
     nowhere = [msgspec.structs.replace(gpu, uuid="", pci="") for gpu in whole]
-    assert match(whole, nowhere).numbers == {n: n for n in range(8)}
+    assert match_gpus(whole, nowhere).numbers == {n: n for n in range(8)}
     more = msgspec.structs.replace(nodes.gpu(0, "x"), pci="0000:99:00.0")
-    assert match(whole, [*whole, more]).added == (more,)
-    assert match(whole, [*whole, more]).numbers[0] == 8
+    assert match_gpus(whole, [*whole, more]).added == (more,)
+    assert match_gpus(whole, [*whole, more]).numbers[0] == 8
 
 
 def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from waywiser.analysis.answer import Device
 from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
 from waywiser.comparison.errors_counted import counted, counted_since
 from waywiser.comparison.matching import match, without_copies
-from waywiser.comparison.node import Node
+from waywiser.comparison.node import Link, Node, device_of
 from waywiser.comparison.path_change import ProfileComparison, label, slower
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
@@ -87,7 +86,7 @@ def check_up(
             for gpu in comparison.missing_gpus
         ),
         *_links(node, baseline[0]),
-        *_errors(node, baseline[-1]),
+        *_errors(node, baseline[-1], grave=True),
         *map(slower, comparison.of("regression")),
         *_missing(comparison),
     ]
@@ -102,7 +101,7 @@ def check_up(
         findings=tuple(findings),
         undecided=tuple(undecided),
         drops=tuple(_drops(comparison)),
-        notes=(*comparison.notes, *_minor(node, baseline[-1])),
+        notes=(*comparison.notes, *_errors(node, baseline[-1], grave=False)),
         comparison=comparison,
         suspects=tuple(path.name for path in suspects),
     )
@@ -110,20 +109,19 @@ def check_up(
 
 def _links(node: Node, before: Node) -> Iterator[str]:
     """Links that ran below their best and below what they ran at before."""
-    matched = match(before.machine.gpus, node.machine.gpus)
+    matched = match(before, node)
     for gpu in node.machine.gpus:
-        now = node.links.get(gpu.index)
-        below = now.below(gpu) if now else ""
+        below = node.slow_link(gpu)
         was = before.links.get(matched.numbers[gpu.index])
-        if now is None or not below:
-            continue
-        if was is None or now.width < was.width or now.generation < was.generation:
-            yield f"{Device(f'gpu:{gpu.index}', gpu.uuid, gpu.pci)} ran at {below} under load"
+        now = node.links.get(gpu.index, Link())
+        is_slower = not was or now.width < was.width or now.generation < was.generation
+        if below and is_slower:
+            yield f"{device_of(gpu)} ran at {below} under load"
 
 
-def _errors(node: Node, before: Node) -> Iterator[str]:
-    yield from (each.what for each in counted(node) if each.grave)
-    since = (each.what for each in counted_since(before, node) if each.grave)
+def _errors(node: Node, before: Node, *, grave: bool) -> Iterator[str]:
+    yield from (each.what for each in counted(node) if each.grave is grave)
+    since = (each.what for each in counted_since(before, node) if each.grave is grave)
     yield from (f"{what} since the baseline" for what in since)
 
 
@@ -169,9 +167,3 @@ def _drops(comparison: ProfileComparison) -> list[Drop]:
     paths = [path for path in comparison.measured if path.ratio < 1]
     paths.sort(key=lambda path: path.ratio)
     return [Drop(label(path), path.ratio, path.detectable) for path in paths[:MOST_DROPS]]
-
-
-def _minor(node: Node, before: Node) -> Iterator[str]:
-    yield from (each.what for each in counted(node) if not each.grave)
-    since = (each.what for each in counted_since(before, node) if not each.grave)
-    yield from (f"{what} since the baseline" for what in since)

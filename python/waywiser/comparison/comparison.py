@@ -8,13 +8,13 @@ GPUs are matched by UUID, so that a GPU that has gone does not make those after 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
 from waywiser.analysis.headline import headline
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
-from waywiser.comparison.matching import Matched, in_numbers_of, match, without_copies
-from waywiser.comparison.node import Node, gpus_of
+from waywiser.comparison.matching import Matched, match, without_copies
+from waywiser.comparison.node import Devices, Node, device_of, devices_on
 from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
     REGIMES,
@@ -30,14 +30,13 @@ from waywiser.comparison.path_change import (
     slower,
     worst_first,
 )
-from waywiser.comparison.path_parts import Part, PartNoise, noise_of, parts_of
+from waywiser.comparison.path_parts import Part, PartNoise, Summaries, noise_of, parts_of
 from waywiser.plan.headline import Group
 from waywiser.plan.name import name_of
 from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
-from waywiser.topology.machine import Gpu
 from waywiser.words import Workload, format_bytes
 
 SCHEMA = 2
@@ -49,9 +48,6 @@ ONLY_IN_BASE = "is only in the machine of the base"
 
 DISPUTED = "did not change in each of them"
 """Said of a path whose new surveys show a change together, and not each of them."""
-
-_Summaries = dict[str, list[tuple[int, SeriesSummary]]]
-"""By identity: each file's number, and the series in it."""
 
 
 def compare(
@@ -73,34 +69,31 @@ def compare(
     (base, copies), (new, more) = without_copies(base), without_copies(new)
     repeats, rejected = _usable(repeats, base, new)
     reference = max(base, key=lambda node: len(node.machine.gpus))
-    old, now, later = (
-        [match(reference.machine.gpus, node.machine.gpus) for node in side]
-        for side in (base, new, repeats)
-    )
-    before, after = _by_identity(base, old), _by_identity(new, now)
+    old, now, later = ([match(reference, node) for node in side] for side in (base, new, repeats))
+    before, after = _by_identity(old), _by_identity(now)
     if only:
         before, after = _chosen(before, after, only)
     gone = {gpu.index: gpu for same in now for gpu in same.missing}
     another = another_machine(base, new)
     gone_text = ONLY_IN_BASE if another else GONE
-    lost = dict.fromkeys(gone, gone_text)
-    devices = _Devices(reference, new, now)
+    known = {gpu.index: device_of(gpu) for gpu in reference.machine.gpus}
+    devices = {**known, **_devices(now)}
     workloads = [found[0][1].workload for side in (before, after) for found in side.values()]
     groups = headline(reference.machine, workloads)
-    plain_before, plain_after = _without_files(before), _without_files(after)
     compared = list(_compared(parts_of(before, after), threshold, groups, devices))
     refuted: list[PathChange] = []
     if repeats:
-        again = _by_identity([*new, *repeats], [*now, *later])
-        again = {i: again[i] for i in after}
+        again = _by_identity([*now, *later])
+        again = {identity: again[identity] for identity in after}
         together = _compared(parts_of(before, again), threshold, groups, devices)
         compared, refuted = _measured_again(compared, list(together))
+    lost = dict.fromkeys(gone, gone_text)
     paths = [
         *compared,
-        *missing(plain_before, plain_after, reference, base, new, lost, groups),
-        *added(plain_before, plain_after, devices),
+        *missing(before, after, base, new, lost, groups, known),
+        *added(before, after, devices),
     ]
-    paths = with_failures(paths, plain_before, plain_after)
+    paths = with_failures(paths, before, after)
     paths.sort(key=worst_first)
     return ProfileComparison(
         schema=SCHEMA,
@@ -112,7 +105,7 @@ def compare(
         counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
         notes=(
             *differences(base, new),
-            *of_gpus(base, new, old, now, gone_text),
+            *of_gpus(old, now, gone_text),
             *_lacking(base, new, paths),
             *(f"{copy} is a copy of {of}, and counts once" for copy, of in (*copies, *more)),
             *(f"{slower(path)} in the survey, and not when measured again" for path in refuted),
@@ -120,9 +113,9 @@ def compare(
             *rejected,
         ),
         another_machine=another,
-        missing_gpus=tuple(map(_device, gone.values())),
+        missing_gpus=tuple(map(device_of, gone.values())),
         exchanged_gpus=tuple(
-            dict.fromkeys((_device(a), _device(b)) for same in now for a, b in same.exchanged)
+            dict.fromkeys((device_of(a), device_of(b)) for same in now for a, b in same.exchanged)
         ),
     )
 
@@ -193,68 +186,53 @@ def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[st
             yield f"{label(path)} is {path.ratio - 1:+.1%} over all new surveys, but {DISPUTED}"
 
 
-def _without_files(found: _Summaries) -> dict[str, list[SeriesSummary]]:
-    return {identity: [series for _, series in each] for identity, each in found.items()}
-
-
-def _device(gpu: Gpu) -> Device:
-    return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
-
-
-def _by_identity(nodes: Sequence[Node], matched: Sequence[Matched]) -> _Summaries:
-    found: _Summaries = {}
-    for number, (node, same) in enumerate(zip(nodes, matched, strict=True)):
-        for series in in_numbers_of(node, same):
+def _by_identity(side: Sequence[Matched]) -> Summaries:
+    found: dict[str, list[tuple[int, SeriesSummary]]] = {}
+    for number, survey in enumerate(side):
+        for series in survey.series:
             found.setdefault(series.identity, []).append((number, series))
     return found
 
 
 def _chosen(
-    before: _Summaries, after: _Summaries, only: Sequence[str]
-) -> tuple[_Summaries, _Summaries]:
+    before: Summaries, after: Summaries, only: Sequence[str]
+) -> tuple[Summaries, Summaries]:
     """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
     texts = {
-        i: sized_texts_of(found[0][1].workload)
+        identity: sized_texts_of(found[0][1].workload)
         for side in (before, after)
-        for i, found in side.items()
+        for identity, found in side.items()
     }
     require_match(only, [text for each in texts.values() for text in each])
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
     first, second = (
-        {i: found for i, found in side.items() if i in kept} for side in (before, after)
+        {identity: found for identity, found in side.items() if identity in kept}
+        for side in (before, after)
     )
     return first, second
 
 
-class _Devices:
-    """The GPUs of a workload, as the first new file has them that has them, else as the base."""
-
-    def __init__(self, reference: Node, new: Sequence[Node], matched: Sequence[Matched]) -> None:
-        self._known = {gpu.index: _device(gpu) for gpu in reference.machine.gpus}
-        for node, same in reversed(list(zip(new, matched, strict=True))):
-            for gpu in node.machine.gpus:
-                self._known[same.numbers[gpu.index]] = _device(gpu)
-
-    def __call__(self, workload: Workload) -> tuple[Device, ...]:
-        return tuple(
-            self._known.get(gpu, Device(f"gpu:{gpu}")) for gpu in sorted(gpus_of(workload))
-        )
+def _devices(side: Sequence[Matched]) -> Devices:
+    """GPUs in the numbers of the base, as the first node has them that has them."""
+    found: dict[int, Device] = {}
+    for survey in side:
+        for gpu in survey.node.machine.gpus:
+            found.setdefault(survey.numbers[gpu.index], device_of(gpu))
+    return found
 
 
 def _compared(
     parts: Sequence[Part],
     threshold: float,
     groups: Mapping[str, Group],
-    devices: _Devices,
+    devices: Devices,
 ) -> Iterator[PathChange]:
     effects: list[Effect] = []
     noises = noise_of(parts)
     for part, noise in zip(parts, noises, strict=True):
-        whole = Noise(noise.process, noise.survey)
-        effects.append(_effect(part.sides, whole, part.curve in groups))
+        effects.append(_effect(part.sides, noise.whole, part.curve in groups))
         if len(part.sizes) > 1:
-            single = Noise(noise.process_of_size, noise.survey_of_size)
-            effects += [_effect(size.sides, single, False) for size in part.sizes]
+            effects += [_effect(size.sides, noise.size, False) for size in part.sizes]
     decisions = iter(decide(effects, threshold))
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
@@ -268,10 +246,10 @@ def _compared(
         found.sort(key=lambda part: part.sizes[-1].bytes)
         workload = workloads[curve]
         verdict, why = _verdict(found)
+        on = devices_on(workload, devices)
         yield PathChange(
-            curve, name_of(workload), verdict, why, groups.get(curve), devices(workload),
-            tuple(found),
-        )  # fmt: skip
+            curve, name_of(workload), verdict, why, groups.get(curve), on, tuple(found)
+        )
 
 
 def _effect(sides: tuple[Surveys, Surveys], noise: Noise, is_headline: bool) -> Effect:
@@ -287,7 +265,7 @@ def _part_change(
     threshold: float,
 ) -> PartChange:
     before, after = part.sides
-    known, known_of_size = noise.survey is not None, noise.survey_of_size is not None
+    known, known_of_size = (each.survey is not None for each in noise)
     sizes = []
     for size, decision in zip(part.sizes, decisions, strict=True):
         old, new = size.sides
@@ -322,11 +300,7 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
             return verdict, ", ".join(regimes)
         single = [s for p in parts for s in p.sizes if s.verdict == verdict]
         if single:
-            return verdict, f"at {_sizes(size.bytes for size in single)} alone"
+            return verdict, f"at {', '.join(format_bytes(s.bytes) for s in single)} alone"
     decisions = [part.decision for part in parts]
     decisions += [size.decision for part in parts for size in part.sizes]
     return "no change", DISPUTED if any(map(is_change, decisions)) else ""
-
-
-def _sizes(sizes: Iterable[int]) -> str:
-    return ", ".join(map(format_bytes, sizes))

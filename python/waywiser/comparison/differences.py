@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from waywiser.analysis.answer import Device
 from waywiser.comparison.hardware import gpus_of_class
 from waywiser.comparison.matching import Matched, without_copies
-from waywiser.comparison.node import Node
+from waywiser.comparison.node import Node, device_of
 from waywiser.profile.planned import asked_from
 from waywiser.topology.machine import Gpu
 from waywiser.words.number_format import count
@@ -100,58 +99,31 @@ def _host(node: Node) -> str:
     return _known(node.machine.hostname)
 
 
-def of_gpus(
-    base: Sequence[Node],
-    new: Sequence[Node],
-    before: Sequence[Matched],
-    after: Sequence[Matched],
-    gone: str,
-) -> Iterator[str]:
+def of_gpus(before: Sequence[Matched], after: Sequence[Matched], gone: str) -> Iterator[str]:
     """GPUs that have gone, came or were exchanged. ``before`` and ``after`` tell which GPU of each
     node is which of the base's with the most of them; ``gone`` is how a line about one that the
     new files lack ends."""
-    hosts = {node.machine.hostname for node in base}
-    for nodes, matched, side in ((base, before, "base"), (new, after, "")):
-        pairs = list(zip(nodes, matched, strict=True))
-        absent = _by_text((_named(gpu), node) for node, same in pairs for gpu in same.missing)
-        added = _by_text((_named(gpu), node) for node, same in pairs for gpu in same.added)
-        exchanged = _by_text(
-            (_exchanged(old, now, side), node)
-            for node, same in pairs
-            if node.machine.hostname in hosts
-            for old, now in same.exchanged
-        )
-        for gpu, having in absent.items():
-            yield f"{gpu} {'is not' if side else gone}{_where(having, nodes, side)}"
-        for gpu, having in added.items():
-            text = "is only" if side else "was not there before"
-            yield f"{gpu} {text}{_where(having, nodes, side)}"
-        for text, having in exchanged.items():
-            yield f"{text}{_where(having, nodes, side)}"
+    hosts = {each.node.machine.hostname for each in before}
+    for surveys, side in ((before, "base"), (after, "")):
+        found: dict[str, list[str]] = {}
+        for same in surveys:
+            is_not, is_only = ("is not", "is only") if side else (gone, "was not there before")
+            texts = [f"{device_of(gpu)} {is_not}" for gpu in same.missing]
+            texts += [f"{device_of(gpu)} {is_only}" for gpu in same.added]
+            if same.node.machine.hostname in hosts:
+                texts += [_exchanged(old, now, side) for old, now in same.exchanged]
+            for text in texts:
+                found.setdefault(text, []).append(same.node.called)
+        for text, having in found.items():
+            is_everywhere = len(having) == len(surveys) and not side
+            where = f" in {_and(having)}{' of the base' if side else ''}"
+            yield f"{text}{'' if is_everywhere else where}"
 
 
 def _exchanged(old: Gpu, now: Gpu, side: str) -> str:
     if side:
         return f"gpu:{now.index} is {now.uuid} and not {old.uuid}"
     return f"gpu:{now.index} is another device: {old.uuid} before, {now.uuid} now"
-
-
-def _by_text(found: Iterator[tuple[str, Node]]) -> dict[str, list[Node]]:
-    by_text: dict[str, list[Node]] = {}
-    for text, node in found:
-        by_text.setdefault(text, []).append(node)
-    return by_text
-
-
-def _where(having: Sequence[Node], nodes: Sequence[Node], side: str) -> str:
-    """`` in a.wwp and b.wwp``; empty where it is so in all that are new."""
-    if len(having) == len(nodes) and not side:
-        return ""
-    return f" in {_and([node.called for node in having])}{' of the base' if side else ''}"
-
-
-def _named(gpu: Gpu) -> str:
-    return str(Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci))
 
 
 def _told(

@@ -16,7 +16,7 @@ import msgspec
 from waywiser.analysis.answer import Device
 from waywiser.comparison.errors_counted import counted
 from waywiser.comparison.hardware import Twins, twins_of
-from waywiser.comparison.matching import without_copies
+from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import Node, device_of, gpus_of
 from waywiser.comparison.outlying import FEWEST_HOSTS
 from waywiser.comparison.slow_paths import PathTimes, SlowPath, UsualPath
@@ -110,14 +110,14 @@ def judge_fleet(
 def _judged(
     twins: Twins,
     name: str,
-    surveys: Sequence[Node],
+    surveys: Sequence[Matched],
     slow: Sequence[SlowPath],
     common: set[str],
     usual: set[str],
 ) -> HostVerdict:
-    node, matched = surveys[-1], twins.matched[name][-1]
+    node = surveys[-1].node
     faults = [
-        *_missing_gpus(twins, node, matched.missing),
+        *_missing_gpus(twins, node, surveys[-1].missing),
         *_slow_links(node, common),
         *_slow_devices(node, slow),
         *_failing_paths(node, usual),
@@ -133,10 +133,10 @@ def _judged(
     return HostVerdict(
         host=name,
         status=status,
-        files=tuple(each.called for each in surveys),
+        files=tuple(each.node.called for each in surveys),
         hardware=twins.name,
         faults=tuple(faults),
-        notes=tuple(_notes(surveys)),
+        notes=tuple(_notes([each.node for each in surveys])),
     )
 
 
@@ -172,7 +172,7 @@ def _common_links(twins: Twins) -> set[str]:
     """What most hosts say of their links is what the class is, and no fault of any."""
     told: dict[str, int] = {}
     for surveys in twins.hosts.values():
-        node = surveys[-1]
+        node = surveys[-1].node
         for text in {node.slow_link(gpu) for gpu in node.machine.gpus}:
             told[text] = told.get(text, 0) + 1
     return {text for text, count in told.items() if 2 * count > len(twins.hosts)}

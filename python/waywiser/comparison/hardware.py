@@ -7,8 +7,8 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from waywiser.comparison.node import Node
 from waywiser.comparison.matching import Matched, match
+from waywiser.comparison.node import Node
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
@@ -18,26 +18,14 @@ LEAST_OF_CLASS = 0.5
 fail one by one."""
 
 
-class Kind(NamedTuple):
-    """What twins have in common. Widths and lanes are left out: they are what may be wrong."""
-
-    architecture: str
-    cpu: str
-    packages: int
-    numa: int
-    gpus: tuple[str, ...]
-    """Models, each once."""
-
-
 class Twins(NamedTuple):
     """Hosts of one class, each with its profiles, the oldest first."""
 
     name: str
     gpus: int
     """That most of them have."""
-    hosts: dict[str, list[Node]]
-    matched: dict[str, list[Matched]]
-    """The GPUs of each profile beside those of a host that has all of them."""
+    hosts: dict[str, list[Matched]]
+    """Each with its GPUs beside those of a host that has all of them."""
 
 
 def twins_of(nodes: Sequence[Node]) -> list[Twins]:
@@ -46,9 +34,15 @@ def twins_of(nodes: Sequence[Node]) -> list[Twins]:
     A host whose GPUs have all gone is of the class with the same rest, where there is one class
     of it.
     """
-    found = [
-        _twins(hosts, gpus) for members in _by_kind(nodes) for gpus, hosts in _by_count(members)
-    ]
+    found: list[Twins] = []
+    for members in _by_kind(nodes):
+        hosts = _hosts(sorted(members, key=lambda node: node.created))
+        numbers = _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()])
+        for gpus in dict.fromkeys(numbers):
+            own = [name for name, number in zip(hosts, numbers, strict=True) if number == gpus]
+            reference = _reference([hosts[name][-1] for name in own], gpus)
+            matched = {name: [match(reference, node) for node in hosts[name]] for name in own}
+            found.append(Twins(_name(reference), gpus, matched))
     return sorted(found, key=lambda twins: -len(twins.hosts))
 
 
@@ -62,35 +56,19 @@ def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
 
 
 def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
-    classes: dict[Kind, list[Node]] = {}
+    """By what twins have in common: the models of GPUs, and the rest of the machine. Widths and
+    lanes are left out: they are what may be wrong."""
+    classes: dict[tuple[tuple[str, ...], tuple[str | int, ...]], list[Node]] = {}
     for node in nodes:
-        classes.setdefault(_kind(node), []).append(node)
-    for kind in [kind for kind in classes if not kind.gpus]:
-        others = [other for other in classes if other.gpus and other[:4] == kind[:4]]
+        machine = node.machine
+        rest = (machine.architecture, machine.cpu_model, len(machine.packages), len(machine.numa))
+        models = tuple(sorted({gpu.name for gpu in machine.gpus}))
+        classes.setdefault((models, rest), []).append(node)
+    for without in [kind for kind in classes if not kind[0]]:
+        others = [kind for kind in classes if kind[0] and kind[1] == without[1]]
         if len(others) == 1:
-            classes[others[0]] += classes.pop(kind)
+            classes[others[0]] += classes.pop(without)
     return list(classes.values())
-
-
-def _kind(node: Node) -> Kind:
-    machine = node.machine
-    return Kind(
-        machine.architecture,
-        machine.cpu_model,
-        len(machine.packages),
-        len(machine.numa),
-        tuple(sorted({gpu.name for gpu in machine.gpus})),
-    )
-
-
-def _by_count(nodes: Sequence[Node]) -> list[tuple[int, dict[str, list[Node]]]]:
-    """Hosts by how many GPUs their class has."""
-    hosts = _hosts(sorted(nodes, key=lambda node: node.created))
-    numbers = _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()])
-    found: dict[int, dict[str, list[Node]]] = {}
-    for (name, same), number in zip(hosts.items(), numbers, strict=True):
-        found.setdefault(number, {})[name] = same
-    return list(found.items())
 
 
 def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
@@ -109,15 +87,6 @@ def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
         or (count and number > 1 and number >= OWN_CLASS * len(gpus))
     }
     return [count if count in built else usual for count in gpus]
-
-
-def _twins(hosts: dict[str, list[Node]], gpus: int) -> Twins:
-    reference = _reference([same[-1] for same in hosts.values()], gpus)
-    matched = {
-        name: [match(reference.machine.gpus, node.machine.gpus) for node in same]
-        for name, same in hosts.items()
-    }
-    return Twins(_name(reference), gpus, hosts, matched)
 
 
 def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:

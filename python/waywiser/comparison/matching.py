@@ -5,14 +5,14 @@ GPUs are matched because numbers shift when one is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from waywiser.comparison.node import Node, gpus_of, renumbered
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu
-from waywiser.words import Value
+from waywiser.words import Value, Workload
 
 
 def without_copies(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[str, str]]]:
@@ -49,8 +49,9 @@ def _is_within(one: Node, other: Node) -> bool:
 
 
 class Matched(Value, frozen=True):
-    """The GPUs of a node beside those of another."""
+    """A node with its GPUs beside those of another."""
 
+    node: Node
     numbers: dict[int, int]
     """Of the node -> of the other; a GPU that the other has not gets a number that it has not."""
     missing: tuple[Gpu, ...] = ()
@@ -60,49 +61,45 @@ class Matched(Value, frozen=True):
     added: tuple[Gpu, ...] = ()
     """Of the node, that the other has not."""
 
+    @property
+    def series(self) -> Iterator[SeriesSummary]:
+        """Those of the node, with the other's numbers for its GPUs."""
+        changed = {new: old for new, old in self.numbers.items() if new != old}
+        for series in self.node.series:
+            if not changed or not gpus_of(series.workload) & changed.keys():
+                yield series
+                continue
+            moved = SeriesSummary.of(renumbered(series.workload, changed))
+            yield replace(moved, blocks=series.blocks, failures=series.failures)
 
-def match(before: Sequence[Gpu], now: Sequence[Gpu]) -> Matched:
+    def own_numbers(self, workload: Workload) -> Workload:
+        """A workload of the other, with the node's numbers for its GPUs."""
+        back = {old: new for new, old in self.numbers.items() if new != old}
+        return renumbered(workload, back) if back else workload
+
+
+def match(other: Node, node: Node) -> Matched:
     """By UUID first, then by PCI address, which names the place; then by number, where neither
     side tells an address or the machines have different ones."""
     numbers: dict[int, int] = {}
     exchanged: list[tuple[Gpu, Gpu]] = []
-    left, right = list(now), list(before)
+    left, right = list(node.machine.gpus), list(other.machine.gpus)
 
-    def pair(same: Iterable[tuple[Gpu, Gpu]], other_device: bool) -> None:
-        for new, old in list(same):
+    def pair(is_same: Callable[[Gpu, Gpu], bool]) -> None:
+        for new, old in [(n, o) for n in left for o in right if is_same(n, o)]:
             if new in left and old in right:
                 numbers[new.index] = old.index
                 left.remove(new)
                 right.remove(old)
-                if other_device and new.uuid and old.uuid and new.uuid != old.uuid:
+                if new.uuid and old.uuid and new.uuid != old.uuid:
                     exchanged.append((old, new))
 
-    pair(((n, o) for n in left for o in right if n.uuid and n.uuid == o.uuid), False)
-    pair(((n, o) for n in left for o in right if n.pci and n.pci == o.pci), True)
+    pair(lambda new, old: bool(new.uuid) and new.uuid == old.uuid)
+    pair(lambda new, old: bool(new.pci) and new.pci == old.pci)
     unplaced = not numbers
-    pair(
-        ((n, o) for n in left for o in right
-         if n.index == o.index and (unplaced or not (n.pci and o.pci))),
-        True,
-    )  # fmt: skip
-    taken = {gpu.index for gpu in before}
+    pair(lambda n, o: n.index == o.index and (unplaced or not (n.pci and o.pci)))
+    taken = {gpu.index for gpu in other.machine.gpus}
     for gpu in left:
         numbers[gpu.index] = gpu.index if gpu.index not in taken else max(taken) + 1
         taken.add(numbers[gpu.index])
-    return Matched(numbers, tuple(right), tuple(exchanged), tuple(left))
-
-
-def in_numbers_of(node: Node, matched: Matched) -> tuple[SeriesSummary, ...]:
-    """The node's series with the other's numbers for its GPUs."""
-    changed = {new: old for new, old in matched.numbers.items() if new != old}
-    if not changed:
-        return node.series
-    return tuple(
-        _moved(series, changed) if gpus_of(series.workload) & changed.keys() else series
-        for series in node.series
-    )
-
-
-def _moved(series: SeriesSummary, numbers: dict[int, int]) -> SeriesSummary:
-    moved = SeriesSummary.of(renumbered(series.workload, numbers))
-    return msgspec.structs.replace(moved, blocks=series.blocks, failures=series.failures)
+    return Matched(node, numbers, tuple(right), tuple(exchanged), tuple(left))

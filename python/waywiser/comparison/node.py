@@ -138,8 +138,18 @@ def links_of(
     return seen
 
 
+Devices = Mapping[int, Device]
+"""GPUs by their numbers."""
+
+
 def device_of(gpu: Gpu) -> Device:
     return Device(f"gpu:{gpu.index}", gpu.uuid, gpu.pci)
+
+
+def devices_on(workload: Workload, devices: Devices) -> tuple[Device, ...]:
+    """The GPUs of a workload; by their numbers alone if ``devices`` does not have them."""
+    gpus = sorted(gpus_of(workload))
+    return tuple(devices.get(gpu, Device(f"gpu:{gpu}")) for gpu in gpus)
 
 
 def gpus_of(workload: Workload) -> set[int]:

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from waywiser.analysis.answer import Device
-from waywiser.comparison.node import Node, gpus_of
+from waywiser.comparison.node import Devices, Node, devices_on, gpus_of
 from waywiser.comparison.path_change import PathChange, PathVerdict
+from waywiser.comparison.path_parts import Summaries
 from waywiser.plan.headline import Group
 from waywiser.plan.name import name_of
 from waywiser.records import Failure
 from waywiser.series.series_summary import SeriesSummary
-from waywiser.words import Place, Workload
-
-Summaries = Mapping[str, Sequence[SeriesSummary]]
-"""By identity, one of each file."""
-
-NOT_ASKED = "the new survey was not asked for it"
-NOT_PLANNED = "the new survey did not plan it"
-NOT_MEASURED = "the new survey has not measured it"
-"""Why a headline path is missing if the new file does not say why."""
-
-VERSION = "waywiser"
-"""Of the environment: the version of the program that made the file."""
-
-UNPLANNED = "it is no longer planned for what was asked for"
-"""How a reason ends where another version of the program made the new plan."""
-
-UNFINISHED = "the new survey is unfinished"
-"""Why nothing can be said of a path that is not there yet."""
+from waywiser.words import Workload
 
 LEFT_OUT = ("skipped", "interrupted")
 """Kinds of failure that say nothing of the path: somebody's time was over, or patience."""
@@ -39,11 +22,11 @@ LEFT_OUT = ("skipped", "interrupted")
 def missing(
     before: Summaries,
     after: Summaries,
-    reference: Node,
     base: Sequence[Node],
     new: Sequence[Node],
     gone: Mapping[int, str],
     headlines: Mapping[str, Group],
+    devices: Devices,
 ) -> Iterator[PathChange]:
     """Yields the paths that the baseline has measured and the new files have not. ``gone`` says of
     each GPU that the new files lack what to say about it.
@@ -52,60 +35,53 @@ def missing(
     every survey is expected to measure. It is skipped if the machine does not support it, if the
     survey had no time for it, was not asked for it, did not plan it or is unfinished.
     """
-    measured = _measured(after)
+    measured, failures = _measured(after), _failures(after)
     reasons = {r.path: r.reason for node in new for r in node.refusals}
     replanned = _replanned(base, new)
-    failures = _failures(after)
     asked_alike = len({node.asked for node in (*base, *new)}) == 1
-    for curve, first in _measured(before).items():
-        if curve in measured:
-            continue
-        gpus = sorted(gpus_of(first.workload))
-        devices = tuple(reference.device(Place("gpu", gpu)) for gpu in gpus)
-        lost = ", ".join(f"gpu:{gpu} {gone[gpu]}" for gpu in gpus if gpu in gone)
-        failure = failures.get(curve)
-        refused = _refused(first.workload, reasons)
-        verdict: PathVerdict = "missing"
+
+    def judged(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
+        lost = [f"gpu:{gpu} {gone[gpu]}" for gpu in sorted(gpus_of(workload)) if gpu in gone]
         if lost:
-            why = lost
-        elif failure is not None and failure.kind in LEFT_OUT:
-            verdict, why = "skipped", f"left out: {failure.reason}"
-        elif failure is not None:
-            why = f"{failure.kind}: {failure.reason}"
-        elif refused:
-            verdict = "missing" if curve in headlines else "skipped"
-            why = refused
-        elif any(node.unfinished for node in new):
-            verdict, why = "skipped", UNFINISHED
-        elif replanned and _has_nodes(first.workload, new):
-            verdict, why = "skipped", f"by waywiser {replanned} {UNPLANNED}"
-        elif not asked_alike:
-            verdict, why = "skipped", NOT_ASKED
-        elif curve in headlines:
-            why = NOT_MEASURED
-        else:
-            verdict, why = "skipped", NOT_PLANNED
-        yield PathChange(
-            curve, name_of(first.workload), verdict, why, headlines.get(curve), devices
-        )
+            return "missing", ", ".join(lost)
+        if failure := failures.get(curve):
+            if failure.kind in LEFT_OUT:
+                return "skipped", f"left out: {failure.reason}"
+            return "missing", f"{failure.kind}: {failure.reason}"
+        if refused := _refused(workload, reasons):
+            return "missing" if curve in headlines else "skipped", refused
+        if any(node.unfinished for node in new):
+            return "skipped", "the new survey is unfinished"
+        if replanned and _has_nodes(workload, new):
+            planned = "it is no longer planned for what was asked for"
+            return "skipped", f"by waywiser {replanned} {planned}"
+        if not asked_alike:
+            return "skipped", "the new survey was not asked for it"
+        if curve in headlines:
+            return "missing", "the new survey has not measured it"
+        return "skipped", "the new survey did not plan it"
+
+    for curve, first in _measured(before).items():
+        if curve not in measured:
+            workload = first.workload
+            verdict, why = judged(curve, workload)
+            on = devices_on(workload, devices)
+            yield PathChange(curve, name_of(workload), verdict, why, headlines.get(curve), on)
 
 
-def added(
-    before: Summaries, after: Summaries, devices_of: Callable[[Workload], tuple[Device, ...]]
-) -> Iterator[PathChange]:
+def added(before: Summaries, after: Summaries, devices: Devices) -> Iterator[PathChange]:
     """Yields the paths that the new files have measured and the baseline has not."""
     known, failures = _measured(before), _failures(before)
     for curve, first in _measured(after).items():
         if curve in known:
             continue
-        devices = devices_of(first.workload)
+        verdict: PathVerdict = "new"
+        why = "the base has not measured it"
         failure = failures.get(curve)
         if failure is not None and failure.kind in LEFT_OUT:
-            why = f"left out before: {failure.reason}"
-            yield PathChange(curve, name_of(first.workload), "skipped", why, devices=devices)
-        else:
-            why = "the base has not measured it"
-            yield PathChange(curve, name_of(first.workload), "new", why, devices=devices)
+            verdict, why = "skipped", f"left out before: {failure.reason}"
+        on = devices_on(first.workload, devices)
+        yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
 
 
 def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
@@ -114,7 +90,7 @@ def _replanned(base: Sequence[Node], new: Sequence[Node]) -> str:
     without a reason was not lost by the machine."""
     asked = {node.asked for node in (*base, *new)}
     before, now = (
-        {node.environment.get(VERSION) for node in side if node.asked} for side in (base, new)
+        {node.environment.get("waywiser") for node in side if node.asked} for side in (base, new)
     )
     known = all(isinstance(each, str) and each for each in before | now)
     alike = len(asked) == 1 and all(asked) and known
@@ -139,8 +115,9 @@ def _measured(found: Summaries) -> dict[str, SeriesSummary]:
     """The first series of each curve that has any blocks."""
     curves: dict[str, SeriesSummary] = {}
     for summaries in found.values():
-        if any(summary.blocks for summary in summaries):
-            curves.setdefault(summaries[0].curve, summaries[0])
+        if any(summary.blocks for _, summary in summaries):
+            _, first = summaries[0]
+            curves.setdefault(first.curve, first)
     return curves
 
 
@@ -148,7 +125,7 @@ def _failures(found: Summaries) -> dict[str, Failure]:
     """Of each curve one, and one that was only skipped where there is no other."""
     curves: dict[str, Failure] = {}
     for summaries in found.values():
-        for summary in summaries:
+        for _, summary in summaries:
             for failure in summary.failures:
                 if curves.setdefault(summary.curve, failure).kind in LEFT_OUT:
                     curves[summary.curve] = failure
@@ -156,16 +133,15 @@ def _failures(found: Summaries) -> dict[str, Failure]:
 
 
 def with_failures(
-    paths: Sequence[PathChange],
-    before: Mapping[str, Sequence[SeriesSummary]],
-    after: Mapping[str, Sequence[SeriesSummary]],
+    paths: Sequence[PathChange], before: Summaries, after: Summaries
 ) -> list[PathChange]:
     """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
     lost: dict[str, str] = {}
-    for identity, summaries in after.items():
-        old = before.get(identity, ())
-        failures = [f for d in summaries for f in d.failures if f.kind not in LEFT_OUT]
-        if failures and not any(d.blocks for d in summaries) and any(d.blocks for d in old):
+    for identity, numbered in after.items():
+        summaries = [summary for _, summary in numbered]
+        failures = [f for each in summaries for f in each.failures if f.kind not in LEFT_OUT]
+        was_measured = any(each.blocks for _, each in before.get(identity, ()))
+        if failures and was_measured and not any(each.blocks for each in summaries):
             why = f"fails at {summaries[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
             lost.setdefault(summaries[0].curve, why)
     return [

@@ -17,6 +17,7 @@ from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
+    Noise,
     Surveys,
     Variance,
     averaged,
@@ -39,6 +40,9 @@ Process = tuple[int, int]
 
 Medians = Mapping[Process, float]
 """Logarithms of the medians of one series on one side."""
+
+Summaries = Mapping[str, Sequence[tuple[int, SeriesSummary]]]
+"""What one side has measured, by identity: each file's number, and the series in it."""
 
 
 class SizePair(NamedTuple):
@@ -89,37 +93,22 @@ class Part:
         return _surveys(_median_over_sizes(before)), _surveys(_median_over_sizes(after))
 
     @cached_property
-    def process(self) -> Variance:
-        """Variance between processes, of the median over sizes."""
-        return process_variance(self.sides, self._within / len(self.replicated))
-
-    @cached_property
-    def survey(self) -> Variance | None:
-        return survey_variance(self.sides)
-
-    @cached_property
-    def process_of_size(self) -> Variance:
-        """Variance between processes, of one size: the mean over the replicated sizes."""
-        own = [process_variance(size.sides, size.within) for size in self.replicated]
-        return averaged(own) or Variance(max(each.value for each in own), 0.0)
-
-    @cached_property
-    def survey_of_size(self) -> Variance | None:
-        known = [v for size in self.replicated if (v := survey_variance(size.sides)) is not None]
-        return averaged(known)
-
-    @property
-    def _within(self) -> float:
-        return sum(size.within for size in self.replicated) / len(self.replicated)
+    def noise(self) -> PartNoise:
+        """By the processes and surveys that measured this part."""
+        within = sum(size.within for size in self.replicated) / len(self.replicated) ** 2
+        whole = Noise(process_variance(self.sides, within), survey_variance(self.sides))
+        processes = [process_variance(size.sides, size.within) for size in self.replicated]
+        surveys = [survey_variance(size.sides) for size in self.replicated]
+        highest = Variance(max(each.value for each in processes), 0.0)
+        size = Noise(averaged(processes) or highest, averaged([each for each in surveys if each]))
+        return PartNoise(whole, size)
 
 
 class PartNoise(NamedTuple):
-    """The noise that a part, and each of its sizes, is held against."""
+    """The noise that a part is held against, the median over sizes, and each of its sizes."""
 
-    process: Variance
-    survey: Variance | None
-    process_of_size: Variance
-    survey_of_size: Variance | None
+    whole: Noise
+    size: Noise
 
 
 def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
@@ -138,57 +127,50 @@ def noise_of(parts: Sequence[Part]) -> list[PartNoise]:
     found = []
     for part in parts:
         known = equivalent[part.peers]
-        if known.process.freedom > 0:
-            found.append(_at_least(_shared(part, known), similar[part.similar]))
+        if known.whole.process.freedom > 0:
+            found.append(_at_least(_shared(part.noise, known), similar[part.similar]))
             continue
         near = [equivalent[other.peers] for other in curves[part.curve]]
-        near = [each for each in near if each.process.freedom > 0]
-        known = max(near, key=lambda each: each.process_of_size.value, default=known)
-        found.append(known._replace(process=known.process_of_size))
+        near = [each for each in near if each.whole.process.freedom > 0]
+        known = max(near, key=lambda each: each.size.process.value, default=known)
+        found.append(known._replace(whole=known.whole._replace(process=known.size.process)))
     return found
 
 
 def _pooled_by(keys: Sequence[Key], parts: Sequence[Part]) -> dict[Key, PartNoise]:
-    groups: dict[Key, list[Part]] = {}
+    groups: dict[Key, list[PartNoise]] = {}
     for key, part in zip(keys, parts, strict=True):
-        groups.setdefault(key, []).append(part)
+        groups.setdefault(key, []).append(part.noise)
     return {
-        key: PartNoise(
-            pooled([part.process for part in members]) or members[0].process,
-            pooled([part.survey for part in members if part.survey]),
-            pooled([part.process_of_size for part in members]) or members[0].process_of_size,
-            pooled([part.survey_of_size for part in members if part.survey_of_size]),
-        )
-        for key, members in groups.items()
+        key: PartNoise(_pooled([each.whole for each in own]), _pooled([each.size for each in own]))
+        for key, own in groups.items()
     }
 
 
-def _shared(part: Part, peers: PartNoise) -> PartNoise:
-    return peers._replace(
-        process=shared(part.process, peers.process),
-        process_of_size=shared(part.process_of_size, peers.process_of_size),
-    )
+def _pooled(noises: Sequence[Noise]) -> Noise:
+    processes = pooled([each.process for each in noises])
+    surveys = [each.survey for each in noises if each.survey]
+    return Noise(processes or noises[0].process, pooled(surveys))
+
+
+def _shared(own: PartNoise, peers: PartNoise) -> PartNoise:
+    return PartNoise(*(
+        Noise(shared(mine.process, theirs.process), theirs.survey)
+        for mine, theirs in zip(own, peers, strict=True)
+    ))  # fmt: skip
 
 
 def _at_least(noise: PartNoise, least: PartNoise) -> PartNoise:
-    if noise.process.freedom >= ENOUGH_FREEDOM:
+    if noise.whole.process.freedom >= ENOUGH_FREEDOM:
         return noise
-    return noise._replace(
-        process=max(noise.process, least.process, key=lambda each: each.value),
-        process_of_size=max(
-            noise.process_of_size, least.process_of_size, key=lambda each: each.value
-        ),
-    )
+    return PartNoise(*(
+        each._replace(process=max(each.process, other.process, key=lambda v: v.value))
+        for each, other in zip(noise, least, strict=True)
+    ))  # fmt: skip
 
 
-def parts_of(
-    before: Mapping[str, Sequence[tuple[int, SeriesSummary]]],
-    after: Mapping[str, Sequence[tuple[int, SeriesSummary]]],
-) -> list[Part]:
-    """All series that both sides have measured, by curve and regime.
-
-    ``before`` and ``after`` have, by identity, each file's number and series.
-    """
+def parts_of(before: Summaries, after: Summaries) -> list[Part]:
+    """All series that both sides have measured, by curve and regime."""
     sizes: dict[tuple[str, Regime], list[SizePair]] = {}
     for identity, old in before.items():
         new = after.get(identity, ())

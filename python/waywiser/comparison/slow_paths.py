@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.comparison.hardware import Twins
-from waywiser.comparison.matching import in_numbers_of
-from waywiser.comparison.node import gpus_of, renumbered
+from waywiser.comparison.node import gpus_of
 from waywiser.comparison.outlying import Column, columns_of, outliers
 from waywiser.plan.name import name_of
 from waywiser.stats.order import median
@@ -83,14 +82,13 @@ class PathTimes:
         """The host of each row."""
         rows: list[dict[str, float]] = []
         workloads: dict[str, Workload] = {}
-        for name, surveys in twins.hosts.items():
-            for node, matched in zip(surveys, twins.matched[name], strict=True):
-                row = {}
-                for series in in_numbers_of(node, matched):
-                    if series.blocks:
-                        row[series.identity] = math.log(median([b.median for b in series.blocks]))
-                        workloads.setdefault(series.identity, series.workload)
-                rows.append(row)
+        for survey in [survey for surveys in twins.hosts.values() for survey in surveys]:
+            row = {}
+            for series in survey.series:
+                if series.blocks:
+                    row[series.identity] = math.log(median([b.median for b in series.blocks]))
+                    workloads.setdefault(series.identity, series.workload)
+            rows.append(row)
         self.workloads = list(workloads.values())
         self.groups: dict[tuple[str, Regime], list[int]] = {}
         for at, workload in enumerate(self.workloads):
@@ -148,9 +146,7 @@ class PathTimes:
     ) -> SlowPath:
         workloads = [self.workloads[at] for at in list(self.groups.values())[column]]
         workload = max(workloads, key=lambda each: each.bytes)
-        numbers = self.twins.matched[name][-1].numbers
-        back = {old: new for new, old in numbers.items() if new != old}
-        own = renumbered(workload, back) if back else workload
+        own = self.twins.hosts[name][-1].own_numbers(workload)
         largest = max((transfer.bytes for transfer in own.transfers), default=0)
         return SlowPath(own.curve, name_of(own), math.exp(-difference), p, largest, confirmed)
 
