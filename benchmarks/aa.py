@@ -44,11 +44,7 @@ def false_changes(found: ProfileComparison) -> list[str]:
     return [
         f"{path.verdict}: {path.name} ({path.why})"
         for path in found.measured
-        if any(
-            each.decision.verdict == "different"
-            for part in path.parts
-            for each in (part, *part.sizes)
-        )
+        if any(each.verdict == "different" for each in path.changes)
     ]
 
 

@@ -210,7 +210,5 @@ def losses(found: ProfileComparison) -> set[str]:
     return {
         path.curve
         for path in found.paths
-        for part in path.parts
-        for each in (part, *part.sizes)
-        if each.decision.verdict == "different" and each.decision.slower
+        if any(each.verdict == "different" and each.slower for each in path.changes)
     }

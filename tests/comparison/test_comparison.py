@@ -119,7 +119,7 @@ def test_a_loss_that_another_survey_does_not_show_is_no_change_and_a_note() -> N
     for both in ([new, sound], [sound, new]):
         found = compare([base], both)
         assert not found.of("regression", "suspected")
-        assert any("but did not change in each of them" in note for note in found.notes)
+        assert any("but not changed in each of them" in note for note in found.notes)
 
 
 def test_repeats_are_for_suspected_paths_and_hide_nothing_else() -> None:

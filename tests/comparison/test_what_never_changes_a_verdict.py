@@ -71,8 +71,7 @@ def ratios(found: ProfileComparison) -> dict[str, tuple[float, float, float]]:
 
 def is_gain(path: PathChange) -> bool:
     """Whether a part or a size is significantly faster."""
-    decisions = [each.decision for part in path.parts for each in (part, *part.sizes)]
-    return any(each.verdict == "different" and not each.slower for each in decisions)
+    return any(each.verdict == "different" and not each.slower for each in path.changes)
 
 
 @few

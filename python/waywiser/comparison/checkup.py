@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
-from waywiser.comparison.errors_counted import counted, counted_since
+from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.matching import match, without_copies
 from waywiser.comparison.node import Link, Node, device_of
 from waywiser.comparison.path_change import ProfileComparison, label, slower
@@ -79,14 +79,14 @@ def check_up(
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
-    suspects = comparison.of("suspected")
+    grave, minor = errors_of(node, baseline[-1])
     findings = [
         *(
             f"{gpu} {ONLY_IN_BASE if comparison.another_machine else GONE}"
             for gpu in comparison.missing_gpus
         ),
         *_links(node, baseline[0]),
-        *_errors(node, baseline[-1], grave=True),
+        *grave,
         *map(slower, comparison.of("regression")),
         *_missing(comparison),
     ]
@@ -101,9 +101,9 @@ def check_up(
         findings=tuple(findings),
         undecided=tuple(undecided),
         drops=tuple(_drops(comparison)),
-        notes=(*comparison.notes, *_errors(node, baseline[-1], grave=False)),
+        notes=(*comparison.notes, *minor),
         comparison=comparison,
-        suspects=tuple(path.name for path in suspects),
+        suspects=tuple(path.name for path in comparison.of("suspected")),
     )
 
 
@@ -117,12 +117,6 @@ def _links(node: Node, before: Node) -> Iterator[str]:
         is_slower = not was or now.width < was.width or now.generation < was.generation
         if below and is_slower:
             yield f"{device_of(gpu)} ran at {below} under load"
-
-
-def _errors(node: Node, before: Node, *, grave: bool) -> Iterator[str]:
-    yield from (each.what for each in counted(node) if each.grave is grave)
-    since = (each.what for each in counted_since(before, node) if each.grave is grave)
-    yield from (f"{what} since the baseline" for what in since)
 
 
 def _missing(comparison: ProfileComparison) -> Iterator[str]:

@@ -24,7 +24,6 @@ from waywiser.comparison.path_change import (
     PathVerdict,
     ProfileComparison,
     SizeChange,
-    is_change,
     judged,
     label,
     slower,
@@ -45,9 +44,6 @@ SCHEMA = 2
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
 """What is said of a GPU that the new files lack: of the same machine, and of another one."""
-
-DISPUTED = "did not change in each of them"
-"""Said of a path whose new surveys show a change together, and not each of them."""
 
 
 def compare(
@@ -182,8 +178,10 @@ def _lacking(
 def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[str]:
     """One line for each path, but for those ``known``, that changed in some new surveys only."""
     for path in paths:
-        if path.why == DISPUTED and path.curve not in known:
-            yield f"{label(path)} is {path.ratio - 1:+.1%} over all new surveys, but {DISPUTED}"
+        if path.verdict == "no change" and path.changes and path.curve not in known:
+            largest = max(path.changes, key=lambda change: abs(math.log(change.ratio)))
+            change = f"{largest.ratio - 1:+.1%}"
+            yield f"{label(path)} is {change} over all new surveys, but not changed in each of them"
 
 
 def _by_identity(side: Sequence[Matched]) -> Summaries:
@@ -301,6 +299,4 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
         single = [s for p in parts for s in p.sizes if s.verdict == verdict]
         if single:
             return verdict, f"at {', '.join(format_bytes(s.bytes) for s in single)} alone"
-    decisions = [part.decision for part in parts]
-    decisions += [size.decision for part in parts for size in part.sizes]
-    return "no change", DISPUTED if any(map(is_change, decisions)) else ""
+    return "no change", ""

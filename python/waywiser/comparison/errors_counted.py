@@ -5,49 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from waywiser.comparison.node import Node
-from waywiser.records import GpuHealth, Health
+from waywiser.records import Health
 from waywiser.series.health import health_report
-from waywiser.words import Value
 
 GRAVE = ("ECC uncorrected", "after uncorrected errors", "NVLinks down", "failed recoveries")
 """Parts of names of counters that never rise on a healthy machine. Others do now and then: links
 send a packet again, and memory corrects a bit."""
 
 
-class Counted(Value, frozen=True):
-    """One thing that was counted."""
-
-    what: str
-    """``gpu:3 PCIe replays +2``."""
-    grave: bool
-    """It speaks against the machine by itself."""
-
-
-def counted(node: Node) -> tuple[Counted, ...]:
-    """While the node was measured: what rose, the driver's messages, what stands."""
+def errors_of(node: Node, before: Node | None = None) -> tuple[list[str], list[str]]:
+    """Returns what was counted while the node was measured, and since ``before``, as ``gpu:3 PCIe
+    replays +2``: what speaks against the machine by itself, and what does not."""
+    grave: list[str] = []
+    minor: list[str] = []
     report = health_report(node.health)
-    if report is None:
-        return ()
-    rises = [Counted(str(rise), _is_grave(rise.counter)) for rise in report.rises]
-    told = [Counted(text, True) for text in (*report.xids, *report.standing)]
-    return (*told, *rises)
+    if report is not None:
+        grave += [*report.xids, *report.standing]
+        for rise in report.rises:
+            (grave if _is_grave(rise.counter) else minor).append(str(rise))
+    for counter, text in _risen_since(before, node) if before else ():
+        (grave if _is_grave(counter) else minor).append(f"{text} since the baseline")
+    return grave, minor
 
 
-def counted_since(before: Node, now: Node) -> tuple[Counted, ...]:
-    """Between two profiles, of GPUs that are in both; a counter that was set back says nothing."""
+def _risen_since(before: Node, now: Node) -> Iterator[tuple[str, str]]:
+    """The counter and a text, of GPUs that are in both; a counter that was set back says
+    nothing."""
     old, new = readings(before), readings(now)
-    if not old or not new:
-        return ()
-    former = {gpu.uuid: gpu for gpu in old[-1].gpus}
-    both = [(former[gpu.uuid], gpu) for gpu in new[0].gpus if gpu.uuid in former]
-    return tuple(rise for before_and_now in both for rise in _risen(*before_and_now))
-
-
-def _risen(before: GpuHealth, now: GpuHealth) -> Iterator[Counted]:
-    for name, after in now.counters.items():
-        first = before.counters.get(name)
-        if first is not None and after > first:
-            yield Counted(f"gpu:{now.index} {name} +{after - first}", _is_grave(name))
+    former = {gpu.uuid: gpu.counters for gpu in old[-1].gpus} if old else {}
+    for gpu in new[0].gpus if new else ():
+        for counter, after in gpu.counters.items():
+            first = former.get(gpu.uuid, {}).get(counter)
+            if first is not None and after > first:
+                yield counter, f"gpu:{gpu.index} {counter} +{after - first}"
 
 
 def _is_grave(counter: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from waywiser.analysis.answer import Device
-from waywiser.comparison.errors_counted import counted
+from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import Twins, twins_of
 from waywiser.comparison.matching import Matched, without_copies
 from waywiser.comparison.node import Node, device_of, gpus_of
@@ -144,8 +144,7 @@ def _notes(surveys: Sequence[Node]) -> Iterator[str]:
     for node in surveys:
         if node.unfinished:
             yield f"{node.called} is unfinished: its survey still runs, or was stopped"
-    minor = [each.what for each in counted(surveys[-1]) if not each.grave]
-    if minor:
+    if minor := errors_of(surveys[-1])[1]:
         yield f"counted while it ran: {', '.join(minor)}"
 
 
@@ -254,9 +253,9 @@ def _failing_paths(node: Node, usual: set[str]) -> Iterator[Fault]:
 
 
 def _bad_health(node: Node) -> Iterator[Fault]:
-    told = [each.what for each in counted(node) if each.grave]
-    if told:
-        named = {text.split()[0] for text in told}
+    grave, _ = errors_of(node)
+    if grave:
+        named = {text.split()[0] for text in grave}
         devices = tuple(map(device_of, node.machine.gpus))
         on = tuple(device for device in devices if device.place in named)
-        yield Fault("health", ", ".join(told), on)
+        yield Fault("health", ", ".join(grave), on)

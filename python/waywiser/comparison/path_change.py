@@ -111,6 +111,13 @@ class PathChange(Value, frozen=True):
         return self.parts[-1].decision.detectable if self.parts else None
 
     @property
+    def changes(self) -> list[Decision]:
+        """Of its parts and of their sizes: those that are about a change."""
+        decisions = [part.decision for part in self.parts]
+        decisions += [size.decision for part in self.parts for size in part.sizes]
+        return [each for each in decisions if is_change(each)]
+
+    @property
     def unconfirmed(self) -> str:
         """Why a loss is suspected and no regression, as a clause without its subject; else
         empty."""
