@@ -144,6 +144,18 @@ def test_repeats_are_for_suspected_paths_and_hide_nothing_else() -> None:
     assert all(path.headline == "H2D" for path in chosen.paths)
 
 
+def test_a_repeat_of_one_size_confirms_a_loss_of_all_sizes() -> None:
+    sizes, slow = (2**24, 2**25, nodes.SIZE), nodes.slow_host_link(3, 1.05)
+    base, new = surveyed(1, sizes=sizes), surveyed(2, sizes=sizes, slow=slow)
+    again = compare([base], [new], repeats=[surveyed(3, slow=slow)])
+    assert nodes.h2d(3) in regressions(again)
+    refuted = compare([base], [new], repeats=[surveyed(3)])
+    assert not refuted.of("regression")
+    left = {path.curve: path for path in refuted.of("suspected")}
+    assert left[nodes.h2d(3)].why == "at 16 MiB, 32 MiB alone"
+    assert {path.unconfirmed for path in left.values()} == {"was not measured again"}
+
+
 def test_a_gain_in_one_survey_is_an_improvement_that_may_be_chance() -> None:
     slow, sound = nodes.slow_host_link(3, 1.05), [surveyed(seed) for seed in (2, 3, 4)]
     base = surveyed(1, slow=slow)

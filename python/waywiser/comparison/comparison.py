@@ -275,6 +275,7 @@ def _part_change(
                 math.exp(old.mean),
                 math.exp(new.mean),
                 (old.processes, new.processes),
+                (len(old.replicates), len(new.replicates)),
                 decision,
                 judged(decision, size.sides, threshold, is_variance_known=known_of_size),
             )

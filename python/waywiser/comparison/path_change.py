@@ -48,6 +48,7 @@ class SizeChange(Value, frozen=True):
     seconds_now: float
     processes: tuple[int, int]
     """Processes that measured it, before and now."""
+    surveys: tuple[int, int]
     decision: Decision
     verdict: PathVerdict
 
@@ -88,15 +89,15 @@ class PathChange(Value, frozen=True):
             parts = [part for part in self.parts if part.verdict == self.verdict]
             if parts:
                 part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
-                return Evidence(REGIMES[part.regime], part.decision, _typical(part))
+                return Evidence(REGIMES[part.regime], part.decision, part.surveys, _typical(part))
             sizes = [
                 size for part in self.parts for size in part.sizes if size.verdict == self.verdict
             ]
             if sizes:
                 size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
-                return Evidence(f"{size.bytes} B", size.decision, size)
+                return Evidence(f"{size.bytes} B", size.decision, size.surveys, size)
         part = self.parts[-1]
-        return Evidence(REGIMES[part.regime], part.decision, _typical(part))
+        return Evidence(REGIMES[part.regime], part.decision, part.surveys, _typical(part))
 
     @property
     def ratio(self) -> float:
@@ -121,9 +122,10 @@ class PathChange(Value, frozen=True):
     def unconfirmed(self) -> str:
         """Why a loss is suspected and no regression, as a clause without its subject; else
         empty."""
-        if self.verdict != "suspected":
+        evidence = self.evidence
+        if self.verdict != "suspected" or evidence is None:
             return ""
-        surveys = max(part.surveys[1] for part in self.parts)
+        _, surveys = evidence.surveys
         if surveys == 1:
             return "was not measured again"
         return f"is not confirmed by its {surveys} new surveys together"
@@ -133,6 +135,7 @@ class Evidence(NamedTuple):
     what: str
     """The regime, or the size."""
     decision: Decision
+    surveys: tuple[int, int]
     size: SizeChange
     """The size whose times before and now are shown."""
 

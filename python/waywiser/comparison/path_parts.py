@@ -80,8 +80,14 @@ class Part:
 
     @cached_property
     def replicated(self) -> tuple[SizePair, ...]:
-        """The sizes that most processes of both sides have measured."""
-        counts = [min(len(size.before), len(size.after)) for size in self.sizes]
+        """The sizes that most surveys have measured, and of these most processes of both sides."""
+        counts = [
+            (
+                sum(len(side.replicates) for side in size.sides),
+                min(side.processes for side in size.sides),
+            )
+            for size in self.sizes
+        ]
         return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
 
     @cached_property
