@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from waywiser.stats.decision import Decision, Effect, decide
+from waywiser.stats.decision import Effect, decide
 from waywiser.stats.noise_model import Variance
 
 if TYPE_CHECKING:
@@ -44,12 +44,8 @@ class Outlier(NamedTuple):
     difference: float
     """From the middle of the column, in logarithms of time."""
     scale: float
-    decision: Decision
-
-    @property
-    def p(self) -> float:
-        """That chance makes one as far anywhere in the table."""
-        return self.decision.p_corrected if self.decision.p_corrected is not None else 1.0
+    p: float
+    """That chance makes one as far anywhere in the table."""
 
 
 class Column(NamedTuple):
@@ -98,15 +94,14 @@ def outliers(
     limit = math.log1p(threshold)
     spare = (table - middle - 2 * scale)[:, judged] > limit
     places = [(row, judged[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
-    found = []
+    effects = []
     for row, at in places:
-        freedom_of = max(2, min(freedom, columns[at].hosts // 2))
-        variance = Variance(float(scale[at]) ** 2, freedom_of)
-        found.append(Effect(float(table[row, at] - middle[at]), variance, headline=True))
-    decisions = decide(found, threshold, significant, among=len(values))
+        variance = Variance(columns[at].scale ** 2, max(2, min(freedom, columns[at].hosts // 2)))
+        effects.append(Effect(float(table[row, at] - middle[at]), variance, headline=True))
+    decisions = decide(effects, threshold, significant, among=len(values))
     outlying = [
-        Outlier(row, at, effect.log_ratio, effect.variance.deviation, decision)
-        for (row, at), effect, decision in zip(places, found, decisions, strict=True)
+        Outlier(row, at, effect.log_ratio, columns[at].scale, decision.p_corrected or 0.0)
+        for (row, at), effect, decision in zip(places, effects, decisions, strict=True)
         if decision.verdict == "different"
     ]
     return sorted(outlying, key=lambda outlier: -outlier.difference)
