@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,6 +145,24 @@ def test_a_suspected_path_is_measured_again_once(run: Run, tmp_path: Path) -> No
     assert code == 3
     assert "a-again.wwp: is in the way of the new measurement: the file is empty" in out
     assert "(move it away, or use it with --repeat)" in out
+
+
+def test_the_commands_that_a_comparison_prints_settle_a_suspected_loss(
+    run: Run, tmp_path: Path
+) -> None:
+    paths = ("--only", "H2D", "--sizes", "4KiB", "--gpus", "0")
+    assert run("survey", "--preset", "check", *paths, "-o", "a.wwp")[0] == 0
+    faster(tmp_path / "a.wwp", tmp_path / "base.wwp")
+    code, out, _ = run("compare", "base.wwp", "a.wwp")
+    assert code == 3
+    survey, again = (
+        shlex.split(line)[1:] for line in out.splitlines() if line.startswith("    waywiser ")
+    )
+    assert run(*survey)[0] == 0
+    code, out, _ = run(*again)
+    assert (code, out.splitlines()[0]) == (
+        1, "1 regression, of 1 path, at a threshold of 3 %"
+    )  # fmt: skip
 
 
 def faster(file: Path, target: Path) -> None:
