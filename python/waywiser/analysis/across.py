@@ -7,14 +7,19 @@ of the form: C. Pearson, M.S. thesis, 2018, the tables of affinity, anisotropy a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 
-from waywiser.analysis import affinity, anisotropy, choices, identical
+from waywiser.analysis import affinity, anisotropy, identical
+from waywiser.analysis.alternatives import Choice, alternatives
 from waywiser.analysis.anisotropy import faster_direction
-from waywiser.analysis.answer import Answer, Cell, Table
-from waywiser.analysis.curve_pairs import CurveGroup, Wording, cell, signed, where
+from waywiser.analysis.answer import Answer, Cell, Table, table
+from waywiser.analysis.curve_pairs import REGIMES, CurveGroup
+from waywiser.analysis.pair_answers import Wording, cell, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
+from waywiser.analysis.texts import NOT_DETERMINED
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_number
@@ -22,7 +27,8 @@ from waywiser.words.number_format import format_number
 Cells = dict[str, Cell]
 """By row."""
 
-UNSURE = "? not determined (< n %: a larger difference would have been found), — not measured."
+UNSURE = f"{NOT_DETERMINED}, — not measured."
+DIFFER = f"more than {THRESHOLD:.0%}"
 LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 
@@ -39,35 +45,43 @@ def answer(subjects: Sequence[Subject]) -> Answer:
 
 
 def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
-    """Those of which any machine tells something."""
-    made = [
-        _table(
+    """Those that any machine has a row of."""
+    choices = (each.title for subject in subjects for each, _ in alternatives(subject))
+    return (
+        *_table(
             "Affinity",
             "transfer",
             subjects,
             _affinity,
-            f"✓ memory of another node is slower or faster by more than {THRESHOLD:.0%} {LARGE}, "
-            f"× it is as fast, {UNSURE}",
+            f"✓ memory of another node is slower or faster by {DIFFER} {LARGE}, × it is as fast",
         ),
-        _table(
+        *_table(
             "Anisotropy",
             "transfer",
             subjects,
             _anisotropy,
-            f"✓ one way is faster by more than {THRESHOLD:.0%} {LARGE} (→ as written, ← the way "
-            f"back), × they are as fast, {UNSURE}",
+            f"✓ one way is faster by {DIFFER} {LARGE} (→ as written, ← the way back), × they are "
+            "as fast",
         ),
-        _table(
+        *_table(
             "Identical links",
             "transfer",
             subjects,
             _identical,
-            f"✓ equivalent paths differ by more than {THRESHOLD:.0%} {LARGE}, × all are "
-            f"equivalent, {UNSURE}",
+            f"✓ equivalent paths differ by {DIFFER} {LARGE}, × all are equivalent",
         ),
-        *(_choice(title, subjects) for title in _titles(subjects)),
-    ]
-    return tuple(table for table in made if table.rows)
+        *chain.from_iterable(
+            _table(
+                title.capitalize(),
+                "direction",
+                subjects,
+                partial(_choice, title),
+                f"Which is faster {LARGE}, and how many times; ✓ they differ by {DIFFER}, × they "
+                "do not",
+            )
+            for title in dict.fromkeys(choices)
+        ),
+    )
 
 
 def _table(
@@ -75,17 +89,15 @@ def _table(
     first: str,
     subjects: Sequence[Subject],
     cells: Callable[[Subject], Cells],
-    caption: str,
-) -> Table:
+    marks: str,
+) -> tuple[Table, ...]:
     columns = [cells(subject) for subject in subjects]
-    rows = list(dict.fromkeys(row for column in columns for row in column))
-    return Table(
-        title=title,
-        columns=(first, *names_of(subjects)),
-        rows=tuple(
-            (Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows
-        ),
-        caption=caption,
+    rows = dict.fromkeys(row for column in columns for row in column)
+    return table(
+        title,
+        (first, *names_of(subjects)),
+        ((Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows),
+        f"{marks}, {UNSURE}",
     )
 
 
@@ -110,13 +122,10 @@ def _anisotropy(subject: Subject) -> Cells:
 
 def _cell(group: CurveGroup, effect: Wording) -> Cell:
     """That of bandwidth; if no difference was found, with the sizes below that differ."""
-    result = group.bandwidth
-    if result is None:
-        return Cell("—")
-    found = cell(result, f"{effect(result.evidence[0])}{where(result)}")
-    if result.verdict != "different":
-        for regime in ("medium", "latency"):
-            below = group.of(regime)
+    found = cell(group.bandwidth, effect)
+    if group.bandwidth is not None and group.bandwidth.verdict != "different":
+        for regime in REGIMES[1:]:
+            below = group.regimes.get(regime)
             if below is not None and below.is_of_kind:
                 text = ", ".join(filter(None, (found.text, f"{regime} differs")))
                 return Cell(text, found.mark, below.pairs[0].a.text)
@@ -130,35 +139,16 @@ def _identical(subject: Subject) -> Cells:
     return {row: identical.group_cell(peers) for row, peers in rows.items()}
 
 
-def _titles(subjects: Sequence[Subject]) -> list[str]:
-    """Of the choices that any machine has."""
-    found = (each.title for subject in subjects for each in choices.chosen(subject))
-    return list(dict.fromkeys(found))
+def _choice(title: str, subject: Subject) -> Cells:
+    return {
+        group.label: cell(group.bandwidth, partial(_times, choice))
+        for choice, group in alternatives(subject)
+        if choice.title == title
+    }
 
 
-def _choice(title: str, subjects: Sequence[Subject]) -> Table:
-    def cells(subject: Subject) -> Cells:
-        return {
-            found.group.label: _faster(found)
-            for found in choices.chosen(subject)
-            if found.title == title
-        }
-
-    return _table(
-        title.capitalize(),
-        "direction",
-        subjects,
-        cells,
-        f"Which is faster {LARGE}, and how many times; ✓ they differ by more than {THRESHOLD:.0%}, "
-        f"× they do not, {UNSURE}",
-    )
-
-
-def _faster(found: choices.Chosen) -> Cell:
-    def times(decision: Decision) -> str:
-        ratio = decision.ratio
-        name, factor = (found.one, ratio) if ratio >= 1 else (found.other, 1 / ratio)
-        return f"{name} ×{format_number(factor, 0.02)}"
-
-    result = found.group.bandwidth
-    return cell(result, f"{times(result.evidence[0])}{where(result)}" if result else "")
+def _times(choice: Choice, decision: Decision) -> str:
+    """``pinned ×2.1``: which of the two is faster, and how many times."""
+    ratio = decision.ratio
+    name, factor = (choice.one, ratio) if ratio >= 1 else (choice.other, 1 / ratio)
+    return f"{name} ×{format_number(factor, 0.02)}"

@@ -12,15 +12,15 @@ The question and the form of the table are those of the thesis chapter on explic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from waywiser.analysis import lacking, links
-from waywiser.analysis.answer import Answer, Cell, Table, ranked
-from waywiser.analysis.curve_pairs import MARKS, longer, undecided_lines
+from waywiser.analysis import links, missing
+from waywiser.analysis.answer import Answer, Cell, Table, ranked, table
+from waywiser.analysis.pair_answers import MARKS, longer, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.texts import hidden_loss, percent, size_ranges
+from waywiser.analysis.texts import NOT_DETERMINED, hidden_loss, size_ranges, undecided
 from waywiser.stats.decision import THRESHOLD, Verdict
 from waywiser.words import format_bytes
 
@@ -33,7 +33,7 @@ def answer(subject: Subject) -> Answer:
     groups = peer_groups(subject)
     even = [peers for peers in groups if not is_uneven(peers)]
     findings = [
-        *lacking.findings(subject),
+        *missing.findings(subject),
         *links.findings(subject, [each for peers in even for each in peers]),
         *links.uneven(subject, [peers for peers in groups if is_uneven(peers)]),
     ]
@@ -42,8 +42,17 @@ def answer(subject: Subject) -> Answer:
         title="Do equivalent paths perform equally?",
         summary=_summary(groups),
         findings=ranked(findings),
-        tables=(_table(groups),) if groups else (),
-        unanswered=tuple(_unanswered(groups)),
+        tables=_table(groups),
+        unanswered=tuple(
+            undecided(
+                (
+                    (str(peers[0].kind), _loosest(peers).decision)
+                    for peers in groups
+                    if verdict_of(peers) == "no change found"
+                ),
+                ", with fewer than three paths",
+            )
+        ),
         judged=bool(groups),
     )
 
@@ -86,32 +95,19 @@ def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
     )
 
 
-def _unanswered(groups: Iterable[Sequence[PeerResult]]) -> list[str]:
-    unknown, hidden = [], []
-    for peers in groups:
-        if verdict_of(peers) != "no change found":
-            continue
-        decision = _loosest(peers).decision
-        if decision.detectable is None:
-            unknown.append(str(peers[0].kind))
-        else:
-            hidden.append(f"{peers[0].kind} {hidden_loss(decision)}")
-    return undecided_lines(unknown, hidden, "with fewer than three paths")
-
-
 def _loosest(peers: Sequence[PeerResult]) -> PeerResult:
     """Whose decision could have missed most."""
     return max(peers, key=lambda each: each.decision.detectable or 1.0)
 
 
-def _table(groups: Sequence[Sequence[PeerResult]]) -> Table:
-    return Table(
-        title="Equivalent paths",
-        columns=("transfer", "differ", "paths", "slowest", "fastest"),
-        rows=tuple(_row(peers) for peers in groups),
-        caption=f"✓ some differ by more than {THRESHOLD:.0%}, × all equivalent within it, ? not "
-        "determined (< n %: a larger difference would have been found); time against the median of "
-        f"the others at {format_bytes(RATE_BYTES)} and more, or at the sizes that differ.",
+def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
+    return table(
+        "Equivalent paths",
+        ("transfer", "differ", "paths", "slowest", "fastest"),
+        map(_row, groups),
+        f"✓ some differ by more than {THRESHOLD:.0%}, × all equivalent within it, "
+        f"{NOT_DETERMINED}; time against the median of the others at {format_bytes(RATE_BYTES)} "
+        "and more, or at the sizes that differ.",
     )
 
 
@@ -132,7 +128,7 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
     if verdict == "different":
         differ = [each for each in peers if each.verdict == "different"]
         worst = max(differ, key=lambda each: abs(longer(each.decision)[0]))
-        text = f"{_signed(worst)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
+        text = f"{signed(worst.decision)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
         return Cell(text, MARKS[verdict], worst.curve.text)
     if verdict == "equivalent":
         return Cell("", MARKS[verdict], peers[0].curve.text)
@@ -150,9 +146,4 @@ def sizes_that_differ(peer: PeerResult) -> str:
 
 
 def _extreme(peer: PeerResult) -> Cell:
-    return Cell(f"{links.ends(peer)} {_signed(peer)}", "", peer.curve.text)
-
-
-def _signed(peer: PeerResult) -> str:
-    effect = longer(peer.decision)[0]
-    return f"{'+' if effect >= 0 else '−'}{percent(effect)}"
+    return Cell(f"{links.ends(peer)} {signed(peer.decision)}", "", peer.curve.text)

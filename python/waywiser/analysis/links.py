@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.analysis.answer import Exhibit, Finding
-from waywiser.analysis.curve_pairs import exhibit, longer, slower_by
+from waywiser.analysis.answer import MOST_EXHIBITS, Exhibit, Finding
+from waywiser.analysis.pair_answers import finding, longer
 from waywiser.analysis.peer_groups import PeerResult
+from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.texts import percent, size_ranges
+from waywiser.analysis.texts import percent, size_ranges, span
 from waywiser.severity import Severity
 from waywiser.stats.order import Interval
 from waywiser.words import Place, format_bytes
@@ -22,13 +23,10 @@ BROKEN = 0.20
 """A link that is slower by this has lost lanes or a generation, or takes another route."""
 
 EXPLAINING = ("slow link", "throttled")
-"""Kinds of doubt that are a reason for a link to be slow."""
+"""Quality flags that are a reason for a link to be slow."""
 
 STAGED = ("peer off", "no peer access", "through the host")
 """Kinds of link between two GPUs that are none: bytes go through the host's memory."""
-
-SHOWN = 4
-"""Exhibits of one finding, at most of so many kinds of transfer."""
 
 
 class Link(NamedTuple):
@@ -116,25 +114,28 @@ def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult
 def _slow(subject: Subject, link: Link, members: Sequence[PeerResult]) -> Finding:
     head = _clearest(members)
     assert head.different is not None
-    decision, at = head.different.evidence
-    effect, interval = longer(decision)
-    whole = head.different.is_whole
-    severity: Severity = "error" if effect >= BROKEN and whole else "warning"
+    effect = longer(head.decision)[0]
+    severity: Severity = "error" if effect >= BROKEN and head.different.is_whole else "warning"
     whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
-    return Finding(
-        id="slow-link" if link.is_hardware else "slow-path",
+    source, destination = head.path.places
+    return finding(
+        subject,
+        head.different,
+        "slow-link" if link.is_hardware else "slow-path",
+        f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} slow: "
+        f"{head.kind} takes {{effect}} longer than {whom} ({source} to {destination}, "
+        f"{_sizes(head)}){_others(members, head)}{_seen(members)}",
+        (
+            "compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
+            "with its equivalents'; measure again alone: "
+            if link.is_hardware
+            else "measure again: "
+        )
+        + "waywiser survey --preset full --only '{slow}' --only '{fast}'",
         severity=severity if link.is_hardware else "info",
-        statement=f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} "
-        f"slow: {head.kind} takes {percent(effect, interval)} longer than {whom} "
-        f"({_places(head)}, {_sizes(head)}){_others(members, head)}{_seen(members)}",
-        effect=effect,
-        interval=interval,
-        devices=tuple(subject.device(place) for place in link.places),
-        exhibits=tuple(_exhibits(members)),
-        remedy=("compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
-        "with its equivalents'; measure again alone: " if link.is_hardware else "measure again: ")
-        + f"waywiser survey --preset full --only '{head.curve.text}' --only '{at.b.line.curve}'",
-    )  # fmt: skip
+        devices=map(subject.device, link.places),
+        shown=_exhibits(members),
+    )
 
 
 def _seen(members: Sequence[PeerResult]) -> str:
@@ -154,18 +155,12 @@ def _clearest(members: Sequence[PeerResult]) -> PeerResult:
     return min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
 
 
-def _places(peer: PeerResult) -> str:
-    source, destination = peer.path.places
-    return f"{source} to {destination}"
-
-
 def _sizes(peer: PeerResult) -> str:
     assert peer.different is not None
     found = peer.different
     among = [each.bytes for each in found.sizes]
     if found.is_whole or not found.different:
-        low, high = format_bytes(among[0]), format_bytes(among[-1])
-        return low if low == high else f"{low} to {high}"
+        return span(format_bytes(among[0]), format_bytes(among[-1]))
     return size_ranges([each.bytes for each in found.different], among)
 
 
@@ -174,43 +169,38 @@ def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
     rest = [longer(each.decision)[0] for each in members if each is not head]
     if not rest:
         return ""
-    span = percent(min(rest))
-    if len(rest) > 1 and percent(max(rest)) != span:
-        span = f"{span.removesuffix(' %')} to {percent(max(rest))}"
-    return (
-        f"; so do {len(rest)} more, by {span}" if len(rest) > 1 else f"; so does 1 more, by {span}"
-    )
+    least, most = percent(min(rest)), percent(max(rest))
+    by = least if least == most else f"{least.removesuffix(' %')} to {most}"
+    return f"; so {'do' if len(rest) > 1 else 'does'} {len(rest)} more, by {by}"
 
 
 def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
-    for peer in sorted(members, key=lambda each: each.decision.ratio)[:SHOWN]:
+    for peer in sorted(members, key=lambda each: each.decision.ratio)[:MOST_EXHIBITS]:
         if peer.different is None:
             continue
         decision, at = peer.different.evidence
-        yield exhibit(at.a)
-        yield exhibit(at.b)
+        yield at.a.exhibit(RATE_BYTES)
+        yield at.b.exhibit(RATE_BYTES)
         effect, interval = longer(decision)
-        span = Interval(1 + interval.low, 1 + interval.high) if interval else None
+        times = Interval(1 + interval.low, 1 + interval.high) if interval else None
         what = "time over that of its equivalents"
-        yield Exhibit(at.a.line.workload, what, 1 + effect, "ratio", span)
+        yield Exhibit(at.a.line.workload, what, 1 + effect, "ratio", times)
 
 
 def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
     """One for all: a path that is faster than its equivalents breaks nothing."""
     head = max(members, key=lambda each: each.decision.ratio)
-    effect, interval = slower_by(head.decision)
-    places = {str(place): place for each in members for place in _gpus(each)}
-    listed = ", ".join(sorted({ends(each) for each in members})[:SHOWN])
-    return Finding(
-        id="fast-link",
-        severity="info",
-        statement=f"{len(members)} paths are faster than their equivalents, most of all "
-        f"{head.curve.text}: they take {percent(effect, interval)} longer ({listed})",
-        effect=effect,
-        interval=interval,
-        devices=tuple(subject.device(place) for place in places.values()),
-        exhibits=tuple(_exhibits([head])),
-        remedy="see what the others lack: the paths may not be as equivalent as the topology says",
+    assert head.different is not None
+    listed = ", ".join(sorted({ends(each) for each in members})[:MOST_EXHIBITS])
+    return finding(
+        subject,
+        head.different,
+        "fast-link",
+        f"{len(members)} paths are faster than their equivalents, most of all {head.curve.text}: "
+        f"they take {{effect}} longer ({listed})",
+        "see what the others lack: the paths may not be as equivalent as the topology says",
+        devices=subject.gpus(place for each in members for place in each.path.places),
+        shown=_exhibits([head]),
     )
 
 
@@ -221,25 +211,26 @@ def uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iterator
     head = max(groups, key=lambda peers: max(longer(each.decision)[0] for each in peers))
     slow = [each for each in head if each.is_slow]
     most = max(slow, key=lambda each: longer(each.decision)[0])
-    effect, interval = longer(most.decision)
-    gpus = sorted({place.index for each in slow for place in _gpus(each)})
+    assert most.different is not None
+    gpus = subject.gpus(place for each in slow for place in each.path.places)
     sides = subject.overview.sides
-    along = sides is not None and any(set(gpus) == set(group) for group in sides.groups)
+    sets = [{f"gpu:{gpu}" for gpu in group} for group in sides.groups] if sides else []
+    along = {gpu.place for gpu in gpus} in sets
     direct = any(peers[0].kind.is_quiet and peers[0].kind.link not in STAGED for peers in groups)
     why = "; they are one hidden side of the machine" if along else ""
-    kinds = ", ".join(str(peers[0].kind) for peers in groups[:SHOWN])
-    devices = ", ".join(f"gpu:{gpu}" for gpu in gpus) or ends(most)
-    yield Finding(
-        id="uneven-paths",
-        severity="info" if along or not direct else "warning",
-        statement=f"paths that should be equivalent fall into groups ({kinds}): {len(slow)} of "
-        f"{len(head)} by up to {percent(effect, interval)} slower, with {devices}{why}",
-        effect=effect,
-        interval=interval,
-        devices=tuple(subject.device(Place("gpu", gpu)) for gpu in gpus),
-        exhibits=tuple(_exhibits(slow)),
-        remedy="keep a GPU's buffers on its own side"
+    kinds = ", ".join(str(peers[0].kind) for peers in groups[:MOST_EXHIBITS])
+    yield finding(
+        subject,
+        most.different,
+        "uneven-paths",
+        f"paths that should be equivalent fall into groups ({kinds}): {len(slow)} of {len(head)} "
+        f"by up to {{effect}} slower, with {', '.join(gpu.place for gpu in gpus) or ends(most)}"
+        f"{why}",
+        "keep a GPU's buffers on its own side"
         if along
         else "the machine is less even than its topology says: look for switches, sockets or "
         "slots that the groups share",
+        severity="info" if along or not direct else "warning",
+        devices=gpus,
+        shown=_exhibits(slow),
     )

@@ -1,6 +1,6 @@
-"""Two methods of doing the same, of which a program takes one: pageable or pinned memory, peer
-access on or off, and what an executor declares as its alternative, as managed memory on demand or
-prefetched.
+"""Alternatives: two methods of doing the same, of which a program takes one. They are pageable or
+pinned memory, peer access on or off, and what an executor declares as its alternative, as managed
+memory on demand or prefetched.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.analysis.curve_pairs import CurveGroup, CurvePair, PairQuestion, decided
+from waywiser.analysis.curve_pairs import CurveGroup, curve_groups
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.topology.traits import Alternative, Traits
-from waywiser.words import Path, Transfer, Value
+from waywiser.words import Path, Transfer
 
 
 class Choice(NamedTuple):
@@ -30,35 +30,25 @@ class Choice(NamedTuple):
     """The key (see `_key`) of the curve of the other, if the transfer is one of the one."""
 
 
-class Chosen(Value, frozen=True):
-    """One direction of one choice on one machine."""
-
-    title: str
-    one: str
-    other: str
-    group: CurveGroup
-    """Pairs of the one and the other; its label is the direction."""
-
-
-def chosen(subject: Subject) -> Iterator[Chosen]:
-    """Every choice of which a machine has both, by direction."""
+def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
+    """Every choice of which a machine has both, by direction, which is the label of the group: its
+    pairs are the one and the other."""
     traits = subject.machine.traits
     curves: dict[str, Curve] = {}
     for curve, _ in usual(subject):
         curves.setdefault(_key(curve.workload.transfers[0]), curve)
     executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
-    asked: dict[tuple[Choice, str], list[CurvePair]] = {}
     for choice in _choices(executors, traits):
+        pairs: dict[str, list[tuple[Curve, Curve]]] = {}
         for curve in curves.values():
-            path = curve.workload.transfers[0].path
+            source, destination = curve.workload.transfers[0].path.places
             other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
-            if other is None or other is curve or _within(path):
-                continue
-            asked.setdefault((choice, _direction(path)), []).append(CurvePair(curve, other))
-    for choice, direction in asked:
-        pairs = asked[choice, direction]
-        for group in decided([PairQuestion(direction, choice.title, pairs)]):
-            yield Chosen(choice.title, choice.one, choice.other, group)
+            if other is not None and other is not curve and source != destination:
+                ends = ("GPU" if place.kind == "gpu" else "host" for place in (source, destination))
+                pairs.setdefault(" → ".join(ends), []).append((curve, other))
+        for direction, found in pairs.items():
+            for group in curve_groups({direction: found}):
+                yield choice, group
 
 
 def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:
@@ -112,12 +102,3 @@ def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
 
 def _is_peer(path: Path) -> bool:
     return path.source.place.kind == path.destination.place.kind == "gpu"
-
-
-def _within(path: Path) -> bool:
-    return path.source.place == path.destination.place
-
-
-def _direction(path: Path) -> str:
-    ends = path.places
-    return " → ".join("GPU" if place.kind == "gpu" else "host" for place in ends)
