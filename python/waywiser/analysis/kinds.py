@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from waywiser.analysis.methods import principal
 from waywiser.analysis.subject import Curve, Subject
-from waywiser.analysis.ways import principal
 from waywiser.topology.machine import Machine
 from waywiser.topology.routes import is_through_host
 from waywiser.topology.traits import PathClass, Traits
