@@ -7,8 +7,7 @@ import pytest
 from tests.analysis.machines import host_links, machine
 from tests.analysis.subjects import curve, postal, subject
 
-from waywiser.analysis.across import answer, tables
-from waywiser.analysis.alternatives import alternatives
+from waywiser.analysis.across import alternatives, answer, tables
 from waywiser.analysis.answer import Table
 from waywiser.analysis.subject import Subject
 

@@ -274,7 +274,7 @@ def _shared(subject: Subject, each: Together) -> Finding:
     remedy = "plan with this rate for all of them together"
     if len(members) > 2:
         remedy += (
-            "; measure pairs to tell whether they share one thing or several: waywiser survey "
+            "; measure pairs to see whether they share one thing or several: waywiser survey "
             f"--workload '{members[0].way}; {members[1].way}'"
         )
     return _bottleneck(

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
 from waywiser.analysis.fitted import (
-    SATURATED,
     Fitted,
     fitted,
     in_host_memory,
@@ -35,6 +34,7 @@ from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.analysis.texts import named, span
 from waywiser.series.estimate import TARGET
 from waywiser.stats.order import Interval
+from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Memory, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
@@ -123,7 +123,7 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
     """What the caches of CPUs have to do with the rate; empty if nothing."""
     top, most = sustained(curve), peak(curve)
     if pair.cached(curve):
-        return f"caches can hold {format_bytes(top.bytes)}, and of memory it tells nothing"
+        return f"caches can hold {format_bytes(top.bytes)}, and it shows nothing of memory"
     if pair.is_host and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
         return (
@@ -137,8 +137,8 @@ def _saturates(curve: Curve, size: int) -> str:
     if len(curve.points) == 1:
         return f"{format_bytes(size)} is the only size"
     if size == curve.points[-1].bytes:
-        return f"only its largest size, {format_bytes(size)}, comes within {SATURATED:.0%} of it"
-    return f"from {format_bytes(size)} on it is within {SATURATED:.0%} of this rate"
+        return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
+    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this rate"
 
 
 def best_curve(pair: PlacePair) -> Curve:
@@ -248,8 +248,8 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
     caption = (
         "Latency and rate (GB/s) of t = latency + bytes / rate, with 95 % intervals by bootstrap "
         f"over {' or '.join(sorted(drawn))}; half-peak size is their product. Sustained is the "
-        f"best rate of large sizes, saturated what is within {SATURATED:.0%} of it; a peak is told "
-        "where a smaller size is faster by more. Where a curve is several lines, the latency is "
+        f"best rate of large sizes, saturated what is within {TOLERANCE:.0%} of it; a peak is "
+        "shown where a smaller size is faster by more. Where a curve is several lines, the latency is "
         "that of the first and the rate that of the last, and ? marks what no such lines describe."
     )
     if few := len(by_class) - len(classes):
@@ -268,7 +268,7 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
     line = best.line
     name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} alike"
-    higher = top.rate * (1 - SATURATED) > best.rate
+    higher = top.rate * (1 - TOLERANCE) > best.rate
     saturates = "—" if higher and in_host_memory(curve) else format_bytes(saturation(curve))
     at = f"{top.rate_text} at {format_bytes(top.bytes)}"
     return (
@@ -319,7 +319,7 @@ def _half_peak(fit: Fitted) -> str:
 
 
 def _about(size: float) -> str:
-    """``78 KiB``: two or three digits are all that a fit tells."""
+    """``78 KiB``: two or three digits are all that a fit gives."""
     for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 2**power:
             value = size / 2**power

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import Curve, Point
+from waywiser.stats.policy import TOLERANCE
 from waywiser.stats.postal import Points, Postal, fit_all
 from waywiser.stats.protocols import Stretch, describes, stretches
 from waywiser.words import Value
 
-SATURATED = 0.05
-"""Of the sustained rate: a size whose rate is no further below it has saturated the path."""
 SUSTAINED_SPAN = 8
 """The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
 and serve faster, is smaller, and one disturbed size does not rule."""
@@ -50,8 +49,8 @@ def in_host_memory(curve: Curve) -> bool:
 
 
 def saturation(curve: Curve) -> int:
-    """The smallest size whose rate is within `SATURATED` of the sustained one, or above."""
-    enough = (1 - SATURATED) * sustained(curve).rate
+    """The smallest size whose rate is within `TOLERANCE` of the sustained one, or above."""
+    enough = (1 - TOLERANCE) * sustained(curve).rate
     return next(point.bytes for point in curve.points if point.rate >= enough)
 
 

@@ -7,7 +7,6 @@ to be explained: rates above a cache's size are lower, and often lowest just abo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from waywiser.analysis.answer import (
     MOST_EXHIBITS,
@@ -35,19 +34,10 @@ from waywiser.stats.scatter import Measured
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
 
-MEMORY = "memory"
-"""What comes after the last cache."""
 OTHERS = 2
 """Equal paths that show the same as one of a single block, so that it is believed."""
 NEAR = 4
 """Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
-
-
-class Outgrown(NamedTuple):
-    """A cache, and what is measured where it is too small: the next one, or memory."""
-
-    cache: str
-    beyond: str = MEMORY
 
 
 class Found(Value, frozen=True):
@@ -59,8 +49,10 @@ class Found(Value, frozen=True):
     """Curves of the class that show it too."""
     of: int
     """Curves of the class that were measured at these sizes."""
-    outgrown: Outgrown | None
-    """What explains it; None where no cache does."""
+    cache: str = ""
+    """The cache that is too small for these sizes and so explains it; empty if none does."""
+    beyond: str = ""
+    """What is measured then: the next cache, or memory."""
 
     @property
     def corroborated(self) -> bool:
@@ -75,7 +67,7 @@ def answer(subject: Subject) -> Answer:
     tested = [curve for curve in curves if len(curve.points) >= LEAST_SIZES]
     return Answer(
         question="irregularities",
-        title="Are there sizes at which a path is slower than it ought to be?",
+        title="Are there sizes at which a path is slower than it should be?",
         summary=_summary(found, len(tested)),
         findings=ranked(findings)[:MOST_FINDINGS],
         tables=_table(found),
@@ -111,24 +103,24 @@ def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[Found]:
         mates = [
             mate for mate in curves if representative(mate) == first and mate.at(low) is not None
         ]
-        yield Found(curve, what, len(members) - 1, len(mates), _outgrown(subject, curve, what))
+        yield Found(curve, what, len(members) - 1, len(mates), *_outgrown(subject, curve, what))
 
 
-def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> Outgrown | None:
-    """The cache between the faster sizes and the slower ones. Rates that recover to more than they
-    were before the dip were held down by no cache."""
+def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, ...]:
+    """The cache between the faster sizes and the slower ones, and what comes after it. Rates that
+    recover to more than they were before the dip were held down by no cache."""
     before, after = curve.at(what.reference), curve.points[-1]
     if before is None or after.rate >= before.rate:
-        return None
+        return ()
     transfer = curve.transfer
     if transfer is None:
-        return None
+        return ()
     places = set(transfer.path.places)
     if len(places) == 1 and next(iter(places)).kind == "gpu":
         low, high = GPU_CACHE
-        return Outgrown("the last cache of the GPU") if low <= what.low <= high else None
+        return ("the last cache of the GPU", "memory") if low <= what.low <= high else ()
     if all(place.kind == "gpu" for place in places):
-        return None
+        return ()
     sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
     between = [
         level
@@ -137,11 +129,10 @@ def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> Outgrown | 
         and what.low <= NEAR * sum(c.bytes for c in subject.machine.caches if c.level == level)
     ]
     if not between:
-        return None
+        return ()
     level = max(between)
     larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]
-    beyond = _named(min(larger), sizes) if larger else MEMORY
-    return Outgrown(_named(level, sizes), beyond)
+    return _named(level, sizes), _named(min(larger), sizes) if larger else "memory"
 
 
 def _named(level: int, sizes: Mapping[int, int]) -> str:
@@ -152,8 +143,8 @@ def _finding(subject: Subject, found: Found) -> Finding:
     what, curve = found.what, found.curve
     exhibits = _exhibits(curve, what)
     return Finding(
-        id=f"{what.kind}-by-cache" if found.outgrown else what.kind,
-        severity="warning" if found.corroborated and not found.outgrown else "info",
+        id=f"{what.kind}-by-cache" if found.cache else what.kind,
+        severity="warning" if found.corroborated and not found.cache else "info",
         statement=_statement(found),
         effect=what.depth,
         interval=what.interval,
@@ -179,9 +170,8 @@ def _statement(found: Found) -> str:
         )
     if found.of > 1:
         text += f" (on {found.others + 1} of {found.of} equal paths)"
-    if found.outgrown:
-        cache, beyond = found.outgrown
-        text += f": so much no longer fits into {cache}, and {beyond} is measured"
+    if found.cache:
+        text += f": so much no longer fits into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
         text += "; seen in a single block only"
     return text
@@ -189,7 +179,7 @@ def _statement(found: Found) -> str:
 
 def _remedy(found: Found) -> str:
     what = found.what
-    if found.outgrown:
+    if found.cache:
         return "expect the lower rate for data that does not fit"
     way = found.curve.text
     # a drop lasts to the end of the curve, and its edge is what is looked at
@@ -244,8 +234,8 @@ def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
 def _summary(found: Sequence[Found], tested: int) -> str:
     if not tested:
         return "No curve has enough sizes to look for dips."
-    unexplained = sum(each.corroborated and not each.outgrown for each in found)
-    by_cache = sum(bool(each.outgrown) for each in found)
+    unexplained = sum(each.corroborated and not each.cache for each in found)
+    by_cache = sum(bool(each.cache) for each in found)
     dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
     text = f"{unexplained or 'No'} {dips} in {count(tested, 'curve')}"
     if single := len(found) - unexplained - by_cache:
@@ -256,13 +246,13 @@ def _summary(found: Sequence[Found], tested: int) -> str:
 
 
 def _table(found: Sequence[Found]) -> tuple[Table, ...]:
-    ordered = sorted(found, key=lambda each: (bool(each.outgrown), -each.what.depth))
+    ordered = sorted(found, key=lambda each: (bool(each.cache), -each.what.depth))
     return table(
         "Dips and drops",
         ("path", "what", "sizes", "takes longer by", "95 %", "p", "blocks", "explained by"),
         map(_row, ordered),
-        "A dip is slower than smaller and larger sizes let expect, a drop stays. Told are those of "
-        f"at least {LEAST_DEPTH:.0%}, beyond the scatter of blocks and the wiggle of the curve "
+        "A dip is slower than smaller and larger sizes let expect, a drop stays. Listed are those "
+        f"of at least {LEAST_DEPTH:.0%}, beyond the scatter of blocks and the wiggle of the curve "
         f"(one-sided t, Bonferroni over all sizes of the profile, level {LEVEL:g}), and seen in "
         "the blocks counted.",
     )
@@ -279,7 +269,7 @@ def _row(found: Found) -> tuple[Cell, ...]:
         Cell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
         Cell(f"{what.p_value:.1g}"),
         Cell(f"{what.blocks} of {what.of}"),
-        Cell(found.outgrown.cache if found.outgrown else "—"),
+        Cell(found.cache or "—"),
     )
 
 
@@ -291,5 +281,5 @@ def _unanswered(curves: Sequence[Curve], tested: Sequence[Curve]) -> Iterator[st
     if single:
         yield (
             f"{count(single, 'curve')} of a single block: how blocks scatter is not known, and "
-            "only what is far deeper than usual is told"
+            "only what is far deeper than usual is reported"
         )

@@ -1,7 +1,7 @@
 """Equivalent paths, each against the others of its group.
 
 A group is what the machine's symmetry makes equivalent (`waywiser.plan.classes`). At each size and
-in each process a path is held against the median of the others. A path that is slower than the
+in each process a path is compared with the median of the others. A path that is slower than the
 others is left out when the rest are compared again, so that it makes no other look fast.
 """
 

@@ -73,7 +73,7 @@ KINDS: dict[str, FlagKind] = {
     ),
     "below resolution": FlagKind("are partly below the timer's resolution", weighs=False),
     "misplaced": FlagKind("had memory elsewhere than they say", wrong=True),
-    "unverified": FlagKind("had memory whose place the system does not tell", weighs=False),
+    "unverified": FlagKind("had memory whose place the system does not show", weighs=False),
     "void": FlagKind("lost samples to the watchdog"),
 }  # fmt: skip
 """By the kind's name in `waywiser.series.doubts.REMEDIES`."""
@@ -103,10 +103,11 @@ class Flagged(Value, frozen=True):
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """What makes numbers wrong, then what makes them vague, then what explains them; of each
-        that first which concerns most series by most."""
-        size = self.typical if self.typical is not None else UNMEASURED
-        return not self.kind.wrong, not self.kind.weighs, -len(self.points) * size
+        """What makes numbers wrong or vague, by series times size; then what only explains them,
+        by series."""
+        size = UNMEASURED if self.typical is None else self.typical
+        weight = size if self.kind.weighs else 1.0
+        return not self.kind.wrong, not self.kind.weighs, -len(self.points) * weight
 
 
 def flagged(points: Sequence[Point]) -> list[Flagged]:

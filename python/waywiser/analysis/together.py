@@ -25,10 +25,8 @@ from waywiser.plan.classes import Classes
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
 from waywiser.stats.pairwise import SizeRatios
+from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Transfer, Value, Workload
-
-SOME = 0.05
-"""Of the span: with less left over, transfers fill it."""
 
 Waiting = Literal["", "some wait", "one after another"]
 """What transfers that are queued behind one another do, though all were started at once."""
@@ -100,9 +98,9 @@ class Together(Value, frozen=True):
         overlap all of them add up to no more than it."""
         blocks = self.point.estimate.blocks
         timed = [(each.transfers, each.median) for each in blocks if each.transfers]
-        if not timed or any(max(own) > span * (1 - SOME) for own, span in timed):
+        if not timed or any(max(own) > span * (1 - TOLERANCE) for own, span in timed):
             return ""
-        apart = all(sum(own) <= span * (1 + SOME) for own, span in timed)
+        apart = all(sum(own) <= span * (1 + TOLERANCE) for own, span in timed)
         return "one after another" if apart else "some wait"
 
     @property

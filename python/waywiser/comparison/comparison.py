@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.headline import headline
 from waywiser.comparison.copies import without_copies
 from waywiser.comparison.differences import another_machine, differences, of_gpus
 from waywiser.comparison.node import Node, gpus_of
@@ -29,7 +28,7 @@ from waywiser.comparison.path_change import (
 )
 from waywiser.comparison.path_parts import Part, noise_of, parts_of
 from waywiser.comparison.same_gpus import Matched, in_numbers_of, match
-from waywiser.plan.headline import Group
+from waywiser.plan.headline import Group, headline
 from waywiser.plan.name import name_of
 from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary
