@@ -249,8 +249,9 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
         "Latency and rate (GB/s) of t = latency + bytes / rate, with 95 % intervals by bootstrap "
         f"over {' or '.join(sorted(drawn))}; half-peak size is their product. Sustained is the "
         f"best rate of large sizes, saturated what is within {TOLERANCE:.0%} of it; a peak is "
-        "shown where a smaller size is faster by more. Where a curve is several lines, the latency is "
-        "that of the first and the rate that of the last, and ? marks what no such lines describe."
+        "shown where a smaller size is faster by more. Where a curve is several lines, the latency "
+        "is that of the first and the rate that of the last, and ? marks what no such lines "
+        "describe."
     )
     if few := len(by_class) - len(classes):
         caption += f" Left out are {few} of too few sizes for a fit."
