@@ -7,9 +7,8 @@ import pytest
 from tests.analysis.machines import host_links, machine
 from tests.analysis.subjects import curve, postal, subject
 
-from waywiser.analysis.across import answer, tables
+from waywiser.analysis.across import alternatives, answer, tables
 from waywiser.analysis.answer import Table
-from waywiser.analysis.choices import chosen
 from waywiser.analysis.subject import Subject
 
 H2D, D2H = (
@@ -99,7 +98,7 @@ def test_choices_tell_which_is_faster_and_how_many_times() -> None:
         assert row == direction
         assert text.startswith(f"yes {told} ×")
         assert float(text.split("×")[1].split()[0]) == pytest.approx(times, rel=0.02)
-    assert len(list(chosen(seen))) == 4
+    assert len(list(alternatives(seen))) == 4
 
 
 def test_what_no_machine_tells_has_no_table() -> None:

@@ -7,7 +7,8 @@ import pytest
 from tests import profiles
 from tests.analysis.subjects import FEW, Seconds, curve, postal, subject
 
-from waywiser.analysis.crossovers import MOST_FINDINGS, MOST_OF_LAYOUTS, answer
+from waywiser.analysis.answer import MOST_FINDINGS
+from waywiser.analysis.crossovers import MOST_OF_LAYOUTS, answer
 from waywiser.records import Series
 
 PINNED, PAGEABLE = profiles.H2D, profiles.PAGEABLE

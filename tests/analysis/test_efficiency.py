@@ -153,7 +153,7 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
     told = within_host(memory, cached)
     assert "by cpu: 6.0" in told
     assert "that is at 64 MiB: what caches hold moves at up to 60 GB/s" in told
-    assert "caches can hold 8 MiB, and of memory it tells nothing" in within_host(cached)
+    assert "caches can hold 8 MiB, and it shows nothing of memory" in within_host(cached)
 
 
 def test_more_than_a_link_can_carry_is_doubted_where_it_is_said() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.analysis import crossovers, efficiency, irregularities, trust
+from waywiser.analysis.answer import Answer
 from waywiser.analysis.fitted import fitted
-from waywiser.analysis.questions import Analysis
 from waywiser.analysis.subject import Subject
 from waywiser.profile import Profile
 
@@ -34,7 +35,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     "ask", [efficiency.answer, crossovers.answer, irregularities.answer, trust.answer]
 )
-def test_answers_fit_a_page(recorded: Subject, ask: Analysis) -> None:
+def test_answers_fit_a_page(recorded: Subject, ask: Callable[[Subject], Answer]) -> None:
     said = ask(recorded)
     assert len(said.findings) <= 10
     for table in said.tables:

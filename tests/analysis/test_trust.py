@@ -9,7 +9,7 @@ import pytest
 from tests import profiles
 from tests.analysis.subjects import FEW, curve, postal, subject
 
-from waywiser.analysis.doubted import KINDS
+from waywiser.analysis.quality_flags import KINDS
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.trust import answer
 from waywiser.profile import RunHealth

@@ -10,8 +10,8 @@ import math
 import random
 
 from comparison import nodes
-from waywiser.analysis.headline import group_of
 from waywiser.comparison.node import Node
+from waywiser.plan.headline import group_of
 from waywiser.words import Workload
 
 PROCESS = {

@@ -1,6 +1,5 @@
-"""What the numbers of one machine mean: one file per question that people ask of a profile.
+"""Questions about one machine, each with a function ``answer(subject) -> Answer``.
 
-Each question's file has one public function, ``answer(subject) -> Answer``; `questions.analyses`
-lists them in the order in which a report tells them. An analysis reads estimates, never measures
+`questions.answers` asks them in the order of a report. An analysis reads estimates, never measures
 and never opens files, and says what it could not answer and why.
 """

@@ -1,28 +1,41 @@
 """The same questions of several machines, in the shape of the thesis chapter's tables.
 
-Rows are kinds of transfer, columns are machines; a cell links to the curve that shows why. Source
+Rows are kinds of transfer, columns are machines; a cell links to the curve that shows why. Beside
+the questions there are alternatives, of which a program takes one: pageable or pinned memory, peer
+access on or off, and what an executor declares as its alternative, as managed memory on demand or
+prefetched. Source
 of the form: C. Pearson, M.S. thesis, 2018, the tables of affinity, anisotropy and identical links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
-from waywiser.analysis import affinity, anisotropy, choices, identical
+import msgspec
+
+from waywiser.analysis import affinity, anisotropy, identical
 from waywiser.analysis.anisotropy import faster_direction
-from waywiser.analysis.answer import Answer, Cell, Table
-from waywiser.analysis.curve_pairs import CurveGroup, Wording, cell, signed, where
+from waywiser.analysis.answer import Answer, Cell, Table, table
+from waywiser.analysis.curve_pairs import REGIMES, CurveGroup, curve_groups
+from waywiser.analysis.kinds import usual
+from waywiser.analysis.pair_answers import Wording, cell, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.texts import NOT_DETERMINED
 from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.words import format_bytes
+from waywiser.topology.traits import Alternative, Traits
+from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_number
 
 Cells = dict[str, Cell]
 """By row."""
 
-UNSURE = "? not determined (< n %: a larger difference would have been found), — not measured."
+UNSURE = f"{NOT_DETERMINED}, — not measured."
+DIFFER = f"more than {THRESHOLD:.0%}"
 LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 
@@ -39,35 +52,43 @@ def answer(subjects: Sequence[Subject]) -> Answer:
 
 
 def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
-    """Those of which any machine tells something."""
-    made = [
-        _table(
+    """Those that any machine has a row of."""
+    choices = (each.title for subject in subjects for each, _ in alternatives(subject))
+    return (
+        *_table(
             "Affinity",
             "transfer",
             subjects,
             _affinity,
-            f"✓ memory of another node is slower or faster by more than {THRESHOLD:.0%} {LARGE}, "
-            f"× it is as fast, {UNSURE}",
+            f"✓ memory of another node is slower or faster by {DIFFER} {LARGE}, × it is as fast",
         ),
-        _table(
+        *_table(
             "Anisotropy",
             "transfer",
             subjects,
             _anisotropy,
-            f"✓ one way is faster by more than {THRESHOLD:.0%} {LARGE} (→ as written, ← the way "
-            f"back), × they are as fast, {UNSURE}",
+            f"✓ one way is faster by {DIFFER} {LARGE} (→ as written, ← the way back), × they are "
+            "as fast",
         ),
-        _table(
+        *_table(
             "Identical links",
             "transfer",
             subjects,
             _identical,
-            f"✓ equivalent paths differ by more than {THRESHOLD:.0%} {LARGE}, × all are "
-            f"equivalent, {UNSURE}",
+            f"✓ equivalent paths differ by {DIFFER} {LARGE}, × all are equivalent",
         ),
-        *(_choice(title, subjects) for title in _titles(subjects)),
-    ]
-    return tuple(table for table in made if table.rows)
+        *chain.from_iterable(
+            _table(
+                title.capitalize(),
+                "direction",
+                subjects,
+                partial(_choice, title),
+                f"Which is faster {LARGE}, and how many times; ✓ they differ by {DIFFER}, × they "
+                "do not",
+            )
+            for title in dict.fromkeys(choices)
+        ),
+    )
 
 
 def _table(
@@ -75,17 +96,15 @@ def _table(
     first: str,
     subjects: Sequence[Subject],
     cells: Callable[[Subject], Cells],
-    caption: str,
-) -> Table:
+    marks: str,
+) -> tuple[Table, ...]:
     columns = [cells(subject) for subject in subjects]
-    rows = list(dict.fromkeys(row for column in columns for row in column))
-    return Table(
-        title=title,
-        columns=(first, *names_of(subjects)),
-        rows=tuple(
-            (Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows
-        ),
-        caption=caption,
+    rows = dict.fromkeys(row for column in columns for row in column)
+    return table(
+        title,
+        (first, *names_of(subjects)),
+        ((Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows),
+        f"{marks}, {UNSURE}",
     )
 
 
@@ -110,13 +129,10 @@ def _anisotropy(subject: Subject) -> Cells:
 
 def _cell(group: CurveGroup, effect: Wording) -> Cell:
     """That of bandwidth; if no difference was found, with the sizes below that differ."""
-    result = group.bandwidth
-    if result is None:
-        return Cell("—")
-    found = cell(result, f"{effect(result.evidence[0])}{where(result)}")
-    if result.verdict != "different":
-        for regime in ("medium", "latency"):
-            below = group.of(regime)
+    found = cell(group.bandwidth, effect)
+    if group.bandwidth is not None and group.bandwidth.verdict != "different":
+        for regime in REGIMES[1:]:
+            below = group.regimes.get(regime)
             if below is not None and below.is_of_kind:
                 text = ", ".join(filter(None, (found.text, f"{regime} differs")))
                 return Cell(text, found.mark, below.pairs[0].a.text)
@@ -130,35 +146,105 @@ def _identical(subject: Subject) -> Cells:
     return {row: identical.group_cell(peers) for row, peers in rows.items()}
 
 
-def _titles(subjects: Sequence[Subject]) -> list[str]:
-    """Of the choices that any machine has."""
-    found = (each.title for subject in subjects for each in choices.chosen(subject))
-    return list(dict.fromkeys(found))
+def _choice(title: str, subject: Subject) -> Cells:
+    return {
+        group.label: cell(group.bandwidth, partial(_times, choice))
+        for choice, group in alternatives(subject)
+        if choice.title == title
+    }
 
 
-def _choice(title: str, subjects: Sequence[Subject]) -> Table:
-    def cells(subject: Subject) -> Cells:
-        return {
-            found.group.label: _faster(found)
-            for found in choices.chosen(subject)
-            if found.title == title
-        }
-
-    return _table(
-        title.capitalize(),
-        "direction",
-        subjects,
-        cells,
-        f"Which is faster {LARGE}, and how many times; ✓ they differ by more than {THRESHOLD:.0%}, "
-        f"× they do not, {UNSURE}",
-    )
+def _times(choice: Choice, decision: Decision) -> str:
+    """``pinned ×2.1``: which of the two is faster, and how many times."""
+    ratio = decision.ratio
+    name, factor = (choice.one, ratio) if ratio >= 1 else (choice.other, 1 / ratio)
+    return f"{name} ×{format_number(factor, 0.02)}"
 
 
-def _faster(found: choices.Chosen) -> Cell:
-    def times(decision: Decision) -> str:
-        ratio = decision.ratio
-        name, factor = (found.one, ratio) if ratio >= 1 else (found.other, 1 / ratio)
-        return f"{name} ×{format_number(factor, 0.02)}"
+# Two methods of doing the same, of which a program takes one.
 
-    result = found.group.bandwidth
-    return cell(result, f"{times(result.evidence[0])}{where(result)}" if result else "")
+
+class Choice(NamedTuple):
+    """What is chosen between."""
+
+    title: str
+    """``pageable or pinned memory``."""
+    one: str
+    """As a cell says which is faster."""
+    other: str
+    counterpart: Callable[[Transfer], str | None]
+    """The key (see `_key`) of the curve of the other, if the transfer is one of the one."""
+
+
+def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
+    """Every choice of which a machine has both, by direction, which is the label of the group: its
+    pairs are the one and the other."""
+    traits = subject.machine.traits
+    curves: dict[str, Curve] = {}
+    for curve, _ in usual(subject):
+        curves.setdefault(_key(curve.workload.transfers[0]), curve)
+    executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
+    for choice in _choices(executors, traits):
+        pairs: dict[str, list[tuple[Curve, Curve]]] = {}
+        for curve in curves.values():
+            source, destination = curve.workload.transfers[0].path.places
+            other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
+            if other is not None and other is not curve and source != destination:
+                ends = ("GPU" if place.kind == "gpu" else "host" for place in (source, destination))
+                pairs.setdefault(" → ".join(ends), []).append((curve, other))
+        for direction, found in pairs.items():
+            for group in curve_groups({direction: found}):
+                yield choice, group
+
+
+def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:
+    """Between kinds of memory, of peer access, and those that executors declare."""
+    pageable = traits.reference_memory("host", "numa")
+    pinned = traits.reference_memory("gpu", "numa")
+
+    def locked(transfer: Transfer) -> str | None:
+        path = transfer.path
+        if traits.executor(path.executor).reference != "gpu":
+            return None
+        replaced = _with_kind(path, pageable, pinned, traits)
+        return _key(transfer, path=replaced) if replaced else None
+
+    yield Choice(f"{pageable} or {pinned} memory", pageable, pinned, locked)
+    yield Choice("peer access on or off", "on", "off", _without_peer_access)
+    for name in executors:
+        alternative = traits.executor(name).alternative
+        if alternative is not None:
+            question, own, other = alternative.question, alternative.own, alternative.other
+            yield Choice(question, own, other, partial(_by_another, name, alternative))
+
+
+def _without_peer_access(transfer: Transfer) -> str | None:
+    on = transfer.parameters.get("peer", "on") == "on"
+    return _key(transfer, peer="off") if on and _is_peer(transfer.path) else None
+
+
+def _by_another(name: str, alternative: Alternative, transfer: Transfer) -> str | None:
+    path = transfer.path
+    if path.executor != name or (alternative.host_only and _is_peer(path)):
+        return None
+    return _key(transfer, path=Path(path.source, path.destination, alternative.executor))
+
+
+def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
+    """A path with peer access on or off."""
+    return f"{path or transfer.path} {peer or transfer.parameters.get('peer', 'on')}"
+
+
+def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
+    """With another kind of memory at the host; None if no end is a GPU's own memory."""
+    ends = [
+        msgspec.structs.replace(memory, kind=new) if memory.kind == old else memory
+        for memory in (path.source, path.destination)
+    ]
+    own = traits.reference_memory("gpu", "gpu")
+    gpu = any(memory.kind == own for memory in ends)
+    return Path(ends[0], ends[1], path.executor) if gpu else None
+
+
+def _is_peer(path: Path) -> bool:
+    return path.source.place.kind == path.destination.place.kind == "gpu"

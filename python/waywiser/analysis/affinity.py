@@ -9,48 +9,54 @@ latencies show, the sides that were measured answer (`waywiser.analysis.hidden`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from waywiser.analysis import hidden
-from waywiser.analysis.answer import Answer, Finding, Table, ranked
-from waywiser.analysis.curve_pairs import (
-    CurveGroup,
-    CurvePair,
-    PairQuestion,
-    PairResult,
-    RegimeResult,
-    at_sizes,
-    decided,
-    devices,
-    exhibits,
-    longer,
+from waywiser.analysis.answer import Answer, Finding, ranked
+from waywiser.analysis.curve_pairs import CurveGroup, PairResult, RegimeResult, curve_groups
+from waywiser.analysis.kinds import kind_of, usual
+from waywiser.analysis.pair_answers import (
+    finding,
+    largest,
     not_determined,
+    pair_table,
     signed,
-    slower_by,
-    table_of,
     where,
 )
-from waywiser.analysis.kinds import kind_of, usual
+from waywiser.analysis.regimes import Regime
 from waywiser.analysis.subject import Curve, Subject
-from waywiser.analysis.texts import of_pairs, percent
 from waywiser.words import Path
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth remote over bandwidth local"
 
+SLOWER: tuple[tuple[Regime, str, str], ...] = (
+    ("bandwidth", "far-memory", "large copies"),
+    ("latency", "far-start", "small copies"),
+)
+"""The findings of kinds that take longer with remote memory."""
+
 
 def answer(subject: Subject) -> Answer:
     """Per kind of transfer, whether remote memory is slower than local."""
     groups = by_kind(subject)
-    tables = [_table(groups)] if groups else []
+    by_latency = hidden.summary(subject)
     return Answer(
         question="affinity",
         title="Does it matter where memory is?",
-        summary=" ".join(filter(None, (_summary(subject, groups), hidden.summary(subject)))),
+        summary=f"{_summary(subject, groups)} {by_latency}".strip(),
         findings=ranked([*hidden.findings(subject), *_findings(subject, groups)]),
-        tables=(*tables, *hidden.tables(subject)),
-        unanswered=tuple(not_determined(groups)),
-        judged=bool(groups) or bool(hidden.summary(subject)),
+        tables=(
+            *pair_table(
+                "Remote against local memory",
+                groups,
+                signed,
+                "+n %: remote takes so much longer, −n % so much less",
+            ),
+            *hidden.tables(subject),
+        ),
+        unanswered=not_determined(groups),
+        judged=bool(groups) or bool(by_latency),
     )
 
 
@@ -62,13 +68,13 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
         for curve, kind in kinds
         if kind.nearness == "local" and curve.path is not None
     }
-    pairs: dict[str, list[CurvePair]] = {}
+    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
     for curve, kind in kinds:
         if kind.nearness != "remote" or curve.path is None:
             continue
         if near := local.get((kind.bare, _anchor(curve.path))):
-            pairs.setdefault(kind.bare, []).append(CurvePair(curve, near))
-    return decided(PairQuestion(label, label, found) for label, found in pairs.items())
+            pairs.setdefault(kind.bare, []).append((curve, near))
+    return curve_groups(pairs)
 
 
 def _anchor(path: Path) -> str:
@@ -98,102 +104,66 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
 def _findings(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
     """One for bandwidth and one for latency, and one for each kind whose pairs differ to both
     sides or of which local memory is the slower."""
-    for regime, id, what in (
-        ("bandwidth", "far-memory", "large copies"),
-        ("latency", "far-start", "small copies"),
-    ):
-        found = [r for g in groups for r in g.regimes.values() if r.regime == regime]
-        kinds = [r for r in found if r.is_of_kind]
-        slower = [r for r in kinds if r.evidence[0].slower]
+    for regime, id, what in SLOWER:
+        found = [each for group in groups if (each := group.regimes.get(regime))]
+        kinds = [each for each in found if each.is_of_kind]
+        slower = [each for each in kinds if each.evidence[0].slower]
         if slower:
-            yield _slower(subject, slower, id, what)
+            most = largest(slower)
+            yield finding(
+                subject,
+                most,
+                id,
+                f"{what} of {count(len(slower), 'kind')} take longer with memory of another node, "
+                f"most of all {most.label}: {{effect}}{{sizes}}{{pairs}}",
+                "allocate a GPU's buffers on its own node: numactl --cpunodebind and --membind, "
+                "or first touch by a thread there",
+                what=RATIO,
+            )
         if regime == "bandwidth":
-            faster = [r for r in kinds if not r.evidence[0].slower]
-            if faster:
+            if faster := [each for each in kinds if each not in slower]:
                 yield _faster(subject, faster)
-            few = [r for r in found if not r.is_of_kind and r.differing]
-            yield from (_by_pair(subject, r) for r in few)
-
-
-def _slower(subject: Subject, found: list[RegimeResult], id: str, what: str) -> Finding:
-    most = max(found, key=lambda each: longer(each.evidence[0])[0])
-    decision, at = most.evidence
-    effect, interval = longer(decision)
-    return Finding(
-        id=id,
-        severity="info",
-        statement=f"{what} of {count(len(found), 'kind')} take longer with memory of another "
-        f"node, most of all {most.label}: {percent(effect, interval)}"
-        f"{at_sizes(most)}{_of_pairs(most)}",
-        effect=effect,
-        interval=interval,
-        devices=devices(subject, most.pairs),
-        exhibits=exhibits(decision, at, RATIO),
-        remedy="allocate a GPU's buffers on its own node: numactl --cpunodebind and --membind, "
-        "or first touch by a thread there",
-    )
-
-
-def _of_pairs(result: RegimeResult) -> str:
-    total = len(result.pairs)
-    some = len(result.differing)
-    return f" ({of_pairs(some, total, 'pair')})" if some else f" (mean of {total} pairs)"
+            yield from (_by_pair(subject, r) for r in found if not r.is_of_kind and r.differing)
 
 
 def _faster(subject: Subject, found: Sequence[RegimeResult]) -> Finding:
-    """Of local memory that is the slower one. It is odd only if GPUs copy by themselves: what CPUs
-    or drivers do with memory may be faster from another node."""
-    most = max(found, key=lambda each: slower_by(each.evidence[0])[0])
+    """Returns the finding of local memory that is the slower one. It is odd only if GPUs copy by
+    themselves: what CPUs or drivers do with memory may be faster from another node."""
+    most = largest(found)
     decision, at = most.evidence
-    effect, interval = slower_by(decision)
     kind = kind_of(at.a.workload.transfers[0], subject.machine)
     odd = kind.is_quiet and decision is most.decision
     more = f"; so it is with {len(found) - 1} more kinds" if len(found) > 1 else ""
-    return Finding(
-        id="far-is-faster",
-        severity="warning" if odd else "info",
-        statement=f"{most.label} is faster with memory of another node: {at.b.line.curve} takes "
-        f"{percent(effect, interval)} longer than {at.a.line.curve}"
-        f"{at_sizes(most)}{_of_pairs(most)}{more}",
-        effect=effect,
-        interval=interval,
-        devices=devices(subject, most.pairs),
-        exhibits=exhibits(decision, at, RATIO),
-        remedy="check that the system shows the right node (numa_node of the PCI device), and "
-        "whether something else loads the local one"
+    return finding(
+        subject,
+        most,
+        "far-is-faster",
+        f"{most.label} is faster with memory of another node: {{slow}} takes {{effect}} longer "
+        f"than {{fast}}{{sizes}}{{pairs}}{more}",
+        "check that the system shows the right node (numa_node of the PCI device), and whether "
+        "something else loads the local one"
         if odd
         else "choose the node of these buffers by measurement",
+        what=RATIO,
+        severity="warning" if odd else "info",
     )
 
 
 def _by_pair(subject: Subject, result: RegimeResult) -> Finding:
-    """Of a kind whose pairs differ from one another: each pair with its own effect."""
-    decision, at = result.evidence
-    effect, interval = slower_by(decision)
-    said = [f"{_device(pair)} {signed(pair.evidence[0])}" for pair in result.differing]
-    return Finding(
-        id="affinity-differs",
-        severity="info",
-        statement=f"memory of another node changes the time of {result.label} differently from "
-        f"pair to pair: {', '.join(said)}{where(result)}; "
-        f"{len(result.differing)} of {len(result.pairs)} pairs differ",
-        effect=effect,
-        interval=interval,
-        devices=devices(subject, result.differing),
-        exhibits=exhibits(decision, at, RATIO),
-        remedy="choose the node of each buffer by its own GPU",
+    """Returns the finding of a kind whose pairs differ from one another: each with its effect."""
+    listed = [f"{_places(pair)} {signed(pair.evidence[0])}" for pair in result.differing]
+    return finding(
+        subject,
+        result,
+        "affinity-differs",
+        f"memory of another node changes the time of {result.label} differently from pair to pair: "
+        f"{', '.join(listed)}{where(result)}; {len(result.differing)} of {len(result.pairs)} pairs "
+        "differ",
+        "choose the node of each buffer by its own GPU",
+        what=RATIO,
+        pairs=result.differing,
     )
 
 
-def _device(pair: PairResult) -> str:
-    places: Iterable[str] = (str(p) for p in pair.a.workload.transfers[0].path.places)
-    return " -> ".join(dict.fromkeys(places))
-
-
-def _table(groups: Sequence[CurveGroup]) -> Table:
-    return table_of(
-        "Remote against local memory",
-        groups,
-        signed,
-        "+n %: remote takes so much longer, −n % so much less",
-    )
+def _places(pair: PairResult) -> str:
+    return " -> ".join(dict.fromkeys(str(p) for p in pair.a.workload.transfers[0].path.places))

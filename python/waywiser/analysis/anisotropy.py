@@ -8,25 +8,20 @@ width has nothing to do with what it costs to begin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
 
-from waywiser.analysis.answer import Answer, Finding, Table, ranked
-from waywiser.analysis.curve_pairs import (
-    CurveGroup,
-    CurvePair,
-    PairQuestion,
-    RegimeResult,
-    at_sizes,
-    decided,
-    devices,
-    exhibits,
-    not_determined,
-    slower_by,
-    table_of,
-)
+from waywiser.analysis.answer import Answer, Finding, ranked
+from waywiser.analysis.curve_pairs import CurveGroup, RegimeResult, curve_groups
 from waywiser.analysis.kinds import Kind, kind_of, usual
-from waywiser.analysis.subject import Subject
+from waywiser.analysis.pair_answers import (
+    finding,
+    largest,
+    not_determined,
+    pair_table,
+    slower_by,
+)
+from waywiser.analysis.subject import Curve, Subject
 from waywiser.analysis.texts import of_pairs, percent
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
@@ -44,8 +39,13 @@ def answer(subject: Subject) -> Answer:
         title="Is a path as fast there as back?",
         summary=_summary(rates),
         findings=ranked([*_of_moving(subject, groups), *_of_latency(subject, groups)]),
-        tables=(_table(groups),) if groups else (),
-        unanswered=tuple(not_determined(groups)),
+        tables=pair_table(
+            "There against back",
+            groups,
+            faster_direction,
+            "→ n %: the direction as written is so much faster, ← the opposite one is",
+        ),
+        unanswered=not_determined(groups),
         judged=bool(rates),
     )
 
@@ -58,18 +58,16 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
         for curve, kind in usual(subject)
         if kind.group != "file"
     }
-    pairs: dict[str, tuple[Kind, list[CurvePair]]] = {}
+    families: dict[str, Hashable] = {}
+    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
     for curve, kind in curves.values():
         if curve.path is None or not _is_forward(curve.path):
             continue
         back = curves.get((str(curve.path.opposite), kind.link, kind.submitter))
         if back is not None:
-            pair = CurvePair(curve, back[0])
-            pairs.setdefault(kind.both_ways, (kind, []))[1].append(pair)
-    return decided(
-        PairQuestion(label, (kind.source, kind.destination, kind.executor), found)
-        for label, (kind, found) in pairs.items()
-    )
+            families.setdefault(kind.both_ways, (kind.source, kind.destination, kind.executor))
+            pairs.setdefault(kind.both_ways, []).append((curve, back[0]))
+    return curve_groups(pairs, families)
 
 
 def _is_forward(path: Path) -> bool:
@@ -100,14 +98,13 @@ def _of_moving(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findi
     kinds of host memory differ by nature, and the table is enough."""
     kinds: dict[str, list[RegimeResult]] = {}
     for group in groups:
-        kind = _kind(subject, group)
+        kind = _kind(subject, next(iter(group.regimes.values())))
         if kind.group == "host-host" and kind.source != kind.destination:
             continue
-        found = group.bandwidth
-        latency = group.of("latency")
+        found, latency = group.bandwidth, group.regimes.get("latency")
         if found is None or found.verdict != "different":
             below = latency is not None and latency.verdict == "different"
-            found = None if below else group.of("medium")
+            found = None if below else group.regimes.get("medium")
         if found is None or found.verdict != "different":
             continue
         if found.is_of_kind:
@@ -118,95 +115,67 @@ def _of_moving(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findi
         yield _of_kind(subject, members)
 
 
-def _kind(subject: Subject, group: CurveGroup) -> Kind:
-    first = next(iter(group.regimes.values())).pairs[0].a
-    return kind_of(first.workload.transfers[0], subject.machine)
+def _kind(subject: Subject, result: RegimeResult) -> Kind:
+    return kind_of(result.pairs[0].a.workload.transfers[0], subject.machine)
 
 
 def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
-    most = max(members, key=lambda each: slower_by(each.evidence[0])[0])
-    decision, at = most.evidence
-    much, interval = slower_by(decision)
-    kind = kind_of(at.a.workload.transfers[0], subject.machine)
+    most = largest(members)
+    kind = _kind(subject, most)
     slow, fast = kind.source, kind.destination
-    if not decision.slower:
+    if not most.evidence[0].slower:
         slow, fast = fast, slow
     by = f"by {kind.executor}{f' ({kind.link})' if kind.link else ''}"
-    statement = (
-        f"{slow} ↔ {fast} {by} takes {percent(much, interval)} longer in one direction"
-        if slow == fast
-        else f"{slow} → {fast} {by} takes {percent(much, interval)} longer than {fast} → {slow}"
-    )
     pairs = list(chain.from_iterable(each.pairs for each in members))
     differ = sum(len(each.differing) for each in members)
     some = of_pairs(differ, len(pairs), "pair") if differ else f"mean of {len(pairs)} pairs"
-    of = f" ({some})" if len(pairs) > 1 else ""
-    return Finding(
-        id="anisotropic-kind",
-        severity="info",
-        statement=f"{statement}{at_sizes(most)}{of}",
-        effect=much,
-        interval=interval,
-        devices=devices(subject, pairs),
-        exhibits=exhibits(decision, at, RATIO),
-        remedy="plan each direction with its own bandwidth",
+    return finding(
+        subject,
+        most,
+        "anisotropic-kind",
+        (
+            f"{slow} ↔ {fast} {by} takes {{effect}} longer in one direction{{sizes}}"
+            if slow == fast
+            else f"{slow} → {fast} {by} takes {{effect}} longer than {fast} → {slow}{{sizes}}"
+        )
+        + (f" ({some})" if len(pairs) > 1 else ""),
+        "plan each direction with its own bandwidth",
+        what=RATIO,
+        pairs=pairs,
     )
 
 
 def _of_few(subject: Subject, result: RegimeResult) -> Finding:
-    """Pairs that differ although their equivalents do not."""
-    decision, at = result.evidence
-    much, interval = slower_by(decision)
-    slow, fast = (at.a, at.b) if decision.slower else (at.b, at.a)
+    """Returns the finding of pairs that differ although their equivalents do not."""
     even = sum(pair.verdict == "equivalent" for pair in result.pairs)
-    return Finding(
-        id="anisotropic-path",
-        severity="warning" if 2 * even > len(result.pairs) else "info",
-        statement=f"{slow.line.curve} takes {percent(much, interval)} longer than the opposite "
-        f"direction{at_sizes(result)}; of "
+    return finding(
+        subject,
+        result,
+        "anisotropic-path",
+        f"{{slow}} takes {{effect}} longer than the opposite direction{{sizes}}; of "
         f"{count(len(result.pairs), 'pair')} that should be equivalent {len(result.differing)} "
         f"differ, {even} do not",
-        effect=much,
-        interval=interval,
-        devices=devices(subject, result.differing),
-        exhibits=exhibits(decision, at, RATIO),
-        remedy="measure again alone: waywiser survey --preset full "
-        f"--only '{slow.line.curve}' --only '{fast.line.curve}'",
+        "measure again alone: waywiser survey --preset full --only '{slow}' --only '{fast}'",
+        what=RATIO,
+        severity="warning" if 2 * even > len(result.pairs) else "info",
+        pairs=result.differing,
     )
 
 
-def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> list[Finding]:
+def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Finding]:
     """One for all kinds: who starts a copy, and who waits for it, depends on the direction."""
-    found = [each for group in groups if (each := group.of("latency")) and each.is_of_kind]
-    if not found:
-        return []
-    most = max(found, key=lambda each: slower_by(each.evidence[0])[0])
-    decision, at = most.evidence
-    much, interval = slower_by(decision)
-    slow = at.a if decision.slower else at.b
-    return [
-        Finding(
-            id="anisotropic-start",
-            severity="info",
-            statement=f"small copies of {count(len(found), 'kind')} take longer in one direction, "
-            f"most of all {slow.line.curve}: {percent(much, interval)}"
-            f"{at_sizes(most)}",
-            effect=much,
-            interval=interval,
-            devices=devices(subject, most.pairs),
-            exhibits=exhibits(decision, at, RATIO),
-            remedy="plan small copies with the latency of each direction",
+    latencies = [each for group in groups if (each := group.regimes.get("latency"))]
+    found = [each for each in latencies if each.is_of_kind]
+    if found:
+        yield finding(
+            subject,
+            largest(found),
+            "anisotropic-start",
+            f"small copies of {count(len(found), 'kind')} take longer in one direction, most of "
+            "all {slow}: {effect}{sizes}",
+            "plan small copies with the latency of each direction",
+            what=RATIO,
         )
-    ]
-
-
-def _table(groups: Sequence[CurveGroup]) -> Table:
-    return table_of(
-        "There against back",
-        groups,
-        faster_direction,
-        "→ n %: the direction as written is so much faster, ← the opposite one is",
-    )
 
 
 def faster_direction(decision: Decision) -> str:

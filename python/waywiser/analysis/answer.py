@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from waywiser.severity import ORDER, Severity
@@ -12,11 +13,20 @@ from waywiser.words import Place, Value
 Mark = Literal["", "yes", "no", "unclear"]
 """Of a cell: ✓, × or ?, as in the thesis chapter's tables; none where it holds a figure alone."""
 
+MOST_ROWS = 40
+"""Of a table."""
+
+MOST_FINDINGS = 8
+"""Of a question that has one for each path; all of them are in its table."""
+
+MOST_EXHIBITS = 4
+"""Of a finding that many series show."""
+
 Unit = Literal["B/s", "s", "B", "ratio"]
 
 
 class Exhibit(Value, frozen=True):
-    """One piece of evidence: what a series (or several) said."""
+    """One piece of evidence: what a series (or several) showed."""
 
     series: str
     """The text of its workload, size included; a report links it to the curve."""
@@ -42,7 +52,7 @@ class Device(Value, frozen=True):
 
 
 def device_at(place: Place, machine: Machine) -> Device:
-    """With UUID and PCI address, where the machine tells them."""
+    """With UUID and PCI address if the machine has them."""
     gpu = machine.gpu(place.index) if place.kind == "gpu" else None
     return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
 
@@ -56,7 +66,7 @@ class Finding(Value, frozen=True):
     statement: str
     """One sentence: what is so, with its figures."""
     effect: float | None = None
-    """Relative size: 0.05 is 5 % more or less than it ought to be. None where there is none."""
+    """Relative size: 0.05 is 5 % more or less than it should be. None if it has no size."""
     interval: Interval | None = None
     """Of the effect."""
     devices: tuple[Device, ...] = ()
@@ -82,6 +92,19 @@ class Table(Value, frozen=True):
     """What the marks and figures mean, in a sentence."""
 
 
+def table(
+    title: str, columns: Iterable[str], rows: Iterable[tuple[Cell, ...]], caption: str
+) -> tuple[Table, ...]:
+    """Returns a table of at most `MOST_ROWS` rows, whose caption says how many more there are; no
+    table if there are no rows."""
+    found = tuple(rows)
+    if not found:
+        return ()
+    if more := len(found[MOST_ROWS:]):
+        caption += f" {more} further rows are left out."
+    return (Table(title, tuple(columns), found[:MOST_ROWS], caption),)
+
+
 class Answer(Value, frozen=True):
     """What one analysis says of one profile."""
 
@@ -95,7 +118,7 @@ class Answer(Value, frozen=True):
     """The gravest first, then the largest effects, or what people ask for first."""
     tables: tuple[Table, ...] = ()
     unanswered: tuple[str, ...] = ()
-    """What could not be told, each with the reason."""
+    """What could not be answered, each with the reason."""
     judged: bool = True
     """Whether the profile has anything to judge by; else the summary says what it lacks."""
 

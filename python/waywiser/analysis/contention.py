@@ -1,82 +1,82 @@
 """What do transfers that run together cost one another, and what is it that they share?
 
 Aggregates are all bytes over the time from the common start to the last finish, never sums of
-rates. Both ways of one path are answered as its duplex; sets of more, by what is slowed together.
+bandwidths. Both directions of one path are reported as its duplex. Of sets of more, those pairs
+that slow one another are joined: all that are connected share something. If only all were started
+at once, those that are slowed by as much are one group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from waywiser.analysis import bottlenecks, duplex
-from waywiser.analysis.answer import Answer, Cell, Table, ranked
+from waywiser.analysis.answer import Answer, Cell, Exhibit, Finding, Table, ranked, table
+from waywiser.analysis.kinds import Kind, kind_of
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.texts import hidden_loss, named
+from waywiser.analysis.texts import NAMED, named, of_pairs, undecided
 from waywiser.analysis.together import Together, found_together
+from waywiser.plan.name import name_of
+from waywiser.severity import Severity
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words.number_format import format_rate
+from waywiser.stats.order import Interval
+from waywiser.words import Transfer, format_bytes
+from waywiser.words.number_format import count, format_rate
+
+OF_SUM = 0.01
+"""The uncertainty that a sum of bandwidths alone is written with: three digits."""
+
+HALF = 0.75
+"""A link that is as wide both ways carries nearly twice as much both ways; below this share of the
+sum it behaves more like one that is taken in turns."""
 
 
 def answer(subject: Subject) -> Answer:
     """What each workload of several transfers reaches of what they reach alone."""
     together, unknown = found_together(subject)
-    both_ways = [each for each in together if is_duplex(each)]
-    sets = [each for each in together if not is_duplex(each)]
-    findings = [*bottlenecks.findings(subject, sets), *duplex.findings(subject, both_ways)]
-    tables = [
-        _table("Together against alone", sets),
-        _table("Both ways against each way alone", both_ways),
+    both_ways = [each for each in together if each.is_duplex]
+    sets = [each for each in together if not each.is_duplex]
+    lacking = named([curve.name for curve in unknown])
+    unclear = [
+        (each.curve.name, each.decision)
+        for each in together
+        if each.decision.verdict == "no change found"
     ]
     return Answer(
         question="contention",
         title="What do transfers cost one another?",
         summary=_summary(sets, both_ways),
-        findings=ranked(findings),
-        tables=tuple(table for table in tables if table.rows),
-        unanswered=tuple(_unanswered(together, [curve.name for curve in unknown])),
-        judged=bool(sets or both_ways),
+        findings=ranked([*_of_sets(subject, sets), *_of_duplex(subject, both_ways)]),
+        tables=(
+            *_table("Together against alone", sets),
+            *_table("Both ways against each way alone", both_ways),
+        ),
+        unanswered=(
+            *([f"their transfers were not all measured alone: {lacking}"] if unknown else []),
+            *undecided(unclear, what="loss"),
+        ),
+        judged=bool(together),
     )
-
-
-def _unanswered(together: Sequence[Together], unknown: Sequence[str]) -> Iterator[str]:
-    if unknown:
-        yield f"their transfers were not all measured alone: {named(unknown)}"
-    unclear = [each for each in together if each.decision.verdict == "no change found"]
-    alone = [each.curve.name for each in unclear if each.decision.detectable is None]
-    if alone:
-        yield f"measured in one process: {named(alone)}"
-    noisy = [
-        f"{each.curve.name} {hidden_loss(each.decision)}"
-        for each in unclear
-        if each.decision.detectable is not None
-    ]
-    if noisy:
-        yield f"a loss of this size could have been missed: {named(noisy)}"
-
-
-def is_duplex(each: Together) -> bool:
-    """Whether it is one path both ways."""
-    first, *rest = each.transfers
-    return len(rest) == 1 and rest[0].path == first.path.opposite
 
 
 def _summary(sets: Sequence[Together], both_ways: Sequence[Together]) -> str:
     if not sets and not both_ways:
         return "Nothing was measured together with something else."
-    told = []
-    for found, what in ((sets, "sets of transfers"), (both_ways, "paths both ways")):
-        if found:
-            slowed = sum(each.is_slowed for each in found)
-            told.append(f"{slowed} of {len(found)} {what}")
-    return f"Slower together than alone: {', '.join(told)}."
+    parts = [
+        f"{sum(each.is_slowed for each in found)} of {len(found)} {what}"
+        for found, what in ((sets, "sets of transfers"), (both_ways, "paths both ways"))
+        if found
+    ]
+    return f"Slower together than alone: {', '.join(parts)}."
 
 
-def _table(title: str, found: Sequence[Together]) -> Table:
-    return Table(
-        title=title,
-        columns=("together", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
-        rows=tuple(_row(each) for each in found),
-        caption="✓ takes longer than its slowest transfer alone by more than "
+def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
+    return table(
+        title,
+        ("together", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
+        map(_row, found),
+        "✓ takes longer than its slowest transfer alone by more than "
         f"{THRESHOLD:.0%}, × as long, ? not determined; GB/s of all bytes until the last is done; "
         "how many times as long as alone the transfers take. Where some wait for others, as copies "
         "out of one GPU on one engine, the slowest is counted from the common start to the end of "
@@ -87,15 +87,12 @@ def _table(title: str, found: Sequence[Together]) -> Table:
 def _row(each: Together) -> tuple[Cell, ...]:
     rate = each.point.estimate.rate
     half = rate.interval.width / 2 / rate.value if rate and rate.interval else None
+    different = each.decision.verdict == "different"
     return (
         Cell(each.curve.name),
         Cell(
             "not replicated" if each.decision.detectable is None else "",
-            "no"
-            if each.is_unslowed
-            else "yes"
-            if each.decision.verdict == "different"
-            else "unclear",
+            "no" if each.is_unslowed else "yes" if different else "unclear",
             each.curve.text,
         ),
         Cell(format_rate(each.rate, half), "", each.point.line.workload),
@@ -103,3 +100,255 @@ def _row(each: Together) -> tuple[Cell, ...]:
         Cell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
         Cell(f"×{min(each.slowdowns):.2f}"),
     )
+
+
+# One path in both directions.
+
+
+class _Lost(NamedTuple):
+    """What paths of a kind lose both ways."""
+
+    kind: Kind
+    slowed: list[Together]
+    of: int
+    """Paths of the kind that were measured both ways."""
+    equal: int
+    """Of them, those that are as fast."""
+
+    @property
+    def middle(self) -> Together:
+        return sorted(self.slowed, key=lambda each: each.share)[len(self.slowed) // 2]
+
+    @property
+    def is_odd(self) -> bool:
+        """Some lose what most do not, or an engine has a link to itself and gets half of it."""
+        engine = self.kind.is_quiet and self.kind.reference == "gpu"
+        return self.equal > len(self.slowed) or (engine and self.middle.share < HALF)
+
+
+def _of_duplex(subject: Subject, duplex: Sequence[Together]) -> list[Finding]:
+    """One finding for each kind that is odd, and one for all others."""
+    kinds: dict[str, tuple[Kind, list[Together]]] = {}
+    for each in duplex:
+        kind = kind_of(each.transfers[0], subject.machine)
+        kinds.setdefault(kind.both_ways, (kind, []))[1].append(each)
+    lost = [
+        _Lost(kind, slowed, len(members), sum(each.is_unslowed for each in members))
+        for kind, members in kinds.values()
+        if (slowed := [each for each in members if each.is_slowed])
+    ]
+    lost.sort(key=lambda each: each.middle.share)
+    usual = [each for each in lost if not each.is_odd]
+    found = [_duplex_loss(subject, [each]) for each in lost if each.is_odd]
+    return [*found, _duplex_loss(subject, usual)] if usual else found
+
+
+def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
+    """Returns the finding of kinds of which the first loses most."""
+    each, odd = lost[0].middle, lost[0].is_odd
+    span = each.share_interval
+    parts = []
+    for one in lost[:NAMED]:
+        rate, interval = one.middle.carried((0, 1))
+        paths = f" ({of_pairs(len(one.slowed), one.of, 'path')})" if one.of > 1 else ""
+        parts.append(
+            f"{one.kind.both_ways} {_rate_text(rate, interval)}, {one.middle.share:.0%} of the sum"
+            f"{paths}"
+        )
+    transfers = [transfer for one in lost for each in one.slowed for transfer in each.transfers]
+    return Finding(
+        id="duplex-loss",
+        severity="warning" if odd else "info",
+        statement="both ways at once carry less than the sum of each way alone: "
+        + "; ".join(parts),
+        effect=1 - each.share,
+        interval=Interval(1 - span.high, 1 - span.low) if span else None,
+        devices=subject.gpus(place for t in transfers for place in t.path.places),
+        exhibits=tuple(e for one in lost[:NAMED] for e in _exhibits(one.middle, (0, 1))),
+        remedy="compare these paths with their equivalents: slot, width and firmware settings"
+        if odd
+        else "plan with these rates where both ways are busy at once",
+    )
+
+
+# Sets of transfers that share a bottleneck.
+
+
+def _of_sets(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
+    """One for each group of connected pairs, and one for each shape of larger set that pairs do not
+    explain; stars share the link of their one GPU by nature."""
+    pairs = [
+        each
+        for each in sets
+        if len(each.transfers) == 2 and not _is_star(each) and not each.point.workload.shared
+    ]
+    joined = _joined([each for each in pairs if each.is_slowed])
+    paths = {transfer.way for each in pairs for transfer in each.transfers} if joined else set()
+    shapes: dict[str, Together] = {}
+    for each in sets:
+        known_by_pairs = {transfer.way for transfer in each.transfers} <= paths
+        if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
+            continue
+        best = shapes.setdefault(_shape(each), each)
+        if _rank(each, subject) < _rank(best, subject):
+            shapes[_shape(each)] = each
+    return [
+        *(_connected(subject, group) if len(group) > 1 else _shared(subject, group[0])
+          for group in joined),
+        *(_shared(subject, each) for each in shapes.values() if each.is_slowed),
+    ]  # fmt: skip
+
+
+def _joined(pairs: Sequence[Together]) -> list[list[Together]]:
+    """Pairs that have transfers in common, directly or by others."""
+    groups: list[tuple[set[str], list[Together]]] = []
+    for each in pairs:
+        paths, members = {transfer.way for transfer in each.transfers}, [each]
+        apart = []
+        for other_paths, others in groups:
+            if paths & other_paths:
+                paths |= other_paths
+                members = [*others, *members]
+            else:
+                apart.append((other_paths, others))
+        groups = [*apart, (paths, members)]
+    return [members for _, members in groups]
+
+
+def _shape(each: Together) -> str:
+    """Sets of one name, by whatever executor, show the same links."""
+    shape = name_of(each.point.workload).partition(" ")[0]
+    buffer = " (shared)" if each.point.workload.shared else ""
+    return f"{shape}{buffer}" if "-" in shape and "@" not in shape else each.curve.text
+
+
+def _rank(each: Together, subject: Subject) -> tuple[bool, bool, float]:
+    """Of sets of one shape first those with a clear answer; then those by the executor that links
+    are judged by, for kernels may be slowed if links are not; then the most precise."""
+    span = each.decision.interval
+    executor = subject.machine.traits.executor(each.transfers[0].path.executor)
+    unclear = each.decision.verdict == "no change found"
+    return unclear, executor.reference != "gpu", span.width if span else math.inf
+
+
+def _is_star(each: Together) -> bool:
+    """All go out of one GPU, or all into one."""
+    sources, destinations = ({t.path.places[end] for t in each.transfers} for end in (0, 1))
+    return any(len(s) == 1 and next(iter(s)).kind == "gpu" for s in (sources, destinations))
+
+
+def _connected(subject: Subject, pairs: Sequence[Together]) -> Finding:
+    """Returns the finding of transfers that share something two by two."""
+    middle = sorted(pairs, key=lambda each: each.rate)[len(pairs) // 2]
+    members = list({t.way: t for each in pairs for t in each.transfers}.values())
+    rate, span = middle.carried((0, 1))
+    return _bottleneck(
+        subject,
+        middle,
+        (0, 1),
+        members,
+        f"{len(members)} transfers share something: {len(pairs)} pairs of them are slower "
+        f"together: {_rate_text(rate, span)} instead of "
+        f"{format_rate(middle.alone_rate, OF_SUM)} GB/s ({_ends(members)})",
+        "spread what runs together over transfers that do not share it",
+    )
+
+
+def _shared(subject: Subject, each: Together) -> Finding:
+    """Returns the finding of a set, or of its slowest group."""
+    groups = each.groups or (tuple(range(len(each.transfers))),)
+    group, *further = groups
+    members = [each.transfers[n] for n in group]
+    rate, span = each.carried(group)
+    alone = [each.alone[n].rate for n in group]
+    total, is_buffer = len(each.transfers), each.point.workload.shared
+    who = f"all {total}" if len(group) == total else f"{len(group)} of {total}"
+    more = f"; {count(len(further), 'further group')} slowed by another factor" if further else ""
+    # of several groups the sum is what one asks for first, whatever each of them carries
+    whole = (
+        f"together {_rate_text(*each.carried(range(total)))} of "
+        f"{format_rate(each.alone_rate, OF_SUM)} alone; "
+        if further
+        else ""
+    )
+    remedy = "plan with this rate for all of them together"
+    if len(members) > 2:
+        remedy += (
+            "; measure pairs to see whether they share one thing or several: waywiser survey "
+            f"--workload '{members[0].way}; {members[1].way}'"
+        )
+    return _bottleneck(
+        subject,
+        each,
+        group,
+        members,
+        f"{each.curve.name}: {whole}{who} transfers share "
+        f"{'one buffer' if is_buffer else 'something'} that carries {_rate_text(rate, span)}, "
+        f"where alone they add up to {format_rate(sum(alone), OF_SUM)} GB/s "
+        f"({_ends(members)}, {format_bytes(members[0].bytes)} each{more})",
+        "give each transfer a buffer of its own" if is_buffer else remedy,
+        "warning" if rate < max(alone) or is_buffer else "info",
+    )
+
+
+def _bottleneck(
+    subject: Subject,
+    each: Together,
+    group: Sequence[int],
+    members: Sequence[Transfer],
+    statement: str,
+    remedy: str,
+    severity: Severity = "info",
+) -> Finding:
+    """Returns the finding of what a group of a set's transfers carries of the sum alone."""
+    rate, span = each.carried(group)
+    alone = sum(each.alone[n].rate for n in group)
+    return Finding(
+        id="shared-bottleneck",
+        severity=severity,
+        statement=f"{statement}{_who(subject, members)}",
+        effect=1 - rate / alone,
+        interval=Interval(1 - span.high / alone, 1 - span.low / alone) if span else None,
+        devices=subject.gpus(place for t in members for place in t.path.places),
+        exhibits=tuple(_exhibits(each, group)),
+        remedy=remedy,
+    )
+
+
+def _who(subject: Subject, transfers: Sequence[Transfer]) -> str:
+    """What their GPUs have in common, if not all GPUs take part."""
+    places = [place for transfer in transfers for place in transfer.path.places]
+    gpus = {place.index for place in places if place.kind == "gpu"}
+    machine, sides = subject.machine, subject.overview.sides
+    if gpus == {gpu.index for gpu in machine.gpus}:
+        return ""
+    for node in machine.numa:
+        if gpus == {gpu.index for gpu in machine.gpus if gpu.numa == node.index}:
+            return f"; they are the GPUs of numa:{node.index}"
+    if sides is not None and gpus in map(set, sides.groups):
+        return "; they are the GPUs of one hidden side"
+    return ""
+
+
+def _ends(transfers: Sequence[Transfer]) -> str:
+    return named([f"{t.path.source.place} → {t.path.destination.place}" for t in transfers])
+
+
+def _rate_text(rate: float, span: Interval | None) -> str:
+    """``101.2 GB/s (101.0–101.5)``."""
+    if span is None:
+        return f"{format_rate(rate)} GB/s"
+    half = span.width / 2 / rate
+    low, high = format_rate(span.low, half), format_rate(span.high, half)
+    return f"{format_rate(rate, half)} GB/s ({low}–{high})"
+
+
+def _exhibits(each: Together, group: Sequence[int]) -> list[Exhibit]:
+    """The bandwidth of a group of transfers together, and of each alone."""
+    found = [Exhibit(each.point.line.workload, "rate together", each.carried(group)[0], "B/s",
+                     each.carried(group)[1])]  # fmt: skip
+    for point in [each.alone[n] for n in group][:NAMED]:
+        rate = point.estimate.rate
+        span = rate.interval if rate else None
+        found.append(Exhibit(point.line.workload, "rate alone", point.rate, "B/s", span))
+    return found

@@ -9,41 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.analysis.answer import Cell, Device, Exhibit, Mark, Table
-from waywiser.analysis.regimes import RATE_BYTES, START_BYTES, Regime, regime_of
-from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.analysis.texts import hidden_loss, named, percent, size_ranges
-from waywiser.series.block import BlockEstimate
-from waywiser.stats.decision import THRESHOLD, Decision, Verdict
-from waywiser.stats.order import Interval
-from waywiser.stats.pairwise import (
-    GroupDecisions,
-    PairGroup,
-    RegimeDecision,
-    SizeRatios,
-    decide_groups,
-)
-from waywiser.words import Place, Value, format_bytes
+from waywiser.analysis.regimes import Regime, regime_of
+from waywiser.analysis.subject import Curve, Point
+from waywiser.analysis.texts import size_ranges
+from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.pairwise import PairGroup, RegimeDecision, SizeRatios, decide_groups
+from waywiser.words import Value
 
 REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
-
-MARKS: dict[Verdict, Mark] = {
-    "different": "yes", "equivalent": "no", "no change found": "unclear",
-}  # fmt: skip
-
-_NORMAL = 1.96
-_MEDIAN = 1.2533
-"""Deviation of the median of normal samples, over that of their mean."""
-
-
-class CurvePair(NamedTuple):
-    """Two curves of which the first is held against the second."""
-
-    a: Curve
-    b: Curve
 
 
 class PointPair(Value, frozen=True):
@@ -197,9 +173,6 @@ class CurveGroup(Value, frozen=True):
     label: str
     regimes: dict[Regime, RegimeResult]
 
-    def of(self, regime: Regime) -> RegimeResult | None:
-        return self.regimes.get(regime)
-
     @property
     def bandwidth(self) -> RegimeResult | None:
         return self.regimes.get("bandwidth")
@@ -207,53 +180,104 @@ class CurveGroup(Value, frozen=True):
     @property
     def count(self) -> int:
         """Pairs with any size in common."""
-        texts = {pair.a.text for each in self.regimes.values() for pair in each.pairs}
-        return len(texts)
+        return len({pair.a.text for each in self.regimes.values() for pair in each.pairs})
 
 
-class PairQuestion(NamedTuple):
-    """Pairs of one kind before they are decided."""
+class PointRatios(NamedTuple):
+    """Two points and what was measured of their ratio."""
 
-    label: str
-    family: Hashable
-    """Kinds whose processes scatter alike."""
-    pairs: Sequence[CurvePair]
-
-
-def decided(asked: Iterable[PairQuestion]) -> list[CurveGroup]:
-    """All kinds of one question, decided together; those without a size in common are left out."""
-    made = []
-    for each in asked:
-        found = [(pair, _sizes(pair)) for pair in each.pairs]
-        found = [(pair, sizes) for pair, sizes in found if sizes]
-        if found:
-            made.append((each, [pair for pair, _ in found], [sizes for _, sizes in found]))
-    groups = [
-        PairGroup(
-            [{regime: [size for _, _, size in found] for regime, found in each.items()}
-             for each in sizes],
-            asked.family,
-        )
-        for asked, _, sizes in made
-    ]  # fmt: skip
-    return [
-        _group(asked.label, pairs, sizes, decisions)
-        for (asked, pairs, sizes), decisions in zip(made, decide_groups(groups), strict=True)
-    ]
+    a: Point
+    b: Point
+    ratios: SizeRatios
 
 
-_Sizes = dict[Regime, list[tuple[Point, Point, SizeRatios]]]
+class MeasuredPair(NamedTuple):
+    """Two curves, of which the first is compared with the second, before anything is decided."""
+
+    a: Curve
+    b: Curve
+    sizes: Mapping[Regime, Sequence[PointRatios]]
 
 
-def _sizes(pair: CurvePair) -> _Sizes:
-    found: _Sizes = {}
-    beside = {point.bytes: point for point in pair.b.points}
-    for point in pair.a.points:
+class DecidedPairs(NamedTuple):
+    """By regime, what was decided about a group of pairs."""
+
+    mean: Mapping[str, RegimeDecision]
+    """Empty for deviations."""
+    pairs: list[dict[Regime, PairResult]]
+
+
+def measured_pair(a: Curve, b: Curve) -> MeasuredPair:
+    """The sizes that both curves have."""
+    found: dict[Regime, list[PointRatios]] = {}
+    beside = {point.bytes: point for point in b.points}
+    for point in a.points:
         other = beside.get(point.bytes)
         if other is not None and (ratios := ratios_of(point, other)):
             size = SizeRatios(point.bytes, ratios, within(point) + within(other))
-            found.setdefault(regime_of(point.workload), []).append((point, other, size))
-    return found
+            found.setdefault(regime_of(point.workload), []).append(PointRatios(point, other, size))
+    return MeasuredPair(a, b, found)
+
+
+def decide_pairs(
+    groups: Iterable[tuple[Sequence[MeasuredPair], Hashable]], *, deviations: bool = False
+) -> list[DecidedPairs]:
+    """Decides about all groups of pairs together. Each has a family: groups of one family scatter
+    alike. In a group of ``deviations`` each pair is one path against the others of its group."""
+    asked = list(groups)
+    decisions = decide_groups(
+        [
+            PairGroup(
+                [{r: [each.ratios for each in found] for r, found in pair.sizes.items()}
+                 for pair in pairs],
+                family,
+                deviations,
+            )
+            for pairs, family in asked
+        ]
+    )  # fmt: skip
+    return [
+        DecidedPairs(
+            found.mean,
+            [
+                {regime: _result(pair, regime, own[regime]) for regime in REGIMES if regime in own}
+                for pair, own in zip(pairs, found.pairs, strict=True)
+            ],
+        )
+        for (pairs, _), found in zip(asked, decisions, strict=True)
+    ]
+
+
+def _result(pair: MeasuredPair, regime: Regime, found: RegimeDecision) -> PairResult:
+    sizes = tuple(PointPair(a, b, found.sizes[a.bytes]) for a, b, _ in pair.sizes[regime])
+    return PairResult(pair.a, pair.b, found.decision, sizes)
+
+
+def curve_groups(
+    kinds: Mapping[str, Sequence[tuple[Curve, Curve]]],
+    families: Mapping[str, Hashable] | None = None,
+) -> list[CurveGroup]:
+    """The pairs of curves of each kind, by its label, decided together; kinds without a size in
+    common are left out. Without ``families`` each kind is one of its own."""
+    made = {
+        label: found
+        for label, pairs in kinds.items()
+        if (found := [pair for a, b in pairs if (pair := measured_pair(a, b)).sizes])
+    }
+    decided = decide_pairs(
+        (pairs, families[label] if families else label) for label, pairs in made.items()
+    )
+    return [_curve_group(label, found) for label, found in zip(made, decided, strict=True)]
+
+
+def _curve_group(label: str, found: DecidedPairs) -> CurveGroup:
+    regimes: dict[Regime, RegimeResult] = {}
+    for regime in REGIMES:
+        if mean := found.mean.get(regime):
+            pairs = tuple(each[regime] for each in found.pairs if regime in each)
+            at_size = dict(sorted(mean.sizes.items()))
+            regimes[regime] = RegimeResult(label, regime, mean.decision, at_size, pairs)
+    return CurveGroup(label, regimes)
 
 
 def ratios_of(a: Point, b: Point) -> dict[int, float]:
@@ -276,166 +300,5 @@ def logs(point: Point) -> dict[int, float]:
 
 def within(point: Point) -> float:
     """Variance of a process' median by its samples, the mean over processes; logarithms."""
-    squares = [_deviation(block) ** 2 for block in point.estimate.blocks if block.median > 0]
+    squares = [block.deviation**2 for block in point.estimate.blocks if block.median > 0]
     return sum(squares) / max(len(squares), 1)
-
-
-def _deviation(block: BlockEstimate) -> float:
-    if block.interval is None:
-        return _MEDIAN * block.spread / math.sqrt(max(block.count, 1))
-    return block.interval.width / 2 / _NORMAL / block.median
-
-
-def _group(
-    label: str, pairs: Sequence[CurvePair], sizes: Sequence[_Sizes], decisions: GroupDecisions
-) -> CurveGroup:
-    regimes: dict[Regime, RegimeResult] = {}
-    for regime in REGIMES:
-        mean = decisions.mean.get(regime)
-        if mean is None:
-            continue
-        results = tuple(
-            result_of(pair, [(a, b) for a, b, _ in found[regime]], own[regime])
-            for pair, found, own in zip(pairs, sizes, decisions.pairs, strict=True)
-            if regime in own
-        )
-        at_size = dict(sorted(mean.sizes.items()))
-        regimes[regime] = RegimeResult(label, regime, mean.decision, at_size, results)
-    return CurveGroup(label, regimes)
-
-
-def result_of(
-    pair: CurvePair, points: Sequence[tuple[Point, Point]], found: RegimeDecision
-) -> PairResult:
-    sizes = tuple(PointPair(a, b, found.sizes[a.bytes]) for a, b in points)
-    return PairResult(pair.a, pair.b, found.decision, sizes)
-
-
-# What answers say of them.
-
-
-def longer(decision: Decision) -> tuple[float, Interval | None]:
-    """By how much the first takes longer than the second (below 0: less), relative to it."""
-    span = decision.interval
-    interval = Interval(1 / span.high - 1, 1 / span.low - 1) if span and span.low > 0 else None
-    return 1 / decision.ratio - 1, interval
-
-
-def slower_by(decision: Decision) -> tuple[float, Interval | None]:
-    """By how much the slower of the two takes longer than the faster."""
-    span = decision.interval
-    if decision.slower:
-        return longer(decision)
-    return decision.ratio - 1, Interval(span.low - 1, span.high - 1) if span else None
-
-
-def signed(decision: Decision) -> str:
-    """``+8.1 %``: the first takes so much longer; ``−3.5 %``: so much less."""
-    effect = longer(decision)[0]
-    return f"{'+' if effect >= 0 else '−'}{percent(effect)}"
-
-
-def devices(subject: Subject, pairs: Sequence[PairResult]) -> tuple[Device, ...]:
-    """The GPUs of all pairs, else the nodes."""
-    places: dict[str, Place] = {}
-    for pair in pairs:
-        for curve in (pair.a, pair.b):
-            for transfer in curve.workload.transfers:
-                places |= {str(place): place for place in transfer.path.places}
-    gpus = [place for place in places.values() if place.kind == "gpu"]
-    chosen = gpus or list(places.values())
-    return tuple(subject.device(p) for p in sorted(chosen, key=lambda p: (p.kind, p.index)))
-
-
-def exhibits(decision: Decision, at: PointPair, what: str) -> tuple[Exhibit, ...]:
-    """Both bandwidths of a size (times if they say nothing there), and the ratio that was
-    decided about."""
-    first, second = exhibit(at.a), exhibit(at.b)
-    return first, second, Exhibit(first.series, what, decision.ratio, "ratio", decision.interval)
-
-
-def exhibit(point: Point) -> Exhibit:
-    """The bandwidth of a point that shows one, else its time."""
-    estimate = point.estimate
-    if point.bytes >= RATE_BYTES and estimate.rate is not None:
-        rate = estimate.rate
-        return Exhibit(point.line.workload, "rate", rate.value, "B/s", rate.interval)
-    return Exhibit(point.line.workload, "time", estimate.median, "s", estimate.interval)
-
-
-def cell(result: RegimeResult | None, text: str = "") -> Cell:
-    """The mark of a kind in one regime. ``text`` states the effect of a kind that differs; of
-    others the cell says how large a difference could have been missed."""
-    if result is None:
-        return Cell("—")
-    series = result.pairs[0].a.text
-    mark = MARKS[result.verdict]
-    if result.verdict == "different":
-        few = "" if result.is_of_kind else f" ({len(result.differing)} of {len(result.pairs)})"
-        return Cell(f"{text}{few}", mark, result.evidence[1].a.line.curve)
-    if result.verdict == "equivalent":
-        return Cell("", mark, series)
-    return Cell(hidden_loss(result.decision), mark, series)
-
-
-def where(result: RegimeResult) -> str:
-    """`` at 32 MiB to 64 MiB``: of a difference at some sizes alone; empty for a whole regime."""
-    if result.evidence[0] is result.decision or not result.sizes_text:
-        return ""
-    return f" at {result.sizes_text}"
-
-
-def at_sizes(result: RegimeResult) -> str:
-    """`` at 64 MiB``: the sizes that differ, or of a whole regime the size that is shown."""
-    return where(result) or f" at {format_bytes(result.evidence[1].bytes)}"
-
-
-Wording = Callable[[Decision], str]
-"""An effect, as the question writes it."""
-
-COLUMNS = ("transfer", "bandwidth", "medium sizes", "latency", "pairs")
-
-
-def table_of(title: str, groups: Sequence[CurveGroup], effect: Wording, marks: str) -> Table:
-    """One row for each kind. ``marks`` explains the effects."""
-    return Table(
-        title=title,
-        columns=COLUMNS,
-        rows=tuple(
-            (
-                Cell(group.label),
-                *(cell(found, _effect(found, effect)) for regime in REGIMES
-                  for found in (group.of(regime),)),
-                Cell(str(group.count)),
-            )
-            for group in groups
-        ),
-        caption=f"✓ differs by more than {THRESHOLD:.0%}, × equivalent within it, ? not determined "
-        f"(< n %: a larger difference would have been found); {marks}; bandwidth from "
-        f"{format_bytes(RATE_BYTES)} on, latency below {format_bytes(START_BYTES)}.",
-    )  # fmt: skip
-
-
-def _effect(result: RegimeResult | None, effect: Wording) -> str:
-    return f"{effect(result.evidence[0])}{where(result)}" if result else ""
-
-
-def not_determined(groups: Iterable[CurveGroup]) -> list[str]:
-    """Kinds whose bandwidth could differ unseen, by how much."""
-    found = [each for group in groups if (each := group.bandwidth)]
-    unknown = [r.label for r in found if r.verdict == "no change found"
-               and r.decision.detectable is None]  # fmt: skip
-    hidden = [f"{r.label} {hidden_loss(r.decision)}" for r in found
-              if r.verdict == "no change found" and r.decision.detectable is not None]  # fmt: skip
-    return undecided_lines(unknown, hidden, "without equivalent paths")
-
-
-def undecided_lines(unknown: Sequence[str], hidden: Sequence[str], lacking: str) -> list[str]:
-    """A line for what has no known noise, which says what is ``lacking``, and one for what could
-    hide a difference. Without names there is no line."""
-    lines = []
-    if unknown:
-        lines.append(f"measured in one process, {lacking}: {named(unknown)}")
-    if hidden:
-        lines.append(f"a difference of this size could have been missed: {named(hidden)}")
-    return lines

@@ -1,7 +1,7 @@
-"""Pairs of ways between the same two places that differ in one thing, and who wins where.
+"""Pairs of methods between the same two places that differ in one thing, and who wins where.
 
-Times are what an application sees, from call to completion, wherever both ways have that: it is the
-same clock for all, while paths are otherwise timed by whom they need.
+Times are what an application sees, from call to completion, wherever both methods have that: it is
+the same clock for all, while paths are otherwise timed by whom they need.
 """
 
 from __future__ import annotations
@@ -9,46 +9,82 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from waywiser.analysis.fitted import estimate_of
+from waywiser.analysis.answer import Cell, Mark, Table, table
+from waywiser.analysis.methods import (
+    PlaceGroup,
+    PlacePair,
+    executor_text,
+    memory_text,
+    method_text,
+)
 from waywiser.analysis.subject import Curve, Point
-from waywiser.analysis.ways import Group, Pair, memory_text, way
+from waywiser.analysis.texts import amount, span
 from waywiser.series.estimate import Estimate
-from waywiser.stats.duel import Stretch, Timed, duel
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.duel import UNKNOWN, Stretch, Timed, duel
 from waywiser.topology.traits import Traits
-from waywiser.words import Transfer, Value, format_settings
+from waywiser.words import Place, Transfer, Value, format_bytes
 
 LEAST_SIZES = 3
 """That both were measured at."""
+
+MATTERS = 0.10
+"""A method that is never better by more is no reason to choose."""
 
 
 class Duel(Value, frozen=True):
     """Two curves between the same two places."""
 
-    pair: Pair
+    pair: PlacePair
     first: Curve
     second: Curve
     names: tuple[str, str]
     """What the two differ in: ``pageable`` and ``pinned``."""
     common: str
-    """What they have in common: ``to device by copy-engine``; empty where that is nothing."""
+    """What they have in common: ``to device by copy-engine``; empty if that is nothing."""
     stretches: tuple[Stretch, ...]
     like: int = 0
-    """Further pairs of alike places whose winners are the same."""
+    """Further pairs of equivalent places whose winners are the same."""
     of: int = 0
-    """Further pairs of alike places where both ways were measured."""
-
-    @property
-    def most(self) -> float:
-        """The largest margin of any winner."""
-        return max((s.most for s in self.stretches if s.winner != "neither"), default=0.0)
+    """Further pairs of equivalent places where both methods were measured."""
 
     @property
     def decided(self) -> tuple[Stretch, ...]:
         return tuple(stretch for stretch in self.stretches if stretch.winner != "neither")
 
+    @property
+    def most(self) -> float:
+        """The largest margin of any winner."""
+        return max((stretch.most for stretch in self.decided), default=0.0)
 
-def duels(group: Group, traits: Traits) -> Iterator[Duel]:
-    """Of the pair of places that was measured most; how many alike pairs agree is counted."""
+    @property
+    def sizes(self) -> list[int]:
+        """That both were measured at."""
+        return [point.bytes for point in self.first.points if self.second.at(point.bytes)]
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """The names in the order in which they win, each change once."""
+        names = [self.winner(stretch) for stretch in self.decided]
+        return tuple(name for n, name in enumerate(names) if n == 0 or name != names[n - 1])
+
+    @property
+    def crosses(self) -> bool:
+        return len(self.winners) > 1
+
+    @property
+    def gpus(self) -> list[Place]:
+        return [p for p in (self.pair.source, self.pair.destination) if p.kind == "gpu"]
+
+    def winner(self, stretch: Stretch) -> str:
+        return self.names[0 if stretch.winner == "first" else 1]
+
+    def loser(self, stretch: Stretch) -> str:
+        return self.names[1 if stretch.winner == "first" else 0]
+
+
+def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
+    """Of the pair of places that was measured most; how many equivalent pairs agree is counted."""
     first = group.first
     elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
     for pair in group.pairs:
@@ -56,94 +92,68 @@ def duels(group: Group, traits: Traits) -> Iterator[Duel]:
             elsewhere.setdefault((other.names, other.common), []).append(other)
     for found in _duels_of(first, traits):
         others = elsewhere.get((found.names, found.common), [])
-        agree = sum(_winners(other) == _winners(found) for other in others)
+        who = [stretch.winner for stretch in found.decided]
+        agree = sum([stretch.winner for stretch in other.decided] == who for other in others)
         yield Duel(found.pair, found.first, found.second, found.names, found.common,
                    found.stretches, agree, len(others))  # fmt: skip
 
 
-def _duels_of(pair: Pair, traits: Traits) -> Iterator[Duel]:
+def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
     principal = {curve.text for curve in pair.principal}
     for first, second in combinations(pair.curves, 2):
-        told = _difference(first, second, principal, traits)
-        if told is None:
+        difference = _difference(first, second, principal, traits)
+        if difference is None:
             continue
-        names, common = told
-        sizes = [p.bytes for p in first.points if second.at(p.bytes) is not None]
-        if len(sizes) < LEAST_SIZES:
-            continue
-        ones = [point for point in first.points if point.bytes in sizes]
-        others = [point for point in second.points if point.bytes in sizes]
-        seen = [timed(a, b) for a, b in zip(ones, others, strict=True)]
-        stretches = duel(sizes, [a for a, _ in seen], [b for _, b in seen])
-        yield Duel(pair, first, second, names, common, tuple(stretches))
+        points = [(p, other) for p in first.points if (other := second.at(p.bytes)) is not None]
+        if len(points) >= LEAST_SIZES:
+            seen = [timed(a, b) for a, b in points]
+            stretches = duel([p.bytes for p, _ in points], *zip(*seen, strict=True))
+            yield Duel(pair, first, second, *difference, tuple(stretches))
 
 
 def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
-    """What an application sees of both, or what was timed where one lacks that."""
-    a, b = estimate_of(first), estimate_of(second)
+    """What an application sees of both, or what was timed if one lacks that."""
+    a, b = first.estimate, second.estimate
     host = a.host_median is not None and b.host_median is not None
     return timed_of(a, host=host), timed_of(b, host=host)
 
 
-def timed_of(told: Estimate, *, host: bool) -> Timed:
-    """By what an application sees, where it has that and it is asked for, or by its span."""
-    if host and told.host_median is not None:
-        blocks = [each.host_median for each in told.blocks]
-        return Timed(told.host_median, told.host_interval, tuple(b for b in blocks if b))
-    return Timed(told.median, told.interval, tuple(each.median for each in told.blocks))
-
-
-def _winners(found: Duel) -> Sequence[str]:
-    return [stretch.winner for stretch in found.decided]
+def timed_of(found: Estimate, *, host: bool = True) -> Timed:
+    """By what an application sees, if it has that and ``host`` is asked for, or by its span."""
+    if host and found.host_median is not None:
+        blocks = [each.host_median for each in found.blocks]
+        return Timed(found.host_median, found.host_interval, tuple(b for b in blocks if b))
+    return Timed(found.median, found.interval, tuple(each.median for each in found.blocks))
 
 
 def _difference(
     first: Curve, second: Curve, principal: set[str], traits: Traits
 ) -> tuple[tuple[str, str], str] | None:
-    """(what each has for itself, what both have), where that is one thing, of which one of the two
+    """(what each has for itself, what both have), if that is one thing, of which one of the two
     is as by default."""
     one, other = first.transfer, second.transfer
     both = {first.text, second.text} <= principal
     if one is None or other is None or not {first.text, second.text} & principal:
         return None
-    apart = [
-        name
-        for name, a, b in (
-            ("source", one.path.source, other.path.source),
-            ("destination", one.path.destination, other.path.destination),
-            ("executor", one.path.executor, other.path.executor),
-            ("parameters", one.parameters, other.parameters),
-        )
-        if a != b
-    ]
-    if len(apart) == 1 and (both or _same_kinds(one, other)):
-        return _names(one, other, apart[0])
-    return ((way(one), way(other)), "") if both and is_explicit(one, other, traits) else None
-
-
-def _same_kinds(one: Transfer, other: Transfer) -> bool:
-    """Otherwise a variant would be compared with each other kind."""
-    ends = zip(
-        (one.path.source, one.path.destination),
-        (other.path.source, other.path.destination),
-        strict=True,
-    )
-    return all(mine.kind == theirs.kind for mine, theirs in ends)
-
-
-def _names(one: Transfer, other: Transfer, apart: str) -> tuple[tuple[str, str], str]:
-    path = one.path
-    source, destination = memory_text(path.source), memory_text(path.destination)
-    if apart == "source":
-        return (source, memory_text(other.path.source)), f"to {destination} by {_executor(one)}"
-    if apart == "destination":
-        names = (destination, memory_text(other.path.destination))
-        return names, f"from {source} by {_executor(one)}"
-    return (_executor(one), _executor(other)), f"{source} -> {destination}"
-
-
-def _executor(transfer: Transfer) -> str:
-    return f"{transfer.path.executor}{format_settings(transfer.parameters)}"
+    a, b = one.path, other.path
+    source, destination = memory_text(a.source), memory_text(a.destination)
+    executors = executor_text(one), executor_text(other)
+    differences = [
+        (a.source != b.source, (source, memory_text(b.source)),
+         f"to {destination} by {executors[0]}"),
+        (a.destination != b.destination, (destination, memory_text(b.destination)),
+         f"from {source} by {executors[0]}"),
+        (a.executor != b.executor, executors, f"{source} -> {destination}"),
+        (one.parameters != other.parameters, executors, f"{source} -> {destination}"),
+    ]  # fmt: skip
+    apart = [(names, common) for is_apart, names, common in differences if is_apart]
+    # otherwise a variant would be compared with each other kind
+    same = a.source.kind == b.source.kind and a.destination.kind == b.destination.kind
+    if len(apart) == 1 and (both or same):
+        return apart[0]
+    if both and is_explicit(one, other, traits):
+        return (method_text(one), method_text(other)), ""
+    return None
 
 
 def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
@@ -155,3 +165,49 @@ def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     copied = by_class["gpu"].path
     host = [end for end in (copied.source, copied.destination) if end.place.kind == "numa"]
     return any(traits.memory(end.kind).reference == "gpu" for end in host)
+
+
+def sizes_text(stretch: Stretch) -> str:
+    """``at 4 KiB``, ``from 8 B to 32 KiB``."""
+    low, high = format_bytes(stretch.low), format_bytes(stretch.high)
+    return f"at {low}" if low == high else f"from {low} to {high}"
+
+
+def margins_text(least: float, most: float) -> str:
+    """``3% to 17%``."""
+    return span(*(amount(max(value, 0)) for value in (least, most)))
+
+
+def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
+    """Who wins where, of methods that differ in one thing."""
+    matter = [each for each in found if each.most >= MATTERS]
+    caption = (
+        "Sizes at which one is faster, with how much longer the other takes; where intervals "
+        f"separate and by more than {THRESHOLD:.0%}, without intervals by {UNKNOWN:.0%}; at a "
+        f"single size by {UNKNOWN:.0%}. ✓ at all sizes."
+    )
+    if even := len(found) - len(matter):
+        caption += f" {even} further pairs never differ by {MATTERS:.0%}."
+    return table(
+        "Duels",
+        ("places", "in common", "one", "other", "one is faster", "other is faster"),
+        (
+            (
+                Cell(each.pair.text + (f" and {each.of} alike" if each.of else "")),
+                Cell(each.common),
+                Cell(each.names[0], series=each.first.text),
+                Cell(each.names[1], series=each.second.text),
+                _won(each, "first"),
+                _won(each, "second"),
+            )
+            for each in matter
+        ),
+        caption,
+    )
+
+
+def _won(found: Duel, who: str) -> Cell:
+    mine = [stretch for stretch in found.stretches if stretch.winner == who]
+    won = (f"{sizes_text(each)}: {margins_text(each.least, each.most)}" for each in mine)
+    mark: Mark = "yes" if mine and len(mine) == len(found.stretches) else ""
+    return Cell("; ".join(won) or "—", mark)

@@ -1,6 +1,7 @@
-"""How good each path is: latency, rate and half-peak size, beside the bound and the best way.
+"""How good each path is: latency, bandwidth and half-peak size, beside the bound and the best
+method.
 
-The fits are those of `waywiser.stats.postal`; where a curve is no single line,
+The fits are those of `waywiser.stats.postal`; if a curve is no single line,
 `waywiser.stats.protocols` finds between which sizes it is one. Percent of the best achieved at a
 size, between the same two places, is the unit of *Auto-tuning of Data Communication on
 Heterogeneous Systems* (figures 2 to 4).
@@ -10,74 +11,75 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
-from waywiser.analysis.efficiency_tables import of_fits, of_the_best
+from waywiser.analysis.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
 from waywiser.analysis.fitted import (
-    SATURATED,
     Fitted,
-    estimate_of,
     fitted,
+    in_host_memory,
     peak,
+    rate_at,
     saturation,
     sustained,
 )
-from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.analysis.ways import (
-    Group,
-    Pair,
-    groups,
-    is_way,
+from waywiser.analysis.methods import (
+    PlaceGroup,
+    PlacePair,
+    is_method,
+    method_text,
+    place_groups,
     principal,
     representative,
-    way,
 )
+from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.texts import named, span
+from waywiser.series.estimate import TARGET
+from waywiser.stats.order import Interval
+from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Memory, format_bytes
-from waywiser.words.number_format import count, format_rate
-
-QUESTION = "efficiency"
+from waywiser.words.number_format import count, format_rate, format_time
 
 USUAL_SHARE = 0.65
 """Of the bound: links and memories were seen to carry 75 to 95 % of it at best (docs/results here,
 PCIe 3 and NVLink 1 and 2 in CS and the thesis), so that less asks for a reason."""
-EVEN = 0.02
-"""Ways whose rates differ by less are not told apart: the target of a survey's intervals."""
-ABOVE = 1.005
-"""Of the bound: no path carries so much of it, and what says so asks for a reason."""
+
 OUT_OF_CACHE = 1.5
 """Times the sustained rate: smaller copies within host memory that are faster come from caches."""
-MOST_FINDINGS = 8
-"""Of best ways: more pairs of places than that are in the table."""
+
+SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
+"""Of the table that compares methods: a page, a message, and what a program streams."""
 
 
 def answer(subject: Subject) -> Answer:
     alone = [curve for curve in subject.curves if curve.transfer is not None]
-    fits = fitted([curve for curve in alone if is_way(curve)])
-    found = groups(subject)
-    ordered = sorted(found, key=lambda group: _importance(group.first))
-    best = [finding for group in ordered if (finding := _best(subject, group)) is not None]
+    fits = fitted([curve for curve in alone if is_method(curve)])
+    found = place_groups(subject)
+    best = [
+        finding
+        for group in sorted(found, key=lambda group: _importance(group.first))
+        if (finding := _best(subject, group)) is not None
+    ]
     first = {curve.text for curve in principal(alone)}
-    tables = (of_fits([fit for fit in fits if fit.curve.text in first]), of_the_best(found))
     return Answer(
-        question=QUESTION,
+        question="efficiency",
         title="How good is each path, and what is the best way between two places?",
         summary=_summary(found),
         findings=ranked(best[:MOST_FINDINGS]),
-        tables=tuple(table for table in tables if table is not None),
+        tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
         unanswered=tuple(_unanswered(fits, found)),
         judged=bool(found),
     )
 
 
-def _importance(pair: Pair) -> int:
+def _importance(pair: PlacePair) -> int:
     """Links first, then memories, then files."""
-    kinds = {pair.source.kind, pair.destination.kind}
-    if "file" in kinds:
+    if "file" in (pair.source.kind, pair.destination.kind):
         return 2
     return 0 if pair.source != pair.destination else 1
 
 
-def _best(subject: Subject, group: Group) -> Finding | None:
-    """The way of the highest rate between two places, and whether that is near what it could be."""
+def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
+    """The method of the highest rate between two places, and whether that is near what it could
+    be."""
     pair = group.first
     curve = best_curve(pair)
     transfer = curve.transfer
@@ -85,25 +87,28 @@ def _best(subject: Subject, group: Group) -> Finding | None:
         return None
     top = sustained(curve)
     share, bound, saturates = top.line.of_bound, top.line.bound, saturation(curve)
-    said = f"the fastest way {_where(pair)} is {way(transfer)}"
+    places = f"from {pair.source} to {pair.destination}"
+    if pair.source == pair.destination:
+        places = pair.text
+    text = f"The fastest way {places} is {method_text(transfer)}"
     if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
-        said += " through the page cache"
-    said += f": {_rate(top)} GB/s"
+        text += " through the page cache"
+    text += f": {top.rate_text} GB/s"
     if share is not None and bound is not None:
-        said += f", {share:.0%} of what {bound.narrowest} could carry at best"
-        said += " (more than it can: doubt the number or the bound)" if share > ABOVE else ""
+        text += f", {share:.0%} of what {bound.narrowest} could carry at best"
+        text += " (more than it can: doubt the number or the bound)" if round(share, 2) > 1 else ""
     caches = _caches(pair, curve)
-    said += f"; {caches or _saturates(curve, saturates)}"
+    text += f"; {caches or _saturates(curve, saturates)}"
     even = _even(pair, curve)
-    said += f"; as fast is {' and '.join(even[:2])}" if even else ""
+    text += f"; as fast is {' and '.join(even[:2])}" if even else ""
     low = share is not None and share < USUAL_SHARE
     return Finding(
         id="low-share" if low else "best-way",
         severity="warning" if low else "info",
-        statement=said[0].upper() + said[1:] + _range(group, curve),
+        statement=text + _range(group, curve),
         effect=1 - share if low and share is not None else None,
         devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
-        exhibits=(exhibit(top), *_second(pair, curve)),
+        exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
         remedy=_remedy(low, saturates if len(curve.points) > 1 and not caches else None),
     )
 
@@ -114,16 +119,16 @@ def _is_mapped(memory: Memory, subject: Subject) -> bool:
     return memory.place.kind == "file" and reached
 
 
-def _caches(pair: Pair, curve: Curve) -> str:
-    """What the caches of CPUs have to do with the rate; empty where nothing."""
+def _caches(pair: PlacePair, curve: Curve) -> str:
+    """What the caches of CPUs have to do with the rate; empty if nothing."""
     top, most = sustained(curve), peak(curve)
     if pair.cached(curve):
-        return f"caches can hold {format_bytes(top.bytes)}, and of memory it tells nothing"
-    if pair.source.kind == pair.destination.kind == "numa" and most.rate > OUT_OF_CACHE * top.rate:
+        return f"caches can hold {format_bytes(top.bytes)}, and it shows nothing of memory"
+    if pair.is_host and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
         return (
             f"that is at {format_bytes(top.bytes)}: {'what caches hold' if fits else 'less'} moves "
-            f"at up to {_rate(most)} GB/s ({format_bytes(most.bytes)})"
+            f"at up to {most.rate_text} GB/s ({format_bytes(most.bytes)})"
         )
     return ""
 
@@ -132,41 +137,43 @@ def _saturates(curve: Curve, size: int) -> str:
     if len(curve.points) == 1:
         return f"{format_bytes(size)} is the only size"
     if size == curve.points[-1].bytes:
-        return f"only its largest size, {format_bytes(size)}, comes within {SATURATED:.0%} of it"
-    return f"from {format_bytes(size)} on it is within {SATURATED:.0%} of this rate"
+        return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
+    return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this rate"
 
 
-def best_curve(pair: Pair) -> Curve:
-    """Of the highest sustained rate, out of memory where any is; of several as high, the one with
+def best_curve(pair: PlacePair) -> Curve:
+    """Of the highest sustained rate, out of memory if any is; of several as high, the one with
     least that is special."""
     known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
     most = max(sustained(curve).rate for curve in known)
-    even = [curve for curve in known if sustained(curve).rate >= (1 - EVEN) * most]
+    even = [curve for curve in known if sustained(curve).rate >= (1 - TARGET) * most]
     first = pair.principal
     return min(even, key=lambda curve: (curve not in first, curve.text))
 
 
-def _even(pair: Pair, best: Curve) -> list[str]:
-    """Other ways, as they are by default, of the same rate."""
-    least = (1 - EVEN) * sustained(best).rate
+def _rivals(pair: PlacePair, best: Curve) -> list[Curve]:
+    """Other methods, with default settings, out of caches or memory as the best is."""
     return [
-        way(curve.transfer)
+        curve
         for curve in pair.principal
-        if curve is not best
-        and curve.transfer is not None
-        and pair.cached(curve) == pair.cached(best)
-        and sustained(curve).rate >= least
+        if curve is not best and pair.cached(curve) == pair.cached(best)
     ]
 
 
-def _rate(point: Point) -> str:
-    return format_rate(point.rate, estimate_of(point).relative)
+def _even(pair: PlacePair, best: Curve) -> list[str]:
+    """Other methods of the same rate."""
+    least = (1 - TARGET) * sustained(best).rate
+    return [
+        method_text(curve.transfer)
+        for curve in _rivals(pair, best)
+        if curve.transfer is not None and sustained(curve).rate >= least
+    ]
 
 
-def _where(pair: Pair) -> str:
-    if pair.source == pair.destination:
-        return f"within {pair.source}"
-    return f"from {pair.source} to {pair.destination}"
+def _second(pair: PlacePair, best: Curve) -> list[Point]:
+    """The next best method that is another memory or executor, and no setting of the same."""
+    others = [sustained(curve) for curve in _rivals(pair, best) if curve.path != best.path]
+    return [max(others, key=lambda point: point.rate)] if others else []
 
 
 def _remedy(low: bool, saturates: int | None) -> str:
@@ -180,16 +187,16 @@ def _remedy(low: bool, saturates: int | None) -> str:
     return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 
-def _range(group: Group, curve: Curve) -> str:
-    """What the alike pairs reach at the largest size that all have, where there are several."""
+def _range(group: PlaceGroup, curve: Curve) -> str:
+    """What the equivalent pairs reach at the largest size that all have, if there are several."""
     wanted = representative(curve)
     mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
     sizes = set.intersection(*({point.bytes for point in mate.points} for mate in mates))
     if len(mates) < 2 or not sizes:
         return ""
     points = [point for mate in mates if (point := mate.at(max(sizes))) is not None]
-    slow, *_, fast = map(_rate, sorted(points, key=lambda point: point.rate))
-    at = format_bytes(max(sizes))
+    points.sort(key=lambda point: point.rate)
+    slow, fast, at = points[0].rate_text, points[-1].rate_text, format_bytes(max(sizes))
     if slow == fast:
         return f". All {len(mates)} such paths reach {fast} GB/s at {at}"
     return (
@@ -198,37 +205,19 @@ def _range(group: Group, curve: Curve) -> str:
     )
 
 
-def exhibit(point: Point) -> Exhibit:
-    found = estimate_of(point).rate
-    assert found is not None
-    return Exhibit(point.line.workload, "rate", found.value, "B/s", found.interval)
-
-
-def _second(pair: Pair, best: Curve) -> Iterator[Exhibit]:
-    """The next best way that is another memory or executor, and no setting of the same."""
-    others = [
-        curve
-        for curve in pair.principal
-        if curve.path != best.path and pair.cached(curve) == pair.cached(best)
-    ]
-    if others:
-        yield exhibit(max(map(sustained, others), key=lambda point: point.rate))
-
-
-def _summary(found: Sequence[Group]) -> str:
-    best = [sustained(best_curve(group.first)) for group in found]
-    known = [point.line.of_bound for point in best if point.line.of_bound is not None]
+def _summary(found: Sequence[PlaceGroup]) -> str:
     if not found:
         return "No path of this profile was measured alone."
+    best = [sustained(best_curve(group.first)) for group in found]
+    known = [point.line.of_bound for point in best if point.line.of_bound is not None]
     text = f"The best way was found between {count(len(found), 'kind')} of places"
     if known:
-        least, most = f"{min(known):.0%}", f"{max(known):.0%}"
-        share = least if least == most else f"{least} to {most}"
+        share = span(f"{min(known):.0%}", f"{max(known):.0%}")
         text += f"; where a bound is known, it reaches {share} of it"
     return f"{text}."
 
 
-def _unanswered(fits: Sequence[Fitted], found: Sequence[Group]) -> Iterator[str]:
+def _unanswered(fits: Sequence[Fitted], found: Sequence[PlaceGroup]) -> Iterator[str]:
     few = sum(fit.postal is None for fit in fits)
     if few:
         yield f"latency and rate of {count(few, 'curve')}: too few sizes for a fit"
@@ -240,10 +229,138 @@ def _unanswered(fits: Sequence[Fitted], found: Sequence[Group]) -> Iterator[str]
     if odd:
         yield (
             f"one latency and rate, or up to three, do not describe {count(len(odd), 'curve')}: "
-            f"{'; '.join(odd[:5])}{'; …' if len(odd) > 5 else ''}"
+            f"{named(odd)}"
         )
     unknown = [
         group.text for group in found if sustained(best_curve(group.first)).line.bound is None
     ]
     if unknown:
         yield f"what share of the possible is reached, no bound being known: {'; '.join(unknown)}"
+
+
+def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
+    """Latency, rate, half-peak size, saturation and share of the bound; one row for each class."""
+    by_class: dict[str, list[Fitted]] = {}
+    for fit in fits:
+        by_class.setdefault(representative(fit.curve), []).append(fit)
+    classes = [found for found in by_class.values() if any(fit.postal for fit in found)]
+    drawn = {fit.postal.over for found in classes for fit in found if fit.postal is not None}
+    caption = (
+        "Latency and rate (GB/s) of t = latency + bytes / rate, with 95 % intervals by bootstrap "
+        f"over {' or '.join(sorted(drawn))}; half-peak size is their product. Sustained is the "
+        f"best rate of large sizes, saturated what is within {TOLERANCE:.0%} of it; a peak is "
+        "shown where a smaller size is faster by more. Where a curve is several lines, the latency "
+        "is that of the first and the rate that of the last, and ? marks what no such lines "
+        "describe."
+    )
+    if few := len(by_class) - len(classes):
+        caption += f" Left out are {few} of too few sizes for a fit."
+    return table(
+        "Latency, rate and half-peak size",
+        ("path", "latency", "rate", "half-peak size", "sustained GB/s", "saturates at",
+         "peak GB/s", "of bound", "narrowest"),
+        map(_row_of_fit, classes),
+        caption,
+    )  # fmt: skip
+
+
+def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
+    fit = max(found, key=lambda each: len(each.curve.points))
+    curve, best, top = fit.curve, sustained(fit.curve), peak(fit.curve)
+    line = best.line
+    name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} alike"
+    higher = top.rate * (1 - TOLERANCE) > best.rate
+    saturates = "—" if higher and in_host_memory(curve) else format_bytes(saturation(curve))
+    at = f"{top.rate_text} at {format_bytes(top.bytes)}"
+    return (
+        Cell(name, series=curve.text),
+        *_cells_of_fit(fit),
+        _rate_cell(best),
+        Cell(saturates),
+        Cell(at, series=top.line.workload) if higher else Cell(),
+        Cell(f"{line.of_bound:.0%}" if line.of_bound is not None else "—"),
+        Cell(line.bound.narrowest if line.bound is not None else "not known"),
+    )
+
+
+def _rate_cell(point: Point) -> Cell:
+    return Cell(point.rate_text, series=point.line.workload)
+
+
+def _cells_of_fit(fit: Fitted) -> tuple[Cell, Cell, Cell]:
+    """Latency, rate and half-peak size."""
+    postal = fit.postal
+    if postal is None:
+        return Cell("—"), Cell("—"), Cell("—")
+    if fit.is_line:
+        latency = format_time(postal.latency, _relative(postal.latency_interval, postal.latency))
+        relative = _relative(postal.inverse_rate_interval, postal.inverse_rate)
+        return Cell(latency), _cell_of_rate(postal.inverse_rate, relative), Cell(_half_peak(fit))
+    if fit.stretches:
+        first, last = fit.stretches[0], fit.stretches[-1]
+        switches = ", ".join(format_bytes(each.low) for each in fit.stretches[1:])
+        return (
+            Cell(format_time(first.latency) if first.latency > 0 else "—"),
+            _cell_of_rate(last.inverse_rate, None),
+            Cell(f"other line from {switches}"),
+        )
+    return Cell("—", "unclear"), Cell("—", "unclear"), Cell("no line", "unclear")
+
+
+def _cell_of_rate(inverse: float, relative: float | None) -> Cell:
+    return Cell(format_rate(1 / inverse, relative) if inverse > 0 else "—")
+
+
+def _half_peak(fit: Fitted) -> str:
+    if fit.postal is None or fit.postal.half_peak is None:
+        return "—"
+    interval = fit.postal.half_peak_interval
+    known = f" ({_about(interval.low)} to {_about(interval.high)})" if interval else ""
+    return f"{_about(fit.postal.half_peak)}{known}"
+
+
+def _about(size: float) -> str:
+    """``78 KiB``: two or three digits are all that a fit gives."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 2**power:
+            value = size / 2**power
+            return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+    return f"{size:.0f} B"
+
+
+def _relative(interval: Interval, value: float) -> float | None:
+    return interval.width / 2 / value if value > 0 else None
+
+
+def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
+    """Percent of the best achieved at some sizes; one row for each method of a group."""
+    return table(
+        "Percent of the best achieved between the same two places",
+        ("places", "way", *map(format_bytes, SIZES), "sustained GB/s"),
+        (row for group in found for row in _rows_of_group(group)),
+        "At each size the fastest way is 100, whatever memory and executor it uses and however it "
+        "is set; ways are shown with their settings as by default. Sizes that were left out are "
+        "interpolated, also of a way that is set otherwise and was measured at few.",
+    )
+
+
+def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
+    pair = group.first
+    if len(pair.curves) < 2:
+        return
+    best = {size: max(rate_at(curve, size) or 0.0 for curve in pair.curves) for size in SIZES}
+    for curve in sorted(pair.principal, key=lambda each: -sustained(each).rate):
+        if curve.transfer is not None:
+            yield (
+                Cell(group.text),
+                Cell(method_text(curve.transfer), series=curve.text),
+                *(_cell_of_share(curve, size, best[size]) for size in SIZES),
+                _rate_cell(sustained(curve)),
+            )
+
+
+def _cell_of_share(curve: Curve, size: int, best: float) -> Cell:
+    rate, point = rate_at(curve, size), curve.at(size)
+    if rate is None or not best:
+        return Cell("—")
+    return Cell(f"{100 * rate / best:.0f}", series=point.line.workload if point else curve.text)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.subject import Curve, Point
-from waywiser.series.estimate import Estimate
+from waywiser.stats.policy import TOLERANCE
 from waywiser.stats.postal import Points, Postal, fit_all
 from waywiser.stats.protocols import Stretch, describes, stretches
 from waywiser.words import Value
 
-SATURATED = 0.05
-"""Of the sustained rate: a size whose rate is no further below it has saturated the path."""
 SUSTAINED_SPAN = 8
 """The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
 and serve faster, is smaller, and one disturbed size does not rule."""
@@ -24,23 +22,15 @@ class Fitted(Value, frozen=True):
 
     curve: Curve
     postal: Postal | None
-    """None where it has too few sizes."""
+    """None if it has too few sizes."""
     is_line: bool
     """Whether one latency and one rate describe it at all sizes."""
     stretches: tuple[Stretch, ...]
-    """Lines over ranges of sizes, where one line does not describe it and two or three do."""
-
-    @property
-    def sustained(self) -> Point:
-        return sustained(self.curve)
-
-    @property
-    def saturates(self) -> int:
-        return saturation(self.curve)
+    """Lines over ranges of sizes, if one line does not describe it and two or three do."""
 
 
 def peak(curve: Curve) -> Point:
-    """Of the highest rate; the smallest size, where several have it."""
+    """Of the highest rate; the smallest size, if several have it."""
     return max(curve.points, key=lambda point: (point.rate, -point.bytes))
 
 
@@ -59,8 +49,8 @@ def in_host_memory(curve: Curve) -> bool:
 
 
 def saturation(curve: Curve) -> int:
-    """The smallest size whose rate is within `SATURATED` of the sustained one, or above."""
-    enough = (1 - SATURATED) * sustained(curve).rate
+    """The smallest size whose rate is within `TOLERANCE` of the sustained one, or above."""
+    enough = (1 - TOLERANCE) * sustained(curve).rate
     return next(point.bytes for point in curve.points if point.rate >= enough)
 
 
@@ -73,7 +63,7 @@ def rate_at(curve: Curve, size: int) -> float | None:
 def seconds_at(
     curve: Curve, size: int, seconds: Callable[[Point], float] = lambda point: point.seconds
 ) -> float | None:
-    """Measured, or between the times of the sizes on either side where these are `NEAR`; else
+    """Measured, or between the times of the sizes on either side if these are `NEAR`; else
     None. ``seconds`` says which time of a point."""
     below = next((point for point in reversed(curve.points) if point.bytes <= size), None)
     above = next((point for point in curve.points if point.bytes >= size), None)
@@ -85,18 +75,12 @@ def seconds_at(
     return seconds(below) + share * (seconds(above) - seconds(below))
 
 
-def estimate_of(point: Point) -> Estimate:
-    """That every point of a curve has."""
-    assert point.line.estimate is not None
-    return point.line.estimate
-
-
 def fitted(curves: Sequence[Curve]) -> list[Fitted]:
     """In the order given; fitted all at once."""
     points = [
         Points(
             [point.bytes for point in curve.points],
-            [[block.median for block in estimate_of(point).blocks] for point in curve.points],
+            [[block.median for block in point.estimate.blocks] for point in curve.points],
         )
         for curve in curves
     ]

@@ -11,19 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.analysis.answer import Cell, Exhibit, Finding, Table
-from waywiser.analysis.curve_pairs import MARKS, longer, signed
+from waywiser.analysis.answer import Cell, Exhibit, Finding, Table, table
 from waywiser.analysis.kinds import usual
+from waywiser.analysis.pair_answers import MARKS, longer, signed
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.analysis.side_sentences import sentences
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.analysis.texts import hidden_loss
+from waywiser.analysis.texts import EQUIVALENT_WITHIN, hidden_loss
+from waywiser.series.cores import CoreVerdict
 from waywiser.series.locality import Sides
-from waywiser.stats.decision import THRESHOLD, Decision, decide
+from waywiser.stats.decision import Decision, decide
+from waywiser.stats.division import P_LIMIT
 from waywiser.stats.order import Interval, median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
 from waywiser.topology.machine import Machine
-from waywiser.words import Place, Value
+from waywiser.words import Place, Value, ranges_of
 
 
 class RemotePenalty(Value, frozen=True):
@@ -40,7 +41,7 @@ class RemotePenalty(Value, frozen=True):
 
 
 def findings(subject: Subject) -> Iterator[Finding]:
-    """The sides, where the system does not show them, and what they cost."""
+    """The sides, if the system does not show them, and what they cost."""
     sides = subject.overview.sides
     if sides is None or len(sides.groups) != 2:
         return
@@ -49,12 +50,11 @@ def findings(subject: Subject) -> Iterator[Finding]:
     if all(any(group <= side for side in measured) for group in shown):
         return
     hidden = len(shown) < 2
-    sentence = next(iter(sentences(sides)), "")
     yield Finding(
         id="hidden-sockets" if hidden else "affinity-contradicted",
         severity="warning",
         statement=f"the system shows {'no sides' if hidden else 'other sides'} of this machine, "
-        f"but it has two: {sentence}",
+        f"but it has two: {next(sentences(sides), '')}",
         effect=sides.far_seconds / sides.near_seconds - 1 if sides.near_seconds else None,
         devices=tuple(subject.device(Place("gpu", gpu)) for gpu in sides.gpus),
         exhibits=tuple(_exhibits(subject, sides)),
@@ -64,27 +64,21 @@ def findings(subject: Subject) -> Iterator[Finding]:
 
 
 def summary(subject: Subject) -> str:
-    """What was measured of sides, in a sentence; empty where nobody looked."""
+    """What was measured of sides, in a sentence; empty if nothing was."""
     sides = subject.overview.sides
     if sides is None or len(sides.gpus) < 2:
         return ""
-    return f"By latency, {next(iter(sentences(sides)), '')}."
+    return f"By latency, {next(sentences(sides), '')}."
 
 
-def tables(subject: Subject) -> list[Table]:
-    """What being far costs, where blocks were on both sides."""
-    found = costs(subject)
-    if not found:
-        return []
-    return [
-        Table(
-            title="Far against near memory, by measured side",
-            columns=("transfer", "regime", "far takes", "processes near and far"),
-            rows=tuple(_row(cost) for cost in found),
-            caption=f"✓ the side matters by more than {THRESHOLD:.0%}, × equivalent within it, ? "
-            "not determined (< n %: a larger difference would have been found).",
-        )
-    ]
+def tables(subject: Subject) -> tuple[Table, ...]:
+    """What being far costs, if blocks were on both sides."""
+    return table(
+        "Far against near memory, by measured side",
+        ("transfer", "regime", "far takes", "processes near and far"),
+        map(_row, costs(subject)),
+        f"✓ the side matters by {EQUIVALENT_WITHIN}.",
+    )
 
 
 def costs(subject: Subject) -> list[RemotePenalty]:
@@ -150,7 +144,7 @@ def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
 
 
 def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
-    """The latencies that tell sides, then what they cost where it counts."""
+    """The latencies that show the sides, then the differences that they make."""
     if not sides.blocks:
         return
     first = Place("gpu", sides.gpus[0])
@@ -168,9 +162,60 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
 
 
 def _shown(machine: Machine, gpus: Sequence[int]) -> list[set[int]]:
-    """The GPUs by the node that the system says they are at; one group where it says nothing."""
+    """The GPUs by the node that the system says they are at; one group if it says nothing."""
     nodes: dict[int, set[int]] = {}
     for gpu in machine.gpus:
         if gpu.index in gpus:
             nodes.setdefault(gpu.numa, set()).add(gpu.index)
     return list(nodes.values())
+
+
+def sentences(found: Sides) -> Iterator[str]:
+    """One sentence of GPUs, if there are several, and one of cores, if anything was seen."""
+    if len(found.groups) == 2:
+        yield _two(found)
+    elif len(found.gpus) > 1:
+        yield _one(found)
+    if text := _cores(found.cores):
+        yield text
+
+
+def _two(found: Sides) -> str:
+    first, second = (
+        f"GPU{'s' if len(group) > 1 else ''} {_ranges(group)}" for group in found.groups
+    )
+    text = (
+        f"{first} and {second} are on two sides: {found.near_seconds * 1e6:.2f} µs from memory on "
+        f"their own, {found.far_seconds * 1e6:.2f} from the other, the same from {found.agreeing} "
+        f"of {len(found.blocks)} blocks"
+    )
+    if found.by == "level":
+        return f"{text}; by their level alone, since all blocks were on one side"
+    return f"{text} (p = {found.p_value:.2g})"
+
+
+def _one(found: Sides) -> str:
+    chance = f" (p = {found.p_value:.2g})" if found.p_value is not None else ""
+    if found.p_value is not None and found.p_value <= P_LIMIT:
+        chance += ", and differences that are too small to divide them"
+    return (
+        f"GPUs {_ranges(found.gpus)} show no sides: {found.near_seconds * 1e6:.2f} µs from any of "
+        f"{len(found.blocks)} blocks of memory{chance}"
+    )
+
+
+def _cores(found: CoreVerdict) -> str:
+    if found.verdict in ("not told", "none seen"):
+        return ""
+    times = f"{found.near_seconds * 1e9:.0f} against {found.far_seconds * 1e9:.0f} ns for a load"
+    if found.verdict == "drifting":
+        return (
+            f"cores drift between two sides ({times}): {len(found.changed)} of "
+            f"{len(found.cores)} changed, the quickest within {found.seconds:.2g} s"
+        )
+    return f"cores stayed on one of two sides each ({times}) for {found.seconds:.2g} s"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """``0-3, 6`` for 0, 1, 2, 3, 6."""
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges_of(numbers))

@@ -4,7 +4,8 @@ Equivalent paths are those that the machine's symmetry maps onto one another, as
 shows it. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
 bandwidth regime, and at every size, since a drop at few sizes hides in a median over sizes. Paths
 that differ are reported by link, with every kind of transfer that shows it: one slow slot is one
-finding.
+finding. Only copies that a GPU makes by itself accuse a link: if pageable copies of a GPU are slow
+and its pinned ones equal their peers, the link is not the reason.
 
 The question and the form of the table are those of the thesis chapter on explicit transfers
 (C. Pearson, M.S. thesis, 2018, "Differences between Identical Transfers").
@@ -12,20 +13,45 @@ The question and the form of the table are those of the thesis chapter on explic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from waywiser.analysis import lacking, links
-from waywiser.analysis.answer import Answer, Cell, Table, ranked
-from waywiser.analysis.curve_pairs import MARKS, longer, undecided_lines
+from waywiser.analysis import missing
+from waywiser.analysis.answer import (
+    MOST_EXHIBITS,
+    Answer,
+    Cell,
+    Exhibit,
+    Finding,
+    Table,
+    ranked,
+    table,
+)
+from waywiser.analysis.pair_answers import MARKS, finding, longer, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
 from waywiser.analysis.subject import Subject
-from waywiser.analysis.texts import hidden_loss, percent, size_ranges
+from waywiser.analysis.texts import (
+    NOT_DETERMINED,
+    hidden_loss,
+    percent,
+    size_ranges,
+    span,
+    undecided,
+)
+from waywiser.severity import Severity
 from waywiser.stats.decision import THRESHOLD, Verdict
-from waywiser.words import format_bytes
+from waywiser.stats.order import Interval
+from waywiser.words import Place, format_bytes
 
-UNEVEN = 1 / 3
-"""If more of a group are slow than this, nobody can say which of it is right."""
+BROKEN = 0.20
+"""A link that is slower by this has lost lanes or a generation, or takes another route."""
+
+EXPLAINING = ("slow link", "throttled")
+"""Quality flags that are a reason for a link to be slow."""
+
+STAGED = ("peer off", "no peer access", "through the host")
+"""Kinds of link between two GPUs that are none: bytes go through the host's memory."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -33,27 +59,37 @@ def answer(subject: Subject) -> Answer:
     groups = peer_groups(subject)
     even = [peers for peers in groups if not is_uneven(peers)]
     findings = [
-        *lacking.findings(subject),
-        *links.findings(subject, [each for peers in even for each in peers]),
-        *links.uneven(subject, [peers for peers in groups if is_uneven(peers)]),
+        *missing.findings(subject),
+        *_of_links(subject, [each for peers in even for each in peers]),
+        *_of_uneven(subject, [peers for peers in groups if is_uneven(peers)]),
     ]
     return Answer(
         question="identical",
         title="Do equivalent paths perform equally?",
         summary=_summary(groups),
         findings=ranked(findings),
-        tables=(_table(groups),) if groups else (),
-        unanswered=tuple(_unanswered(groups)),
+        tables=_table(groups),
+        unanswered=tuple(
+            undecided(
+                (
+                    (str(peers[0].kind), _loosest(peers).decision)
+                    for peers in groups
+                    if verdict_of(peers) == "no change found"
+                ),
+                ", with fewer than three paths",
+            )
+        ),
         judged=bool(groups),
     )
 
 
 def is_uneven(peers: Sequence[PeerResult]) -> bool:
-    """Whether a group falls apart; not if one GPU is at an end of all that are slow."""
+    """Whether so many of a group are slow that nobody can say which of it is right; not if one GPU
+    is at an end of all that are slow."""
     slow = [each for each in peers if each.is_slow]
-    if len(slow) <= UNEVEN * len(peers) or len(peers) == 2:
+    if len(slow) <= (1 - missing.MOST) * len(peers) or len(peers) == 2:
         return False
-    return links.common_gpu(slow) is None
+    return _common_gpu(slow) is None
 
 
 def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
@@ -86,32 +122,19 @@ def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
     )
 
 
-def _unanswered(groups: Iterable[Sequence[PeerResult]]) -> list[str]:
-    unknown, hidden = [], []
-    for peers in groups:
-        if verdict_of(peers) != "no change found":
-            continue
-        decision = _loosest(peers).decision
-        if decision.detectable is None:
-            unknown.append(str(peers[0].kind))
-        else:
-            hidden.append(f"{peers[0].kind} {hidden_loss(decision)}")
-    return undecided_lines(unknown, hidden, "with fewer than three paths")
-
-
 def _loosest(peers: Sequence[PeerResult]) -> PeerResult:
     """Whose decision could have missed most."""
     return max(peers, key=lambda each: each.decision.detectable or 1.0)
 
 
-def _table(groups: Sequence[Sequence[PeerResult]]) -> Table:
-    return Table(
-        title="Equivalent paths",
-        columns=("transfer", "differ", "paths", "slowest", "fastest"),
-        rows=tuple(_row(peers) for peers in groups),
-        caption=f"✓ some differ by more than {THRESHOLD:.0%}, × all equivalent within it, ? not "
-        "determined (< n %: a larger difference would have been found); time against the median of "
-        f"the others at {format_bytes(RATE_BYTES)} and more, or at the sizes that differ.",
+def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
+    return table(
+        "Equivalent paths",
+        ("transfer", "differ", "paths", "slowest", "fastest"),
+        map(_row, groups),
+        f"✓ some differ by more than {THRESHOLD:.0%}, × all equivalent within it, "
+        f"{NOT_DETERMINED}; time against the median of the others at {format_bytes(RATE_BYTES)} "
+        "and more, or at the sizes that differ.",
     )
 
 
@@ -132,7 +155,7 @@ def group_cell(peers: Sequence[PeerResult]) -> Cell:
     if verdict == "different":
         differ = [each for each in peers if each.verdict == "different"]
         worst = max(differ, key=lambda each: abs(longer(each.decision)[0]))
-        text = f"{_signed(worst)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
+        text = f"{signed(worst.decision)}{sizes_that_differ(worst)} ({len(differ)} of {len(peers)})"
         return Cell(text, MARKS[verdict], worst.curve.text)
     if verdict == "equivalent":
         return Cell("", MARKS[verdict], peers[0].curve.text)
@@ -150,9 +173,214 @@ def sizes_that_differ(peer: PeerResult) -> str:
 
 
 def _extreme(peer: PeerResult) -> Cell:
-    return Cell(f"{links.ends(peer)} {_signed(peer)}", "", peer.curve.text)
+    return Cell(f"{_ends(peer)} {signed(peer.decision)}", "", peer.curve.text)
 
 
-def _signed(peer: PeerResult) -> str:
-    effect = longer(peer.decision)[0]
-    return f"{'+' if effect >= 0 else '−'}{percent(effect)}"
+# Paths that differ, by link.
+
+
+class Link(NamedTuple):
+    """Something that several kinds of transfer go through."""
+
+    name: str
+    """``gpu:3's link to the host``."""
+    places: tuple[Place, ...]
+    is_hardware: bool = True
+    """A link or a memory, and not what software does with them."""
+
+
+def _ends(peer: PeerResult) -> str:
+    """``gpu:0``, ``gpu:0 → gpu:1``: the places that distinguish it from its equivalents."""
+    source, destination = peer.path.places
+    return str(source) if source == destination else f"{source} → {destination}"
+
+
+def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding]:
+    """Slow links, then odd paths that are faster than the rest."""
+    by_link: dict[Link, list[PeerResult]] = {}
+    slow = [each for each in peers if each.is_slow]
+    for each in slow:
+        by_link.setdefault(_link(each, slow, peers), []).append(each)
+    for link, members in by_link.items():
+        yield _slow(subject, link, members)
+    fast = [each for each in peers if each.is_fast and each.others > 1]
+    if fast:
+        yield _fast(subject, fast)
+
+
+def _common_gpu(peers: Sequence[PeerResult]) -> int | None:
+    """The GPU that is at an end of all of them; None if there is none."""
+    common: set[int] | None = None
+    for each in peers:
+        own = {place.index for place in _gpus(each)}
+        common = own if common is None else common & own
+    return min(common) if common else None
+
+
+def _gpus(peer: PeerResult) -> list[Place]:
+    return [place for place in peer.path.places if place.kind == "gpu"]
+
+
+def _link(peer: PeerResult, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> Link:
+    source, destination = peer.path.places
+    if peer.kind.group == "within a GPU":
+        return Link(f"{source}'s memory", (source,))
+    if peer.kind.group == "host-GPU":
+        gpu = _gpus(peer)[0]
+        direct = [each for each in slow if each.kind.is_quiet and _is_to_host(each, gpu)]
+        if direct:
+            return Link(f"{gpu}'s link to the host", (gpu,))
+        memory = peer.kind.source if source.kind == "numa" else peer.kind.destination
+        return Link(f"copies of {memory} memory with {gpu}", (gpu,), False)
+    if peer.kind.link in STAGED:
+        name = f"the path from {source} to {destination} through the host"
+        return Link(name, (source, destination), False)
+    if peer.kind.group == "GPU-GPU":
+        for place in (source, destination):
+            if _mostly(place, slow, peers):
+                return Link(f"{place}'s link to its peers", (place,))
+        first, second = sorted((source, destination), key=lambda place: place.index)
+        return Link(f"the link between {first} and {second}", (first, second))
+    places = tuple(dict.fromkeys((source, destination)))
+    return Link(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
+
+
+def _is_to_host(peer: PeerResult, gpu: Place) -> bool:
+    return peer.kind.group == "host-GPU" and gpu in peer.path.places
+
+
+def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> bool:
+    """Whether most of the paths out of a GPU, or most into it, are slow: at least two."""
+
+    def paths(found: Sequence[PeerResult], end: int) -> int:
+        between = [
+            each for each in found if each.kind.group == "GPU-GPU" and each.kind.link not in STAGED
+        ]
+        return sum(each.path.places[end] == place for each in between)
+
+    return any(paths(slow, end) >= max(2, paths(peers, end) / 2) for end in (0, 1))
+
+
+def _slow(subject: Subject, link: Link, members: Sequence[PeerResult]) -> Finding:
+    head = _clearest(members)
+    assert head.different is not None
+    effect = longer(head.decision)[0]
+    severity: Severity = "error" if effect >= BROKEN and head.different.is_whole else "warning"
+    whom = "its equivalent's" if head.others == 1 else f"those of its {head.others} equivalents"
+    source, destination = head.path.places
+    return finding(
+        subject,
+        head.different,
+        "slow-link" if link.is_hardware else "slow-path",
+        f"{link.name} {'is' if link.is_hardware or len(link.places) == 2 else 'are'} slow: "
+        f"{head.kind} takes {{effect}} longer than {whom} ({source} to {destination}, "
+        f"{_sizes(head)}){_others(members, head)}{_seen(members)}",
+        (
+            "compare its slot, riser, cables, link state (nvidia-smi -q) and health counters "
+            "with its equivalents'; measure again alone: "
+            if link.is_hardware
+            else "measure again: "
+        )
+        + "waywiser survey --preset full --only '{slow}' --only '{fast}'",
+        severity=severity if link.is_hardware else "info",
+        devices=map(subject.device, link.places),
+        shown=_exhibits(members),
+    )
+
+
+def _seen(members: Sequence[PeerResult]) -> str:
+    """What was recorded of the GPU while it was measured that would explain it."""
+    doubts = [
+        doubt
+        for each in members
+        if each.different is not None
+        for doubt in each.different.evidence[1].a.estimate.doubts
+    ]
+    found = {doubt.what: 0 for doubt in doubts if doubt.kind in EXPLAINING}
+    return f"; {', '.join(found)}" if found else ""
+
+
+def _clearest(members: Sequence[PeerResult]) -> PeerResult:
+    """The one whose decision has the smallest error; copies by a GPU alone first."""
+    return min(members, key=lambda each: (not each.kind.is_quiet, each.decision.deviation))
+
+
+def _sizes(peer: PeerResult) -> str:
+    assert peer.different is not None
+    found = peer.different
+    among = [each.bytes for each in found.sizes]
+    if found.is_whole or not found.different:
+        return span(format_bytes(among[0]), format_bytes(among[-1]))
+    return size_ranges([each.bytes for each in found.different], among)
+
+
+def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
+    """What else shows it, by how much."""
+    rest = [longer(each.decision)[0] for each in members if each is not head]
+    if not rest:
+        return ""
+    least, most = percent(min(rest)), percent(max(rest))
+    by = least if least == most else f"{least.removesuffix(' %')} to {most}"
+    return f"; so {'do' if len(rest) > 1 else 'does'} {len(rest)} more, by {by}"
+
+
+def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
+    for peer in sorted(members, key=lambda each: each.decision.ratio)[:MOST_EXHIBITS]:
+        if peer.different is None:
+            continue
+        decision, at = peer.different.evidence
+        yield at.a.exhibit(RATE_BYTES)
+        yield at.b.exhibit(RATE_BYTES)
+        effect, interval = longer(decision)
+        times = Interval(1 + interval.low, 1 + interval.high) if interval else None
+        what = "time over that of its equivalents"
+        yield Exhibit(at.a.line.workload, what, 1 + effect, "ratio", times)
+
+
+def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
+    """One for all: a path that is faster than its equivalents breaks nothing."""
+    head = max(members, key=lambda each: each.decision.ratio)
+    assert head.different is not None
+    listed = ", ".join(sorted({_ends(each) for each in members})[:MOST_EXHIBITS])
+    return finding(
+        subject,
+        head.different,
+        "fast-link",
+        f"{len(members)} paths are faster than their equivalents, most of all {head.curve.text}: "
+        f"they take {{effect}} longer ({listed})",
+        "see what the others lack: the paths may not be as equivalent as the topology says",
+        devices=subject.gpus(place for each in members for place in each.path.places),
+        shown=_exhibits([head]),
+    )
+
+
+def _of_uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iterator[Finding]:
+    """Groups that fall apart, one finding for all of them."""
+    if not groups:
+        return
+    head = max(groups, key=lambda peers: max(longer(each.decision)[0] for each in peers))
+    slow = [each for each in head if each.is_slow]
+    most = max(slow, key=lambda each: longer(each.decision)[0])
+    assert most.different is not None
+    gpus = subject.gpus(place for each in slow for place in each.path.places)
+    sides = subject.overview.sides
+    sets = [{f"gpu:{gpu}" for gpu in group} for group in sides.groups] if sides else []
+    along = {gpu.place for gpu in gpus} in sets
+    direct = any(peers[0].kind.is_quiet and peers[0].kind.link not in STAGED for peers in groups)
+    why = "; they are one hidden side of the machine" if along else ""
+    kinds = ", ".join(str(peers[0].kind) for peers in groups[:MOST_EXHIBITS])
+    yield finding(
+        subject,
+        most.different,
+        "uneven-paths",
+        f"paths that should be equivalent fall into groups ({kinds}): {len(slow)} of {len(head)} "
+        f"by up to {{effect}} slower, with {', '.join(gpu.place for gpu in gpus) or _ends(most)}"
+        f"{why}",
+        "keep a GPU's buffers on its own side"
+        if along
+        else "the machine is less even than its topology says: look for switches, sockets or "
+        "slots that the groups share",
+        severity="info" if along or not direct else "warning",
+        devices=gpus,
+        shown=_exhibits(slow),
+    )

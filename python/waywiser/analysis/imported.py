@@ -1,4 +1,4 @@
-"""What a profile of another tool's results tells beside them: which tool, and how they scatter."""
+"""What is known of results of another tool beside them: which tool, and how they scatter."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
     files = environment.get("imported")
     if not isinstance(files, list):
         return ()
-    told = (file for file in files if isinstance(file, dict) and file.get("tool"))
-    tools = (f"{file['tool']} {file.get('version', '')}".strip() for file in told)
+    known = (file for file in files if isinstance(file, dict) and file.get("tool"))
+    tools = (f"{file['tool']} {file.get('version', '')}".strip() for file in known)
     return tuple(dict.fromkeys(tools)) or ("another tool",)
 
 
 def as_imported(summaries: Sequence[SeriesSummary], plan_json: str) -> Iterator[SeriesSummary]:
     """The summaries of another tool, each block with the relative standard
-    deviation that the tool told of it, where it did and its repetitions are not there."""
-    told = _told(plan_json)
+    deviation that the tool stated, if it did and its repetitions are not there."""
+    recorded = _recorded(plan_json)
     for series in summaries:
-        origins = told.get(series.identity, ())
+        origins = recorded.get(series.identity, ())
         blocks = tuple(_with_spread(block, origins) for block in series.blocks)
         yield msgspec.structs.replace(series, blocks=blocks)
 
@@ -40,7 +40,7 @@ class _Plan(msgspec.Struct):
     imported: dict[str, list[_Origin]]
 
 
-def _told(plan_json: str) -> dict[str, list[_Origin]]:
+def _recorded(plan_json: str) -> dict[str, list[_Origin]]:
     try:
         return msgspec.json.decode(plan_json, type=_Plan).imported
     except msgspec.MsgspecError:
@@ -50,6 +50,6 @@ def _told(plan_json: str) -> dict[str, list[_Origin]]:
 def _with_spread(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
     spread = block.spread
     if not spread and 0 <= block.block < len(origins):
-        told = origins[block.block].deviation
-        spread = told if 0 < told < math.inf else 0.0
+        stated = origins[block.block].deviation
+        spread = stated if 0 < stated < math.inf else 0.0
     return msgspec.structs.replace(block, spread=spread)

@@ -7,13 +7,21 @@ to be explained: rates above a cache's size are lower, and often lowest just abo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from waywiser.analysis.answer import Answer, Cell, Device, Exhibit, Finding, Table, ranked
-from waywiser.analysis.fitted import estimate_of
+from waywiser.analysis.answer import (
+    MOST_EXHIBITS,
+    MOST_FINDINGS,
+    Answer,
+    Cell,
+    Exhibit,
+    Finding,
+    Table,
+    ranked,
+    table,
+)
+from waywiser.analysis.methods import representative
 from waywiser.analysis.subject import Curve, Point, Subject
-from waywiser.analysis.uncertainty import amount
-from waywiser.analysis.ways import representative
+from waywiser.analysis.texts import amount, span
 from waywiser.series.wrong_bounds import GPU_CACHE
 from waywiser.stats.irregular import (
     LEAST_DEPTH,
@@ -24,27 +32,12 @@ from waywiser.stats.irregular import (
 )
 from waywiser.stats.scatter import Measured
 from waywiser.words import Value, format_bytes
-from waywiser.words.number_format import count, format_rate
+from waywiser.words.number_format import count
 
-QUESTION = "irregularities"
-MOST_FINDINGS = 8
-MOST_ROWS = 40
-MOST_EXHIBITS = 4
-MEMORY = "memory"
-"""What comes after the last cache."""
 OTHERS = 2
 """Equal paths that show the same as one of a single block, so that it is believed."""
-NORMAL = 1.96
-"""Standard errors on either side of a median that its 95 % interval has."""
 NEAR = 4
 """Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
-
-
-class Outgrown(NamedTuple):
-    """A cache, and what is measured where it is too small: the next one, or memory."""
-
-    cache: str
-    beyond: str = MEMORY
 
 
 class Found(Value, frozen=True):
@@ -56,8 +49,10 @@ class Found(Value, frozen=True):
     """Curves of the class that show it too."""
     of: int
     """Curves of the class that were measured at these sizes."""
-    outgrown: Outgrown | None
-    """What explains it; None where no cache does."""
+    cache: str = ""
+    """The cache that is too small for these sizes and so explains it; empty if none does."""
+    beyond: str = ""
+    """What is measured then: the next cache, or memory."""
 
     @property
     def corroborated(self) -> bool:
@@ -67,47 +62,39 @@ class Found(Value, frozen=True):
 
 def answer(subject: Subject) -> Answer:
     curves = [curve for curve in subject.curves if curve.workload.bytes]
-    told = irregularities([measured(curve) for curve in curves])
-    found = list(_grouped(subject, curves, told))
+    found = list(_grouped(subject, curves))
     findings = [_finding(subject, each) for each in found]
     tested = [curve for curve in curves if len(curve.points) >= LEAST_SIZES]
     return Answer(
-        question=QUESTION,
-        title="Are there sizes at which a path is slower than it ought to be?",
+        question="irregularities",
+        title="Are there sizes at which a path is slower than it should be?",
         summary=_summary(found, len(tested)),
         findings=ranked(findings)[:MOST_FINDINGS],
-        tables=(_table(found),) if found else (),
+        tables=_table(found),
         unanswered=tuple(_unanswered(curves, tested)),
         judged=bool(tested),
     )
 
 
 def measured(curve: Curve) -> Measured:
-    estimates = [estimate_of(point) for point in curve.points]
+    """The samples that irregularities are looked for in."""
+    estimates = [point.estimate for point in curve.points]
     return Measured(
         bytes=[point.bytes for point in curve.points],
         blocks=[{block.block: block.median for block in each.blocks} for each in estimates],
         within=[
-            max(
-                (
-                    block.interval.width / 2 / NORMAL / block.median
-                    for block in each.blocks
-                    if block.interval is not None
-                ),
-                default=0.0,
-            )
+            max((block.deviation for block in each.blocks if block.interval), default=0.0)
             for each in estimates
         ],
         alike=representative(curve),
     )
 
 
-def _grouped(
-    subject: Subject, curves: Sequence[Curve], told: Sequence[Sequence[Irregularity]]
-) -> Iterator[Found]:
+def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[Found]:
     """The same of several curves of a class once, of the one where it is deepest."""
     groups: dict[tuple[str, str, int], list[tuple[Curve, Irregularity]]] = {}
-    for curve, each in zip(curves, told, strict=True):
+    irregular = irregularities([measured(curve) for curve in curves])
+    for curve, each in zip(curves, irregular, strict=True):
         for what in each:
             key = (representative(curve), what.kind, what.low)
             groups.setdefault(key, []).append((curve, what))
@@ -116,24 +103,24 @@ def _grouped(
         mates = [
             mate for mate in curves if representative(mate) == first and mate.at(low) is not None
         ]
-        yield Found(curve, what, len(members) - 1, len(mates), _outgrown(subject, curve, what))
+        yield Found(curve, what, len(members) - 1, len(mates), *_outgrown(subject, curve, what))
 
 
-def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> Outgrown | None:
-    """The cache between the faster sizes and the slower ones. Rates that recover to more than they
-    were before the dip were held down by no cache."""
+def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, ...]:
+    """The cache between the faster sizes and the slower ones, and what comes after it. Rates that
+    recover to more than they were before the dip were held down by no cache."""
     before, after = curve.at(what.reference), curve.points[-1]
     if before is None or after.rate >= before.rate:
-        return None
+        return ()
     transfer = curve.transfer
     if transfer is None:
-        return None
+        return ()
     places = set(transfer.path.places)
     if len(places) == 1 and next(iter(places)).kind == "gpu":
         low, high = GPU_CACHE
-        return Outgrown("the last cache of the GPU") if low <= what.low <= high else None
+        return ("the last cache of the GPU", "memory") if low <= what.low <= high else ()
     if all(place.kind == "gpu" for place in places):
-        return None
+        return ()
     sizes = {cache.level: cache.bytes for cache in subject.machine.caches}
     between = [
         level
@@ -142,11 +129,10 @@ def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> Outgrown | 
         and what.low <= NEAR * sum(c.bytes for c in subject.machine.caches if c.level == level)
     ]
     if not between:
-        return None
+        return ()
     level = max(between)
     larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]
-    beyond = _named(min(larger), sizes) if larger else MEMORY
-    return Outgrown(_named(level, sizes), beyond)
+    return _named(level, sizes), _named(min(larger), sizes) if larger else "memory"
 
 
 def _named(level: int, sizes: Mapping[int, int]) -> str:
@@ -157,12 +143,12 @@ def _finding(subject: Subject, found: Found) -> Finding:
     what, curve = found.what, found.curve
     exhibits = _exhibits(curve, what)
     return Finding(
-        id=f"{what.kind}-by-cache" if found.outgrown else what.kind,
-        severity="warning" if found.corroborated and not found.outgrown else "info",
+        id=f"{what.kind}-by-cache" if found.cache else what.kind,
+        severity="warning" if found.corroborated and not found.cache else "info",
         statement=_statement(found),
         effect=what.depth,
         interval=what.interval,
-        devices=tuple(_devices(subject, curve)),
+        devices=subject.gpus(curve.workload.places),
         exhibits=tuple(exhibits[:MOST_EXHIBITS]),
         remedy=_remedy(found),
     )
@@ -179,14 +165,13 @@ def _statement(found: Found) -> str:
         best, after = curve.at(what.reference), _fastest(curve, what)
         assert best is not None
         text = (
-            f"{curve.name} falls from {_rate(best)} GB/s at {format_bytes(what.reference)} to at "
-            f"most {_rate(after)} from {format_bytes(what.low)} on"
+            f"{curve.name} falls from {best.rate_text} GB/s at {format_bytes(what.reference)} to "
+            f"at most {after.rate_text} from {format_bytes(what.low)} on"
         )
     if found.of > 1:
         text += f" (on {found.others + 1} of {found.of} equal paths)"
-    if found.outgrown:
-        cache, beyond = found.outgrown
-        text += f": so much no longer fits into {cache}, and {beyond} is measured"
+    if found.cache:
+        text += f": so much no longer fits into {found.cache}, and {found.beyond} is measured"
     if not found.corroborated:
         text += "; seen in a single block only"
     return text
@@ -194,7 +179,7 @@ def _statement(found: Found) -> str:
 
 def _remedy(found: Found) -> str:
     what = found.what
-    if found.outgrown:
+    if found.cache:
         return "expect the lower rate for data that does not fit"
     way = found.curve.text
     # a drop lasts to the end of the curve, and its edge is what is looked at
@@ -229,18 +214,12 @@ def _compact(size: int) -> str:
 
 
 def _sizes(what: Irregularity) -> str:
-    if what.low == what.high:
-        return format_bytes(what.low)
-    return f"{format_bytes(what.low)} to {format_bytes(what.high)}"
+    return span(format_bytes(what.low), format_bytes(what.high))
 
 
 def _fastest(curve: Curve, what: Irregularity) -> Point:
     after = [point for point in curve.points if point.bytes >= what.low]
     return max(after, key=lambda point: point.rate)
-
-
-def _rate(point: Point) -> str:
-    return format_rate(point.rate, estimate_of(point).relative)
 
 
 def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
@@ -249,25 +228,14 @@ def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
     next_ones = [point for point in curve.points if point.bytes > what.high]
     before = curve.at(what.reference)
     ordered = [*([before] if before else []), *shown[: MOST_EXHIBITS - 2], *next_ones[:1]]
-    found = []
-    for point in ordered:
-        rate = estimate_of(point).rate
-        if rate is not None:
-            found.append(Exhibit(point.line.workload, "rate", rate.value, "B/s", rate.interval))
-    return found
-
-
-def _devices(subject: Subject, curve: Curve) -> Iterator[Device]:
-    for place in dict.fromkeys(curve.workload.places):
-        if place.kind == "gpu":
-            yield subject.device(place)
+    return [point.exhibit() for point in ordered if point.estimate.rate is not None]
 
 
 def _summary(found: Sequence[Found], tested: int) -> str:
     if not tested:
         return "No curve has enough sizes to look for dips."
-    unexplained = sum(each.corroborated and not each.outgrown for each in found)
-    by_cache = sum(bool(each.outgrown) for each in found)
+    unexplained = sum(each.corroborated and not each.cache for each in found)
+    by_cache = sum(bool(each.cache) for each in found)
     dips = "unexplained dip or drop" if unexplained < 2 else "unexplained dips or drops"
     text = f"{unexplained or 'No'} {dips} in {count(tested, 'curve')}"
     if single := len(found) - unexplained - by_cache:
@@ -277,17 +245,16 @@ def _summary(found: Sequence[Found], tested: int) -> str:
     return f"{text}."
 
 
-def _table(found: Sequence[Found]) -> Table:
-    ordered = sorted(found, key=lambda each: (bool(each.outgrown), -each.what.depth))
-    left = len(ordered) - MOST_ROWS
-    return Table(
-        title="Dips and drops",
-        columns=("path", "what", "sizes", "takes longer by", "95 %", "p", "blocks", "explained by"),
-        rows=tuple(_row(each) for each in ordered[:MOST_ROWS]),
-        caption="A dip is slower than smaller and larger sizes let expect, a drop stays. Told are "
-        f"those of at least {LEAST_DEPTH:.0%}, beyond the scatter of blocks and the wiggle of the "
-        f"curve (one-sided t, Bonferroni over all sizes of the profile, level {LEVEL:g}), and seen "
-        "in the blocks counted." + (f" {left} further rows are left out." if left > 0 else ""),
+def _table(found: Sequence[Found]) -> tuple[Table, ...]:
+    ordered = sorted(found, key=lambda each: (bool(each.cache), -each.what.depth))
+    return table(
+        "Dips and drops",
+        ("path", "what", "sizes", "takes longer by", "95 %", "p", "blocks", "explained by"),
+        map(_row, ordered),
+        "A dip is slower than smaller and larger sizes let expect, a drop stays. Listed are those "
+        f"of at least {LEAST_DEPTH:.0%}, beyond the scatter of blocks and the wiggle of the curve "
+        f"(one-sided t, Bonferroni over all sizes of the profile, level {LEVEL:g}), and seen in "
+        "the blocks counted.",
     )
 
 
@@ -302,7 +269,7 @@ def _row(found: Found) -> tuple[Cell, ...]:
         Cell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
         Cell(f"{what.p_value:.1g}"),
         Cell(f"{what.blocks} of {what.of}"),
-        Cell(found.outgrown.cache if found.outgrown else "—"),
+        Cell(found.cache or "—"),
     )
 
 
@@ -310,11 +277,9 @@ def _unanswered(curves: Sequence[Curve], tested: Sequence[Curve]) -> Iterator[st
     few = len(curves) - len(tested)
     if few:
         yield f"{count(few, 'curve')} of fewer than {LEAST_SIZES} sizes: nothing local is known"
-    single = sum(
-        all(len(estimate_of(point).blocks) < 2 for point in curve.points) for curve in tested
-    )
+    single = sum(all(len(point.estimate.blocks) < 2 for point in curve.points) for curve in tested)
     if single:
         yield (
             f"{count(single, 'curve')} of a single block: how blocks scatter is not known, and "
-            "only what is far deeper than usual is told"
+            "only what is far deeper than usual is reported"
         )

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from waywiser.analysis.methods import principal
 from waywiser.analysis.subject import Curve, Subject
-from waywiser.analysis.ways import principal
 from waywiser.topology.machine import Machine
 from waywiser.topology.routes import is_through_host
 from waywiser.topology.traits import PathClass, Traits
@@ -31,7 +31,7 @@ class Kind(Value, frozen=True):
     executor: str
     group: Class
     nearness: Nearness = ""
-    """Of host memory and GPU, where the system tells it; of two nodes; of GPUs ``local`` where both
+    """Of host memory and GPU, if the system shows it; of two nodes; of GPUs ``local`` where both
     hang on one node."""
     is_quiet: bool = False
     """See `is_quiet`."""
@@ -128,7 +128,7 @@ def is_quiet(path: Path, traits: Traits) -> bool:
 
 
 def nearness_of(path: Path, machine: Machine) -> Nearness:
-    """Whether both ends are on one NUMA node, as the system tells it; empty where it does not, or
+    """Whether both ends are on one NUMA node, as the system shows it; empty if it does not, or
     where there is only one node to be on."""
     nodes = [_node(memory, machine) for memory in (path.source, path.destination)]
     if len(machine.numa) < 2 or min(nodes) < 0:

@@ -1,21 +1,21 @@
 """Equivalent paths, each against the others of its group.
 
 A group is what the machine's symmetry makes equivalent (`waywiser.plan.classes`). At each size and
-in each process a path is held against the median of the others. A path that is slower than the
+in each process a path is compared with the median of the others. A path that is slower than the
 others is left out when the rest are compared again, so that it makes no other look fast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
 
 from waywiser.analysis.curve_pairs import (
     REGIMES,
-    CurvePair,
+    MeasuredPair,
     PairResult,
+    PointRatios,
+    decide_pairs,
     logs,
-    result_of,
     within,
 )
 from waywiser.analysis.kinds import Kind, usual
@@ -24,7 +24,7 @@ from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
-from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
+from waywiser.stats.pairwise import SizeRatios
 from waywiser.words import Path, Value
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
@@ -95,41 +95,29 @@ def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     return [found for found in first if len(found) > 1]
 
 
-class _Member(NamedTuple):
-    kind: Kind
-    pair: CurvePair
-    points: dict[Regime, list[tuple[Point, Point]]]
-    ratios: dict[Regime, list[SizeRatios]]
+_Members = list[tuple[Kind, MeasuredPair]]
 
 
-def _decided(made: Sequence[Sequence[_Member]]) -> list[list[PeerResult]]:
-    decisions = decide_groups(
-        [
-            PairGroup([each.ratios for each in members], _family(members), deviations=True)
-            for members in made
-        ]
-    )
+def _decided(made: Sequence[_Members]) -> list[list[PeerResult]]:
+    asked = [([pair for _, pair in members], _family(members)) for members in made]
     return [
         [
-            PeerResult(each.kind, each.pair.a, len(members) - 1, {
-                regime: result_of(each.pair, each.points[regime], own[regime])
-                for regime in REGIMES if regime in own
-            })
-            for each, own in zip(members, found.pairs, strict=True)
+            PeerResult(kind, pair.a, len(members) - 1, regimes)
+            for (kind, pair), regimes in zip(members, found.pairs, strict=True)
         ]
-        for members, found in zip(made, decisions, strict=True)
-    ]  # fmt: skip
+        for members, found in zip(made, decide_pairs(asked, deviations=True), strict=True)
+    ]
 
 
-def _family(members: Sequence[_Member]) -> Hashable:
+def _family(members: _Members) -> Hashable:
     """Kinds whose processes scatter alike: both directions, from the same memory of any sort."""
     if not members:
         return None
-    kind = members[0].kind
+    kind = members[0][0]
     return kind.group, kind.executor, kind.scatters_as, kind.link
 
 
-def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> list[_Member]:
+def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> _Members:
     at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
     for curve, _ in group:
         for point in curve.points:
@@ -138,20 +126,18 @@ def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> list[_Membe
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
         sound = [other for other in others if other.text not in slow] or others
-        points: dict[Regime, list[tuple[Point, Point]]] = {}
-        ratios: dict[Regime, list[SizeRatios]] = {}
+        sizes: dict[Regime, list[PointRatios]] = {}
         for point in curve.points:
             known = at_size[point.bytes]
             beside = [known[other.text] for other in sound if other.text in known]
             deviations = _deviations(known[curve.text][1], [own for _, own in beside])
             if deviations:
-                regime = regime_of(point.workload)
                 middle = sorted(beside, key=lambda each: each[0].seconds)[len(beside) // 2][0]
-                points.setdefault(regime, []).append((point, middle))
-                size = SizeRatios(point.bytes, deviations, within(point))
-                ratios.setdefault(regime, []).append(size)
-        if ratios:
-            found.append(_Member(kind, CurvePair(curve, sound[0]), points, ratios))
+                ratios = SizeRatios(point.bytes, deviations, within(point))
+                of_regime = sizes.setdefault(regime_of(point.workload), [])
+                of_regime.append(PointRatios(point, middle, ratios))
+        if sizes:
+            found.append((kind, MeasuredPair(curve, sound[0], sizes)))
     return found
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from waywiser.analysis.answer import Answer
 from waywiser.analysis.subject import Subject
 
-Analysis = Callable[[Subject], Answer]
 
-
-def analyses() -> dict[str, Analysis]:
-    """By name. They are imported when asked for: some need scipy."""
+def answers(subject: Subject) -> Iterator[Answer]:
+    """The answer to every question about one profile, in order."""
+    # imported when they are asked for: some need scipy
     from waywiser.analysis import (
         affinity,
         anisotropy,
@@ -23,19 +22,11 @@ def analyses() -> dict[str, Analysis]:
         trust,
     )
 
-    return {
-        "efficiency": efficiency.answer,
-        "affinity": affinity.answer,
-        "anisotropy": anisotropy.answer,
-        "identical": identical.answer,
-        "contention": contention.answer,
-        "crossovers": crossovers.answer,
-        "irregularities": irregularities.answer,
-        "trust": trust.answer,
-    }
-
-
-def answers(subject: Subject) -> Iterator[Answer]:
-    """Every analysis of one profile, in order."""
-    for analysis in analyses().values():
-        yield analysis(subject)
+    yield efficiency.answer(subject)
+    yield affinity.answer(subject)
+    yield anisotropy.answer(subject)
+    yield identical.answer(subject)
+    yield contention.answer(subject)
+    yield crossovers.answer(subject)
+    yield irregularities.answer(subject)
+    yield trust.answer(subject)

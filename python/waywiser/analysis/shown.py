@@ -49,7 +49,7 @@ class Shown:
 
     @property
     def name(self) -> str:
-        """As short as a set of transfers can be told."""
+        """The shortest name of a set of transfers."""
         return self.lines[0].name
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.analysis.answer import Device, device_at
+from waywiser.analysis.answer import Device, Exhibit, device_at
 from waywiser.plan.classes import representatives
 from waywiser.profile import Profile, RunHealth
 from waywiser.records import Locality, Refusal, Series
@@ -17,6 +17,7 @@ from waywiser.series.overview import Overview, overview, overview_of
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.topology.machine import Machine
 from waywiser.words import Path, Place, Transfer, Value, Workload
+from waywiser.words.number_format import format_rate
 
 
 class Point(Value, frozen=True):
@@ -44,6 +45,18 @@ class Point(Value, frozen=True):
     def rate(self) -> float:
         """Bytes per second; 0 for an operation."""
         return self.estimate.rate.value if self.estimate.rate else 0.0
+
+    @property
+    def rate_text(self) -> str:
+        """In GB/s, with the digits that are known."""
+        return format_rate(self.rate, self.estimate.relative)
+
+    def exhibit(self, rate_from: int = 0) -> Exhibit:
+        """Its bandwidth; its time if it has none, or is smaller than ``rate_from`` bytes."""
+        found, series = self.estimate, self.line.workload
+        if found.rate is None or self.bytes < rate_from:
+            return Exhibit(series, "time", found.median, "s", found.interval)
+        return Exhibit(series, "rate", found.rate.value, "B/s", found.rate.interval)
 
 
 class Curve(Value, frozen=True):
@@ -82,9 +95,9 @@ class Subject(Value, frozen=True):
     curves: tuple[Curve, ...]
     """In the order of the profile."""
     overview: Overview
-    """Refusals, doubts, health, sides and all else that the profile tells as a whole."""
+    """Refusals, quality flags, health, sides and all else that the profile has as a whole."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What could explain a number, as the latest run found it; empty where nobody recorded it."""
+    """What could explain a number, as the latest run found it; empty if it was not recorded."""
 
     @classmethod
     def of(cls, profile: Profile) -> Subject:
@@ -120,8 +133,13 @@ class Subject(Value, frozen=True):
         return next((curve for curve in self.curves if curve.text == text), None)
 
     def device(self, place: Place) -> Device:
-        """With UUID and PCI address, where the machine tells them."""
+        """With UUID and PCI address if the machine has them."""
         return device_at(place, self.machine)
+
+    def gpus(self, places: Iterable[Place]) -> tuple[Device, ...]:
+        """The GPUs among ``places``, each once, by index."""
+        indexes = {place.index for place in places if place.kind == "gpu"}
+        return tuple(self.device(Place("gpu", index)) for index in sorted(indexes))
 
 
 def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[Curve, ...]:

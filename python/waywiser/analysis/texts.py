@@ -1,15 +1,32 @@
-"""Phrases that several answers share."""
+"""Wording that several answers share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from waywiser.stats.decision import Decision
+from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
 from waywiser.words import format_bytes
 
 NAMED = 8
 """Of several things, at most so many are named one by one."""
+
+MANY_TIMES = 10.0
+"""A share of this size and above is written as a multiple."""
+
+NOT_DETERMINED = "? not determined (< n %: a larger difference would have been found)"
+EQUIVALENT_WITHIN = f"more than {THRESHOLD:.0%}, × equivalent within it, {NOT_DETERMINED}"
+"""What the marks of a table mean, after the words for a tick."""
+
+
+def amount(share: float, digits: int = 0) -> str:
+    """``17%``; ``402 ×`` the value if percents would have many digits."""
+    return f"{share:.{digits}%}" if share < MANY_TIMES else f"{share:.0f} ×"
+
+
+def span(low: str, high: str) -> str:
+    """``4 KiB to 1 MiB``; ``4 KiB`` if both are that."""
+    return low if low == high else f"{low} to {high}"
 
 
 def percent(effect: float, interval: Interval | None = None) -> str:
@@ -34,6 +51,20 @@ def hidden_loss(decision: Decision) -> str:
     return "not replicated" if decision.detectable is None else f"< {percent(decision.detectable)}"
 
 
+def undecided(
+    decisions: Iterable[tuple[str, Decision]], lacking: str = "", what: str = "difference"
+) -> list[str]:
+    """Lines for what was not decided, by name: one for decisions without known noise, which says
+    what is ``lacking``, and one for those that could hide a difference."""
+    found = list(decisions)
+    unknown = [name for name, each in found if each.detectable is None]
+    hidden = [f"{name} {hidden_loss(each)}" for name, each in found if each.detectable is not None]
+    return [
+        *([f"measured in one process{lacking}: {named(unknown)}"] if unknown else []),
+        *([f"a {what} of this size could have been missed: {named(hidden)}"] if hidden else []),
+    ]
+
+
 def size_ranges(sizes: Sequence[int], among: Sequence[int]) -> str:
     """``64 KiB to 1 MiB, 1 GiB``: runs of sizes that follow one another in ``among``."""
     runs: list[list[int]] = []
@@ -45,10 +76,7 @@ def size_ranges(sizes: Sequence[int], among: Sequence[int]) -> str:
             else:
                 runs.append([size, size])
         before = size
-    return ", ".join(
-        format_bytes(low) if low == high else f"{format_bytes(low)} to {format_bytes(high)}"
-        for low, high in runs
-    )
+    return ", ".join(span(format_bytes(low), format_bytes(high)) for low, high in runs)
 
 
 def named(labels: Sequence[str]) -> str:

@@ -12,17 +12,21 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.analysis.curve_pairs import ratios_of, within
-from waywiser.analysis.regimes import RATE_BYTES
+from waywiser.analysis.curve_pairs import (
+    MeasuredPair,
+    PointRatios,
+    decide_pairs,
+    ratios_of,
+    within,
+)
+from waywiser.analysis.regimes import RATE_BYTES, Regime
 from waywiser.analysis.subject import Curve, Point, Subject
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
-from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
+from waywiser.stats.pairwise import SizeRatios
+from waywiser.stats.policy import TOLERANCE
 from waywiser.words import Transfer, Value, Workload
-
-SOME = 0.05
-"""Of the span: with less left over, transfers fill it."""
 
 Waiting = Literal["", "some wait", "one after another"]
 """What transfers that are queued behind one another do, though all were started at once."""
@@ -32,7 +36,7 @@ GAP = 1.15
 
 
 class Together(Value, frozen=True):
-    """One workload of several transfers, at the size that is told of it."""
+    """One workload of several transfers, at the size that is reported."""
 
     curve: Curve
     point: Point
@@ -44,6 +48,11 @@ class Together(Value, frozen=True):
     @property
     def transfers(self) -> tuple[Transfer, ...]:
         return self.point.workload.transfers
+
+    @property
+    def is_duplex(self) -> bool:
+        """Whether it is one path in both directions."""
+        return _is_duplex(self.transfers)
 
     @property
     def rate(self) -> float:
@@ -71,9 +80,9 @@ class Together(Value, frozen=True):
     @property
     def rates(self) -> tuple[float, ...]:
         """Bytes per second of each transfer; its part of the whole where that was not timed."""
-        told = self.point.line.transfer_rates
-        if len(told) == len(self.transfers):
-            return told
+        timed = self.point.line.transfer_rates
+        if len(timed) == len(self.transfers):
+            return timed
         seconds = self.point.seconds
         return tuple(transfer.bytes / seconds for transfer in self.transfers)
 
@@ -88,10 +97,10 @@ class Together(Value, frozen=True):
         the longest is then clearly shorter than the span, in every block, and where they never
         overlap all of them add up to no more than it."""
         blocks = self.point.estimate.blocks
-        told = [(each.transfers, each.median) for each in blocks if each.transfers]
-        if not told or any(max(own) > span * (1 - SOME) for own, span in told):
+        timed = [(each.transfers, each.median) for each in blocks if each.transfers]
+        if not timed or any(max(own) > span * (1 - TOLERANCE) for own, span in timed):
             return ""
-        apart = all(sum(own) <= span * (1 + SOME) for own, span in told)
+        apart = all(sum(own) <= span * (1 + TOLERANCE) for own, span in timed)
         return "one after another" if apart else "some wait"
 
     @property
@@ -145,27 +154,30 @@ class _Candidate(NamedTuple):
     alone: tuple[Point, ...]
 
     @property
-    def ratios(self) -> SizeRatios:
-        """Of its span to its slowest transfer alone, at its size."""
+    def pair(self) -> MeasuredPair:
+        """Its span against its slowest transfer alone, at its size."""
         expected = [
             (each, math.log(transfer.bytes / each.bytes))
             for each, transfer in zip(self.alone, self.point.workload.transfers, strict=True)
         ]
         slowest, scale = max(expected, key=lambda each: math.log(each[0].seconds) + each[1])
-        found = ratios_of(self.point, slowest)
-        noise = within(self.point) + within(slowest)
-        return SizeRatios(self.point.bytes, {n: r - scale for n, r in found.items()}, noise)
+        found = {n: r - scale for n, r in ratios_of(self.point, slowest).items()}
+        ratios = SizeRatios(self.point.bytes, found, within(self.point) + within(slowest))
+        sizes: dict[Regime, list[PointRatios]] = {
+            "bandwidth": [PointRatios(self.point, slowest, ratios)]
+        }
+        return MeasuredPair(self.curve, self.curve, sizes)
 
 
 def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
-    """(workloads at sizes that tell of a rate, those whose transfers were not measured alone)."""
+    """(workloads at sizes that have a bandwidth, those whose transfers were not measured alone)."""
     candidates, unknown = [], []
     for curve in subject.curves:
         transfers = curve.workload.transfers
-        if len(transfers) < 2 or any(_is_file(each) for each in transfers):
+        if len(transfers) < 2 or any(place.kind == "file" for place in curve.workload.places):
             continue
         if not curve.workload.rated_bytes:
-            continue  # no rate to share: not every byte of a range is touched
+            continue  # no bandwidth to share: not every byte of a range is touched
         found = _candidate(subject, curve)
         if found is not None:
             candidates.append(found)
@@ -174,13 +186,8 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
     return _decided(subject, candidates), unknown
 
 
-def _is_file(transfer: Transfer) -> bool:
-    ends = transfer.path.places
-    return any(place.kind == "file" for place in ends)
-
-
 def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
-    """At the largest size of which each transfer tells of a rate and was measured alone."""
+    """At the largest size at which each transfer has a bandwidth and was measured alone."""
     for point in reversed(curve.points):
         transfers = point.workload.transfers
         if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, _largest(curve)):
@@ -199,16 +206,16 @@ def _largest(curve: Curve) -> int:
 
 
 def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | None:
-    """The transfer by itself at its size, else at the nearest that tells as much of a rate."""
+    """The transfer by itself at its size, else at the nearest that has a bandwidth too."""
     curve = subject.curve(Workload((transfer,), cache=workload.cache).curve)
     if curve is None:
         return None
     if exact := curve.at(transfer.bytes):
         return exact
-    telling = [point for point in curve.points if point.bytes >= RATE_BYTES]
-    if transfer.bytes < RATE_BYTES or not telling:
+    large = [point for point in curve.points if point.bytes >= RATE_BYTES]
+    if transfer.bytes < RATE_BYTES or not large:
         return None
-    return min(telling, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
+    return min(large, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
 
 
 def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Together]:
@@ -218,12 +225,9 @@ def _decided(subject: Subject, candidates: Sequence[_Candidate]) -> list[Togethe
     groups: dict[Hashable, list[_Candidate]] = {}
     for each in candidates:
         groups.setdefault(classes.key(each.point.workload), []).append(each)
-    asked = [
-        PairGroup([{"bandwidth": [each.ratios]} for each in members], _family(members[0]))
-        for members in groups.values()
-    ]
+    asked = [([each.pair for each in members], _family(members[0])) for members in groups.values()]
     decisions: dict[str, Decision] = {}
-    for members, found in zip(groups.values(), decide_groups(asked), strict=True):
+    for members, found in zip(groups.values(), decide_pairs(asked), strict=True):
         mean = found.mean["bandwidth"].decision
         for each, pair in zip(members, found.pairs, strict=True):
             own = pair["bandwidth"].decision
@@ -241,5 +245,10 @@ def _family(each: _Candidate) -> Hashable:
     one path in both directions or a set, from buffers of their own or a shared one."""
     paths = [transfer.path for transfer in each.point.workload.transfers]
     kinds = frozenset(memory.kind for path in paths for memory in (path.source, path.destination))
-    both_ways = len(paths) == 2 and paths[1] == paths[0].opposite
-    return paths[0].executor, kinds, both_ways, each.point.workload.shared
+    workload = each.point.workload
+    return paths[0].executor, kinds, _is_duplex(workload.transfers), workload.shared
+
+
+def _is_duplex(transfers: Sequence[Transfer]) -> bool:
+    first, *rest = (transfer.path for transfer in transfers)
+    return rest == [first.opposite]

@@ -1,105 +1,97 @@
 """How far the profile is to be trusted: what its numbers are uncertain by, why, and what to do.
 
 A number is as uncertain as half its interval or half of what its blocks differ by, whichever is
-more. Doubts (`waywiser.series.doubts`) are counted by kind over all series, and the few that matter
-most are told: those that make numbers wrong before those that make them vague, then by how many
-series they concern and by how much.
+more. Quality flags (`waywiser.series.doubts`) are counted by kind over all series, and the few that
+matter most are reported: those that make numbers wrong before those that make them vague, then by
+how many series they concern and by how much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
-from waywiser.analysis.answer import Answer, Exhibit, Finding, ranked
-from waywiser.analysis.conditions import conditions
-from waywiser.analysis.doubted import KINDS, Doubted, by_kind
-from waywiser.analysis.fitted import estimate_of
+from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked, table
+from waywiser.analysis.quality_flags import Flagged, blocks_differ_by, family_of, flagged
+from waywiser.analysis.shown import FAMILIES
 from waywiser.analysis.subject import Point, Subject
-from waywiser.analysis.trust_tables import of_doubts, of_families
-from waywiser.analysis.uncertainty import STEPS, amount, uncertainty
+from waywiser.analysis.texts import amount
 from waywiser.plan.name import label_of
+from waywiser.stats.order import median
 from waywiser.words import Place
 from waywiser.words.number_format import count
 
-QUESTION = "trust"
-MOST_FINDINGS = 5
+STEPS = (0.02, 0.05, 0.10)
+"""The target of a survey, what suffices to choose between methods, and what is rough."""
+
+MOST_FLAGS = 5
+"""Findings of quality flags; all of them are in the table."""
+
 MANY = 0.10
-"""Of the series: a doubt that concerns more is a warning, for the profile as a whole."""
+"""Of the series: a quality flag that concerns more is a warning, for the profile as a whole."""
+
+
+BUSY_FRACTION = 0.1
+"""Of the CPUs: a load above this, and above one process, is somebody else's work."""
+SWAPPED_FRACTION = 0.01
+"""Of the memory; a few pages that nobody needs are always out."""
 
 
 def answer(subject: Subject) -> Answer:
     points = [point for curve in subject.curves for point in curve.points]
-    doubts = by_kind(points)
-    told = [_finding(subject, each, len(points)) for each in doubts]
-    told.sort(key=lambda finding: finding.severity == "info")  # otherwise as weighty as they were
-    grave = [*conditions(subject), *_failures(subject)]
+    flags = flagged(points)
+    found = [_finding(subject, each, len(points)) for each in flags]
+    found.sort(key=lambda finding: finding.severity == "info")  # otherwise as weighty as they were
+    grave = [*_conditions(subject), *_failures(subject)]
     return Answer(
-        question=QUESTION,
+        question="trust",
         title="How far can these numbers be trusted?",
         summary=_summary(subject, points),
-        findings=ranked([*grave, *told[:MOST_FINDINGS]]),
-        tables=tuple(filter(None, (of_families(points), of_doubts(doubts, len(points))))),
+        findings=ranked([*grave, *found[:MOST_FLAGS]]),
+        tables=(*_of_families(points), *_of_flags(flags, len(points))),
         unanswered=tuple(_unanswered(subject, points)),
         judged=any(uncertainty(point) is not None for point in points),
     )
 
 
-def _finding(subject: Subject, found: Doubted, of: int) -> Finding:
-    kind, share = KINDS[found.kind], len(found.points) / of
-    text = f"{_some(len(found.points), of)} {kind.says}"
-    if len(found.points) > found.most_often:
+def uncertainty(point: Point) -> float | None:
+    """Half the interval, or half of what blocks differ by if that is more; None without any."""
+    relative = point.estimate.relative
+    return None if relative is None else max(relative, blocks_differ_by(point) / 2)
+
+
+def _finding(subject: Subject, found: Flagged, of: int) -> Finding:
+    share, number = len(found.points) / of, len(found.points)
+    series = count(of, "series")
+    part = "<1%" if share < 0.01 else f"{share:.0%}"
+    text = f"all {series}" if number == of else f"{number} of {series} ({part})"
+    text += f" {found.kind.says}"
+    if number > found.most_often:
         text += f", {found.most_often} of them {found.family}"
     worst = label_of(found.worst.workload)
     if found.typical is not None and found.most is not None:
         text += (
-            f"; {kind.measure} typically {_share(found.typical)} of the value, at most "
+            f"; {found.kind.measure} typically {_share(found.typical)} of the value, at most "
             f"{_share(found.most)} ({worst})"
         )
     else:
         text += f", for example {worst}"
+    places = (place for point in found.points for place in point.workload.places)
     return Finding(
-        id=found.kind.replace(" ", "-"),
-        severity="warning" if kind.wrong or (kind.weighs and share > MANY) else "info",
+        id=found.name.replace(" ", "-"),
+        severity="warning" if found.kind.wrong or (found.kind.weighs and share > MANY) else "info",
         statement=text,
         effect=found.typical,
-        devices=tuple(subject.device(place) for place in _gpus(found)),
-        exhibits=_exhibit(found.worst),
+        devices=subject.gpus(places) if found.kind.of_devices else (),
+        exhibits=(found.worst.exhibit(),),
         remedy=found.remedy,
     )
 
 
-def _some(number: int, of: int) -> str:
-    """``213 of 2121 series (10%)``, ``all 5080 series``."""
-    if number == of:
-        return f"all {count(of, 'series')}"
-    part = number / of
-    return f"{number} of {count(of, 'series')} ({'<1%' if part < 0.01 else f'{part:.0%}'})"
-
-
 def _share(value: float) -> str:
-    """With a decimal where it is less than a few percent."""
+    """With a decimal if it is less than a tenth."""
     return amount(value, 1 if value < 0.0995 else 0)
-
-
-def _gpus(found: Doubted) -> list[Place]:
-    """GPUs that a doubt is about, where it is about a device."""
-    if not KINDS[found.kind].of_devices:
-        return []
-    places = (
-        place
-        for point in found.points
-        for transfer in point.workload.transfers
-        for place in transfer.path.places
-    )
-    return sorted({place for place in places if place.kind == "gpu"}, key=lambda place: place.index)
-
-
-def _exhibit(point: Point) -> tuple[Exhibit, ...]:
-    found = estimate_of(point)
-    if found.rate is None:
-        return (Exhibit(point.line.workload, "time", found.median, "s", found.interval),)
-    return (Exhibit(point.line.workload, "rate", found.rate.value, "B/s", found.rate.interval),)
 
 
 def _failures(subject: Subject) -> Iterator[Finding]:
@@ -136,17 +128,88 @@ def _failures(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def _conditions(subject: Subject) -> Iterator[Finding]:
+    """What the doctor asks of a machine before a survey, asked of the record."""
+    yield from _health(subject)
+    found = list(_unrest(subject))
+    if found:
+        yield Finding(
+            id="unfit-machine",
+            severity="warning",
+            statement=f"the machine was not at rest when it was measured: {'; '.join(found)}",
+            remedy="ask waywiser doctor, which names a remedy for each, and survey again",
+        )
+
+
+def _health(subject: Subject) -> Iterator[Finding]:
+    health = subject.overview.health
+    if health is None or not health.speaks_against:
+        return
+    gpus = [
+        subject.device(Place("gpu", gpu.index))
+        for gpu in subject.machine.gpus
+        if any(f"gpu:{gpu.index} " in f"{text} " for text in _told(subject))
+    ]
+    corrected = all(" corrected" in text or "replays" in text for text in _told(subject))
+    yield Finding(
+        id="health",
+        severity="warning" if corrected else "error",
+        statement=f"error counters speak against the GPUs: {', '.join(_told(subject))}",
+        devices=tuple(gpus),
+        remedy="look at nvidia-smi -q and the kernel's log, and have what rises again replaced",
+    )
+
+
+def _told(subject: Subject) -> list[str]:
+    health = subject.overview.health
+    return [] if health is None else [*map(str, health.rises), *health.xids, *health.standing]
+
+
+def _unrest(subject: Subject) -> Iterator[str]:
+    environment, machine = subject.environment, subject.machine
+    governors = _texts(environment.get("governor"))
+    if governors and set(governors) != {"performance"}:
+        yield f"the frequency governor was {', '.join(governors)}"
+    load, cpus = environment.get("load"), sum(package.cpus for package in machine.packages)
+    if isinstance(load, list) and load and _number(load[0]) > max(1.0, BUSY_FRACTION * cpus):
+        yield f"the load was {_number(load[0]):g} on {cpus} CPUs when it began"
+    if environment.get("numa_balancing") and len(machine.numa) > 1:
+        yield "automatic NUMA balancing moved pages"
+    swapped, memory = environment.get("swap_used_bytes"), environment.get("memory_total_bytes")
+    if _number(swapped) > SWAPPED_FRACTION * _number(memory) > 0:
+        yield f"{_number(swapped) / 2**30:.1f} GiB were swapped out"
+    quota = environment.get("cgroup_cpus")
+    usable = sum(len(node.cpus) for node in machine.numa)
+    if 0 < _number(quota) < usable:
+        yield f"the cgroup allowed {_number(quota):g} CPUs' time for {usable} CPUs"
+    for gpu in machine.gpus:
+        if gpu.processes:
+            yield f"gpu:{gpu.index} had other processes ({len(gpu.processes)})"
+        if gpu.throttle:
+            yield f"gpu:{gpu.index} was throttled when captured ({', '.join(gpu.throttle)})"
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of an untrusted record, which is a text or a list."""
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, str) and each]
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 def _summary(subject: Subject, points: Sequence[Point]) -> str:
     if not points:
         return "Nothing was measured."
-    known = sorted(value for point in points if (value := uncertainty(point)) is not None)
+    known = [value for point in points if (value := uncertainty(point)) is not None]
     if not known:
         return f"None of {count(len(points), 'series')} has an interval."
     first, *others = (
         (f"{sum(value <= step for value in known) / len(points):.0%}", f"to within {step:.0%}")
         for step in STEPS
     )
-    shares = ", ".join(" ".join(each) for each in others)
+    shares = ", ".join(map(" ".join, others))
     blocks = subject.overview.summary.blocks
     kind = "between processes" if blocks >= 6 else "within processes"
     return (
@@ -172,3 +235,60 @@ def _unanswered(subject: Subject, points: Sequence[Point]) -> Iterator[str]:
         yield "whether errors were counted meanwhile: no counters were read"
     else:
         yield from (f"health: {text}" for text in chain(health.unread, health.unavailable))
+
+
+def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
+    """How uncertain the numbers of each family of paths are."""
+    families: dict[str, list[Point]] = {}
+    for point in points:
+        families.setdefault(family_of(point), []).append(point)
+    return table(
+        "How uncertain numbers are",
+        (
+            "paths", "series", "converged", *(f"within {step:.0%}" for step in STEPS),
+            "typically", "blocks differ by", "worst",
+        ),
+        (_row_of_family(family, families[family]) for family in FAMILIES if family in families),
+        "Uncertain by half the interval, or half of what blocks differ by where that is more, in "
+        "shares of the value; typically: half of the series are less.",
+    )  # fmt: skip
+
+
+def _row_of_family(family: str, points: Sequence[Point]) -> tuple[Cell, ...]:
+    known = [(value, point) for point in points if (value := uncertainty(point)) is not None]
+    values = [value for value, _ in known]
+    differences = [blocks_differ_by(point) for point in points if len(point.estimate.blocks) > 1]
+    worst, at = max(known, key=lambda each: each[0], default=(None, points[0]))
+    converged = sum(point.estimate.converged for point in points)
+    return (
+        Cell(family),
+        Cell(str(len(points))),
+        Cell(f"{converged / len(points):.0%}"),
+        *(Cell(f"{sum(v <= step for v in values) / len(points):.0%}") for step in STEPS),
+        Cell(f"{median(values):.1%}" if values else "—"),
+        Cell(f"{median(differences):.1%}" if differences else "—"),
+        Cell(amount(worst) if worst is not None else "—", series=at.line.workload),
+    )
+
+
+def _of_flags(flags: Sequence[Flagged], of: int) -> tuple[Table, ...]:
+    """Each kind of quality flag with its counts and its remedy."""
+    return table(
+        "Quality flags",
+        ("kind", "series", "share", "typically", "at most", "remedy"),
+        (
+            (
+                Cell(each.name, mark="no" if each.kind.wrong else ""),
+                Cell(str(len(each.points))),
+                Cell(f"{len(each.points) / of:.0%}"),
+                Cell(amount(each.typical, 1) if each.typical is not None else "—"),
+                Cell(
+                    amount(each.most, 1) if each.most is not None else "—",
+                    series=each.worst.line.workload,
+                ),
+                Cell(each.remedy),
+            )
+            for each in flags
+        ),
+        "The weightiest first: those that make numbers wrong, then by series times size.",
+    )

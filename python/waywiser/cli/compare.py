@@ -239,7 +239,7 @@ def summary(found: ProfileComparison) -> str:
 def _headline_lines(found: ProfileComparison) -> Iterator[str]:
     """For each group of headline paths: the member with the lowest ratio, and what could be
     missed."""
-    from waywiser.analysis.headline import in_order
+    from waywiser.plan.headline import in_order
 
     paths = [path for path in found.measured if path.headline]
     for group in in_order(path.headline for path in paths if path.headline):

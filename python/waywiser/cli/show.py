@@ -10,8 +10,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from waywiser.analysis.hidden import sentences
 from waywiser.analysis.shown import Shown, curves
-from waywiser.analysis.side_sentences import sentences
 from waywiser.cli.curve_table import Marks, print_curve
 from waywiser.cli.lines import say
 from waywiser.cli.matrix import (

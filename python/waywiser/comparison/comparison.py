@@ -11,7 +11,6 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from waywiser.analysis.answer import Device
-from waywiser.analysis.headline import headline
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
 from waywiser.comparison.matching import Matched, match, without_copies
 from waywiser.comparison.node import Devices, Node, device_of, devices_on
@@ -30,7 +29,7 @@ from waywiser.comparison.path_change import (
     worst_first,
 )
 from waywiser.comparison.path_parts import Part, PartNoise, Summaries, noise_of, parts_of
-from waywiser.plan.headline import Group
+from waywiser.plan.headline import Group, headline
 from waywiser.plan.name import name_of
 from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.analysis.answer import Unit
-from waywiser.analysis.uncertainty import MANY_TIMES
+from waywiser.analysis.texts import MANY_TIMES
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line
 from waywiser.stats.order import Interval

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 from waywiser.records import VOID, Samples
 from waywiser.stats.order import Interval
 from waywiser.stats.outliers import OutlierCount
@@ -12,6 +14,13 @@ from waywiser.words import Stop, Value
 
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
 QUANTILE_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)
+
+
+_NORMAL = 1.96
+"""Standard errors on either side of a median that its 95 % interval has."""
+
+_MEDIAN = 1.2533
+"""Deviation of the median of normal samples, over that of their mean."""
 
 
 class BlockEstimate(Value, frozen=True):
@@ -42,6 +51,13 @@ class BlockEstimate(Value, frozen=True):
     transfers: tuple[float, ...] = ()
     """Of several transfers: the median of each one's own time, in the workload's order; empty where
     there is one, and where they were not timed."""
+
+    @property
+    def deviation(self) -> float:
+        """Standard error of the median by the samples alone, as a fraction of it."""
+        if self.interval is None:
+            return _MEDIAN * self.spread / math.sqrt(max(self.count, 1))
+        return self.interval.width / 2 / _NORMAL / self.median
 
 
 def counted(samples: Samples) -> list[int]:

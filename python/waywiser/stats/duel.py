@@ -1,42 +1,40 @@
-"""Two ways of doing the same, over size: which is faster where, and by how much.
+"""Two methods of doing the same, over size: which is faster where, and by how much.
 
-At a size one is faster where its interval lies below the other's and it is so by more than `EVEN`;
-where one has no interval, by more than `UNKNOWN`; else the two are even there. Sizes with the same
-winner are one stretch; an even size between two that the same one wins belongs to them, since noise
-hides what both its neighbours show. A size whose neighbours both say something else is won only by
-more than `UNKNOWN`, or where blocks agree: intervals within processes say nothing of what differs
-from process to process.
+At a size one is faster if its interval lies below the other's and it is so by more than the
+`THRESHOLD` of all decisions; if one has no interval, by more than `UNKNOWN`; else the two are even
+there. Sizes with the same winner are one stretch; an even size between two that the same one wins
+belongs to them, since noise hides what both its neighbours show. A size whose neighbours both say
+something else is won only by more than `UNKNOWN`: intervals within processes say nothing of what
+differs from process to process.
+
+The decision of all pairs (`waywiser.stats.decision`) would decide next to nothing here: most sizes
+are measured in one process.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval
 from waywiser.words import Value
 
-EVEN = 0.02
-"""Times that differ by less are not told apart: the target of a survey's intervals."""
 UNKNOWN = 0.25
 """Times without an interval that differ by less are not told apart: means of other tools, and paths
 of the host, were seen to vary by so much."""
-
-MANY_BLOCKS = 4
-"""A side, of which all being faster than all others is seldom chance (p = 0.03)."""
 
 Winner = Literal["first", "second", "neither"]
 
 
 class Timed(NamedTuple):
-    """Seconds of one size, with the interval where there is one."""
+    """Seconds of one size, with the interval if there is one."""
 
     seconds: float
     interval: Interval | None
     blocks: tuple[float, ...] = ()
-    """Medians of its blocks, where they are known."""
+    """Medians of its blocks, if they are known."""
 
 
 class Stretch(Value, frozen=True):
@@ -54,7 +52,7 @@ class Stretch(Value, frozen=True):
 def winner(first: Timed, second: Timed) -> Winner:
     ratio = second.seconds / first.seconds
     known = first.interval is not None and second.interval is not None
-    if _margin(ratio) <= (EVEN if known else UNKNOWN):
+    if _margin(ratio) <= (THRESHOLD if known else UNKNOWN):
         return "neither"
     if first.interval and second.interval and first.interval.overlaps(second.interval):
         return "neither"
@@ -66,11 +64,7 @@ def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) 
     winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
     ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
     winners = [
-        "neither"
-        if _stands_alone(n, winners)
-        and _margin(ratios[n]) <= UNKNOWN
-        and not agreed(first[n], second[n])
-        else who
+        "neither" if _stands_alone(n, winners) and _margin(ratios[n]) <= UNKNOWN else who
         for n, who in enumerate(winners)
     ]
     for n in range(1, len(winners) - 1):
@@ -81,18 +75,6 @@ def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) 
         members = list(group)
         found.append(_stretch(who, [sizes[n] for n in members], [ratios[n] for n in members]))
     return found
-
-
-def agreed(one: Timed, other: Timed) -> bool | None:
-    """Whether all blocks say who is faster; few of them by more than they differ among each other.
-    None where a side has fewer than two."""
-    sides = [[math.log(block) for block in each.blocks] for each in (one, other)]
-    if min(map(len, sides)) < 2:
-        return None
-    low, high = sorted(sides, key=min)
-    gap = min(high) - max(low)
-    few = min(map(len, sides)) < MANY_BLOCKS
-    return gap > (max(max(side) - min(side) for side in sides) if few else 0.0)
 
 
 def _stands_alone(n: int, winners: Sequence[Winner]) -> bool:

@@ -1,9 +1,9 @@
-"""The shortest table that says which way to use at which size, and loses little at any.
+"""The shortest table that says which method to use at which size, and loses little at any.
 
-At each size some ways are within `TOLERANCE` of the fastest, or not known to be slower, as where
-blocks disagree and the loss is below `waywiser.stats.duel.UNKNOWN`. Of all
-assignments of one such way to each size, the one with the fewest changes is told, and among these
-the one that loses least: dynamic programming over sizes.
+At each size some methods are within `TOLERANCE` of the fastest, or not known to be slower, as if
+blocks disagree and the loss is below `waywiser.stats.duel.UNKNOWN`. Of all assignments of one such
+method to each size, the table has the one with the fewest changes, and among these the one that
+loses least: dynamic programming over sizes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from waywiser.stats.duel import EVEN, UNKNOWN, Timed, agreed
+from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.duel import UNKNOWN, Timed
 from waywiser.words import Value
 
 TOLERANCE = 0.05
@@ -71,11 +72,22 @@ def _losses(times: Sequence[Timed | None]) -> list[float]:
 
 
 def _loss(mine: Timed | None, best: Timed) -> float:
-    """Over the fastest time; 0 where it is not known to be any, infinite where it is too much."""
+    """Over the fastest time; 0 if it is not known to be any, infinite if it is too much."""
     if mine is None:
         return math.inf
     loss = mine.seconds / best.seconds - 1
-    if loss <= EVEN or (mine.interval and best.interval and mine.interval.overlaps(best.interval)):
+    overlap = mine.interval and best.interval and mine.interval.overlaps(best.interval)
+    if loss <= THRESHOLD or overlap:
         return 0.0
-    doubted = loss <= UNKNOWN and agreed(mine, best) is False
+    doubted = loss <= UNKNOWN and _disagree(mine, best)
     return loss if loss <= TOLERANCE or doubted else math.inf
+
+
+def _disagree(one: Timed, other: Timed) -> bool:
+    """Whether the blocks of two, if each has several, lie no further apart than among each
+    other."""
+    sides = [[math.log(block) for block in each.blocks] for each in (one, other)]
+    low, high = sorted(sides, key=lambda side: min(side, default=0.0))
+    if min(map(len, sides)) < 2:
+        return False
+    return min(high) - max(low) <= max(max(side) - min(side) for side in sides)

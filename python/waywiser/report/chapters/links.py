@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.analysis.side_sentences import sentences
+from waywiser.analysis.hidden import sentences
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.figures.matrix import Entered, matrix_picture

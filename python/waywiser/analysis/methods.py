@@ -1,31 +1,36 @@
-"""The ways between two places: the curves that do the same for a program, by memory and executor.
+"""The methods to move bytes between two places: the curves that do the same for a program, by
+memory, executor and settings.
 
-Pairs of places that the machine's symmetry makes alike (`waywiser.plan.classes`) are one group:
-what is so between one GPU and the host is said once, with how many others it was seen of.
+Pairs of places that the machine's symmetry makes equivalent (`waywiser.plan.classes`) are one
+group: what holds between one GPU and the host is reported once, with the number of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from waywiser.analysis.subject import Curve, Subject
 from waywiser.words import Memory, Place, Transfer, Value, format_settings
 
 
-class Pair(Value, frozen=True):
-    """Two places and the ways from one to the other."""
+class PlacePair(Value, frozen=True):
+    """Two places and the methods from one to the other."""
 
     source: Place
     destination: Place
     curves: tuple[Curve, ...]
     caches: int = 0
-    """Bytes that the last caches of the CPUs hold together; 0 where nobody told."""
+    """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
 
     def cached(self, curve: Curve) -> bool:
         """Whether these caches can hold both sides of its largest copy, so that nothing of it is
         known to have come from memory."""
-        inside = {self.source.kind, self.destination.kind} == {"numa"}
-        return inside and 2 * curve.points[-1].bytes <= self.caches
+        return self.is_host and 2 * curve.points[-1].bytes <= self.caches
+
+    @property
+    def is_host(self) -> bool:
+        """Whether both places are NUMA nodes."""
+        return self.source.kind == self.destination.kind == "numa"
 
     @property
     def principal(self) -> tuple[Curve, ...]:
@@ -38,13 +43,13 @@ class Pair(Value, frozen=True):
         return f"{self.source} -> {self.destination}"
 
 
-class Group(Value, frozen=True):
-    """Pairs that ought to be alike."""
+class PlaceGroup(Value, frozen=True):
+    """Equivalent pairs of places."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PlacePair, ...]
 
     @property
-    def first(self) -> Pair:
+    def first(self) -> PlacePair:
         """The one that was measured at most sizes."""
         return max(self.pairs, key=lambda pair: sum(len(curve.points) for curve in pair.curves))
 
@@ -54,15 +59,15 @@ class Group(Value, frozen=True):
         return f"{self.first.text} and {others} alike" if others else self.first.text
 
 
-def is_way(curve: Curve) -> bool:
-    """One transfer of contiguous bytes, with the caches as the last execution left them; in
-    whatever variant of memory, with whatever settings."""
+def is_method(curve: Curve) -> bool:
+    """Whether it is one transfer of contiguous bytes, with the caches as the last execution left
+    them; in whatever variant of memory, with whatever settings."""
     transfer = curve.transfer
     return transfer is not None and transfer.is_contiguous and curve.workload.cache == "warm"
 
 
 def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Curve, ...]:
-    """Of each path the way through plain memory that is set as by default; where another tool had
+    """Of each path the curve through plain memory with default settings; if another tool had
     settings of its own throughout, that with the fewest of them. In the order given.
 
     With ``peer_apart`` that is one curve with peer access and one without, for each node that
@@ -71,7 +76,7 @@ def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Cur
     by_path: dict[tuple[str, ...], list[Curve]] = {}
     for curve in curves:
         transfer = curve.transfer
-        if transfer is None or not transfer.path.is_plain or not is_way(curve):
+        if transfer is None or not transfer.path.is_plain or not is_method(curve):
             continue
         apart = ("peer", "submit") if peer_apart else ()
         settings = [transfer.parameters.get(name, "") for name in apart]
@@ -83,42 +88,43 @@ def _settings(curve: Curve) -> tuple[int, str]:
     return len(curve.transfer.parameters) if curve.transfer is not None else 0, curve.text
 
 
-def way(transfer: Transfer) -> str:
-    """What is chosen where the places are given: ``pinned -> device by sm[grid=paper]``."""
+def method_text(transfer: Transfer) -> str:
+    """What is chosen if the places are given: ``pinned -> device by sm[grid=paper]``."""
     path = transfer.path
-    executor = f"{path.executor}{format_settings(transfer.parameters)}"
     layout = f" as {transfer.layout}" if transfer.layout else ""
-    return f"{memory_text(path.source)} -> {memory_text(path.destination)} by {executor}{layout}"
+    return (
+        f"{memory_text(path.source)} -> {memory_text(path.destination)} by "
+        f"{executor_text(transfer)}{layout}"
+    )
 
 
-def groups(subject: Subject) -> list[Group]:
-    """All pairs of places with a way between them, in the order of the profile; none that moves
-    nothing."""
-    traits = subject.machine.traits
-    pairs: dict[tuple[Place, Place], list[Curve]] = {}
-    for curve in subject.curves:
-        if curve.transfer is not None and is_way(curve):
-            path = curve.transfer.path
-            if traits.moves_nothing(path.source, path.destination):
-                continue
-            pairs.setdefault(path.places, []).append(curve)
-    alike: dict[str, list[Pair]] = {}
-    for (source, destination), curves in pairs.items():
-        pair = Pair(source, destination, tuple(curves), subject.machine.last_caches)
-        alike.setdefault(min(map(representative, curves)), []).append(pair)
-    return [Group(tuple(found)) for found in alike.values()]
-
-
-def representative(curve: Curve) -> str:
-    """The first curve of its class."""
-    return curve.points[0].line.like or curve.text
-
-
-def sizes_of(curves: Sequence[Curve]) -> list[int]:
-    """All that any was measured at, ascending."""
-    return sorted({point.bytes for curve in curves for point in curve.points})
+def executor_text(transfer: Transfer) -> str:
+    """With its settings: ``sm[grid=paper]``."""
+    return f"{transfer.path.executor}{format_settings(transfer.parameters)}"
 
 
 def memory_text(memory: Memory) -> str:
     """Without its place: ``pinned[pages=huge]``."""
     return f"{memory.kind}{format_settings(memory.variant)}"
+
+
+def place_groups(subject: Subject) -> list[PlaceGroup]:
+    """All pairs of places with a method between them, in the order of the profile; no methods that
+    move nothing."""
+    traits = subject.machine.traits
+    pairs: dict[tuple[Place, Place], list[Curve]] = {}
+    for curve in subject.curves:
+        if curve.transfer is not None and is_method(curve):
+            path = curve.transfer.path
+            if not traits.moves_nothing(path.source, path.destination):
+                pairs.setdefault(path.places, []).append(curve)
+    alike: dict[str, list[PlacePair]] = {}
+    for (source, destination), curves in pairs.items():
+        pair = PlacePair(source, destination, tuple(curves), subject.machine.last_caches)
+        alike.setdefault(min(map(representative, curves)), []).append(pair)
+    return [PlaceGroup(tuple(found)) for found in alike.values()]
+
+
+def representative(curve: Curve) -> str:
+    """The first curve of its class."""
+    return curve.points[0].line.like or curve.text

@@ -1,4 +1,4 @@
-"""What a GPU lacks that its twins have."""
+"""What a GPU lacks that equivalent GPUs have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.analysis.subjects import subject
 from tests.profiles import visit
 
 from waywiser.analysis.identical import answer
-from waywiser.analysis.lacking import findings
+from waywiser.analysis.missing import findings
 from waywiser.records import Failure, Refusal, Series
 from waywiser.topology.machine import NvLink, PcieLink
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 
 from series import sides as synthetic
-from waywiser.analysis.side_sentences import sentences
+from waywiser.analysis.hidden import sentences
 from waywiser.series.locality import judge_sides
 
 

@@ -1,9 +1,10 @@
-"""What a GPU lacks that its twins have: lanes, a link's width or generation, peers, whole paths."""
+"""What a GPU lacks that equivalent GPUs have: lanes, a link's width or generation, peers, paths."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from waywiser.analysis.answer import Finding
 from waywiser.analysis.kinds import kind_of
@@ -14,7 +15,55 @@ from waywiser.topology.machine import Gpu
 from waywiser.words import Place, Transfer, WordError, Workload
 
 MOST = 2 / 3
-"""Of the twins must have something before one is said to lack it."""
+"""Of equivalent GPUs must have something before one is said to lack it."""
+
+
+class Property(NamedTuple):
+    """A number that equivalent GPUs have alike."""
+
+    id: str
+    """Of the finding if a GPU has less."""
+    severity: Severity
+    of: Callable[[Gpu], int]
+    text: str
+    """With the GPU's number and that of the others."""
+    remedy: str
+    zero_is_unknown: bool = False
+
+
+PROPERTIES = (
+    Property(
+        "missing-lanes",
+        "error",
+        lambda gpu: sum(link.lanes for link in gpu.nvlinks),
+        "{} of {} NVLink lanes",
+        "see nvidia-smi nvlink -s, and the health of the links in waywiser show",
+    ),
+    Property(
+        "narrow-link",
+        "error",
+        lambda gpu: gpu.pcie.width_max,
+        "PCIe x{} instead of x{}",
+        "reseat the GPU, and compare slot, riser and firmware settings",
+        zero_is_unknown=True,
+    ),
+    Property(
+        "narrow-link",
+        "error",
+        lambda gpu: gpu.pcie.generation_max,
+        "PCIe generation {} instead of {}",
+        "compare slot, riser and firmware settings",
+        zero_is_unknown=True,
+    ),
+    Property(
+        "missing-peers",
+        "warning",
+        lambda gpu: len(gpu.peers),
+        "{} peers instead of {}",
+        "see nvidia-smi topo -p2p r; a fabric manager that does not run, or access control "
+        "of PCIe switches, takes peers away",
+    ),
+)
 
 
 def findings(subject: Subject) -> list[Finding]:
@@ -24,43 +73,8 @@ def findings(subject: Subject) -> list[Finding]:
 
 def _of_topology(subject: Subject) -> Iterator[Finding]:
     for gpus in _models([gpu for gpu in subject.machine.gpus if gpu.links_known]):
-        yield from _below(
-            subject,
-            gpus,
-            "missing-lanes",
-            "error",
-            lambda gpu: sum(link.lanes for link in gpu.nvlinks),
-            "{} of {} NVLink lanes",
-            "see nvidia-smi nvlink -s, and the health of the links in waywiser show",
-        )
-        yield from _below(
-            subject,
-            gpus,
-            "narrow-link",
-            "error",
-            lambda gpu: gpu.pcie.width_max,
-            "PCIe x{} instead of x{}",
-            "reseat the GPU, and compare slot, riser and firmware settings",
-        )
-        yield from _below(
-            subject,
-            gpus,
-            "narrow-link",
-            "error",
-            lambda gpu: gpu.pcie.generation_max,
-            "PCIe generation {} instead of {}",
-            "compare slot, riser and firmware settings",
-        )
-        yield from _below(
-            subject,
-            gpus,
-            "missing-peers",
-            "warning",
-            lambda gpu: len(gpu.peers),
-            "{} peers instead of {}",
-            "see nvidia-smi topo -p2p r; a fabric manager that does not run, or access control "
-            "of PCIe switches, takes peers away",
-        )
+        for each in PROPERTIES:
+            yield from _below(subject, gpus, each)
 
 
 def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
@@ -71,47 +85,41 @@ def _models(gpus: Sequence[Gpu]) -> list[list[Gpu]]:
     return [each for each in found.values() if len(each) > 2]
 
 
-def _below(
-    subject: Subject,
-    gpus: Sequence[Gpu],
-    id: str,
-    severity: Severity,
-    of: Callable[[Gpu], int],
-    text: str,
-    remedy: str,
-) -> Iterator[Finding]:
-    """The GPUs that have less of something than most; 0 is unknown where most have none."""
-    usual, count = Counter(map(of, gpus)).most_common(1)[0]
+def _below(subject: Subject, gpus: Sequence[Gpu], what: Property) -> Iterator[Finding]:
+    """The GPUs that have less of something than most."""
+    usual, count = Counter(map(what.of, gpus)).most_common(1)[0]
     if count < MOST * len(gpus):
         return
     for gpu in gpus:
-        if of(gpu) < usual and (of(gpu) or "PCIe" not in text):
+        own = what.of(gpu)
+        if own < usual and (own or not what.zero_is_unknown):
             place = Place("gpu", gpu.index)
             yield Finding(
-                id=id,
-                severity=severity,
-                statement=f"{place} has {text.format(of(gpu), usual)}, which {count} twins have",
-                effect=1 - of(gpu) / usual,
+                id=what.id,
+                severity=what.severity,
+                statement=f"{place} has {what.text.format(own, usual)}, which {count} equivalent "
+                "GPUs have",
+                effect=1 - own / usual,
                 devices=(subject.device(place),),
-                remedy=remedy,
+                remedy=what.remedy,
             )
 
 
 def _of_paths(subject: Subject) -> Iterator[Finding]:
-    """One finding for each GPU that was refused kinds of path, or failed at them, which most of its
-    twins have. What a plan left out for want of time is not lacking."""
+    """One finding for each GPU that does not support kinds of path, or failed at them, which most
+    equivalent GPUs have. What a plan skipped for want of time is not missing."""
     has = _measured(subject)
     lost = _lost(subject)
     for gpus in _models(subject.machine.gpus):
         for gpu in gpus:
-            lacking = {
+            missing = {
                 kind: reason
                 for kind, reason in lost.get(gpu.index, {}).items()
                 if gpu.index not in has.get(kind, ())
                 and sum(other.index in has.get(kind, ()) for other in gpus) >= MOST * len(gpus)
             }
-            if lacking:
-                yield _missing(subject, gpu, lacking)
+            if missing:
+                yield _missing(subject, gpu, missing)
 
 
 def _measured(subject: Subject) -> dict[str, set[int]]:
@@ -160,13 +168,13 @@ def _parsed(path: str) -> Transfer | None:
         return None
 
 
-def _missing(subject: Subject, gpu: Gpu, lacking: dict[str, str]) -> Finding:
+def _missing(subject: Subject, gpu: Gpu, missing: dict[str, str]) -> Finding:
     place = Place("gpu", gpu.index)
-    why = "; ".join(sorted(set(lacking.values()))[:2])
+    why = "; ".join(sorted(set(missing.values()))[:2])
     return Finding(
         id="missing-path",
         severity="warning",
-        statement=f"{place} lacks {named(list(lacking))}, which its twins have: {why}",
+        statement=f"{place} lacks {named(list(missing))}, which equivalent GPUs have: {why}",
         devices=(subject.device(place),),
         remedy="see what failed or was refused in waywiser show, and survey it again with --only",
     )

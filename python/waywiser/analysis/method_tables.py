@@ -1,0 +1,166 @@
+"""Which method to use: by the size of a transfer, and by the size of the pieces of a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from waywiser.analysis.answer import Cell, Mark, Table, table
+from waywiser.analysis.duels import margins_text, timed_of
+from waywiser.analysis.fitted import seconds_at
+from waywiser.analysis.methods import PlaceGroup, method_text
+from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.texts import span
+from waywiser.series.estimate import Estimate
+from waywiser.series.overtaking import Overtaking, overtaking
+from waywiser.stats.duel import Timed
+from waywiser.stats.policy import TOLERANCE, ranges
+from waywiser.topology.traits import Traits
+from waywiser.words import Path, Transfer, format_bytes
+from waywiser.words.number_format import format_rate, format_time
+
+LARGE = 2**20
+"""From here on a method is reported by its bandwidth, below by its time."""
+
+
+def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ...]:
+    """A row for each range of sizes between two places."""
+    return table(
+        "Use which way where",
+        ("places", "sizes", "way", "it does", "next best", "takes longer by"),
+        (row for group in found for row in _rows_of_group(group, traits)),
+        "The fewest changes by which no size is known to take more than "
+        f"{TOLERANCE:.0%} longer than by the fastest way, of all that were measured; from "
+        "call to completion, as an application sees it. Sizes that a way left out are "
+        "interpolated. Write-combined memory, which CPUs read slowly, is left out where pinned "
+        "memory does the same. The next best is another way over the same sizes, at its best and "
+        "at its worst.",
+    )
+
+
+def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ...]]:
+    """Of all settings that were measured, those by default first."""
+    usual = group.first.principal
+    curves = sorted(
+        _for_anything(group.first.curves, traits), key=lambda each: (each not in usual, each.text)
+    )
+    if len(curves) < 2:
+        return
+    sizes = sorted({point.bytes for curve in curves for point in curve.points})
+    timed = [[_timed_at(curve, size) for size in sizes] for curve in curves]
+    times = [[each.seconds if each is not None else None for each in row] for row in timed]
+    for best in ranges(timed):
+        row = times[best.way]
+        inside = [n for n in range(best.first, best.last + 1) if row[n] is not None]
+        first, last = inside[0], inside[-1]
+        other, margins = _next_best(times, best.way, inside)
+        yield (
+            Cell(group.text),
+            Cell(span(format_bytes(sizes[first]), format_bytes(sizes[last]))),
+            _name_cell(curves, best.way),
+            Cell(span(_does(row[first], sizes[first]), _does(row[last], sizes[last]))),
+            _name_cell(curves, other),
+            Cell(margins_text(min(margins), max(margins)) if margins else "—"),
+        )
+
+
+def _for_anything(curves: Sequence[Curve], traits: Traits) -> list[Curve]:
+    """Without memory that GPUs reach exactly as another kind, if the other was measured too. So is
+    write-combined memory beside pinned memory: nothing moves faster for it than by a few percent,
+    and CPUs read it many times more slowly."""
+    paths = {str(curve.path) for curve in curves}
+
+    def stands_for_itself(path: Path | None) -> bool:
+        if path is None:
+            return True
+        ends = (path.source, path.destination)
+        same = [msgspec.structs.replace(m, kind=traits.same_memory(m.kind)) for m in ends]
+        plain = Path(same[0], same[1], path.executor)
+        return plain == path or str(plain) not in paths
+
+    return [curve for curve in curves if stands_for_itself(curve.path)]
+
+
+def _name_cell(curves: Sequence[Curve], n: int | None) -> Cell:
+    transfer = curves[n].transfer if n is not None else None
+    if n is None or transfer is None:
+        return Cell("none was measured there")
+    return Cell(method_text(transfer), series=curves[n].text)
+
+
+def _next_best(
+    times: Sequence[Sequence[float | None]], chosen: int, inside: Sequence[int]
+) -> tuple[int | None, list[float]]:
+    """(the method that loses least over these sizes, by how much at each)."""
+    found: dict[int, list[float]] = {}
+    for other, row in enumerate(times):
+        margins = [
+            theirs / ours - 1
+            for n in inside
+            if (theirs := row[n]) is not None and (ours := times[chosen][n]) is not None
+        ]
+        if other != chosen and len(margins) == len(inside):
+            found[other] = margins
+    if not found:
+        return None, []
+    best = min(found, key=lambda n: sum(found[n]))
+    return best, found[best]
+
+
+def _timed_at(curve: Curve, size: int) -> Timed | None:
+    """From call to completion, if that was measured."""
+    point = curve.at(size)
+    if point is not None:
+        return timed_of(point.estimate)
+    seconds = seconds_at(curve, size, lambda point: timed_of(point.estimate).seconds)
+    return Timed(seconds, None) if seconds is not None else None
+
+
+def _does(seconds: float | None, size: int) -> str:
+    if seconds is None:
+        return "—"
+    return f"{format_rate(size / seconds)} GB/s" if size >= LARGE else format_time(seconds)
+
+
+def fastest_by_piece(subject: Subject) -> list[Overtaking]:
+    """The fastest method of each list and box over its pieces, as an application sees it."""
+    found: list[tuple[Transfer, Estimate]] = [
+        (transfer, _seen(point.estimate))
+        for curve in subject.curves
+        if curve.workload.cache == "warm"
+        for point in curve.points
+        if (transfer := point.workload.transfer) is not None
+    ]
+    return overtaking(found)
+
+
+def _seen(found: Estimate) -> Estimate:
+    seen = timed_of(found)
+    return msgspec.structs.replace(found, median=seen.seconds, interval=seen.interval)
+
+
+def layout_table(lists: Sequence[Overtaking]) -> tuple[Table, ...]:
+    """The fastest method by size of pieces."""
+    runs = sorted({each.run for found in lists for each in found.fastest})
+    return table(
+        "Lists and boxes: the fastest way by size of pieces",
+        ("memories", "layout", "bytes", *map(format_bytes, runs)),
+        (_row_of_layout(each, runs) for each in lists),
+        "Of a list the pieces, of a box the rows are of the size above each column; from "
+        "call to completion. How much longer the second fastest takes is in brackets; ? where the "
+        "intervals of the two overlap.",
+    )
+
+
+def _row_of_layout(found: Overtaking, runs: Sequence[int]) -> tuple[Cell, ...]:
+    by_run = {each.run: each for each in found.fastest}
+    cells = []
+    for run in runs:
+        best = by_run.get(run)
+        if best is None:
+            cells.append(Cell("—"))
+        else:
+            mark: Mark = "" if best.clear else "unclear"
+            cells.append(Cell(f"{best.way} ({margins_text(best.margin, best.margin)})", mark))
+    return (Cell(found.ends), Cell(found.kind), Cell(format_bytes(found.bytes)), *cells)
