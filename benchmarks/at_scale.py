@@ -29,8 +29,9 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-import profiles  # noqa: E402
 from stats.sides import records  # noqa: E402
+
+import profiles  # noqa: E402
 from topology.captured import machine as captured  # noqa: E402
 from waywiser import __version__  # noqa: E402
 from waywiser.plan.catalogue import Catalogue  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 import profiles
-from stats.sides import records
+from series.sides import records
 from topology.captured import machine as captured
 from waywiser.analysis.subject import Subject
 from waywiser.profile import WritableProfile
