@@ -11,7 +11,7 @@ Analysis = Callable[[Subject], Answer]
 
 
 def analyses() -> dict[str, Analysis]:
-    """By name. They are imported when asked for: some need scipy."""
+    """By name. They are imported when asked for."""
     from waywiser.analysis import (
         affinity,
         anisotropy,

@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from waywiser.stats.distributions import f_tail
 from waywiser.words import Value
 
 SURVEY_SHARE = 0.5
@@ -147,9 +148,7 @@ def shared(own: Variance, peers: Variance | None) -> Variance:
         return own
     if own.freedom <= 0:
         return Variance(max(own.value, peers.value), peers.freedom)
-    from scipy.special import fdtrc
-
-    chance = float(fdtrc(own.freedom, peers.freedom, own.value / peers.value))
+    chance = f_tail(own.freedom, peers.freedom, own.value / peers.value)
     return own if chance < UNLIKE else peers
 
 
