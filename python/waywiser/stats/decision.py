@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from waywiser.stats.distributions import student_quantile, student_tail
-from waywiser.stats.multiplicity import benjamini_hochberg, holm
 from waywiser.stats.noise_model import Variance
 from waywiser.stats.order import CONFIDENCE, Interval, ratio_of
 from waywiser.words import Value
@@ -107,6 +106,43 @@ def decide(
         _decision(each, p, p_corrected, threshold, significant)
         for each, p, p_corrected in zip(effects, raw, corrected, strict=True)
     ]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The adjusted p-values, in the order given.
+
+    The k-th smallest of m is multiplied by m - k + 1; none is then below a smaller one's, or above
+    1. Rejecting where the adjusted value is at most 5 % rejects any true null hypothesis at all in
+    at most 5 % of families. Raises ValueError for a value that is no probability.
+    """
+    if not all(0.0 <= value <= 1.0 for value in p_values):
+        raise ValueError(f"a p-value lies between 0 and 1: {list(p_values)!r}")
+    adjusted = [0.0] * len(p_values)
+    least = 0.0
+    for rank, at in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = least
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """The adjusted p-values, in the order given.
+
+    The k-th smallest of m is multiplied by m / k; none is then above a larger one's. Rejecting
+    where the adjusted value is at most 5 % makes at most 5 % of the rejections false on average.
+    Raises ValueError for a value that is no probability.
+    """
+    if not all(0.0 <= value <= 1.0 for value in p_values):
+        raise ValueError(f"a p-value lies between 0 and 1: {list(p_values)!r}")
+    count = len(p_values)
+    adjusted = [0.0] * count
+    most = 1.0
+    for rank, at in zip(
+        range(count, 0, -1), sorted(range(count), key=lambda n: -p_values[n]), strict=True
+    ):
+        most = min(most, p_values[at] * count / rank)
+        adjusted[at] = most
+    return adjusted
 
 
 def p_value(effect: Effect) -> float | None:

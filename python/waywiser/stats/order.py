@@ -34,6 +34,14 @@ class Interval(Value, frozen=True):
         return self.low <= other.high and other.low <= self.high
 
 
+def at_least(interval: Interval, median: float, width: float) -> Interval:
+    """``interval`` widened around ``median`` to ``width`` where it is narrower; not below 0."""
+    if interval.width >= width:
+        return interval
+    low = min(interval.low, median - width / 2)
+    return Interval(max(0.0, low), max(interval.high, median + width / 2))
+
+
 def ratio_of(log: float) -> float:
     """Of a logarithm; where none is so large, as where hardly anything is known, the largest."""
     return math.exp(min(log, _MOST_LOG))
