@@ -15,7 +15,20 @@ from waywiser.series.series_frame import (
     SAME_SECONDS,
     SEVERE_IQR,
 )
-from waywiser.stats.order import Interval, at_least, median, median_interval, quantiles
+from waywiser.stats.order import Interval, at_least, median, median_interval
+
+
+def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[float]:
+    """Interpolated between order statistics (type 7)."""
+    ordered = sorted(samples)
+    found = []
+    for probability in probabilities:
+        position = probability * (len(ordered) - 1)
+        below = int(position)
+        above = min(below + 1, len(ordered) - 1)
+        step = ordered[above] - ordered[below]
+        found.append(min(ordered[below] + (position - below) * step, ordered[above]))
+    return found
 
 
 def block_of(visit: Visit) -> BlockEstimate | None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.stats.distributions import f_tail
@@ -62,7 +63,7 @@ class Surveys(NamedTuple):
     @property
     def mean(self) -> float:
         """The mean over surveys of the mean over processes."""
-        return _mean([_mean(each) for each in self.replicates])
+        return fmean([fmean(each) for each in self.replicates])
 
     @property
     def processes(self) -> int:
@@ -76,7 +77,7 @@ class Surveys(NamedTuple):
     @property
     def per_survey(self) -> float:
         """The same of one survey alone, the mean over surveys."""
-        return _mean([1 / len(each) for each in self.replicates])
+        return fmean([1 / len(each) for each in self.replicates])
 
 
 class Noise(NamedTuple):
@@ -95,7 +96,7 @@ def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
     squares = freedom = 0.0
     for side in sides:
         for replicates in side.replicates:
-            mean = _mean(replicates)
+            mean = fmean(replicates)
             squares += sum((value - mean) ** 2 for value in replicates)
             freedom += len(replicates) - 1
     least = max(within, LEAST_VARIANCE)
@@ -107,8 +108,8 @@ def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
     squares = freedom = 0.0
     for side in sides:
         if len(side.replicates) >= SURVEYS_FOR_VARIANCE:
-            means = [_mean(each) for each in side.replicates]
-            mean = _mean(means)
+            means = [fmean(each) for each in side.replicates]
+            mean = fmean(means)
             squares += sum((value - mean) ** 2 for value in means)
             freedom += len(means) - 1
     return Variance(max(squares / freedom, LEAST_VARIANCE), freedom) if freedom else None
@@ -129,7 +130,7 @@ def averaged(variances: Sequence[Variance]) -> Variance | None:
     known = [each for each in variances if each.freedom > 0]
     if not known:
         return None
-    return Variance(_mean([v.value for v in known]), _mean([v.freedom for v in known]))
+    return Variance(fmean([v.value for v in known]), fmean([v.freedom for v in known]))
 
 
 def combined(terms: Sequence[tuple[float, Variance]]) -> Variance:
@@ -167,7 +168,3 @@ def of_difference(before: Surveys, after: Surveys, noise: Noise) -> Variance:
     )
     surveys = 1 / len(before.replicates) + 1 / len(after.replicates)
     return combined([(surveys, noise.survey), (extra, noise.process)])
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
