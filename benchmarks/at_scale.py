@@ -4,8 +4,8 @@
 
 Writes profiles of a machine with eight GPUs with every visit that its preset plans, and times the
 commands on them in processes of their own, as a person waits for them. What the profiles hold is
-made from seeds: expected times and skipped visits as planned, 0.3 % of scatter from block to block
-and 0.2 % within.
+made from seeds: times by a latency and a bandwidth, half of the sizes that a survey may skip
+skipped, 0.3 % of scatter from block to block and 0.2 % within.
 Only the times of the commands are measurements, and they are of the machine that runs this.
 """
 
@@ -33,8 +33,6 @@ import profiles  # noqa: E402
 from series.sides import records  # noqa: E402
 from topology.captured import machine as captured  # noqa: E402
 from waywiser import __version__  # noqa: E402
-from waywiser.plan.catalogue import Catalogue  # noqa: E402
-from waywiser.plan.cost import Cost  # noqa: E402
 from waywiser.plan.plan import Plan, Request, make_plan  # noqa: E402
 from waywiser.profile import WritableProfile  # noqa: E402
 from waywiser.profile.whole import write_profile  # noqa: E402
@@ -44,6 +42,9 @@ from waywiser.topology.machine import Machine  # noqa: E402
 CAPTURE = "h200-vm-8gpu"
 SAMPLES = 72
 """Of a visit, as in a survey of four GPUs on average (docs/results)."""
+
+LATENCY, BANDWIDTH = 3e-6, 5e10
+"""Seconds, and bytes per second, of every path."""
 
 NEAR, FAR = 5.6e-6, 6.3e-6
 """Seconds that small copies take between a buffer in host memory and the GPUs of either side."""
@@ -79,23 +80,20 @@ def host(number: int) -> Machine:
 
 
 def visits(machine: Machine, plan: Plan, seed: int) -> Iterator[Visit]:
-    """All that are planned. Of sizes that are measured only where a rate still grows, or where a
-    curve differs from its like, the share that the plan expects; the rest are skipped."""
+    """All that are planned. Half of the sizes that are measured only where a rate still grows, or
+    where a curve differs from its like, are skipped."""
     rng = random.Random(seed)
-    cost = Cost(machine, Catalogue(machine))
-    expected = [
-        cost.once_seconds(point.workload) if rng.random() < point.share else None
-        for point in plan.points
-    ]
     skipped = Failure("skipped", "the rate has saturated, or a curve like it tells it")
-    for block in range(plan.preset.blocks):
-        for point, seconds in zip(plan.points, expected, strict=True):
-            if seconds is None:
+    for point in plan.points:
+        is_skipped = point.growing and not point.always and rng.random() < 0.5
+        seconds = LATENCY + point.workload.bytes / BANDWIDTH
+        width = len(point.workload.transfers)
+        for block in range(point.processes):
+            if is_skipped:
                 bare = profiles.visit(point.workload, block, failure=skipped)
                 yield msgspec.structs.replace(bare, stop="skipped", buffers=(), gpu_states=())
                 continue
-            around = max(seconds, 1e-7) * rng.lognormvariate(0.0, 0.003)
-            width = len(point.workload.transfers)
+            around = seconds * rng.lognormvariate(0.0, 0.003)
             taken = profiles.samples(rng, around, SAMPLES, transfers=width)
             yield _located(profiles.visit(point.workload, block, taken), machine, rng)
 
@@ -194,7 +192,7 @@ def document(rows: Sequence[Took]) -> str:
 
 Waywiser {__version__}, Python {platform.python_version()}, {cpus} CPUs ({_processor()}). The \
 profiles hold every visit that the preset plans on a captured machine with eight H200s \
-(tests/captures), as many of them skipped as the plan expects, {SAMPLES} samples in the others, \
+(tests/captures), some of them skipped, {SAMPLES} samples in the others, \
 made from seeds: their figures are no measurements. Every call is a process of its own; told is \
 the median of {CALLS} calls ({rows[-2].command}: \
 {len(rows[-2].wall)}), the fastest and the slowest.

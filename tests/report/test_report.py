@@ -44,7 +44,7 @@ def test_figures_are_named_and_drawn(made: Document) -> None:
     assert len(set(names)) == len(names)
     text = page(made)
     assert text.count("<svg ") == len(names)
-    assert "#f1000" not in text and "#f2000" not in text
+    assert "fill: #" not in text and "stroke: #" not in text
 
 
 def test_markdown_tells_the_same_sections(made: Document) -> None:
@@ -59,7 +59,7 @@ def test_a_figure_is_a_file_of_its_own(made: Document) -> None:
     text = svg_file(picture)
     assert text.startswith("<?xml")
     assert picture.title.replace(">", "&gt;") in text
-    assert "#f1000" not in text and "#f2000" not in text
+    assert "var(--" not in text and "fill: #" in text
     assert pdf_file(picture).startswith(b"%PDF")
 
 

@@ -7,15 +7,28 @@ from itertools import pairwise
 from math import isnan
 
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Visit
-from waywiser.series.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate
-from waywiser.stats.order import Interval, median, median_interval, quantiles
-from waywiser.stats.outliers import MILD_IQR, SEVERE_IQR, OutlierCount
-from waywiser.stats.resolution import (
+from waywiser.series.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
+from waywiser.series.series_frame import (
     EVENT_TICK_SECONDS,
     HOST_TICK_SECONDS,
+    MILD_IQR,
     SAME_SECONDS,
-    at_least,
+    SEVERE_IQR,
 )
+from waywiser.stats.order import Interval, at_least, median, median_interval
+
+
+def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[float]:
+    """Interpolated between order statistics (type 7)."""
+    ordered = sorted(samples)
+    found = []
+    for probability in probabilities:
+        position = probability * (len(ordered) - 1)
+        below = int(position)
+        above = min(below + 1, len(ordered) - 1)
+        step = ordered[above] - ordered[below]
+        found.append(min(ordered[below] + (position - below) * step, ordered[above]))
+    return found
 
 
 def block_of(visit: Visit) -> BlockEstimate | None:

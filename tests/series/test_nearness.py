@@ -8,8 +8,7 @@ import msgspec
 import profiles
 from series import sides as synthetic
 from waywiser.records import Series, Visit
-from waywiser.series.locality import judge_sides
-from waywiser.series.nearness import near_and_far, nearness
+from waywiser.series.locality import judge_sides, near_and_far, nearness
 from waywiser.series.overview import overview_of
 
 SIDES = judge_sides(synthetic.records(5))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.multiplicity import holm
+from waywiser.stats.decision import holm
 
 P = st.floats(0.0, 1.0)
 

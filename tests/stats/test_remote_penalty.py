@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from waywiser.stats.decision import Effect, quantile
+from waywiser.stats.decision import Effect
+from waywiser.stats.distributions import student_quantile
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
 
 COST = math.log(1.05)
@@ -50,7 +51,7 @@ def test_its_intervals_keep_their_word_over_processes(count: int, one_sided: boo
 def covers(effect: Effect, truth: float) -> bool:
     """Whether the 95 % interval holds it."""
     variance = effect.variance
-    half = quantile(variance.freedom, 0.975) * variance.deviation
+    half = student_quantile(variance.freedom, 0.975) * variance.deviation
     return abs(effect.log_ratio - truth) <= half
 
 

@@ -3,7 +3,7 @@
 Which GPUs are on one side together is decided in `waywiser.series.locality`, from blocks of memory
 that every worker tries before it measures. What it costs to be far is shown by the series
 themselves: each knows on which side the pages of each of its blocks were
-(`waywiser.series.nearness`, `waywiser.stats.remote_penalty`).
+(`waywiser.series.locality`, `waywiser.stats.remote_penalty`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ from typing import Any
 
 from waywiser.profile import Profile
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
-from waywiser.series.locality import judge_sides
-from waywiser.series.nearness import nearness
+from waywiser.series.locality import judge_sides, nearness
 
 COLUMNS = (
     "identity",

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from waywiser.stats.decision import Effect, decide
+from waywiser.stats.distributions import student_quantile
 from waywiser.stats.noise_model import Variance
 
 if TYPE_CHECKING:
@@ -111,13 +112,12 @@ def tail_of(values: NDArray[float64]) -> int:
     """Degrees of freedom of Student's distribution whose tail is as heavy, relative to the middle
     half, as that of ``values``."""
     import numpy as np
-    from scipy.special import stdtrit
 
     if len(values) < MANY:
         return 5
     half, tail = np.quantile(np.abs(values), (0.5, TAIL))
     for freedom in reversed(TAILS):
-        expected = stdtrit(freedom, (1 + TAIL) / 2) / stdtrit(freedom, 0.75)
+        expected = student_quantile(freedom, (1 + TAIL) / 2) / student_quantile(freedom, 0.75)
         if tail <= half * expected * 1.02:
             return freedom
     return TAILS[0]

@@ -10,7 +10,7 @@ from waywiser.severity import Severity
 from waywiser.words import Value
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+    from waywiser.report.figures.drawing import Drawing
 
 MARKS: dict[Mark, tuple[str, str]] = {
     "": ("", ""),
@@ -142,7 +142,7 @@ class Picture(Value, frozen=True):
     title: str
     description: str
     """In a sentence, for who cannot see it."""
-    draw: Callable[[], Canvas]
+    draw: Callable[[], Drawing]
     data: Sheet | None = None
     wide: bool = False
     """Takes the page's whole width; others stand side by side."""

@@ -9,7 +9,6 @@ import math
 
 from waywiser.records import VOID, Samples
 from waywiser.stats.order import Interval
-from waywiser.stats.outliers import OutlierCount
 from waywiser.words import Stop, Value
 
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
@@ -21,6 +20,14 @@ _NORMAL = 1.96
 
 _MEDIAN = 1.2533
 """Deviation of the median of normal samples, over that of their mean."""
+
+
+class OutlierCount(Value, frozen=True):
+    """How many samples lie beyond the fences, on either side. They are shown, never dropped (Tukey,
+    "Exploratory Data Analysis", 1977)."""
+
+    mild: int = 0
+    severe: int = 0
 
 
 class BlockEstimate(Value, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.records import Series
 from waywiser.series.block import BlockEstimate
 from waywiser.stats.order import median
-from waywiser.topology.bounds import bound
+from waywiser.topology.bounds import Bound
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.topology.traits import Traits
 from waywiser.words import Value, Workload
@@ -61,17 +61,18 @@ def doubts(
     blocks: Sequence[BlockEstimate],
     converged: bool,
     machine: Machine | None = None,
+    best: Bound | None = None,
 ) -> tuple[Doubt, ...]:
     """All doubts about a series, the gravest kind first, at most one of each kind.
 
-    ``blocks`` are the estimates of its visits that have counted samples; ``machine`` tells what
-    its links could do, and without it nothing is said of them.
+    ``blocks`` are the estimates of its visits that have counted samples; ``machine`` and ``best``
+    tell what its links could do, and without them nothing is said of them.
     """
     found: dict[str, Doubt] = {}
     for doubt in (
         *_of_sampling(series, blocks, converged),
         *_of_blocks(blocks),
-        *_of_bound(series.workload, blocks, machine),
+        *_of_bound(series.workload, blocks, best),
         *_of_conditions(series, machine),
     ):
         found.setdefault(doubt.kind, doubt)
@@ -132,10 +133,9 @@ def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:
 
 
 def _of_bound(
-    workload: Workload, blocks: Sequence[BlockEstimate], machine: Machine | None
+    workload: Workload, blocks: Sequence[BlockEstimate], best: Bound | None
 ) -> Iterator[Doubt]:
-    best = bound(machine, workload) if machine is not None and workload.rated_bytes else None
-    if best is None or not blocks:
+    if best is None or not blocks or not workload.rated_bytes:
         return
     share = workload.rated_bytes / median([b.median for b in blocks]) / best.bytes_per_second
     if share > 1:

@@ -19,10 +19,9 @@ from typing import Literal
 from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.doubts import Doubt, doubts
-from waywiser.series.series_frame import SeriesFrame
-from waywiser.stats import resolution
-from waywiser.stats.order import CONFIDENCE, Interval, median, median_interval
-from waywiser.stats.rate import Rate, rate
+from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
+from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval
+from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, Value
 
@@ -33,6 +32,14 @@ Kind = Literal["within process", "between processes"]
 
 GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
 """Reasons to stop, the best first; a series is told by the worst of its blocks."""
+
+
+class Rate(Value, frozen=True):
+    """Bytes per second at the median time, with the interval if the time has one. Rates are never
+    averaged (Hoefler & Belli, rule 3)."""
+
+    value: float
+    interval: Interval | None = None
 
 
 class Estimate(Value, frozen=True):
@@ -75,24 +82,26 @@ class Estimate(Value, frozen=True):
         return _relative(self.host_interval, self.host_median)
 
 
-def estimate(
-    series: Series,
-    machine: Machine | None = None,
-    target: float = TARGET,
-    *,
-    blocks: Sequence[BlockEstimate | None] | None = None,
-) -> Estimate | None:
+def estimate(series: Series, machine: Machine | None = None) -> Estimate | None:
     """None where no visit has a sample that counts: see `Series.failure` for the reason.
 
-    Void samples are left out and counted; a block that took no time at all, which no clock here
-    tells and a damaged file may, says nothing. ``machine`` is used for doubts about links;
-    ``target`` is what the interval between processes has to meet where single blocks did not
-    converge. ``blocks`` are the statistics of each visit, if they are known already.
+    ``machine`` is used for doubts about links.
     """
-    if blocks is None:
-        (known,) = SeriesFrame.of([series]).series_blocks()
-        blocks = known.blocks
-    blocks = tuple(block for block in blocks if block is not None and block.median > 0)
+    (known,) = SeriesFrame.of([series]).series_blocks()
+    best = bound(machine, series.workload) if machine is not None else None
+    return estimate_of(known, machine, best)
+
+
+def estimate_of(
+    known: SeriesBlocks, machine: Machine | None, best: Bound | None
+) -> Estimate | None:
+    """`estimate` from the statistics of blocks, with the bound of the workload on the machine.
+
+    Void samples are left out and counted; a block that took no time at all, which no clock here
+    tells and a damaged file may, says nothing.
+    """
+    series = known.series
+    blocks = tuple(block for block in known.blocks if block is not None and block.median > 0)
     if not blocks:
         return None
     visits = _not_skipped(series.visits)
@@ -106,7 +115,7 @@ def estimate(
         interval = None
     converged = all(visit.stop == "converged" for visit in visits)
     if kind == "between processes" and interval is not None:
-        converged = converged or interval.width / 2 <= target * middle
+        converged = converged or interval.width / 2 <= TARGET * middle
     timed = [block for block in blocks if block.host_median is not None]
     host = [block.host_median for block in timed if block.host_median is not None]
     _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
@@ -114,7 +123,7 @@ def estimate(
         host_interval = None
     host_median = median(host) if host else None
     if host_median is not None and host_median < middle:
-        host_median, host_interval = _at_least(middle, interval, host_interval)
+        host_median, host_interval = _no_shorter(middle, interval, host_interval)
     return Estimate(
         median=middle,
         interval=interval,
@@ -127,11 +136,24 @@ def estimate(
         blocks=blocks,
         stop=worst_stop(series.visits),
         converged=converged,
-        doubts=doubts(series, blocks, converged, machine),
+        doubts=doubts(series, blocks, converged, machine, best),
     )
 
 
-def _at_least(
+def rate(bytes: int, seconds: float, interval: Interval | None = None) -> Rate | None:
+    """The rate of ``bytes`` in ``seconds``; the longest time gives the low end and the reverse.
+
+    None where nothing is moved or the time is not above 0. An interval that reaches 0 seconds
+    bounds no rate, so the rate then has none.
+    """
+    if bytes <= 0 or seconds <= 0:
+        return None
+    if interval is None or interval.low <= 0:
+        return Rate(bytes / seconds)
+    return Rate(bytes / seconds, Interval(bytes / interval.high, bytes / interval.low))
+
+
+def _no_shorter(
     middle: float, interval: Interval | None, host: Interval | None
 ) -> tuple[float | None, Interval | None]:
     """What the application sees if that appears to be shorter than the transfer.
@@ -162,7 +184,7 @@ def _interval(
     """Over the medians of blocks and their intervals; no narrower than ``width``."""
     between = median_interval(medians, CONFIDENCE)
     if between is not None:
-        return "between processes", resolution.at_least(between, median(medians), width)
+        return "between processes", at_least(between, median(medians), width)
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals):
         return "within process", None

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from waywiser.plan.name import name_of
 from waywiser.records import Series
-from waywiser.series.contiguous import Contiguous
-from waywiser.series.each import transfer_rates
-from waywiser.series.estimate import Estimate, estimate
-from waywiser.series.series_blocks import SeriesBlocks
+from waywiser.series.block import BlockEstimate
+from waywiser.series.estimate import Estimate, estimate_of
+from waywiser.series.series_frame import SeriesBlocks
 from waywiser.series.traffic import Ways, ways
+from waywiser.stats.order import median
 from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
-from waywiser.words import Value, Workload
+from waywiser.words import Transfer, Value, Workload
+
+NEAREST = 1.5
+"""Sizes this far apart, as a factor, are still compared: a layout takes whole units only."""
 
 
 class Line(Value, frozen=True):
@@ -57,17 +60,17 @@ class Line(Value, frozen=True):
 def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Line:
     """``first`` gives for each curve the one that stands for its class."""
     series = known.series
-    workload = series.workload
-    curve = workload.curve
-    found = estimate(series, machine, blocks=known.blocks)
+    workload, row = series.workload, known.row
+    curve = row.curve
     best = bound(machine, workload)
+    found = estimate_of(known, machine, best)
     share = None
     if found is not None and found.rate is not None and best is not None:
         share = found.rate.value / best.bytes_per_second
     measured = [v.mode for v, taken in zip(series.visits, known.taken, strict=True) if taken]
     return Line(
-        identity=workload.identity,
-        workload=str(workload),
+        identity=row.identity,
+        workload=row.text,
         curve=curve,
         name=name_of(workload),
         transfer_rates=tuple(transfer_rates(workload, found.blocks if found else ())),
@@ -92,21 +95,51 @@ def by_curve(lines: Iterable[Line]) -> dict[str, list[Line]]:
     return {curve: sorted(each, key=lambda line: line.bytes) for curve, each in found.items()}
 
 
+def transfer_rates(workload: Workload, blocks: Sequence[BlockEstimate]) -> Iterator[float]:
+    """Bytes per second of each transfer over the median of its own times, in the workload's order:
+    as for the whole, the median of the blocks' medians.
+
+    Nothing for one transfer, for an operation, and where no sample counts.
+    """
+    times = [block.transfers for block in blocks if block.transfers]
+    for transfer, seconds in zip(workload.transfers, zip(*times, strict=True), strict=False):
+        middle = median(seconds)
+        if middle > 0:
+            yield transfer.bytes / middle
+
+
 def beside_contiguous(lines: Sequence[Line], workloads: Sequence[Workload]) -> list[Line]:
-    """The lines with the price of each layout told."""
-    contiguous = Contiguous()
-    rates = [
-        line.estimate.rate.value if line.estimate and line.estimate.rate else 0 for line in lines
-    ]
-    for workload, rate in zip(workloads, rates, strict=True):
-        if rate:
-            contiguous.add(workload, rate)
-    return [
-        msgspec.structs.replace(line, of_contiguous=contiguous.share(workload, rate))
-        if rate
-        else line
-        for line, workload, rate in zip(lines, workloads, rates, strict=True)
-    ]
+    """The lines with the price of each layout: its rate over that of contiguous bytes by the same
+    executor with its default settings."""
+    known: dict[str, dict[int, float]] = {}
+    layouts: dict[int, Transfer] = {}
+    for n, (line, workload) in enumerate(zip(lines, workloads, strict=True)):
+        transfer = workload.transfer if workload.cache == "warm" else None
+        if transfer is None or not (rate := _rate(line)):
+            continue
+        if transfer.layout is not None:
+            layouts[n] = transfer
+        elif not transfer.parameters:
+            known.setdefault(str(transfer.path), {})[transfer.bytes] = rate
+    found = list(lines)
+    for n, transfer in layouts.items():
+        near = _nearest(known.get(str(transfer.path), {}), transfer.bytes)
+        if near is not None:
+            share = _rate(lines[n]) / near
+            found[n] = msgspec.structs.replace(lines[n], of_contiguous=share)
+    return found
+
+
+def _rate(line: Line) -> float:
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+
+
+def _nearest(rates: Mapping[int, float], size: int) -> float | None:
+    """The rate at the nearest size, unless that is further away than `NEAREST`."""
+    near = min(rates, key=lambda known: max(known / size, size / known), default=None)
+    if near is None or max(near / size, size / near) > NEAREST:
+        return None
+    return rates[near]
 
 
 def _left_out(series: Series) -> str:

@@ -20,12 +20,10 @@ from waywiser.records import Locality, Refusal, Series
 from waywiser.series.estimate import Estimate
 from waywiser.series.health import HealthReport, health_report
 from waywiser.series.line import Line, beside_contiguous, line_of
-from waywiser.series.locality import Sides, judge_sides
-from waywiser.series.nearness import Nearness, near_and_far, nearness
+from waywiser.series.locality import Nearness, Sides, judge_sides, near_and_far, nearness
 from waywiser.series.overtaking import Overtaking, overtaking
 from waywiser.series.reasons import Group, Reasons, groups
-from waywiser.series.series_blocks import SeriesBlocks
-from waywiser.series.series_frame import SeriesFrame
+from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.series.wrong_bounds import without_wrong_bounds
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload

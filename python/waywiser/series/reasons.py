@@ -10,7 +10,7 @@ from waywiser.plan.name import label_of
 from waywiser.records import Failure, Locality, Refusal, Visit
 from waywiser.series.doubts import REMEDIES
 from waywiser.series.line import Line
-from waywiser.series.series_blocks import SeriesBlocks
+from waywiser.series.series_frame import SeriesBlocks
 from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value

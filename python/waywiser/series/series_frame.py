@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from waywiser.profile import Profile
 from waywiser.profile.rows import SeriesRow, series_row, visit_row
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Series
-from waywiser.series.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate
+from waywiser.series.block import QUANTILE_NAMES, SHOWN_QUANTILES, BlockEstimate, OutlierCount
 from waywiser.series.sample_columns import SampleColumns, Visited
-from waywiser.series.series_blocks import SeriesBlocks
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.order import Interval, lower_rank
-from waywiser.stats.outliers import MILD_IQR, SEVERE_IQR, OutlierCount
-from waywiser.stats.resolution import EVENT_TICK_SECONDS, HOST_TICK_SECONDS, SAME_SECONDS
 from waywiser.stats.segments import Segments
 from waywiser.words import Workload
 
@@ -28,6 +25,23 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+HOST_TICK_SECONDS = 1e-9
+"""The unit of ``clock_gettime``."""
+
+EVENT_TICK_SECONDS = 0.5e-6
+"""Resolution that the CUDA runtime's documentation gives for the time between two events; used
+where samples that are all equal do not show the device's own tick."""
+
+SAME_SECONDS = 1e-9
+"""Times of one tick count differ by less than this after division by the batch and rounding to
+the 32-bit milliseconds of the event clock."""
+
+MILD_IQR = 1.5
+"""Interquartile ranges beyond a quartile where a sample is a mild outlier; Tukey's inner fence."""
+
+SEVERE_IQR = 3.0
+"""The same for a severe one; Tukey's outer fence."""
+
 
 class FrameSeries(NamedTuple):
     """One series of a frame, and which of the frame's visits belong to it."""
@@ -35,6 +49,17 @@ class FrameSeries(NamedTuple):
     workload: Workload
     row: SeriesRow
     visits: slice
+
+
+class SeriesBlocks(NamedTuple):
+    """A series with the statistics of its blocks; its visits may come without their samples."""
+
+    series: Series
+    row: SeriesRow
+    taken: Sequence[int]
+    """The number of samples of each visit, void ones included."""
+    blocks: Sequence[BlockEstimate | None]
+    """The statistics of each visit; None if it has no sample that counts."""
 
 
 class SeriesFrame:
@@ -208,9 +233,9 @@ class SeriesFrame:
         """The statistics of each series' blocks; its visits come without their samples."""
         estimates = self._estimates()
         taken = self.taken.tolist()
-        for workload, _, of in self.series:
+        for workload, row, of in self.series:
             visits = tuple(v.without_samples(workload) for v in self.visits[of])
-            yield SeriesBlocks(Series(workload, visits), taken[of], estimates[of])
+            yield SeriesBlocks(Series(workload, visits), row, taken[of], estimates[of])
 
     def summaries(self) -> list[SeriesSummary]:
         """Each series in short. A block whose median is no time is left out."""

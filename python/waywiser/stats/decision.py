@@ -21,10 +21,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from waywiser.stats.multiplicity import benjamini_hochberg, holm
+from waywiser.stats.distributions import student_quantile, student_tail
 from waywiser.stats.noise_model import Variance
 from waywiser.stats.order import CONFIDENCE, Interval, ratio_of
 from waywiser.words import Value
@@ -109,13 +108,48 @@ def decide(
     ]
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The adjusted p-values, in the order given.
+
+    The k-th smallest of m is multiplied by m - k + 1; none is then below a smaller one's, or above
+    1. Rejecting where the adjusted value is at most 5 % rejects any true null hypothesis at all in
+    at most 5 % of families. Raises ValueError for a value that is no probability.
+    """
+    if not all(0.0 <= value <= 1.0 for value in p_values):
+        raise ValueError(f"a p-value lies between 0 and 1: {list(p_values)!r}")
+    adjusted = [0.0] * len(p_values)
+    least = 0.0
+    for rank, at in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = least
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """The adjusted p-values, in the order given.
+
+    The k-th smallest of m is multiplied by m / k; none is then above a larger one's. Rejecting
+    where the adjusted value is at most 5 % makes at most 5 % of the rejections false on average.
+    Raises ValueError for a value that is no probability.
+    """
+    if not all(0.0 <= value <= 1.0 for value in p_values):
+        raise ValueError(f"a p-value lies between 0 and 1: {list(p_values)!r}")
+    count = len(p_values)
+    adjusted = [0.0] * count
+    most = 1.0
+    for rank, at in zip(
+        range(count, 0, -1), sorted(range(count), key=lambda n: -p_values[n]), strict=True
+    ):
+        most = min(most, p_values[at] * count / rank)
+        adjusted[at] = most
+    return adjusted
+
+
 def p_value(effect: Effect) -> float | None:
     """Two-sided, by Student's t; None without degrees of freedom."""
     if effect.variance.freedom <= 0:
         return None
-    error = effect.variance.deviation
-    tail = _student().stdtr(effect.variance.freedom, -abs(effect.log_ratio) / error)
-    return min(1.0, 2 * float(tail))
+    return 2 * student_tail(effect.variance.freedom, effect.log_ratio / effect.variance.deviation)
 
 
 def detectable(variance: Variance, threshold: float) -> float | None:
@@ -123,22 +157,10 @@ def detectable(variance: Variance, threshold: float) -> float | None:
     if variance.freedom <= 0:
         return None
     error = variance.deviation
-    least = max(math.log1p(threshold), quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error)
-    return 1 - math.exp(-(least + quantile(variance.freedom, POWER) * error))
-
-
-@lru_cache(maxsize=4096)
-def quantile(freedom: float, probability: float) -> float:
-    """Of Student's t."""
-    return float(_student().stdtrit(freedom, probability))
-
-
-@cache
-def _student() -> Any:
-    """The distribution, loaded when it is needed: scipy takes a while."""
-    from scipy import special
-
-    return special
+    least = max(
+        math.log1p(threshold), student_quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
+    )
+    return 1 - math.exp(-(least + student_quantile(variance.freedom, POWER) * error))
 
 
 def _decision(
@@ -153,11 +175,11 @@ def _decision(
     verdict: Verdict = "no change found"
     interval = None
     if p_corrected is not None:
-        half = quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
+        half = student_quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
         interval = Interval(ratio_of(-change - half), ratio_of(-change + half))
         if p_corrected <= significant and beyond:
             verdict = "different"
-        elif abs(change) + quantile(variance.freedom, CONFIDENCE) * error <= limit:
+        elif abs(change) + student_quantile(variance.freedom, CONFIDENCE) * error <= limit:
             verdict = "equivalent"
     return Decision(
         verdict=verdict,

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from waywiser.stats.decision import quantile
+from waywiser.stats.distributions import student_quantile, student_tail
 from waywiser.stats.expectation import Expected, Points, expected
 from waywiser.stats.order import CONFIDENCE, Interval
 from waywiser.stats.scatter import Measured, Prepared, prepared
@@ -217,18 +217,16 @@ def _against(
 def _told(
     curve: Prepared, found: _Candidate, wiggle: float, freedom: float, tests: int
 ) -> Irregularity | None:
-    from scipy.special import stdtr
-
     variance = found.variance + wiggle
     together = variance**2 / (found.variance**2 / found.freedom + wiggle**2 / freedom)
     error = math.sqrt(variance)
-    p_value = min(1.0, tests * float(stdtr(together, -found.depth / error)))
+    p_value = min(1.0, tests * student_tail(together, found.depth / error))
     if p_value > LEVEL or found.depth < math.log1p(LEAST_DEPTH):
         return None
     agree, of = _agreeing(curve, found)
     if agree < (math.ceil(ENOUGH_AGREE * of) if of >= MANY_BLOCKS else of):
         return None
-    half = quantile(max(1, int(together)), (1 + CONFIDENCE) / 2) * error
+    half = student_quantile(max(1, int(together)), (1 + CONFIDENCE) / 2) * error
     return Irregularity(
         kind=found.kind,
         low=int(curve.n[found.sizes.start]),

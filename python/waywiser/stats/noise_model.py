@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
+from waywiser.stats.distributions import f_tail
 from waywiser.words import Value
 
 SURVEY_SHARE = 0.5
@@ -61,12 +63,12 @@ class Surveys(NamedTuple):
     @property
     def means(self) -> list[float]:
         """Of each survey, the mean over its processes."""
-        return [_mean(each) for each in self.replicates]
+        return [fmean(each) for each in self.replicates]
 
     @property
     def mean(self) -> float:
         """The mean over surveys of the mean over processes."""
-        return _mean(self.means)
+        return fmean(self.means)
 
     @property
     def processes(self) -> int:
@@ -80,7 +82,7 @@ class Surveys(NamedTuple):
     @property
     def per_survey(self) -> float:
         """The same of one survey alone, the mean over surveys."""
-        return _mean([1 / len(each) for each in self.replicates])
+        return fmean([1 / len(each) for each in self.replicates])
 
 
 class Noise(NamedTuple):
@@ -99,7 +101,7 @@ def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
     squares = freedom = 0.0
     for side in sides:
         for replicates in side.replicates:
-            mean = _mean(replicates)
+            mean = fmean(replicates)
             squares += sum((value - mean) ** 2 for value in replicates)
             freedom += len(replicates) - 1
     least = max(within, LEAST_VARIANCE)
@@ -131,7 +133,7 @@ def averaged(variances: Sequence[Variance]) -> Variance | None:
     known = [each for each in variances if each.freedom > 0]
     if not known:
         return None
-    return Variance(_mean([v.value for v in known]), _mean([v.freedom for v in known]))
+    return Variance(fmean([v.value for v in known]), fmean([v.freedom for v in known]))
 
 
 def combined(terms: Sequence[tuple[float, Variance]]) -> Variance:
@@ -150,9 +152,7 @@ def shared(own: Variance, peers: Variance | None) -> Variance:
         return own
     if own.freedom <= 0:
         return Variance(max(own.value, peers.value), peers.freedom)
-    from scipy.special import fdtrc
-
-    chance = float(fdtrc(own.freedom, peers.freedom, own.value / peers.value))
+    chance = f_tail(own.freedom, peers.freedom, own.value / peers.value)
     return own if chance < UNLIKE else peers
 
 
@@ -171,7 +171,3 @@ def of_difference(before: Surveys, after: Surveys, noise: Noise) -> Variance:
     )
     surveys = 1 / len(before.replicates) + 1 / len(after.replicates)
     return combined([(surveys, noise.survey), (extra, noise.process)])
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -1,8 +1,8 @@
-"""Medians, quantiles and their intervals from order statistics: no distribution is assumed.
+"""Medians and their intervals from order statistics: no distribution is assumed.
 
 Sources: Hahn & Meeker, "Statistical Intervals" (1991), chapter 5, for the interval of a quantile;
 Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems" (SC'15), rules 5 and 6, for
-its use; Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996), type 7, for quantiles.
+its use.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ class Interval(Value, frozen=True):
         return self.low <= other.high and other.low <= self.high
 
 
+def at_least(interval: Interval, median: float, width: float) -> Interval:
+    """``interval`` widened around ``median`` to ``width`` where it is narrower; not below 0."""
+    if interval.width >= width:
+        return interval
+    low = min(interval.low, median - width / 2)
+    return Interval(max(0.0, low), max(interval.high, median + width / 2))
+
+
 def ratio_of(log: float) -> float:
     """Of a logarithm; where none is so large, as where hardly anything is known, the largest."""
     return math.exp(min(log, _MOST_LOG))
@@ -45,38 +53,12 @@ def ratios_of(logs: Interval) -> Interval:
 
 
 def median(samples: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle values: `quantile` of 0.5. Raises ValueError
-    for none."""
+    """The middle value, or the mean of the two middle values. Raises ValueError for none."""
     if not samples:
         raise ValueError("no samples have no median")
     ordered = sorted(samples)
     below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return min(below + 0.5 * (above - below), above)
-
-
-def quantile(samples: Sequence[float], probability: float) -> float:
-    """Interpolated between order statistics (type 7); any order of samples.
-
-    Raises ValueError for no samples and for a probability outside 0..1.
-    """
-    return quantiles(samples, (probability,))[0]
-
-
-def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[float]:
-    """As `quantile` for several, sorting once."""
-    if not samples:
-        raise ValueError("no samples have no quantile")
-    if min(probabilities) < 0.0 or max(probabilities) > 1.0:
-        raise ValueError(f"a probability lies between 0 and 1: {probabilities!r}")
-    ordered = sorted(samples)
-    found = []
-    for probability in probabilities:
-        position = probability * (len(ordered) - 1)
-        below = int(position)
-        above = min(below + 1, len(ordered) - 1)
-        step = ordered[above] - ordered[below]
-        found.append(min(ordered[below] + (position - below) * step, ordered[above]))
-    return found
 
 
 def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:

@@ -24,10 +24,10 @@ All pairs and groups that are given together are decided together (`waywiser.sta
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
@@ -261,11 +261,11 @@ def _pooled(parts: Sequence[_Part]) -> _Known | None:
     parts = [part for part in parts if len(part.values) > 1]
     if not parts:
         return None
-    process = _between([p.values for p in parts], _mean([p.least for p in parts]))
+    process = _between([p.values for p in parts], fmean([p.least for p in parts]))
     if process.freedom <= 0:
         return None
     sizes = [tuple(size.ratios.values()) for part in parts for size in part.replicated]
-    of_size = _between(sizes, _mean([part.within for part in parts]))
+    of_size = _between(sizes, fmean([part.within for part in parts]))
     return _Known(process, Variance(of_size.value, process.freedom))
 
 
@@ -316,19 +316,15 @@ def _by_processes(
     if group.deviations:
         return _RegimeEffects(None, pairs)
     mean = Effect(
-        _mean([part.mean for part in members.values()]),
+        fmean([part.mean for part in members.values()]),
         _of_mean(list(variances.values())),
         headline=headline,
     )
     sizes = {
-        size: Effect(_mean([value for value, _, _ in found]), _of_mean([f[1:] for f in found]))
+        size: Effect(fmean([value for value, _, _ in found]), _of_mean([f[1:] for f in found]))
         for size, found in at_size.items()
     }
     return _RegimeEffects(_Planned(mean, sizes), pairs)
-
-
-def _larger(one: Variance, other: Variance) -> Variance:
-    return max(one, other, key=lambda each: each.value)
 
 
 def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
@@ -366,7 +362,7 @@ def _by_equivalents(
         pairs[at] = _Planned(regime, sizes)
     if group.deviations:
         return _RegimeEffects(None, pairs)
-    within = _mean([part.within for part in members.values()])
+    within = fmean([part.within for part in members.values()])
     scatter = _scatter(list(means.values()), within)
     at_size = _at_least_usual(
         {size: _scatter(list(values.values()), within) for size, values in by_size.items()}
@@ -381,7 +377,7 @@ def _by_equivalents(
 
 
 def _mean_of(values: Sequence[float], scatter: Variance) -> Effect:
-    return Effect(_mean(values), combined([(1 / len(values), scatter)]))
+    return Effect(fmean(values), combined([(1 / len(values), scatter)]))
 
 
 def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
@@ -397,7 +393,7 @@ def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
 
 def _centre(values: Sequence[float]) -> float:
     """Their mean; of `ROBUST` and more their median, which one odd process does not move."""
-    return _mean(values) if len(values) < ROBUST else median(values)
+    return fmean(values) if len(values) < ROBUST else median(values)
 
 
 def _weight(count: int) -> float:
@@ -413,8 +409,9 @@ def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
         known = [_scatter(values, within) for values in series]
         return pooled(known) or max(known, key=lambda each: each.value)
     apart = [
-        abs(value - median(values)) * len(values) / (len(values) - 1)
+        abs(value - middle) * len(values) / (len(values) - 1)
         for values in series
+        for middle in [median(values)]
         for value in values
     ]
     variance = max((median(apart) * _NORMAL) ** 2, within, LEAST_VARIANCE)
@@ -431,7 +428,3 @@ def _scatter(values: Sequence[float], within: float) -> Variance:
 def _next(planned: _Planned, decisions: Iterator[Decision]) -> RegimeDecision:
     regime = next(decisions)
     return RegimeDecision(regime, {size: next(decisions) for size in planned.sizes})
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -1,7 +1,8 @@
 """Order statistics of many groups of values at once.
 
-The values lie in one array, group after group. Every result is equal, to the bit, to what
-`waywiser.stats.order` gives for each group.
+The values lie in one array, group after group. Medians and their intervals are equal, to the bit,
+to what `waywiser.stats.order` gives for each group. Quantiles are interpolated between order
+statistics: type 7 of Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996).
 """
 
 from __future__ import annotations

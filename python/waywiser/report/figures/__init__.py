@@ -1,1 +1,1 @@
-"""Figures, drawn with matplotlib: one kind to a file, and how they become SVG and PDF."""
+"""Figures: one kind to a file, of shapes and texts, and how they become SVG and PDF."""

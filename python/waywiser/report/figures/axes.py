@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from waywiser.report.figures.drawing import HALF_CAPITAL, Drawing
 from waywiser.report.figures.theme import INK, LINE, SOFT
 from waywiser.words import format_bytes
 
@@ -17,61 +18,72 @@ LEAST_SPAN = math.log10(4)
 
 _SECONDS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
-
-def plain(axes: Any) -> None:
-    """No frame but the line below; a light grid."""
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(LINE.sentinel)
-    axes.patch.set_visible(False)
-    axes.grid(True, color=LINE.sentinel, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0, labelcolor=SOFT.sentinel, labelsize=11, pad=5)
+_GAP = 5.0
+"""Between an axis and its labels."""
 
 
-def of_sizes(axes: Any, sizes: Sequence[int]) -> None:
-    """The x axis: powers of two, labelled where there is room."""
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+class Axis(NamedTuple):
+    """A logarithmic axis: where it begins and ends in a drawing, and in decimal logarithms."""
 
-    axes.set_xscale("log", base=2)
+    start: float
+    end: float
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    """Values with their labels."""
+
+    def at(self, value: float) -> float:
+        """Where a value lies, beyond the axis too; far below it if the value is not positive."""
+        part = (math.log10(value) - self.low) / (self.high - self.low) if value > 0 else -1e3
+        return self.start + part * (self.end - self.start)
+
+
+def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
+    """Powers of two, labelled where there is room."""
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     room = max((high - low) * 0.04, 0.3)
-    axes.set_xlim(2 ** (low - room), 2 ** (high + room))
     step = max(1, math.ceil((high - low) / (MOST_SIZES - 1)))
     shown = [2**n for n in range(math.ceil(low), math.floor(high) + 1, step)] or [min(sizes)]
-    axes.xaxis.set_major_locator(FixedLocator([float(size) for size in shown]))
-    axes.xaxis.set_major_formatter(FixedFormatter([format_bytes(size) for size in shown]))
-    axes.xaxis.set_minor_locator(NullLocator())
+    ticks = tuple((float(size), format_bytes(size)) for size in shown)
+    two = math.log10(2)
+    return Axis(start, end, (low - room) * two, (high + room) * two, ticks)
 
 
-def of_rates(axes: Any, low: float, high: float) -> None:
-    """The y axis in GB/s; values are in GB/s."""
-    _decades(axes, low, high, lambda value: f"{value:g}")
+def of_rates(start: float, end: float, low: float, high: float) -> Axis:
+    """In GB/s."""
+    return _decades(start, end, low, high, lambda value: f"{value:g}")
 
 
-def of_times(axes: Any, low: float, high: float) -> None:
-    """The y axis of seconds, with their unit."""
-    _decades(axes, low, high, _time)
+def of_times(start: float, end: float, low: float, high: float) -> Axis:
+    """In seconds; labels have their unit."""
+    return _decades(start, end, low, high, _time)
 
 
-def title(axes: Any, text: str) -> None:
-    """What the y axis is, above it, where it can be read."""
-    axes.set_title(text, loc="left", fontsize=11, color=INK.sentinel, pad=8)
+def draw_axes(drawing: Drawing, x: Axis, y: Axis, title: str) -> None:
+    """A light grid with its labels, a line below, and above what the y axis is."""
+    for value, label in x.ticks:
+        at = x.at(value)
+        drawing.line([(at, y.start), (at, y.end)], LINE, 0.7)
+        middle = y.start + _GAP + HALF_CAPITAL * 11
+        drawing.text(at, middle, label, SOFT, anchor="middle")
+    for value, label in y.ticks:
+        at = y.at(value)
+        drawing.line([(x.start, at), (x.end, at)], LINE, 0.7)
+        drawing.text(x.start - _GAP, at, label, SOFT, anchor="end")
+    drawing.line([(x.start, y.start), (x.end, y.start)], LINE, 0.8)
+    drawing.text(x.start, y.end - 8, title, INK, on_baseline=True)
 
 
-def _decades(axes: Any, low: float, high: float, label: Any) -> None:
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
-    axes.set_yscale("log")
+def _decades(
+    start: float, end: float, low: float, high: float, label: Callable[[float], str]
+) -> Axis:
     bottom, top = math.log10(low), math.log10(high)
     if (lacking := LEAST_SPAN - (top - bottom)) > 0:
         bottom, top = bottom - lacking / 2, top + lacking / 2
     room = max((top - bottom) * 0.06, 0.05)
-    axes.set_ylim(10 ** (bottom - room), 10 ** (top + room))
     shown = _ticks(bottom - room, top + room)
-    axes.yaxis.set_major_locator(FixedLocator(shown))
-    axes.yaxis.set_major_formatter(FixedFormatter([label(value) for value in shown]))
-    axes.yaxis.set_minor_locator(NullLocator())
+    ticks = tuple((value, label(value)) for value in shown)
+    return Axis(start, end, bottom - room, top + room, ticks)
 
 
 def _ticks(bottom: float, top: float) -> list[float]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Literal
 
-from waywiser.report.figures import axes as scale
-from waywiser.report.figures.render import canvas
+from waywiser.report.figures.axes import Axis, draw_axes, of_rates, of_sizes, of_times
+from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.markers import Point
 from waywiser.report.figures.theme import INK, SOFT, series
 from waywiser.report.parts import Cell, Picture, Row, Sheet
 from waywiser.report.writing import spread
@@ -16,13 +19,12 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_number, format_time
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 WIDTH = 460.0
 HEIGHT = 260.0
 """Of the axes with their labels; the legend comes below."""
 LEGEND_LINE = 17.0
+LEFT = 48.0
+"""Of the axes; labels of the y axis are beside it."""
 
 RATES_FROM = 16 * 2**10
 TIMES_TO = 2**20
@@ -46,7 +48,7 @@ def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity
         name=name,
         title=f"{title}: {noun.lower()} over size",
         description=_description(noun, drawn, what),
-        draw=_drawing(tuple(drawn), what),
+        draw=partial(_draw, tuple(drawn), what),
         data=_data(f"{title}: {noun.lower()}s", drawn, what),
     )
 
@@ -61,59 +63,67 @@ def _told(lines: tuple[Line, ...], what: Quantity) -> tuple[Line, ...]:
     return kept if len(kept) > 1 else known
 
 
-def _drawing(drawn: tuple[Drawn, ...], what: Quantity) -> Callable[[], Canvas]:
-    return lambda: _draw(drawn, what)
-
-
-def _draw(drawn: tuple[Drawn, ...], what: Quantity) -> Canvas:
-    height = HEIGHT + LEGEND_LINE * len(drawn) + 8
-    found = canvas(WIDTH, height)
-    axes: Any = found.add_axes((48 / WIDTH, 1 - (HEIGHT - 32) / height, (WIDTH - 60) / WIDTH,
-                                (HEIGHT - 62) / height))  # fmt: skip
-    scale.plain(axes)
+def _draw(drawn: tuple[Drawn, ...], what: Quantity) -> Drawing:
+    found = Drawing(WIDTH, HEIGHT + LEGEND_LINE * len(drawn) + 8)
     bounds = _bounds(drawn) if what == "rate" else []
     values = [v for each in drawn for line in each.lines if (v := _value(line, what))]
     sizes = [line.bytes for each in drawn for line in each.lines if _value(line, what)]
-    scale.of_sizes(axes, sizes)
-    spread = (min(values), max([*values, *bounds]))
-    scale.of_rates(axes, *spread) if what == "rate" else scale.of_times(axes, *spread)
-    scale.title(axes, "GB/s" if what == "rate" else "time of one execution")
+    x = of_sizes(LEFT, WIDTH - 12, sizes)
+    of_values = of_rates if what == "rate" else of_times
+    y = of_values(HEIGHT - 32, 30, min(values), max([*values, *bounds]))
+    draw_axes(found, x, y, "GB/s" if what == "rate" else "time of one execution")
     for bound in bounds:
-        axes.axhline(bound, color=SOFT.sentinel, linewidth=1.2, dashes=(5, 3), zorder=2)
-        axes.annotate(f"bound {bound:.4g}", (1, bound), xycoords=("axes fraction", "data"),
-                      xytext=(0, 3), textcoords="offset points", ha="right",
-                      color=SOFT.sentinel, fontsize=10)  # fmt: skip
+        at = y.at(bound)
+        found.line([(x.start, at), (x.end, at)], SOFT, 1.2, dashes=(6, 3.6))
+        found.text(x.end, at - 3, f"bound {bound:.4g}", SOFT, size=10, anchor="end",
+                   on_baseline=True)  # fmt: skip
     for number, each in enumerate(drawn):
-        _curve(axes, each, number, what)
+        _intervals(found, each, number, what, x, y)
     for number, each in enumerate(drawn):
-        _legend(found, each.label, number, height)
+        colour = series(number)
+        points = [(x.at(line.bytes), y.at(v)) for line in each.lines if (v := _value(line, what))]
+        found.line(points, colour, 1.4)
+        found.markers(points, number, colour, 4.5)
+    for number, each in enumerate(drawn):
+        middle = HEIGHT + 2 + LEGEND_LINE * (number + 0.5)
+        found.line([(LEFT, middle), (LEFT + 24, middle)], series(number), 1.4)
+        found.markers([(LEFT + 12, middle)], number, series(number), 5)
+        found.text(LEFT + 32, middle, each.label, INK)
     return found
 
 
-def _curve(axes: Any, each: Drawn, number: int, what: Quantity) -> None:
-    colour, marker = series(number)
-    known = [line for line in each.lines if _value(line, what)]
-    x = [line.bytes for line in known]
-    y = [_value(line, what) for line in known]
-    bars = [_interval(line, what) for line in known]
-    low = [bar.low if bar else v for bar, v in zip(bars, y, strict=True)]
-    high = [bar.high if bar else v for bar, v in zip(bars, y, strict=True)]
-    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=3)
-    axes.vlines(x, low, high, color=colour, linewidth=3.5, alpha=0.45, zorder=3)
-    axes.plot(x, y, color=colour, linewidth=1.4, marker=marker, markersize=4.5, zorder=4,
-              markeredgewidth=0)  # fmt: skip
+def _intervals(found: Drawing, each: Drawn, number: int, what: Quantity, x: Axis, y: Axis) -> None:
+    """A bar for each interval, and an area that joins them."""
+    low, high = [], []
+    for line in each.lines:
+        if value := _value(line, what):
+            interval = _interval(line, what) or Interval(value, value)
+            low.append((x.at(line.bytes), y.at(interval.low)))
+            high.append((x.at(line.bytes), y.at(interval.high)))
+    outline = _within(low, y) + _within(high, y)[::-1]
+    found.area(outline, series(number), 0.2)
+    ends = [(_cut(one, y), _cut(other, y)) for one, other in zip(low, high, strict=True)]
+    found.bars(ends, series(number), 3.5, 0.45)
 
 
-def _legend(found: Any, label: str, number: int, height: float) -> None:
-    from matplotlib.lines import Line2D
+def _within(points: Sequence[Point], y: Axis) -> list[Point]:
+    """The line through the points, cut off where it leaves the axes."""
+    found = [_cut(point, y) for point in points[:1]]
+    for (x, before), (end, after) in pairwise(points):
+        crossed = sorted(
+            (limit - before) / (after - before)
+            for limit in (y.start, y.end)
+            if min(before, after) < limit < max(before, after)
+        )
+        found += [
+            _cut((x + part * (end - x), before + part * (after - before)), y) for part in crossed
+        ]
+        found.append(_cut((end, after), y))
+    return found
 
-    colour, marker = series(number)
-    y = 1 - (HEIGHT + 2 + LEGEND_LINE * (number + 0.5)) / height
-    x = [48 / WIDTH, 60 / WIDTH, 72 / WIDTH]
-    key = Line2D(x, [y, y, y], color=colour, linewidth=1.4, marker=marker, markersize=5)
-    key.set(markevery=[1], markeredgewidth=0)
-    found.add_artist(key)
-    found.text(80 / WIDTH, y, label, color=INK.sentinel, fontsize=11, va="center_baseline")
+
+def _cut(point: Point, y: Axis) -> Point:
+    return point[0], min(max(point[1], y.end), y.start)
 
 
 def _value(line: Line, what: Quantity) -> float:

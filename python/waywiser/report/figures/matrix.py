@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
-from waywiser.report.figures.render import canvas
+from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.theme import HEAT, HEAT_INK, PANEL, PAPER, SOFT
 from waywiser.report.parts import Cell, Picture, Row, Sheet
 from waywiser.words import Value
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 CELL_WIDTH = 52.0
 CELL_HEIGHT = 34.0
@@ -54,45 +51,31 @@ def matrix_picture(
             f"From row to column. Highest {high[1].text} from {high[0][0]} to {high[0][1]}, lowest "
             f"{low[1].text} from {low[0][0]} to {low[0][1]}."
         ),
-        draw=_drawing(tuple(places), known),
+        draw=partial(_draw, tuple(places), known),
         data=_data(title, unit, places, known),
         dense=len(places) > MOST_SHRUNK,
     )
 
 
-def _drawing(
-    places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]
-) -> Callable[[], Canvas]:
-    return lambda: _draw(places, entered)
-
-
-def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -> Canvas:
-    from matplotlib.patches import Rectangle
-
+def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -> Drawing:
     width = max(LEFT + CELL_WIDTH * len(places) + 2, LEAST_WIDTH)
-    height = TOP + CELL_HEIGHT * len(places) + 2
-    found = canvas(width, height)
-    axes: Any = found.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
+    found = Drawing(width, TOP + CELL_HEIGHT * len(places) + 2)
     steps = _steps(entered)
-    axes.text(0, 12, "from row to column", color=SOFT.sentinel, fontsize=10, va="center_baseline")
+    found.text(0, 12, "from row to column", SOFT, size=10)
     for n, place in enumerate(places):
         middle = LEFT + CELL_WIDTH * (n + 0.5)
-        axes.text(middle, TOP - 10, place, ha="center", color=SOFT.sentinel, fontsize=10)
+        found.text(middle, TOP - 10, place, SOFT, size=10, anchor="middle", on_baseline=True)
         y = TOP + CELL_HEIGHT * (n + 0.5)
-        axes.text(LEFT - 8, y, place, ha="right", va="center_baseline", color=SOFT.sentinel,
-                  fontsize=10)  # fmt: skip
+        found.text(LEFT - 8, y, place, SOFT, size=10, anchor="end")
         for column, other in enumerate(places):
             corner = (LEFT + CELL_WIDTH * column, TOP + CELL_HEIGHT * n)
             cell = entered.get((place, other))
             step = steps(cell.value) if cell else None
             fill = PANEL if step is None else HEAT[step]
-            axes.add_patch(Rectangle(corner, CELL_WIDTH, CELL_HEIGHT, facecolor=fill.sentinel,
-                                     edgecolor=PAPER.sentinel, linewidth=2))  # fmt: skip
+            found.box(corner, CELL_WIDTH, CELL_HEIGHT, fill, edge=PAPER, edge_width=2)
             if cell is not None and step is not None:
-                axes.text(corner[0] + CELL_WIDTH / 2, y, cell.text, ha="center",
-                          va="center_baseline", fontsize=11,
-                          color=HEAT_INK[step].sentinel)  # fmt: skip
+                middle = corner[0] + CELL_WIDTH / 2
+                found.text(middle, y, cell.text, HEAT_INK[step], anchor="middle")
     return found
 
 

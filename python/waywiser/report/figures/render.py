@@ -1,51 +1,31 @@
-"""A drawn figure as SVG for a page, as an SVG file, and as PDF."""
+"""A figure as SVG for a page, as an SVG file, and as PDF."""
 
 from __future__ import annotations
 
 import io
-import re
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from waywiser.report.figures.theme import ALL
+from waywiser.report.figures.drawing import Drawing, Shape, Text
+from waywiser.report.figures.theme import Colour
 from waywiser.report.parts import Picture
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 POINTS_PER_INCH = 72
-"""Of an SVG and a PDF: figures are laid out in points, which a page takes for pixels."""
 
 MADE = "Made by waywiser report"
 """In every file that a report writes, so that it may be replaced by the next."""
 
-_SETTINGS: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "waywiser",
+FONT = "DejaVu Sans"
+
+_PDF_SETTINGS: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "font.family": ["sans-serif"],
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 11,
+    "font.sans-serif": [FONT],
+    "lines.scale_dashes": False,
+    "text.parse_math": False,
 }
-"""Text stays text, and the same figure gives the same bytes."""
-
-_SIZED = re.compile(r'<svg [^>]*?viewBox="0 0 ([0-9.]+) ([0-9.]+)"[^>]*>')
-_ID = re.compile(r' id="([^"]+)"')
-_REFERENCE = re.compile(r'(url\(#|href="#)([^")]+)')
-
-_COORDINATES = re.compile(r' (?:d|x|y|transform|points)="[^"]*"')
-_LONG = re.compile(r"(\.\d{2})\d+")
-"""A hundredth of a point is nothing that is seen."""
-
-
-def canvas(width: float, height: float) -> Canvas:
-    """An empty figure of so many points."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    matplotlib.rcParams.update(_SETTINGS)
-    size = (width / POINTS_PER_INCH, height / POINTS_PER_INCH)
-    return Figure(figsize=size, dpi=POINTS_PER_INCH, facecolor="none")
+"""Text stays text."""
 
 
 def inline(picture: Picture, prefix: str) -> str:
@@ -53,79 +33,114 @@ def inline(picture: Picture, prefix: str) -> str:
 
     ``prefix`` keeps its identifiers apart from those of other figures.
     """
-    text = _svg(picture.draw())
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
-    referred = {match[1] for match in _REFERENCE.findall(text)}
-    text = _ID.sub(lambda m: f' id="{prefix}-{m[1]}"' if m[1] in referred else "", text)
-    text = _REFERENCE.sub(rf"\1{prefix}-\2", text)
-    text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--font)", text)
-    text = _COORDINATES.sub(lambda m: _LONG.sub(r"\1", m[0]), text)
-    for colour in ALL:
-        text = text.replace(colour.sentinel, f"var({colour.variable})")
-    head = (
-        f'<svg class="figure" viewBox="0 0 \\1 \\2" style="--width: \\1px" role="img" '
-        f'aria-labelledby="{prefix}-title {prefix}-desc">'
-        f'<title id="{prefix}-title">{_literal(picture.title)}</title>'
-        f'<desc id="{prefix}-desc">{_literal(picture.description)}</desc>'
+    drawn = picture.draw()
+    return (
+        f'<svg class="figure" viewBox="0 0 {drawn.width:g} {drawn.height:g}" '
+        f'style="--width: {drawn.width:g}px; font-family: var(--font)" role="img" '
+        f'aria-labelledby="{prefix}-title {prefix}-desc">\n'
+        f'<title id="{prefix}-title">{escape(picture.title)}</title>\n'
+        f'<desc id="{prefix}-desc">{escape(picture.description)}</desc>\n'
+        f"{_elements(drawn, lambda colour: f'var({colour.variable})')}\n</svg>"
     )
-    return _SIZED.sub(head, text, count=1)
 
 
 def svg_file(picture: Picture) -> str:
     """A file of its own, in the light theme."""
-    text = _svg(picture.draw())
-    for colour in ALL:
-        text = text.replace(colour.sentinel, colour.light)
-    title = f"<title>{escape(picture.title)}</title><desc>{escape(picture.description)}</desc>"
-    at = text.index(">", text.index("<svg")) + 1
-    return f"{text[:at]}\n{title}<!-- {MADE} -->{text[at:]}"
+    drawn = picture.draw()
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{drawn.width:g}pt" '
+        f'height="{drawn.height:g}pt" viewBox="0 0 {drawn.width:g} {drawn.height:g}" '
+        f"style=\"font-family: '{FONT}', sans-serif; stroke-linejoin: round\">\n"
+        f"<title>{escape(picture.title)}</title>\n<desc>{escape(picture.description)}</desc>\n"
+        f"<!-- {MADE} -->\n{_elements(drawn, lambda colour: colour.light)}\n</svg>\n"
+    )
 
 
 def pdf_file(picture: Picture) -> bytes:
-    """The same as PDF, with its fonts."""
+    """The same as PDF, with its fonts, by matplotlib."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     drawn = picture.draw()
-    light = {colour.sentinel: colour.light for colour in ALL}
-    _recolour(drawn, light)
-    stream = io.BytesIO()
-    about = {"Title": picture.title, "Creator": MADE, "CreationDate": None}
-    drawn.savefig(stream, format="pdf", metadata=about)
+    with matplotlib.rc_context(_PDF_SETTINGS):
+        size = (drawn.width / POINTS_PER_INCH, drawn.height / POINTS_PER_INCH)
+        figure = Figure(figsize=size, dpi=POINTS_PER_INCH, facecolor="none")
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawn.width), ylim=(drawn.height, 0))
+        axes.set_axis_off()
+        for order, mark in enumerate(drawn.marks):
+            if isinstance(mark, Shape):
+                axes.add_patch(_patch(mark, order))
+            else:
+                axes.text(mark.x, mark.y, mark.text, color=mark.colour.light, zorder=order,
+                          ha=_ALIGNED[mark.anchor], va="baseline", fontsize=mark.size,
+                          fontweight="bold" if mark.bold else "normal")  # fmt: skip
+        stream = io.BytesIO()
+        about = {"Title": picture.title, "Creator": MADE, "CreationDate": None}
+        figure.savefig(stream, format="pdf", metadata=about)
     return stream.getvalue()
 
 
-def _svg(drawn: Canvas) -> str:
-    stream = io.StringIO()
-    drawn.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()
+_ALIGNED = {"start": "left", "middle": "center", "end": "right"}
 
 
-def _recolour(drawn: Canvas, to: dict[str, str]) -> None:
-    """Every artist's colours, which PDF writes as numbers."""
-    from matplotlib.colors import to_hex
+def _patch(shape: Shape, order: int) -> Any:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
-    def exchange(colours: object) -> object:
-        if isinstance(colours, str):
-            return to.get(colours.lower(), colours)
-        return colours
-
-    for artist in drawn.findobj():
-        for kind in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
-            get, put = getattr(artist, f"get_{kind}", None), getattr(artist, f"set_{kind}", None)
-            if get is None or put is None:
-                continue
-            found = get()
-            if isinstance(found, str):
-                put(exchange(found))
-                continue
-            many = found if getattr(found, "ndim", 1) == 2 else [found]
-            if len(many) and len(many[0]) in (3, 4) and not isinstance(many[0], str):
-                opacity = float(many[0][3]) if len(many[0]) == 4 else 1.0
-                known = to.get(to_hex(many[0]))
-                if known is not None and opacity:
-                    put(known)
+    codes = {"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3, "C": Path.CURVE4}
+    found = []
+    for command, points in shape.steps:
+        if command == "Z":
+            found.append(((0.0, 0.0), Path.CLOSEPOLY))
+        found += [(point, codes[command]) for point in points]
+    return PathPatch(
+        Path([point for point, _ in found], [code for _, code in found]),
+        facecolor=shape.fill.light if shape.fill else "none",
+        edgecolor=shape.stroke.light if shape.stroke else "none",
+        linewidth=shape.width,
+        linestyle=(0, shape.dashes) if shape.dashes else "-",
+        alpha=shape.opacity,
+        capstyle="butt",
+        joinstyle="round",
+        zorder=order,
+    )
 
 
-def _literal(text: str) -> str:
-    return escape(text).replace("\\", "\\\\")
+def _elements(drawn: Drawing, paint: Callable[[Colour], str]) -> str:
+    return "\n".join(
+        _path(mark, paint) if isinstance(mark, Shape) else _text(mark, paint)
+        for mark in drawn.marks
+    )
+
+
+def _path(shape: Shape, paint: Callable[[Colour], str]) -> str:
+    """Its coordinates to a hundredth of a point, which nobody sees."""
+    data = "".join(
+        command + " ".join(f"{_number(x)} {_number(y)}" for x, y in points)
+        for command, points in shape.steps
+    )
+    style = [f"fill: {paint(shape.fill) if shape.fill else 'none'}"]
+    if shape.stroke is not None:
+        style += [f"stroke: {paint(shape.stroke)}", f"stroke-width: {shape.width:g}"]
+    if shape.dashes:
+        style.append(f"stroke-dasharray: {','.join(map(_number, shape.dashes))}")
+    if shape.opacity < 1:
+        style.append(f"opacity: {shape.opacity:g}")
+    return f'<path d="{data}" style="{"; ".join(style)}"/>'
+
+
+def _text(text: Text, paint: Callable[[Colour], str]) -> str:
+    style = [
+        f"font-size: {text.size:g}px",
+        f"text-anchor: {text.anchor}",
+        f"fill: {paint(text.colour)}",
+    ]
+    if text.bold:
+        style.append("font-weight: 700")
+    at = f'x="{_number(text.x)}" y="{_number(text.y)}"'
+    return f'<text {at} style="{"; ".join(style)}">{escape(text.text)}</text>'
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 2):g}"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import partial
 
-from waywiser.report.figures.render import canvas
-from waywiser.report.figures.theme import INK, PANEL, PAPER, SERIES, SOFT
+from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.theme import INK, PANEL, PAPER, SERIES, SOFT, Colour
 from waywiser.report.parts import Picture, Sheet
 from waywiser.words import Value
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 GPU_WIDTH = 92.0
 GAP = 10.0
@@ -23,6 +20,9 @@ GPU_TOP, GPU_HEIGHT = 152.0, 66.0
 SWITCH_TOP, SWITCH_HEIGHT = 288.0, 30.0
 ARC_DEPTH = 26.0
 """For each GPU that a direct link passes over."""
+
+DIGIT_WIDTH = 0.636
+"""Of DejaVu Sans, over the size of the font."""
 
 HOST_LINK, PEER_LINK = SERIES[0], SERIES[2]
 
@@ -74,44 +74,54 @@ def topology_picture(
         name=name,
         title=title,
         description=description,
-        draw=_drawing(layout),
+        draw=partial(_draw, layout),
         data=data,
         wide=True,
     )
 
 
-def _drawing(layout: Layout) -> Callable[[], Canvas]:
-    return lambda: _draw(layout)
-
-
-def _draw(layout: Layout) -> Canvas:
+def _draw(layout: Layout) -> Drawing:
+    """Links first, so that boxes cover their ends."""
     width = max(_width(layout), LEAST_WIDTH)
     span = max((d.second - d.first for d in layout.direct), default=0)
     bottom = SWITCH_TOP + SWITCH_HEIGHT if layout.switched else GPU_TOP + GPU_HEIGHT
     height = max(bottom, GPU_TOP + GPU_HEIGHT + (ARC_DEPTH * span + 16 if span else 0)) + EDGE
-    found = canvas(width, height)
-    axes: Any = found.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
-    middles: list[float] = []
-    left = (width - _width(layout)) / 2 + EDGE
-    for group in layout.groups:
-        wide = _group_width(group)
-        _host(axes, group, left, wide)
-        indent = (wide - len(group.gpus) * (GPU_WIDTH + GAP) + GAP) / 2
-        for n, gpu in enumerate(group.gpus):
-            x = left + indent + n * (GPU_WIDTH + GAP)
-            _link(axes, x + GPU_WIDTH / 2, HOST_TOP + HOST_HEIGHT, GPU_TOP, gpu.down, gpu.up)
-            _gpu(axes, gpu, x)
-            middles.append(x + GPU_WIDTH / 2)
-            if layout.switched:
-                _switch_link(axes, gpu, x + GPU_WIDTH / 2)
-        left += wide + GROUP_GAP
+    found = Drawing(width, height)
+    lefts = _lefts(layout, (width - _width(layout)) / 2 + EDGE)
+    gpus = [gpu for group in layout.groups for gpu in group.gpus]
+    middles = [left + GPU_WIDTH / 2 for _, boxes in lefts for left in boxes]
+    for x in middles:
+        found.line([(x, HOST_TOP + HOST_HEIGHT), (x, GPU_TOP)], HOST_LINK, 2.2)
+        if layout.switched:
+            found.line([(x, GPU_TOP + GPU_HEIGHT), (x, SWITCH_TOP)], PEER_LINK, 2.2)
+    for each in layout.direct:
+        _arc(found, middles[each.first], middles[each.second], each)
+    for group, (left, _) in zip(layout.groups, lefts, strict=True):
+        _host(found, group, left)
+    for gpu, x in zip(gpus, middles, strict=True):
+        _rates(found, x, (HOST_TOP + HOST_HEIGHT + GPU_TOP) / 2, gpu.down, gpu.up)
+        _gpu(found, gpu, x)
+        if layout.switched:
+            _rates(found, x, (GPU_TOP + GPU_HEIGHT + SWITCH_TOP) / 2, gpu.switch_out,
+                   gpu.switch_in)  # fmt: skip
     if layout.switched and middles:
         start, end = middles[0] - GPU_WIDTH / 2, middles[-1] + GPU_WIDTH / 2
-        _box(axes, start, SWITCH_TOP, end - start, SWITCH_HEIGHT, PEER_LINK.sentinel)
-        _text(axes, (start + end) / 2, SWITCH_TOP + SWITCH_HEIGHT / 2, "NVLink switch", bold=True)
+        _box(found, start, SWITCH_TOP, end - start, SWITCH_HEIGHT, PEER_LINK)
+        middle = SWITCH_TOP + SWITCH_HEIGHT / 2
+        _text(found, (start + end) / 2, middle, "NVLink switch", bold=True)
     for each in layout.direct:
-        _arc(axes, middles[each.first], middles[each.second], each)
+        _rate_of_arc(found, (middles[each.first] + middles[each.second]) / 2, each)
+    return found
+
+
+def _lefts(layout: Layout, left: float) -> list[tuple[float, list[float]]]:
+    """Where each group begins, and each of its GPUs."""
+    found = []
+    for group in layout.groups:
+        wide = _group_width(group)
+        first = left + (wide - len(group.gpus) * (GPU_WIDTH + GAP) + GAP) / 2
+        found.append((left, [first + n * (GPU_WIDTH + GAP) for n in range(len(group.gpus))]))
+        left += wide + GROUP_GAP
     return found
 
 
@@ -125,90 +135,73 @@ def _group_width(group: Group) -> float:
     return count * GPU_WIDTH + (count - 1) * GAP
 
 
-def _host(axes: Any, group: Group, left: float, width: float) -> None:
-    _box(axes, left, HOST_TOP, width, HOST_HEIGHT, SOFT.sentinel, dashed=group.found)
-    _text(axes, left + width / 2, HOST_TOP + 16, group.title, bold=True)
+def _host(drawing: Drawing, group: Group, left: float) -> None:
+    width = _group_width(group)
+    _box(drawing, left, HOST_TOP, width, HOST_HEIGHT, SOFT, dashed=group.found)
+    _text(drawing, left + width / 2, HOST_TOP + 16, group.title, bold=True)
     for n, line in enumerate(group.lines[:2]):
-        _text(axes, left + width / 2, HOST_TOP + 32.5 + 14 * n, line, soft=True)
+        _text(drawing, left + width / 2, HOST_TOP + 32.5 + 14 * n, line, soft=True)
 
 
-def _gpu(axes: Any, gpu: GpuBox, left: float) -> None:
-    _box(axes, left, GPU_TOP, GPU_WIDTH, GPU_HEIGHT, INK.sentinel)
-    middle = left + GPU_WIDTH / 2
-    _text(axes, middle, GPU_TOP + 15, gpu.name, bold=True)
+def _gpu(drawing: Drawing, gpu: GpuBox, middle: float) -> None:
+    _box(drawing, middle - GPU_WIDTH / 2, GPU_TOP, GPU_WIDTH, GPU_HEIGHT, INK)
+    _text(drawing, middle, GPU_TOP + 15, gpu.name, bold=True)
     for n, line in enumerate(filter(None, (gpu.model, gpu.pci, gpu.within))):
-        _text(axes, middle, GPU_TOP + 30 + 13.5 * n, line, soft=True, size=9)
+        _text(drawing, middle, GPU_TOP + 30 + 13.5 * n, line, soft=True, size=9)
 
 
-def _link(axes: Any, x: float, top: float, bottom: float, down: str, up: str) -> None:
-    """Both directions of a link, with their rates on it."""
-    axes.plot([x, x], [top, bottom], color=HOST_LINK.sentinel, linewidth=2.2, zorder=1)
-    _rates(axes, x, (top + bottom) / 2, down, up)
-
-
-def _switch_link(axes: Any, gpu: GpuBox, x: float) -> None:
-    top, bottom = GPU_TOP + GPU_HEIGHT, SWITCH_TOP
-    axes.plot([x, x], [top, bottom], color=PEER_LINK.sentinel, linewidth=2.2, zorder=1)
-    _rates(axes, x, (top + bottom) / 2, gpu.switch_out, gpu.switch_in)
-
-
-def _rates(axes: Any, x: float, y: float, down: str, up: str) -> None:
-    from matplotlib.patches import Rectangle
-
+def _rates(drawing: Drawing, x: float, y: float, down: str, up: str) -> None:
+    """Of both directions of a link, on it."""
     told = [text for text in (f"↓ {down}" if down else "", f"↑ {up}" if up else "") if text]
     if not told:
         return
     height = 15.0 * len(told) + 4
-    corner = (x - GPU_WIDTH / 2, y - height / 2)
-    axes.add_patch(Rectangle(corner, GPU_WIDTH, height, facecolor=PAPER.sentinel, zorder=2))
+    drawing.box((x - GPU_WIDTH / 2, y - height / 2), GPU_WIDTH, height, PAPER)
     for n, text in enumerate(told):
-        _text(axes, x, y + (n - (len(told) - 1) / 2) * 15, text)
+        _text(drawing, x, y + (n - (len(told) - 1) / 2) * 15, text)
 
 
-def _arc(axes: Any, start: float, end: float, each: Direct) -> None:
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
+def _arc(drawing: Drawing, start: float, end: float, each: Direct) -> None:
+    top, span = GPU_TOP + GPU_HEIGHT, each.second - each.first
+    x = (start + 5.0 * span, end - 5.0 * span)
+    deep = top + ARC_DEPTH * span * 1.3
+    drawing.arc((x[0], top), ((x[0], deep), (x[1], deep)), (x[1], top), PEER_LINK)
 
-    top = GPU_TOP + GPU_HEIGHT
-    depth = ARC_DEPTH * (each.second - each.first)
-    offset = 5.0 * (each.second - each.first)
-    x = (start + offset, end - offset)
-    vertices = [(x[0], top), (x[0], top + depth * 1.3), (x[1], top + depth * 1.3), (x[1], top)]
-    path = Path(vertices, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-    patch = PathPatch(path, facecolor="none", edgecolor=PEER_LINK.sentinel, linewidth=1.8, zorder=1)
-    axes.add_patch(patch)
-    if each.text:
-        _text(axes, (start + end) / 2, top + depth * 0.975, each.text, backed=True, size=10)
+
+def _rate_of_arc(drawing: Drawing, x: float, each: Direct) -> None:
+    """At its lowest point, on the paper's colour."""
+    if not each.text:
+        return
+    y = GPU_TOP + GPU_HEIGHT + ARC_DEPTH * (each.second - each.first) * 0.975
+    width = DIGIT_WIDTH * 10 * len(each.text) + 3
+    drawing.box((x - width / 2, y - 6.5), width, 13, PAPER)
+    _text(drawing, x, y, each.text, size=10)
 
 
 def _box(
-    axes: Any, x: float, y: float, width: float, height: float, edge: str, dashed: bool = False
+    drawing: Drawing,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    edge: Colour,
+    dashed: bool = False,
 ) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    style = "round,pad=0,rounding_size=6"
-    axes.add_patch(
-        FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=PANEL.sentinel,
-                       edgecolor=edge, linewidth=1.2, zorder=2,
-                       linestyle=(0, (4, 3)) if dashed else "-")
-    )  # fmt: skip
+    drawing.box((x, y), width, height, PANEL, edge=edge, edge_width=1.2, radius=6,
+                dashes=(4.8, 3.6) if dashed else ())  # fmt: skip
 
 
 def _text(
-    axes: Any,
+    drawing: Drawing,
     x: float,
     y: float,
     text: str,
     *,
     bold: bool = False,
     soft: bool = False,
-    backed: bool = False,
     size: float = 11,
 ) -> None:
-    box = {"facecolor": PAPER.sentinel, "edgecolor": "none", "pad": 1.5} if backed else None
-    axes.text(x, y, text, ha="center", va="center_baseline", fontsize=size, zorder=3,
-              color=(SOFT if soft else INK).sentinel, fontweight="bold" if bold else "normal",
-              bbox=box)  # fmt: skip
+    drawing.text(x, y, text, SOFT if soft else INK, size=size, anchor="middle", bold=bold)
 
 
 def lines_of(texts: Sequence[str]) -> tuple[str, ...]:

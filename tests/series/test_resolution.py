@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from profiles import block_of_times
-from waywiser.stats.order import Interval
-from waywiser.stats.resolution import EVENT_TICK_SECONDS, HOST_TICK_SECONDS, at_least
+from waywiser.series.series_frame import EVENT_TICK_SECONDS, HOST_TICK_SECONDS
+from waywiser.stats.order import Interval, at_least
 
 
 def test_a_devices_tick_is_read_off_its_samples() -> None:

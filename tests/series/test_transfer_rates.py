@@ -5,7 +5,7 @@ import pytest
 
 import profiles
 from waywiser.records import Samples
-from waywiser.series.each import transfer_rates
+from waywiser.series.line import transfer_rates
 from waywiser.words import Workload
 
 BOTH = Workload.parse(f"{profiles.H2D} of 1000; {profiles.D2H} of 3000")

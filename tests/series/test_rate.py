@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from waywiser.series.estimate import Rate, rate
 from waywiser.stats.order import Interval
-from waywiser.stats.rate import Rate, rate
 
 
 def test_the_slow_end_of_the_time_is_the_low_end_of_the_rate() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import profiles
-from waywiser.stats.outliers import OutlierCount
+from waywiser.series.block import OutlierCount
 
 BODY = [10.0, 11.0, 12.0, 13.0, 14.0] * 4  # quartiles 11 and 13: fences 8..16 and 5..19
 

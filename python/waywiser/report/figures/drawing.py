@@ -1,0 +1,132 @@
+"""A figure as shapes and texts in points, from the top left corner, drawn in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from waywiser.report.figures.markers import MARKERS, Point, Step, Steps
+from waywiser.report.figures.theme import Colour
+
+Anchor = Literal["start", "middle", "end"]
+
+HALF_CAPITAL = 0.38
+"""How far the baseline lies below the middle of a line of text, over the size of the font."""
+
+
+class Shape(NamedTuple):
+    """A path that is filled or stroked in one colour."""
+
+    steps: Steps
+    fill: Colour | None = None
+    stroke: Colour | None = None
+    width: float = 0.0
+    """Of the stroke."""
+    dashes: tuple[float, ...] = ()
+    """Lengths of dashes and gaps; none for a solid stroke."""
+    opacity: float = 1.0
+
+
+class Text(NamedTuple):
+    """One line of text."""
+
+    x: float
+    y: float
+    """Of the baseline."""
+    text: str
+    colour: Colour
+    size: float
+    anchor: Anchor
+    bold: bool
+
+
+class Drawing:
+    """All that a figure shows."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width = width
+        self.height = height
+        self.marks: list[Shape | Text] = []
+
+    def line(
+        self,
+        points: Sequence[Point],
+        colour: Colour,
+        width: float,
+        dashes: tuple[float, ...] = (),
+    ) -> None:
+        """Joins the points."""
+        self.marks.append(Shape(_joined(points), stroke=colour, width=width, dashes=dashes))
+
+    def bars(
+        self, ends: Iterable[tuple[Point, Point]], colour: Colour, width: float, opacity: float
+    ) -> None:
+        """Separate lines, each between its two ends."""
+        steps = tuple(step for pair in ends for step in _joined(pair))
+        self.marks.append(Shape(steps, stroke=colour, width=width, opacity=opacity))
+
+    def area(self, points: Sequence[Point], colour: Colour, opacity: float) -> None:
+        """Fills a polygon."""
+        self.marks.append(Shape((*_joined(points), ("Z", ())), colour, opacity=opacity))
+
+    def box(
+        self,
+        corner: Point,
+        width: float,
+        height: float,
+        fill: Colour,
+        *,
+        edge: Colour | None = None,
+        edge_width: float = 0.0,
+        radius: float = 0.0,
+        dashes: tuple[float, ...] = (),
+    ) -> None:
+        """A rectangle from its upper left corner, with round corners if there is a ``radius``."""
+        (left, top), (right, bottom) = corner, (corner[0] + width, corner[1] + height)
+        steps: list[Step] = []
+        if radius:
+            for n, (x, y, across, down) in enumerate(
+                ((left, top, 1, 1), (right, top, -1, 1), (right, bottom, -1, -1),
+                 (left, bottom, 1, -1))
+            ):  # fmt: skip
+                sides = [(x, y + radius * down), (x + radius * across, y)]
+                start, end = sides if n % 2 == 0 else sides[::-1]
+                steps += [("L" if n else "M", (start,)), ("Q", ((x, y), end))]
+        else:
+            steps += _joined([corner, (right, top), (right, bottom), (left, bottom)])
+        steps.append(("Z", ()))
+        self.marks.append(Shape(tuple(steps), fill, edge, edge_width, dashes))
+
+    def arc(self, start: Point, bends: tuple[Point, Point], end: Point, colour: Colour) -> None:
+        """A curve of Bézier, drawn towards both ``bends``."""
+        self.marks.append(Shape((("M", (start,)), ("C", (*bends, end))), stroke=colour, width=1.8))
+
+    def markers(self, centres: Iterable[Point], number: int, colour: Colour, size: float) -> None:
+        """The marker of the series with this number, at each centre."""
+        outline = MARKERS[number % len(MARKERS)]
+        steps = tuple(
+            (command, tuple((x + size * dx, y + size * dy) for dx, dy in points))
+            for x, y in centres
+            for command, points in outline
+        )
+        self.marks.append(Shape(steps, colour))
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        colour: Colour,
+        *,
+        size: float = 11,
+        anchor: Anchor = "start",
+        bold: bool = False,
+        on_baseline: bool = False,
+    ) -> None:
+        """Text whose middle is at ``y``, or its baseline."""
+        baseline = y if on_baseline else y + HALF_CAPITAL * size
+        self.marks.append(Text(x, baseline, text, colour, size, anchor, bold))
+
+
+def _joined(points: Iterable[Point]) -> Steps:
+    return tuple(("L" if n else "M", (point,)) for n, point in enumerate(points))
