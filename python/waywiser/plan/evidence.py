@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from waywiser.plan.findings import RATE_BYTES
-from waywiser.plan.point import Point
+from waywiser.plan.points import Point
 from waywiser.plan.sizes import GROWING
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Place
@@ -31,7 +31,7 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
             former = best.get(point.curve.text)
             if former is None or _distance(point) < _distance(former):
                 best[point.curve.text] = point
-    return frozenset(point.workload.identity for point in best.values())
+    return frozenset(point.identity for point in best.values())
 
 
 def _tells(point: Point) -> bool:

@@ -53,7 +53,7 @@ def find_paths(machine: Machine) -> Found:
     refused: list[Refusal] = []
     senseless: list[_Senseless] = []
     for executor, (source, destination) in itertools.product(
-        anywhere.executors, itertools.product(anywhere.memories.values(), repeat=2)
+        anywhere.executors.values(), itertools.product(anywhere.memories.values(), repeat=2)
     ):
         usable: list[Path] = []
         missing: list[Refusal] = []
@@ -71,7 +71,7 @@ def find_paths(machine: Machine) -> Found:
         valid += usable
         refused += missing
         senseless.append(_Senseless(nonsense, alone=not usable and not missing))
-    of_memories = _given_by_all(senseless, {executor.name for executor in anywhere.executors})
+    of_memories = _given_by_all(senseless, set(anywhere.executors))
     for each in senseless:
         refused += _told(each, of_memories)
     return Found(tuple(valid), tuple(refused))

@@ -2,9 +2,9 @@
 
 Each process measures the representative sizes first, then its share of the sizes that one process
 measures, whole curves at a time. So the replicates of a path are spread over the whole survey. What
-fits is decided anew before each part of a process, by priority (`waywiser.plan.point.Priority`) and
-by what visits have taken so far (`waywiser.plan.costs`). What does not fit is a visit of its own
-with the reason, never silence. If somebody gave a deadline, further processes repeat the
+fits is decided anew before each part of a process, by `waywiser.plan.points.Priority` and by what
+visits have taken so far (`waywiser.plan.costs`). What does not fit is a visit of its own with the
+reason, never silence. If somebody gave a deadline, further processes repeat the
 representative sizes until then, those first whose processes differ most.
 
 Within a part, sizes up to `waywiser.plan.sizes.GROWING` come first, shuffled with the seed, so that
@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.plan.costs import Costs, unmeasured_seconds
+from waywiser.plan.costs import Costs
 from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, Findings
 from waywiser.plan.plan import Plan
-from waywiser.plan.point import Point, Priority, coverage_order
+from waywiser.plan.points import Point, Priority
 from waywiser.records import Failure, Order, Process, Rule, Samples, Visit
 from waywiser.words import Value, format_bytes
 
@@ -443,10 +443,23 @@ def _rounds(points: Sequence[Point]) -> dict[str, int]:
         found |= {p.identity: int(p.size < max(first)) for p in curve if p.size in first}
         certain = [size for size, point in rest.items() if not point.conditional]
         late = [size for size, point in rest.items() if point.conditional]
-        order = coverage_order(certain, first) + coverage_order(late, [*first, *certain])
+        order = _coverage_order(certain, first) + _coverage_order(late, [*first, *certain])
         for turn, size in enumerate(order):
             point = rest[size]
             found[point.identity] = turn if point.curve.principal else PRINCIPAL_ROUNDS * (turn + 1)
+    return found
+
+
+def _coverage_order(sizes: Iterable[int], measured: Iterable[int]) -> list[int]:
+    """``sizes`` in the order in which they add most to those that are measured anyway: always the
+    one furthest (in octaves) from those before, the smaller one of two."""
+    left = {size: math.log2(max(size, 1)) for size in sizes}
+    taken = [math.log2(max(size, 1)) for size in measured]
+    found: list[int] = []
+    while left:
+        size = max(left, key=lambda s: (min((abs(left[s] - t) for t in taken), default=0.0), -s))
+        taken.append(left.pop(size))
+        found.append(size)
     return found
 
 
@@ -474,7 +487,7 @@ def outlook(plan: Plan) -> Outlook:
 
     schedule = Schedule(plan, on_skip=skipped, clock=lambda: now)
     for order in schedule:
-        seconds = unmeasured_seconds(points[order.workload.identity])
+        seconds = points[order.workload.identity].unmeasured_seconds
         now += seconds + (plan.worker_seconds if order.process != process else 0.0)
         process = order.process
         processes.add(process)
