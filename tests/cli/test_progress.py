@@ -13,7 +13,8 @@ from plan.machines import machine
 from waywiser import native
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, Tally, estimate_text, fitted
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Order, Visit

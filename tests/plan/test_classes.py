@@ -5,8 +5,8 @@ import pytest
 from machines import machine
 
 from waywiser.plan.classes import Classes, representatives
-from waywiser.plan.plan import Request, make_plan
-from waywiser.plan.preset import FULL
+from waywiser.plan.plan import make_plan
+from waywiser.plan.preset import FULL, Request
 from waywiser.plan.schedule import outlook
 from waywiser.topology.machine import Gpu, Machine, NvLink, PcieLink
 from waywiser.words import Operation, Place, Workload

@@ -4,7 +4,8 @@ import pytest
 from curves_of_plans import curves
 from machines import machine
 
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, outlook
 from waywiser.plan.select import NothingMatches
 from waywiser.plan.sizes import SizesError

@@ -11,8 +11,9 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser import native
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point, Priority
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, is_for_time, outlook
 from waywiser.profile import Profile
 from waywiser.records import Order, Rule, Samples, Visit

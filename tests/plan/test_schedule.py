@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machines import machine
 
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point, Priority
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, is_for_time
 from waywiser.records import Failure, Order, Samples, Visit
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from waywiser.plan.catalogue import list_executors, list_operations
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
 from waywiser.plan.points import Point
-from waywiser.plan.preset import find_preset
+from waywiser.plan.preset import Request, find_preset
 from waywiser.plan.schedule import outlook
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture

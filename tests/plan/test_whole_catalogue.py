@@ -9,7 +9,8 @@ from machines import machine
 
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.paths import find_paths
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.topology.machine import FilePlace, Machine
 
 pytestmark = pytest.mark.usefixtures("scripted_whole")

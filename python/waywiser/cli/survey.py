@@ -17,9 +17,9 @@ import msgspec
 
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
-from waywiser.plan.plan import Plan, Request
+from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
-from waywiser.plan.preset import FULL
+from waywiser.plan.preset import FULL, Request
 from waywiser.profile import default_name
 from waywiser.profile.beside import require_room
 from waywiser.records import Refusal

@@ -14,13 +14,13 @@ from waywiser.plan.evidence import watched
 from waywiser.plan.layouts import layout_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
 from waywiser.plan.points import Point, Points
-from waywiser.plan.preset import Depth, Preset, find_preset
+from waywiser.plan.preset import Depth, Preset, Request, find_preset
 from waywiser.plan.select import NothingMatches, matches, matches_any, require_match, texts_of
 from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import parse_sizes
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
-from waywiser.words import Value, format_bytes
+from waywiser.words import format_bytes
 
 WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
@@ -38,22 +38,6 @@ two processes measure each, in turns."""
 
 MOST_REASONS = 3
 """Told of what a pattern matches and cannot be measured."""
-
-
-class Request(Value, frozen=True):
-    """What was asked for: with the machine it gives the same plan again."""
-
-    preset: str = "standard"
-    only: tuple[str, ...] = ()
-    sizes: str = ""
-    """As in `waywiser.plan.sizes`; empty for those of the preset."""
-    workloads: tuple[str, ...] = ()
-    """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
-    memory_bytes: int = 4 << 30
-    """Of all buffers of a workload together, host and device."""
-    seed: int = 1
-    deadline_seconds: float = 0.0
-    """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +66,8 @@ class Plan:
     @cached_property
     def watched(self) -> frozenset[str]:
         """Identities of the series whose links are looked at, in their first visit."""
-        request = self.request
-        asked = request.only or request.sizes or request.workloads
-        return watched(self.points) if self.preset.depth > Depth.DEFAULTS or asked else frozenset()
+        looked = self.preset.depth > Depth.DEFAULTS or self.request.is_narrow
+        return watched(self.points) if looked else frozenset()
 
     @property
     def buffer_bytes(self) -> int:
@@ -104,17 +87,15 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     sizes = parse_sizes(request.sizes or preset.sizes)
     catalogue = Catalogue(with_hypothetical_gpu(machine))
     curves, refusals = _chosen(machine, catalogue, preset, request)
-    explicit = bool(request.sizes)
-    narrow = bool(explicit or request.only or request.workloads)
-    maker = Points(machine, catalogue, preset, sizes, explicit, request.memory_bytes, narrow)
+    maker = Points(machine, catalogue, preset, request, sizes)
     if not request.only:
-        wanted = [curve for curve in curves if _is_wanted(curve, preset, explicit=explicit)]
+        wanted = [curve for curve in curves if _is_wanted(curve, maker)]
         maker.left_out = len(curves) - len(wanted)
         curves = wanted
     points = _points(curves, maker)
     if preset.links_only:
         points = _rotating(points)
-    deadline = 0.0 if explicit else preset.deadline_seconds(len(machine.gpus))
+    deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
     return Plan(
         request,
         preset,
@@ -123,15 +104,15 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         left_out=maker.left_out,
         worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
-        notes=tuple(_rounded(points, sizes)) if explicit else (),
+        notes=tuple(_rounded(points, sizes)) if maker.explicit else (),
     )
 
 
-def _is_wanted(curve: Curve, preset: Preset, *, explicit: bool) -> bool:
+def _is_wanted(curve: Curve, maker: Points) -> bool:
     """Where nobody names it: sizes are a question about bytes that move."""
-    if explicit and curve.operation is not None and not curve.principal:
+    if maker.explicit and curve.operation is not None and not curve.principal:
         return False
-    return preset.depth is Depth.PAIRS or curve.asked or not curve.remote
+    return maker.preset.depth is Depth.PAIRS or curve.asked or not curve.remote
 
 
 def _points(curves: list[Curve], maker: Points) -> list[Point]:

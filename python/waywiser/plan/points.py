@@ -12,7 +12,7 @@ from functools import cached_property
 from waywiser.plan import layouts
 from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.plan.curves import Curve
-from waywiser.plan.preset import Depth, Preset
+from waywiser.plan.preset import Depth, Preset, Request
 from waywiser.plan.sizes import BANDWIDTH_SIZE, GROWING, LATENCY_BELOW, representative_sizes, thin
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
@@ -112,15 +112,16 @@ class Points:
     machine: Machine
     catalogue: Catalogue
     preset: Preset
+    request: Request
     sizes: tuple[int, ...]
-    explicit: bool
-    """Somebody asked for these sizes: every curve is visited at all of them."""
-    memory_bytes: int
-    narrow: bool = False
-    """Somebody asked for a part of the plan: every process measures all of it."""
     refusals: list[Refusal] = field(default_factory=list)
     left_out: int = 0
     """Series that a more thorough preset, or somebody who asks, would measure."""
+
+    @property
+    def explicit(self) -> bool:
+        """Whether somebody asked for these sizes: every curve is visited at all of them."""
+        return bool(self.request.sizes)
 
     def of(self, curve: Curve, like: str) -> list[Point]:
         """The curve's points, ascending. ``like`` is the first of its class, empty where it is the
@@ -242,7 +243,7 @@ class Points:
             workload = curve.at(size)
             needed = footprint(workload, self.catalogue)
             grows = not (self.explicit or curve.layout or curve.sizes) and size > GROWING
-            everywhere = (size in repeated or self.narrow) and not conditional
+            everywhere = (size in repeated or self.request.is_narrow) and not conditional
             everywhere = everywhere or preset.depth is Depth.PAIRS
             largest = size == sizes[-1] and preset.depth > Depth.DEFAULTS
             yield Point(
@@ -278,9 +279,9 @@ class Points:
 
     def _too_large(self, curve: Curve, size: int) -> str:
         needed = footprint(curve.at(size), self.catalogue)
-        if needed.total > self.memory_bytes:
+        if needed.total > self.request.memory_bytes:
             what = "buffers and staging" if needed.staging else "buffers"
-            allowed = f"--memory allows {format_bytes(self.memory_bytes)}"
+            allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
             return f"{_needs(size, needed.total)} of {what}, {allowed}"
         for file in self.machine.files:
             there = needed.at.get(f"file:{file.name}", 0)

@@ -1,4 +1,5 @@
-"""How thorough a survey is: the presets, and the reason for each of their numbers."""
+"""How thorough a survey is: the presets with the reason for each number, and what else a request
+may ask for."""
 
 from __future__ import annotations
 
@@ -78,6 +79,27 @@ class Preset(Value, frozen=True):
             return self.seconds
         more = self.seconds_per_gpu * (min(gpus, MOST_GPUS) - 1)
         return self.seconds + self.seconds_between + more
+
+
+class Request(Value, frozen=True):
+    """What was asked for: with the machine it gives the same plan again."""
+
+    preset: str = "standard"
+    only: tuple[str, ...] = ()
+    sizes: str = ""
+    """As in `waywiser.plan.sizes`; empty for those of the preset."""
+    workloads: tuple[str, ...] = ()
+    """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
+    memory_bytes: int = 4 << 30
+    """Of all buffers of a workload together, host and device."""
+    seed: int = 1
+    deadline_seconds: float = 0.0
+    """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether somebody asked for a part of the plan: every process measures all of it."""
+        return bool(self.only or self.sizes or self.workloads)
 
 
 _KIB, _MIB = 2**10, 2**20
