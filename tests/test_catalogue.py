@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from tests.plan.machines import machine
 
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.select import matches
 from waywiser.topology.machine import FilePlace, NumaNode
 

@@ -14,7 +14,8 @@ import profiles
 from plan import scripted_native
 from plan.machines import machine
 from waywiser import native, scope, survey
-from waywiser.plan.plan import Plan, Request
+from waywiser.plan.plan import Plan
+from waywiser.plan.preset import Request
 from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.profile import ExistingFile, Profile, WritableProfile

@@ -17,7 +17,8 @@ import msgspec
 
 from waywiser import __version__, native
 from waywiser.plan.evidence import located_cpus, located_memories
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Outlook, Schedule, outlook
 from waywiser.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.probe.guest import SurveyLock

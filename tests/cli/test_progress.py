@@ -13,8 +13,8 @@ from plan.machines import machine
 from waywiser import native
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, Tally, estimate_text, fitted
-from waywiser.plan.costs import unmeasured_seconds
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Order, Visit
@@ -55,7 +55,7 @@ def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
     clock = Clock()
     tally = Tally(plan, clock)
     total = tally.seconds_left
-    expected = {point.identity: unmeasured_seconds(point) for point in plan.points}
+    expected = {point.identity: point.unmeasured_seconds for point in plan.points}
     assert total == pytest.approx(sum(expected.values()))
     for order in orders(plan):
         tally.finished(visit(order))
@@ -91,7 +91,7 @@ def test_what_earlier_runs_finished_took_no_time_of_this_one(plan: Plan) -> None
     tally = Tally(plan, Clock())
     tally.finished_before(map(visit, orders(plan)[:-1]))
     last = orders(plan)[-1].workload.identity
-    rest = next(unmeasured_seconds(point) for point in plan.points if point.identity == last)
+    rest = next(point.unmeasured_seconds for point in plan.points if point.identity == last)
     assert tally.visits == plan.visits - 1
     assert tally.seconds_left < 2 * rest
 

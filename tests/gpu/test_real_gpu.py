@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from waywiser import survey
-from waywiser.plan.plan import Request
+from waywiser.plan.preset import Request
 from waywiser.profile import Profile
 from waywiser.records import Series
 from waywiser.scope import Wishes

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from machines import machine
 
 from waywiser.plan.asked import AskedError
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.words import WaywiserError
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"

@@ -6,7 +6,8 @@ import pytest
 from machines import machine
 
 from topology import captured
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, outlook
 from waywiser.topology.machine import Machine
 

@@ -5,8 +5,8 @@ import pytest
 from machines import machine
 
 from waywiser.plan.classes import Classes, representatives
-from waywiser.plan.plan import Request, make_plan
-from waywiser.plan.preset import FULL
+from waywiser.plan.plan import make_plan
+from waywiser.plan.preset import FULL, Request
 from waywiser.plan.schedule import outlook
 from waywiser.topology.machine import Gpu, Machine, NvLink, PcieLink
 from waywiser.words import Operation, Place, Workload
@@ -146,7 +146,7 @@ def test_full_measures_the_settings_of_all_members_one_by_one() -> None:
     assert sizes[equal] == list(FULL.equal_sizes)
     assert sizes[equal + "[api=sync]"] == [2**26]
     assert not [text for text in sizes if text.startswith(equal) and "," in text]
-    assert {p.curve.departures for p in full.points if p.conditional} == {0}
+    assert {p.curve.is_default for p in full.points if p.conditional} == {True}
 
 
 @pytest.mark.usefixtures("scripted")

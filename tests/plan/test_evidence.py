@@ -6,7 +6,8 @@ import msgspec
 
 from plan.machines import machine
 from waywiser.plan.evidence import LOCATED_CPUS, located_cpus, located_memories
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
 from waywiser.topology.machine import NumaNode
 

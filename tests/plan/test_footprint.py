@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from machines import machine
 
-from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.footprint import footprint
+from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.words import Workload
 
 pytestmark = pytest.mark.usefixtures("scripted_whole")

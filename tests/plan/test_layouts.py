@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from machines import machine
 
 from waywiser.plan.layouts import LAYOUTS, SIZES, example, whole_units
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.words import Layout
 
 pytestmark = pytest.mark.usefixtures("scripted_whole")

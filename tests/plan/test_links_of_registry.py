@@ -21,7 +21,7 @@ def transfers(of: Machine, catalogue: Catalogue) -> list[Transfer]:
     found = []
     for path in find_paths(of).valid:
         bare = Transfer(path)
-        if "contiguous" not in catalogue.executor(path.executor).layouts:
+        if "contiguous" not in catalogue.executors[path.executor].layouts:
             continue
         if catalogue.in_place(bare):
             continue

@@ -4,8 +4,8 @@ import pytest
 from curves_of_plans import curves
 from machines import machine
 
-from waywiser.plan.costs import unmeasured_seconds
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, outlook
 from waywiser.plan.select import NothingMatches
 from waywiser.plan.sizes import SizesError
@@ -109,7 +109,7 @@ def test_quick_leaves_no_principal_path_out() -> None:
     measured = set()
     for order in schedule:
         point = points[order.workload.identity]
-        now += unmeasured_seconds(point)
+        now += point.unmeasured_seconds
         measured.add(point.curve.text)
     assert now <= 25 and skipped
     assert {p.curve.text for p in quick.points if p.curve.principal} <= measured

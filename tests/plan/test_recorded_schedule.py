@@ -11,9 +11,9 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser import native
-from waywiser.plan.costs import unmeasured_seconds
-from waywiser.plan.plan import Plan, Request, make_plan
-from waywiser.plan.point import Point, Priority
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.points import Point, Priority
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, is_for_time, outlook
 from waywiser.profile import Profile
 from waywiser.records import Order, Rule, Samples, Visit
@@ -50,7 +50,7 @@ class Recorded:
             return msgspec.structs.replace(visit, block=order.block, elapsed_seconds=seconds)
         near = self.curves[point.curve.text]
         if not near:
-            return made(order, unmeasured_seconds(point), 1e-5)
+            return made(order, point.unmeasured_seconds, 1e-5)
         visit = min(near, key=lambda v: abs(math.log2(max(size(v), 1) / max(point.size, 1))))
         share = point.size / max(size(visit), 1)
         each = visit.sampling_seconds / max(len(visit.samples), 1)

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machines import machine
 
-from waywiser.plan.costs import unmeasured_seconds
-from waywiser.plan.plan import Plan, Request, make_plan
-from waywiser.plan.point import Point, Priority
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.points import Point, Priority
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule, is_for_time
 from waywiser.records import Failure, Order, Samples, Visit
 
@@ -238,7 +238,7 @@ class Played:
         process = None
         schedule = Schedule(of, on_skip=self.skipped.append, clock=lambda: self.now)
         for order in schedule:
-            seconds = unmeasured_seconds(points[order.workload.identity])
+            seconds = points[order.workload.identity].unmeasured_seconds
             seconds *= factor(points[order.workload.identity])
             self.now += seconds + (of.worker_seconds if order.process != process else 0.0)
             process = order.process
@@ -276,7 +276,7 @@ def test_a_deadline_is_kept_and_every_planned_visit_is_made_or_skipped_once(
 ) -> None:
     of = plan(2, preset=preset, deadline_seconds=deadline)
     played = Played(of, paced(paces))
-    longest = max(5 * unmeasured_seconds(point) for point in of.points) + of.worker_seconds
+    longest = max(5 * point.unmeasured_seconds for point in of.points) + of.worker_seconds
     assert played.now <= deadline + longest
     assert len(set(played.keys)) == len(played.keys)
     planned = of.preset.processes

@@ -5,7 +5,8 @@ from machines import machine
 
 from topology import captured
 from waywiser.plan.name import SETS, name_of
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.plan.schedule import Schedule
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload

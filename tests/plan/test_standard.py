@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from waywiser.plan.catalogue import list_executors, list_operations
-from waywiser.plan.costs import unmeasured_seconds
-from waywiser.plan.plan import Plan, Request, make_plan
-from waywiser.plan.point import Point
-from waywiser.plan.preset import find_preset
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.points import Point
+from waywiser.plan.preset import Request, find_preset
 from waywiser.plan.schedule import outlook
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture
@@ -212,7 +211,7 @@ def test_every_executor_and_operation_has_its_part(one: Plan) -> None:
 
 def test_operations_take_a_small_part_of_the_time(one: Plan) -> None:
     def seconds(point: Point) -> float:
-        return point.processes * unmeasured_seconds(point)
+        return point.processes * point.unmeasured_seconds
 
     spent = sum(seconds(point) for point in one.points if point.curve.operation is not None)
     assert spent <= 0.15 * sum(map(seconds, one.points))

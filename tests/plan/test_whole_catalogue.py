@@ -9,7 +9,8 @@ from machines import machine
 
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.paths import find_paths
-from waywiser.plan.plan import Plan, Request, make_plan
+from waywiser.plan.plan import Plan, make_plan
+from waywiser.plan.preset import Request
 from waywiser.topology.machine import FilePlace, Machine
 
 pytestmark = pytest.mark.usefixtures("scripted_whole")
@@ -65,7 +66,7 @@ def test_files_are_met_from_a_block_up_and_within_what_may_be_used() -> None:
 
 def test_an_executor_needs_a_gpu_where_it_moves_nothing_without() -> None:
     catalogue = Catalogue(with_file())
-    needs = {kind.name: catalogue.needs_gpu(kind.name) for kind in catalogue.executors}
+    needs = {name: catalogue.needs_gpu(name) for name in catalogue.executors}
     assert needs["copy-engine"] and not needs["cpu"] and not needs["cart"]
 
 

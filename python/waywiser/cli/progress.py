@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from waywiser.cli.streams import say
-from waywiser.plan.costs import unmeasured_seconds
 from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
 from waywiser.probe.supervisor import Progress
@@ -57,7 +56,7 @@ class Tally:
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._expected = {p.identity: unmeasured_seconds(p) for p in plan.points}
+        self._expected = {p.identity: p.unmeasured_seconds for p in plan.points}
         certain = (p for p in plan.points if not p.conditional)
         self._total = max(sum(p.processes * self._expected[p.identity] for p in certain), 1e-9)
         self._deadline = plan.deadline_seconds or math.inf

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from waywiser.comparison.node import Node
     from waywiser.comparison.path_change import ProfileComparison
-    from waywiser.plan.plan import Request
+    from waywiser.plan.preset import Request
     from waywiser.scope import Wishes
     from waywiser.topology.machine import Machine
 

@@ -17,10 +17,9 @@ import msgspec
 
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
-from waywiser.plan.costs import unmeasured_seconds
-from waywiser.plan.plan import Plan, Request
-from waywiser.plan.point import Priority
-from waywiser.plan.preset import FULL
+from waywiser.plan.plan import Plan
+from waywiser.plan.points import Priority
+from waywiser.plan.preset import FULL, Request
 from waywiser.profile import default_name
 from waywiser.profile.beside import require_room
 from waywiser.records import Refusal
@@ -249,7 +248,7 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
                     "buffer_bytes": point.buffer_bytes,
                     "processes": point.processes,
                     "priority": point.priority.name.lower(),
-                    "seconds": point.processes * unmeasured_seconds(point),
+                    "seconds": point.processes * point.unmeasured_seconds,
                 }
                 for point in plan.points
             ],
@@ -265,7 +264,7 @@ def _curves(plan: Plan) -> Iterator[str]:
     """One line per curve: how many sizes, from where to where, how long."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for point in plan.points:
-        seconds = point.processes * unmeasured_seconds(point)
+        seconds = point.processes * point.unmeasured_seconds
         curves.setdefault(point.curve.name, []).append((point.size, seconds))
     for text, sizes in curves.items():
         first, last = format_bytes(min(sizes)[0]), format_bytes(max(sizes)[0])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections import Counter
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -11,8 +11,8 @@ from waywiser import native
 from waywiser.native_words import native_operation, native_transfer
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
-from waywiser.topology.traits import ExecutorTraits, MemoryTraits, PathClass, Traits
-from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value
+from waywiser.topology.traits import ExecutorTraits, MemoryTraits, Traits
+from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value, Workload
 
 
 class Parameter(Value, frozen=True):
@@ -24,7 +24,7 @@ class Parameter(Value, frozen=True):
     choices: tuple[str, ...]
 
 
-class ExecutorKind(Value, frozen=True):
+class ExecutorKind(Value, frozen=True, forbid_unknown_fields=False):
     """Who can move bytes, with its source in the literature."""
 
     name: str
@@ -96,17 +96,9 @@ class OperationKind(Value, frozen=True):
     parameters: tuple[Parameter, ...]
 
 
-def _parameters(entries: list[dict[str, Any]]) -> tuple[Parameter, ...]:
-    return tuple(
-        Parameter(e["name"], e["description"], e["kind"], tuple(e["choices"])) for e in entries
-    )
-
-
 def list_executors() -> tuple[ExecutorKind, ...]:
     """Every registered executor, by name. Needs no GPU and no driver."""
-    known = ExecutorKind.__struct_fields__
-    entries = [{n: e[n] for n in known if n in e} for e in native.load().executors()]
-    return msgspec.convert(entries, tuple[ExecutorKind, ...])
+    return msgspec.convert(native.load().executors(), tuple[ExecutorKind, ...])
 
 
 def list_memories() -> tuple[MemoryKind, ...]:
@@ -121,10 +113,7 @@ def list_operations() -> tuple[OperationKind, ...]:
 
 def registered_traits() -> Traits:
     """What all registered executors and kinds of memory declare, as a profile stores it."""
-    return _traits_of(list_executors(), list_memories())
-
-
-def _traits_of(executors: Iterable[ExecutorKind], memories: Iterable[MemoryKind]) -> Traits:
+    executors, memories = list_executors(), list_memories()
     return Traits(tuple(kind.traits for kind in executors), tuple(kind.traits for kind in memories))
 
 
@@ -134,35 +123,21 @@ class Catalogue:
     def __init__(self, machine: Machine) -> None:
         self._native = native.load()
         self._machine = native_machine(machine)
-        self._peers = {gpu.index: frozenset(gpu.peers) for gpu in machine.gpus}
-        self._host = msgspec.structs.replace(machine, gpus=())
-        self._without_gpus = native_machine(self._host)
+        self._peers = {gpu.index: gpu.peers for gpu in machine.gpus}
+        self._without_gpus = native_machine(msgspec.structs.replace(machine, gpus=()))
+        self._host_places = [Place("numa", node.index) for node in machine.numa[:1]]
+        self._host_places += [Place("file", file=file.name) for file in machine.files]
         self._needs_gpu: dict[str, bool] = {}
-        self._in_place: dict[str, bool] = {}
-        self._repeatable: dict[str, bool] = {}
-        self._timing: dict[str, TimingMode] = {}
-        self.executors = list_executors()
-        self._executors = {kind.name: kind for kind in self.executors}
+        self._answers: dict[tuple[str, str], Any] = {}
+        self.executors = {kind.name: kind for kind in list_executors()}
         self.memories = {kind.name: kind for kind in list_memories()}
-        self.traits = _traits_of(self.executors, self.memories.values())
         self.operations = list_operations()
+        self.traits = registered_traits()
 
     def refusal(self, transfer: Transfer) -> str | None:
         """The reason why the transfer cannot be run, or None."""
         reason: str | None = self._native.refusal(native_transfer(transfer), self._machine)
         return reason
-
-    def executor(self, name: str) -> ExecutorKind:
-        """The registered executor of that name; raises `KeyError` where there is none."""
-        return self._executors[name]
-
-    def reference_executor(self, paths: PathClass) -> str:
-        """The executor that paths of the class are judged by; empty if the registry has none."""
-        return self.traits.reference_executor(paths)
-
-    def reference_memory(self, paths: PathClass, place: str) -> str:
-        """The same for the kind of memory at a kind of place."""
-        return self.traits.reference_memory(paths, place)
 
     def possible_without_gpu(self, transfer: Transfer) -> bool:
         """Whether the transfer could be run on the machine if its GPUs were taken out."""
@@ -171,34 +146,49 @@ class Catalogue:
     def needs_gpu(self, executor: str) -> bool:
         """Whether the executor moves nothing between memories of the host without a GPU."""
         if executor not in self._needs_gpu:
-            kinds = [kind for kind in self.memories.values() if not kind.needs_gpu]
-            ends = [Memory(k.name, place) for k in kinds for place in self._host_places(k)]
+            ends = [
+                Memory(kind.name, place)
+                for kind in self.memories.values()
+                for place in self._host_places
+                if place.kind in kind.places and not kind.needs_gpu
+            ]
             paths = (Path(a, b, executor) for a in ends for b in ends)
             possible = any(self.possible_without_gpu(Transfer(path)) for path in paths)
             self._needs_gpu[executor] = not possible
         return self._needs_gpu[executor]
 
-    def _host_places(self, kind: MemoryKind) -> list[Place]:
-        nodes = [Place("numa", node.index) for node in self._host.numa[:1]]
-        files = [Place("file", file=file.name) for file in self._host.files]
-        return [place for place in (*nodes, *files) if place.kind in kind.places]
-
     def parameters(self, transfer: Transfer) -> tuple[Parameter, ...]:
         """The parameters that mean something on the transfer's path, narrowed to the machine."""
-        return _parameters(self._native.parameters(native_transfer(transfer), self._machine))
+        found = self._native.parameters(native_transfer(transfer), self._machine)
+        return msgspec.convert(found, tuple[Parameter, ...])
 
     def timing(self, transfer: Transfer) -> TimingMode:
-        """Who times it: by way, since sizes do not matter."""
-        way = transfer.way
-        if way not in self._timing:
-            mode: TimingMode = self._native.timing(native_transfer(transfer), self._machine)
-            self._timing[way] = mode
-        return self._timing[way]
+        """Who times it."""
+        mode: TimingMode = self._at_any_size("timing", transfer)
+        return mode
 
-    def peer_access(self, transfer: Transfer) -> bool | None:
-        """Whether the process needs peer access on or off; None where it does not matter."""
-        needed: bool | None = self._native.peer_access(native_transfer(transfer), self._machine)
-        return needed
+    def in_place(self, transfer: Transfer) -> bool:
+        """Whether source and destination are one buffer, whose bytes change places."""
+        return bool(self._at_any_size("in_place", transfer))
+
+    def repeatable(self, transfer: Transfer) -> bool:
+        """Whether a start that follows another does the same again, with nothing between."""
+        return bool(self._at_any_size("repeatable", transfer))
+
+    def _at_any_size(self, question: str, transfer: Transfer) -> Any:
+        """An answer that depends on the way alone, asked once."""
+        key = question, transfer.way
+        if key not in self._answers:
+            ask = getattr(self._native, question)
+            self._answers[key] = ask(native_transfer(transfer), self._machine)
+        return self._answers[key]
+
+    def peer_access(self, *transfers: Transfer) -> bool | None:
+        """Whether the process needs peer access on or off, by the first transfer to which it
+        matters; None if to none."""
+        ask = self._native.peer_access
+        answers = (ask(native_transfer(transfer), self._machine) for transfer in transfers)
+        return next((needed for needed in answers if needed is not None), None)
 
     def requirements(self, transfer: Transfer) -> Requirements:
         """What the transfer takes at its number of bytes, with its settings."""
@@ -209,22 +199,6 @@ class Catalogue:
         """Whether each of two GPUs can access the memory of the other."""
         return other in self._peers.get(one, ()) and one in self._peers.get(other, ())
 
-    def in_place(self, transfer: Transfer) -> bool:
-        """Whether source and destination are one buffer, whose bytes change places."""
-        way = transfer.way
-        if way not in self._in_place:
-            found = bool(self._native.in_place(native_transfer(transfer), self._machine))
-            self._in_place[way] = found
-        return self._in_place[way]
-
-    def repeatable(self, transfer: Transfer) -> bool:
-        """Whether a start that follows another does the same again, with nothing between."""
-        way = transfer.way
-        if way not in self._repeatable:
-            found = bool(self._native.repeatable(native_transfer(transfer), self._machine))
-            self._repeatable[way] = found
-        return self._repeatable[way]
-
     def extents(self, transfer: Transfer) -> tuple[int, int]:
         """Bytes that the source and the destination take up, gaps of the layout included."""
         if transfer.layout is None:
@@ -232,15 +206,59 @@ class Catalogue:
         source, destination = self._native.extents(native_transfer(transfer))
         return int(source), int(destination)
 
+    def is_on_disk(self, memory: Memory) -> bool:
+        """Whether its bytes are read from or written to a file, and not at an address."""
+        return memory.place.kind == "file" and not self.memories[memory.kind].cpu_accessible
+
+    def is_searched(self, transfer: Transfer) -> bool:
+        """Whether a search has to find the best settings of its executor."""
+        return self.executors[transfer.path.executor].settings_on_request
+
     def operation_refusal(self, operation: Operation) -> str | None:
         """The reason why the operation cannot be performed, or None."""
-        reason: str | None = self._native.operation_refusal(
-            native_operation(operation), self._machine
-        )
+        asked = native_operation(operation)
+        reason: str | None = self._native.operation_refusal(asked, self._machine)
         return reason
 
     def operation_parameters(self, operation: Operation) -> tuple[Parameter, ...]:
         """The parameters that mean something at the operation's place."""
-        return _parameters(
-            self._native.operation_parameters(native_operation(operation), self._machine)
-        )
+        found = self._native.operation_parameters(native_operation(operation), self._machine)
+        return msgspec.convert(found, tuple[Parameter, ...])
+
+
+class Footprint(NamedTuple):
+    """Bytes of all buffers and staging together, and what each place must be able to hold."""
+
+    total: int
+    at: dict[str, int]
+    staging: int
+    """Of the total."""
+    gpus: frozenset[int]
+    """Whose memory or links the workload uses."""
+
+
+def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
+    """Each transfer has a source and a destination of its own, gaps of its layout included. What
+    moves in place has one buffer, which both places must hold; in a shared workload equal memories
+    on the same side are one. Staging is no buffer: each transfer takes its own."""
+    sizes: dict[str, int] = {}
+    places: dict[str, set[str]] = {}
+    at: Counter[str] = Counter()
+    staging = 0
+    gpus = {place.index for place in workload.places if place.kind == "gpu"}
+    for number, transfer in enumerate(workload.transfers):
+        in_place = catalogue.in_place(transfer)
+        extents = catalogue.extents(transfer)
+        sides = zip(("from", "to"), transfer.path.ends, extents, strict=True)
+        for side, memory, extent in sides:
+            own = f"{number}" if in_place else f"{side} {number}"
+            buffer = f"{side} {memory}" if workload.shared and not in_place else own
+            sizes[buffer] = max(extent, sizes.get(buffer, 0))
+            places.setdefault(buffer, set()).add(str(memory.place))
+        needs = catalogue.requirements(transfer)
+        staging += needs.staging_bytes
+        at.update({f"gpu:{index}": size for index, size in needs.device_bytes.items()})
+        gpus |= needs.gpus
+    for buffer, size in sizes.items():
+        at.update(dict.fromkeys(places[buffer], size))
+    return Footprint(sum(sizes.values()) + staging, at, staging, frozenset(gpus))

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 
 from waywiser.topology.machine import Gpu, Machine
-from waywiser.words import Place, Transfer, Workload
+from waywiser.words import Place, Workload, format_settings
 
 Key = tuple[Hashable, ...]
 
@@ -38,24 +38,16 @@ class Classes:
         """What is done, with letters for places."""
         yield workload.cache, workload.shared
         for transfer in workload.transfers:
-            ends = (transfer.path.source, transfer.path.destination)
-            yield tuple((m.kind, _items(m.variant), letters[m.place]) for m in ends)
-            settings = {
-                name: value for name, value in transfer.parameters.items() if name != "submit"
-            }
-            yield transfer.path.executor, _items(settings), str(transfer.layout or "")
-            yield self._submitted(transfer)
+            ends = transfer.path.ends
+            yield tuple((m.kind, format_settings(m.variant), letters[m.place]) for m in ends)
+            settings = dict(transfer.parameters)
+            submit = settings.pop("submit", "")
+            yield transfer.path.executor, format_settings(settings), str(transfer.layout or "")
+            # Paths are equivalent only if the submitting node has the same relation to both ends.
+            near = submit.isdigit() and Place("numa", int(submit))
+            yield tuple(self._between(near, end.place) for end in ends) if near else submit
         if operation := workload.operation:
-            yield operation.name, _items(operation.parameters), letters[operation.place]
-
-    def _submitted(self, transfer: Transfer) -> Hashable:
-        """By whom: the relation of the submitting NUMA node to both ends, since paths are
-        equivalent only if it is the same."""
-        node = transfer.parameters.get("submit", "")
-        if not node.isdigit():
-            return node
-        submitter = Place("numa", int(node))
-        return tuple(self._between(submitter, place) for place in transfer.path.places)
+            yield operation.name, format_settings(operation.parameters), letters[operation.place]
 
     def _alone(self, place: Place) -> Hashable:
         if gpu := self._gpus.get(place.index) if place.kind == "gpu" else None:
@@ -98,10 +90,6 @@ class Classes:
         return one.package == other.package if one and other else None
 
 
-def _items(settings: dict[str, str]) -> Hashable:
-    return tuple(sorted(settings.items()))
-
-
 def _kind_of_gpu(gpu: Gpu) -> Hashable:
     """All that makes a GPU of a kind: its neighbours by number are relations, not properties."""
     lanes = sorted(
@@ -115,9 +103,5 @@ def representatives(workloads: Iterable[Workload], machine: Machine) -> dict[str
     """For each curve's text that of the first of its class, itself where it is the first."""
     classes = Classes(machine)
     first: dict[Key, str] = {}
-    found: dict[str, str] = {}
-    for workload in workloads:
-        text = workload.curve
-        if text not in found:
-            found[text] = first.setdefault(classes.key(workload), text)
-    return found
+    curves = {workload.curve: workload for workload in workloads}
+    return {text: first.setdefault(classes.key(each), text) for text, each in curves.items()}

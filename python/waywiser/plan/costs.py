@@ -8,31 +8,7 @@ others, and nothing has to be known of an executor or of a machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from waywiser.plan.point import Point
-
-VISIT_SECONDS = 0.02
-"""Of a visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
-
-BYTE_SECONDS = 0.8e-9
-"""More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""
-
-WORKER_SECONDS = 0.5
-"""Of starting a worker process and ending it."""
-
-GPU_SECONDS = 0.3
-"""More, per GPU: a driver makes a context, and clocks have to rise."""
-
-
-def unmeasured_seconds(point: Point) -> float:
-    """Expected of one visit if nothing has been measured."""
-    return VISIT_SECONDS + BYTE_SECONDS * point.host_bytes
-
-
-def worker_seconds(gpus: int) -> float:
-    """Expected of one worker process on a machine with so many GPUs."""
-    return WORKER_SECONDS + GPU_SECONDS * gpus
+from waywiser.plan.points import Point
 
 
 class Costs:
@@ -46,31 +22,24 @@ class Costs:
 
     def visit_seconds(self, point: Point) -> float:
         """Expected of one visit."""
-        known = self._series.get(point.identity)
-        if known is not None:
-            return known
-        expected = unmeasured_seconds(point)
+        if point.identity in self._series:
+            return self._series[point.identity]
         for group in _groups(point):
             if group in self._groups:
                 taken, before = self._groups[group]
-                return expected * taken / before
-        return expected
+                return point.unmeasured_seconds * taken / before
+        return point.unmeasured_seconds
 
     def took(self, point: Point, seconds: float) -> None:
         """Takes note of what a visit took."""
         self._series[point.identity] = seconds
         for group in _groups(point):
             taken, before = self._groups.get(group, (0.0, 0.0))
-            self._groups[group] = (taken + seconds, before + unmeasured_seconds(point))
+            self._groups[group] = (taken + seconds, before + point.unmeasured_seconds)
 
 
-def _groups(point: Point) -> Iterator[str]:
+def _groups(point: Point) -> tuple[str, str, str]:
     """What the cost of a point is estimated from, the nearest first."""
-    yield point.curve.text
     operation = point.workload.operation
-    yield operation.name if operation else " ".join(sorted(_executors(point)))
-    yield ""
-
-
-def _executors(point: Point) -> set[str]:
-    return {transfer.path.executor for transfer in point.workload.transfers}
+    executors = {transfer.path.executor for transfer in point.workload.transfers}
+    return point.curve.text, operation.name if operation else " ".join(sorted(executors)), ""

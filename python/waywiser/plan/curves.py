@@ -1,4 +1,4 @@
-"""What to measure over sizes: paths with their settings, opposite pairs, and cache states.
+"""What to measure over sizes: paths with their settings, opposite pairs, cache states, operations.
 
 A curve is *principal* where its answer is what people ask a machine for: default settings, and
 bytes that change place, or that stay at a place in memory which is there for its own sake, moved by
@@ -15,23 +15,35 @@ and for a path between peers that goes through the host.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
 
-from waywiser.plan import files
-from waywiser.plan.catalogue import Catalogue
+from waywiser.plan.catalogue import Catalogue, Parameter
 from waywiser.plan.name import name_of
-from waywiser.plan.preset import Preset, Variations
-from waywiser.plan.select import texts_of
-from waywiser.plan.vary import MOST_COMBINATIONS, MOST_TOGETHER, Settings, combinations
+from waywiser.plan.preset import Depth, Preset
 from waywiser.records import Refusal
-from waywiser.words import Cache, Memory, Operation, Path, Transfer, Workload
+from waywiser.topology.machine import Machine
+from waywiser.words import Cache, Layout, Memory, Operation, Path, Place, Transfer, Workload
 
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")
 """Those measured beside ``warm``, where the source is memory of the CPU."""
+
+EMPTY_INTERVAL = "empty-interval"
+"""The operation of two events on one GPU with nothing between: the floor of every device time."""
+
+MOST_COMBINATIONS = 64
+"""Settings per path in pairs: beyond it a survey is a search, which is tuning's work. What three
+settings do together that no two of them do is rare (sparsity of effects: Box, Hunter & Hunter,
+Statistics for Experimenters, 2005)."""
+
+USEFUL_VALUES = 3
+"""Values of an ordered parameter tried beside its default when each is varied alone: the ends and
+the middle show whether it matters and in which direction. As many members of a subset."""
+
+Settings = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -68,19 +80,18 @@ class Curve:
         return name_of(self.at(0))
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """What a pattern may be meant for."""
-        return texts_of(self.at(0))
-
-    @property
-    def has_sizes_of_its_own(self) -> bool:
-        """Whether every transfer says how many bytes it moves."""
-        return bool(self.transfers) and all(transfer.bytes for transfer in self.transfers)
-
-    @property
     def is_default(self) -> bool:
         """Whether no setting of an executor or a memory, no layout and no cache state is named."""
-        return self.departures == 0
+        return not (self.settings or self.layout or self.cache != "warm")
+
+    @property
+    def layout(self) -> Layout | None:
+        """That of the first transfer that has one."""
+        return next((t.layout for t in self.transfers if t.layout), None)
+
+    @property
+    def has_file(self) -> bool:
+        return any(has_file(transfer.path) for transfer in self.transfers)
 
     @property
     def settings(self) -> int:
@@ -88,15 +99,37 @@ class Curve:
         if self.operation:
             return len(self.operation.parameters)
         return max(
-            len(t.parameters) + len(t.path.source.variant) + len(t.path.destination.variant)
-            for t in self.transfers
+            len(t.parameters) + sum(len(end.variant) for end in t.path.ends) for t in self.transfers
         )
 
-    @property
-    def departures(self) -> int:
-        """How far it is from the defaults: settings, a layout and a cache state, one each."""
-        laid_out = any(transfer.layout for transfer in self.transfers)
-        return self.settings + laid_out + (self.cache != "warm")
+
+def has_file(path: Path) -> bool:
+    """Whether an end is at the place of a file."""
+    return any(place.kind == "file" for place in path.places)
+
+
+def useful_values(parameter: Parameter) -> tuple[str, ...]:
+    """The values other than the default that are worth trying alone; of a subset, members."""
+    others = parameter.choices[1:]
+    if parameter.kind == "choice" or len(others) <= USEFUL_VALUES:
+        return others
+    ascending = sorted(others, key=int) if parameter.kind == "ordered" else others
+    last = len(ascending) - 1
+    return tuple(ascending[last * step // (USEFUL_VALUES - 1)] for step in range(USEFUL_VALUES))
+
+
+def combinations(parameters: Sequence[Parameter], depth: Depth) -> list[Settings]:
+    """The settings to measure, all defaults (``{}``) first; defaults are never written. In pairs:
+    every value alone, and useful values of every two parameters together."""
+    found: list[Settings] = [{}]
+    if depth is Depth.SINGLE:
+        found += ({p.name: value} for p in parameters for value in useful_values(p))
+    if depth is Depth.PAIRS:
+        found += ({p.name: value} for p in parameters for value in p.choices[1:])
+        for one, other in itertools.combinations(parameters, 2):
+            for values in itertools.product(useful_values(one), useful_values(other)):
+                found.append({one.name: values[0], other.name: values[1]})
+    return found[:MOST_COMBINATIONS] if depth is Depth.PAIRS else found
 
 
 def path_curves(
@@ -106,20 +139,17 @@ def path_curves(
     refuses. On the way to files only those who know no other way have their own settings varied,
     unless everything is: what a CPU's threads do is seen in memory."""
     paths = list(paths)
-    elsewhere = {path.executor for path in paths if not files.has_file(path)}
+    elsewhere = {path.executor for path in paths if not has_file(path)}
     curves: list[Curve] = []
     refused: list[Refusal] = []
-    contiguous = {kind.name for kind in catalogue.executors if "contiguous" in kind.layouts}
     for path in paths:
-        if path.executor not in contiguous or (preset.variations == "none" and not path.is_plain):
+        if "contiguous" not in catalogue.executors[path.executor].layouts:
             continue
-        chosen = is_principal(path, catalogue)
-        remote = is_remote(path, catalogue)
-        how = _variations(path, catalogue, preset, chosen)
-        states = preset.variations != "none" and _reads_file_to_gpu(path, catalogue)
-        in_file = files.has_file(path)
-        a_guest = in_file and path.executor in elsewhere and preset.secondary_variations == "none"
-        for index, transfer in enumerate(_settings(path, catalogue, how, states=states)):
+        if preset.depth is Depth.DEFAULTS and not path.is_plain:
+            continue
+        principal, remote = is_principal(path, catalogue), is_remote(path, catalogue)
+        a_guest = has_file(path) and path.executor in elsewhere and preset.depth < Depth.PAIRS
+        for index, transfer in enumerate(_settings(path, catalogue, preset, principal)):
             if a_guest and transfer.parameters:
                 continue
             if index and (reason := catalogue.refusal(transfer)):
@@ -128,141 +158,119 @@ def path_curves(
             curves.append(
                 Curve(
                     (transfer,),
-                    principal=chosen and index == 0,
-                    remote=remote or is_on_request(transfer, catalogue),
+                    principal=principal and index == 0,
+                    remote=remote or _is_on_request(transfer, catalogue),
                     peer_access=catalogue.peer_access(transfer),
                 )
             )
     return curves, refused
 
 
-def _variations(path: Path, catalogue: Catalogue, preset: Preset, chosen: bool) -> Variations:
-    """What the preset says; of settings that a search has to find no two together, and only on the
-    paths that people ask for."""
-    if not catalogue.executor(path.executor).settings_on_request:
-        return preset.variations if chosen else preset.secondary_variations
-    return "single" if chosen and preset.variations != "none" else "none"
-
-
-def _reads_file_to_gpu(path: Path, catalogue: Catalogue) -> bool:
-    """Whether it goes from a file that has no addresses to a GPU: from the page cache that is
-    another question than from the disk."""
-    return path.destination.place.kind == "gpu" and files.is_read(path.source, catalogue)
-
-
-def _settings(path: Path, catalogue: Catalogue, how: Variations, *, states: bool) -> list[Transfer]:
-    """The transfer with all defaults first, then its variations; with ``states`` at least those of
-    its source."""
-    parameters = combinations(catalogue.parameters(Transfer(path)), how)
-    of_source: Variations = "single" if states and how == "none" else how
+def _settings(
+    path: Path, catalogue: Catalogue, preset: Preset, principal: bool
+) -> Iterator[Transfer]:
+    """The transfer with all defaults first, then its variations. Of settings that a search has to
+    find no two together, and only on the paths that people ask for. A file that has no addresses
+    is read to a GPU in each of its states: from the page cache that is another question than from
+    the disk."""
+    depth = preset.depth if principal else preset.secondary_depth
+    if catalogue.is_searched(Transfer(path)):
+        depth = min(preset.depth, Depth.SINGLE) if principal else Depth.DEFAULTS
+    to_gpu = path.destination.place.kind == "gpu" and catalogue.is_on_disk(path.source)
+    of_source = max(depth, min(preset.depth, Depth.SINGLE)) if to_gpu else depth
+    parameters = combinations(catalogue.parameters(Transfer(path)), depth)
     sources = _variants(path, path.source, catalogue, of_source)
-    destinations = _variants(path, path.destination, catalogue, how)
+    destinations = _variants(path, path.destination, catalogue, depth)
     if catalogue.in_place(Transfer(path)):
         destinations = [{}]  # one buffer, of one variant
-    if how == "pairs":
+    if depth is Depth.PAIRS:
         together = itertools.product(sources, destinations, parameters)
-        triples = [t for t in together if sum(map(len, t)) <= MOST_TOGETHER]
+        triples = [t for t in together if sum(map(len, t)) <= 2]
         triples.sort(key=lambda triple: sum(map(len, triple)))
     else:
         triples = [({}, {}, p) for p in parameters]
         triples += [(s, {}, {}) for s in sources[1:]] + [({}, d, {}) for d in destinations[1:]]
-    return [_with_settings(path, *triple) for triple in triples[:MOST_COMBINATIONS]]
+    for source, destination, settings in triples[:MOST_COMBINATIONS]:
+        ends = _with_variant(path.source, source), _with_variant(path.destination, destination)
+        yield Transfer(Path(*ends, path.executor), parameters=settings)
 
 
-def _variants(path: Path, end: Memory, catalogue: Catalogue, how: Variations) -> list[Settings]:
+def _variants(path: Path, end: Memory, catalogue: Catalogue, depth: Depth) -> list[Settings]:
     """Of the memory at one end; that of the host matters little beside a file, and that of either
     side of a GPU's link is seen beside the memory that programs use at the other."""
     other = path.destination if end is path.source else path.source
-    beside_a_file = files.has_file(path) and end.place.kind != "file"
+    beside_a_file = has_file(path) and end.place.kind != "file"
     over_a_link = "gpu" in (end.place.kind, other.place.kind)
-    usual = catalogue.reference_memory("gpu", other.place.kind) or other.kind
+    usual = catalogue.traits.reference_memory("gpu", other.place.kind) or other.kind
     beside_another = over_a_link and other.kind not in (end.kind, usual)
-    if beside_a_file or (beside_another and how != "pairs"):
+    if beside_a_file or (beside_another and depth is not Depth.PAIRS):
         return [{}]
     known = catalogue.memories[end.kind].parameters
-    return combinations([p for p in known if p.name not in end.variant], how)
+    return combinations([p for p in known if p.name not in end.variant], depth)
 
 
-def _with_settings(path: Path, source: Settings, destination: Settings, of: Settings) -> Transfer:
-    def variant(memory: Memory, settings: Settings) -> Memory:
-        return Memory(memory.kind, memory.place, {**memory.variant, **settings})
-
-    varied = Path(
-        variant(path.source, source), variant(path.destination, destination), path.executor
-    )
-    return Transfer(varied, parameters=of)
+def _with_variant(memory: Memory, settings: Settings) -> Memory:
+    return Memory(memory.kind, memory.place, {**memory.variant, **settings})
 
 
 def is_principal(path: Path, catalogue: Catalogue) -> bool:
     """Whether the path's default curve is what people ask a machine for."""
-    executor = catalogue.executor(path.executor)
-    if executor.comparison or executor.survey_only:
-        return False
-    if is_detour(Transfer(path), catalogue) or _is_unusual(path, catalogue):
+    executor = catalogue.executors[path.executor]
+    if executor.comparison or _is_for_the_survey(path, catalogue):
         return False
     if _moves_by_itself(path, catalogue):
         return catalogue.in_place(Transfer(path))
-    places = path.places
-    kinds = {place.kind for place in places}
-    if "gpu" not in kinds:
-        at_home = catalogue.possible_without_gpu(Transfer(path))
-        return at_home and (places[0] != places[1] or path.source.kind == path.destination.kind)
-    if "file" in kinds:
+    source, destination = path.places
+    on_gpu = "gpu" in (source.kind, destination.kind)
+    if has_file(path) if on_gpu else not catalogue.possible_without_gpu(Transfer(path)):
         return False
-    return places[0] != places[1] or path.source.kind == path.destination.kind
+    return source != destination or path.source.kind == path.destination.kind
 
 
 def is_remote(path: Path, catalogue: Catalogue) -> bool:
     """Whether nobody asks for the path unless for everything."""
     if _moves_by_itself(path, catalogue):
         return not catalogue.in_place(Transfer(path))
-    executor = catalogue.executor(path.executor)
-    if executor.survey_only or is_detour(Transfer(path), catalogue):
+    if _is_for_the_survey(path, catalogue):
         return True
-    if _is_unusual(path, catalogue):
-        return True
-    places = {path.source.place.kind, path.destination.place.kind}
-    kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
-    if "file" in places and "gpu" not in places:
-        direct = executor.traits.reference == "file"
+    kinds = [catalogue.memories[memory.kind] for memory in path.ends]
+    if has_file(path) and "gpu" not in {place.kind for place in path.places}:
+        direct = catalogue.executors[path.executor].traits.reference == "file"
         feeds = not direct and any(kind.needs_gpu for kind in kinds)
         return feeds or catalogue.needs_gpu(path.executor)
     return all(kind.places == ("numa",) and kind.needs_gpu for kind in kinds)
 
 
-def is_on_request(transfer: Transfer, catalogue: Catalogue) -> bool:
-    """Whether the settings are of those that a search has to find; the state of a file is none."""
-    if not catalogue.executor(transfer.path.executor).settings_on_request:
-        return False
-    ends = (transfer.path.source, transfer.path.destination)
-    varied = any(end.variant and end.place.kind != "file" for end in ends)
-    return bool(transfer.parameters) or varied
-
-
-def is_detour(transfer: Transfer, catalogue: Catalogue) -> bool:
-    """Whether bytes go through the host between two GPUs that are peers."""
-    source, destination = transfer.path.places
-    if source.kind != "gpu" or destination.kind != "gpu" or source == destination:
-        return False
-    through_host = bool(catalogue.requirements(transfer).host_links)
-    return through_host and catalogue.are_peers(source.index, destination.index)
-
-
-def _is_unusual(path: Path, catalogue: Catalogue) -> bool:
-    """Whether such an executor has memory at an end that programs seldom feed a GPU from, or a file
+def _is_for_the_survey(path: Path, catalogue: Catalogue) -> bool:
+    """Whether the executor is measured for the survey's sake alone, peers go through the host, or
+    what a search has to tune has memory at an end that programs seldom feed a GPU from, or a file
     and more links than one, which no disk fills."""
-    if not catalogue.executor(path.executor).settings_on_request:
+    if catalogue.executors[path.executor].survey_only:
+        return True
+    transfer, (source, destination) = Transfer(path), path.places
+    if source.kind == destination.kind == "gpu" and source != destination:
+        peers = catalogue.are_peers(source.index, destination.index)
+        return peers and bool(catalogue.requirements(transfer).host_links)
+    if not catalogue.is_searched(transfer):
         return False
-    if files.has_file(path):
-        return len(catalogue.requirements(Transfer(path)).host_links) > 1
-    ends = [end for end in (path.source, path.destination) if end.place.kind == "numa"]
-    usual = catalogue.reference_memory("gpu", "numa")
-    return any(catalogue.memories[end.kind].needs_gpu and end.kind != usual for end in ends)
+    if has_file(path):
+        return len(catalogue.requirements(transfer).host_links) > 1
+    usual = catalogue.traits.reference_memory("gpu", "numa")
+    return any(
+        end.place.kind == "numa" and catalogue.memories[end.kind].needs_gpu and end.kind != usual
+        for end in path.ends
+    )
+
+
+def _is_on_request(transfer: Transfer, catalogue: Catalogue) -> bool:
+    """Whether the settings are of those that a search has to find; the state of a file is none."""
+    varied = any(end.variant and end.place.kind != "file" for end in transfer.path.ends)
+    return catalogue.is_searched(transfer) and (varied or bool(transfer.parameters))
 
 
 def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:
     """Whether an end is memory that the system moves between places as it is used."""
-    kinds = [catalogue.memories[memory.kind] for memory in (path.source, path.destination)]
+    kinds = [catalogue.memories[memory.kind] for memory in path.ends]
     return any({"numa", "gpu"} <= set(kind.places) for kind in kinds)
 
 
@@ -284,23 +292,47 @@ def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -
         pair = (*curve.transfers, *opposite.transfers)
         on_device = all(catalogue.timing(transfer) == "device" for transfer in pair)
         elsewhere = path.source.place != path.destination.place
-        if preset.all_pairs or (elsewhere and (on_device or curve.principal)):
+        usual = elsewhere and (on_device or curve.principal)
+        if usual or preset.depth is Depth.PAIRS:
             yield replace(curve, transfers=pair, principal=False)
 
 
 def cache_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
-    """Default paths from memory that the CPU reaches, in the cache states other than warm."""
+    """Default paths from memory that the CPU reaches, in the cache states other than warm. A
+    file's state is a variant of its memory."""
     for curve in curves:
         kinds = [catalogue.memories[t.path.source.kind] for t in curve.transfers]
-        varied = preset.secondary_variations != "none"
-        wanted = curve.principal or (varied and curve.is_default)
-        if any(files.has_file(transfer.path) for transfer in curve.transfers):
-            continue  # a file's state is a variant of its memory
-        searched = any(
-            catalogue.executor(transfer.path.executor).settings_on_request
-            for transfer in curve.transfers
-        )
-        if wanted and all(kind.cpu_accessible for kind in kinds):
+        wanted = curve.principal or (preset.depth is Depth.PAIRS and curve.is_default)
+        if wanted and not curve.has_file and all(kind.cpu_accessible for kind in kinds):
+            remote = curve.remote or any(map(catalogue.is_searched, curve.transfers))
             for state in CACHE_STATES:
-                remote = curve.remote or searched
                 yield replace(curve, cache=state, principal=False, remote=remote)
+
+
+def operation_curves(
+    machine: Machine, catalogue: Catalogue, preset: Preset
+) -> tuple[list[Curve], list[Refusal]]:
+    """Every operation at every place of its kind, with its settings; and the refused.
+
+    Where the machine has no place of the kind, the operation is refused once, with the reason.
+    """
+    curves: list[Curve] = []
+    refused: list[Refusal] = []
+    places = [Place("numa", node.index) for node in machine.numa]
+    places += [Place("gpu", gpu.index) for gpu in machine.gpus]
+    for kind in catalogue.operations:
+        here = [place for known in kind.places for place in places if place.kind == known]
+        if not here:
+            why = machine.gpu_reason or f"this machine has no place {kind.places[0]}"
+            refused.append(Refusal(f"{kind.name}@{kind.places[0]}:0", why))
+        for place in here:
+            known = catalogue.operation_parameters(Operation(kind.name, place))
+            for settings in combinations(known, preset.depth)[:MOST_COMBINATIONS]:
+                operation = Operation(kind.name, place, settings)
+                if reason := catalogue.operation_refusal(operation):
+                    refused.append(Refusal(str(operation), reason))
+                    continue
+                told = kind.name == EMPTY_INTERVAL
+                remote = not told and preset.depth is Depth.DEFAULTS
+                curves.append(Curve(operation=operation, principal=told, remote=remote))
+    return curves, refused

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import groupby
 
 from waywiser.plan.findings import RATE_BYTES
-from waywiser.plan.point import Point
+from waywiser.plan.points import Point
 from waywiser.plan.sizes import GROWING
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Place
@@ -25,13 +26,8 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
     paths the others are looked at if they are principal: reading the counters of a GPU takes as
     long as measuring a size, and what opposite pairs use their halves tell. If GPUs at no end take
     part, the first path alone is looked at."""
-    best: dict[str, Point] = {}
-    for point in points:
-        if _tells(point):
-            former = best.get(point.curve.text)
-            if former is None or _distance(point) < _distance(former):
-                best[point.curve.text] = point
-    return frozenset(point.workload.identity for point in best.values())
+    curves = groupby(filter(_tells, points), key=lambda point: point.curve.text)
+    return frozenset(min(curve, key=_distance).identity for _, curve in curves)
 
 
 def _tells(point: Point) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from waywiser import native
 from waywiser.records import VOID, Visit
-from waywiser.words import Memory, Transfer, Workload, format_bytes
+from waywiser.words import Workload, format_bytes
 
 SATURATED = 0.01
 """Rates within it are the same rate: it is what the interval of a series is wanted to be."""
@@ -56,12 +56,8 @@ class Found(NamedTuple):
         """By more than equal curves do, and beyond both intervals."""
         margin = EQUAL_RATE if self.size >= RATE_BYTES else EQUAL_LATENCY
         apart = abs(self.median - other.median) > margin * min(self.median, other.median)
-        return apart and (_below(self, other) or _below(other, self))
-
-
-def _below(one: Found, other: Found) -> bool:
-    """An interval that is missing holds everything."""
-    return one.high < other.low
+        # An interval that is missing (not a number) holds everything.
+        return apart and (self.high < other.low or other.high < self.low)
 
 
 class Findings:
@@ -149,12 +145,8 @@ def _similarity(workload: Workload) -> Hashable:
         return workload.operation.name
     return (
         frozenset(transfer.path.executor for transfer in workload.transfers),
-        frozenset(memory.kind for t in workload.transfers for memory in _ends(t)),
+        frozenset(memory.kind for t in workload.transfers for memory in t.path.ends),
         workload.cache,
         min(len(workload.transfers), 3),
         workload.bytes >= RATE_BYTES,
     )
-
-
-def _ends(transfer: Transfer) -> tuple[Memory, Memory]:
-    return transfer.path.source, transfer.path.destination

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-from waywiser.plan.name import name_of
+from waywiser.plan.name import SETS, name_of
 from waywiser.topology.machine import Machine
 from waywiser.topology.traits import DECLARED, Traits
 from waywiser.words import Path, Transfer, Workload
@@ -40,58 +40,37 @@ def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
     transfers = workload.transfers
     if not transfers or workload.states or not all(map(_is_default, transfers)):
         return None
-    if len(transfers) == 1:
-        return _single(transfers[0].path, traits)
-    if any(t.path.executor != traits.reference_executor("gpu") for t in transfers):
-        return None
-    kinds = {(t.path.source.kind, t.path.destination.kind) for t in transfers}
-    pinned, device = _memories(traits)
-    if len(transfers) == 2 and transfers[0].path == transfers[1].path.opposite:
-        return _bidirectional(transfers[0].path, pinned, device)
-    if kinds == {(pinned, device)} or kinds == {(device, pinned)}:
-        name = name_of(workload).partition(" ")[0]
-        return next((group for group in _SETS if group == name), None)
-    return None
-
-
-_SETS: tuple[Group, ...] = ("host-to-all", "all-to-host")
-
-
-def _memories(traits: Traits) -> tuple[str, str]:
-    """The kinds of host memory and of GPU memory that paths with a GPU are judged by."""
-    return traits.reference_memory("gpu", "numa"), traits.reference_memory("gpu", "gpu")
-
-
-def _is_default(transfer: Transfer) -> bool:
-    return not transfer.parameters and transfer.layout is None and transfer.path.is_plain
-
-
-def _single(path: Path, traits: Traits) -> Group | None:
-    kinds = (path.source.kind, path.destination.kind)
-    source, destination = path.places
-    pinned, device = _memories(traits)
+    pinned, device = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
     pageable = traits.reference_memory("host", "numa")
-    if kinds == (pageable, pageable) and path.executor == traits.reference_executor("host"):
-        return "host copy" if source == destination else None
-    if path.executor != traits.reference_executor("gpu"):
+    executors = {transfer.path.executor for transfer in transfers}
+    pairs = {(t.path.source.kind, t.path.destination.kind) for t in transfers}
+    path = transfers[0].path
+    stays = path.source.place == path.destination.place
+    if len(transfers) == 1 and pairs == {(pageable, pageable)} and stays:
+        return "host copy" if executors == {traits.reference_executor("host")} else None
+    if executors != {traits.reference_executor("gpu")}:
         return None
-    if kinds == (device, device):
-        return "local copy" if source == destination else "P2P"
     groups: dict[tuple[str, str], Group] = {
         (pinned, device): "H2D",
         (device, pinned): "D2H",
         (pageable, device): "pageable H2D",
         (device, pageable): "pageable D2H",
+        (device, device): "local copy" if stays else "P2P",
     }
-    return groups.get(kinds)
+    if len(transfers) == 1:
+        return groups.get(pairs.pop())
+    if len(transfers) == 2 and path == transfers[1].path.opposite:
+        if pairs == {(pinned, device), (device, pinned)}:
+            return "bidirectional"
+        return "P2P bidirectional" if pairs == {(device, device)} and not stays else None
+    if pairs in ({(pinned, device)}, {(device, pinned)}):
+        name = name_of(workload).partition(" ")[0]
+        return next((group for group in GROUPS if group in SETS and group == name), None)
+    return None
 
 
-def _bidirectional(path: Path, pinned: str, device: str) -> Group | None:
-    kinds = {path.source.kind, path.destination.kind}
-    if kinds == {pinned, device}:
-        return "bidirectional"
-    source, destination = path.places
-    return "P2P bidirectional" if kinds == {device} and source != destination else None
+def _is_default(transfer: Transfer) -> bool:
+    return not transfer.parameters and transfer.layout is None and transfer.path.is_plain
 
 
 def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group]:

@@ -8,12 +8,11 @@ way of moving it overtakes another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from waywiser.plan.catalogue import Catalogue, ExecutorKind
-from waywiser.plan.curves import Curve, is_principal, is_remote
-from waywiser.plan.preset import Preset, Variations
-from waywiser.plan.vary import combinations
+from waywiser.plan.curves import Curve, combinations, is_principal, is_remote
+from waywiser.plan.preset import Depth, Preset
 from waywiser.records import Refusal
 from waywiser.words import Layout, Path, Transfer
 
@@ -60,46 +59,37 @@ def layout_curves(
     paths: Iterable[Path], catalogue: Catalogue, preset: Preset
 ) -> tuple[list[Curve], list[Refusal]]:
     """The layouts of each path whose executor moves them, and those refused: per kind of layout
-    and pair of memory kinds once."""
-    served = {kind.name: kind.layouts for kind in catalogue.executors}
+    and pair of memory kinds once. Usual paths alone, unless the preset is for everything: then
+    each setting of them too."""
     curves: list[Curve] = []
     refused: dict[str, Refusal] = {}
+    everything = preset.depth is Depth.PAIRS
     for path in paths:
-        if not _is_wanted(path, catalogue, preset):
+        usual = _is_usual(path, catalogue)
+        if not usual and (not everything or is_remote(path, catalogue)):
             continue
+        depth = Depth.SINGLE if usual and everything else Depth.DEFAULTS
         for layout in LAYOUTS:
-            if layout.kind not in served[path.executor]:
+            if layout.kind not in catalogue.executors[path.executor].layouts:
                 continue
-            if reason := catalogue.refusal(Transfer(path, layout=layout)):
+            bare = Transfer(path, layout=layout)
+            if reason := catalogue.refusal(bare):
                 pair = f"{path.source.kind} -> {path.destination.kind} by {path.executor}"
-                refused.setdefault(f"{pair} as {layout.kind}", Refusal("", reason))
-            else:
-                curves += _varied(path, layout, catalogue, preset)
-    return curves, [Refusal(text, refusal.reason) for text, refusal in refused.items()]
-
-
-def _is_wanted(path: Path, catalogue: Catalogue, preset: Preset) -> bool:
-    if preset.layouts == "every":
-        return not is_remote(path, catalogue)
-    return _is_usual(path, catalogue)
+                what = f"{pair} as {layout.kind}"
+                refused.setdefault(what, Refusal(what, reason))
+                continue
+            for settings in combinations(catalogue.parameters(bare), depth):
+                transfer = Transfer(path, parameters=settings, layout=layout)
+                if not settings or catalogue.refusal(transfer) is None:
+                    needed = catalogue.peer_access(transfer)
+                    remote = preset.depth is Depth.DEFAULTS
+                    curves.append(Curve((transfer,), remote=remote, peer_access=needed))
+    return curves, list(refused.values())
 
 
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:
     """Whether programs move such data between these kinds of memory: those that paths with a GPU,
-    and within the host, are judged by. The others are measured only if everything is asked for."""
-    ends = (path.source, path.destination)
-    on_gpu = any(end.place.kind == "gpu" for end in ends)
-    wanted = "gpu" if on_gpu else "host"
-    usual = all(catalogue.traits.memory(end.kind).reference == wanted for end in ends)
+    and within the host, are judged by."""
+    wanted = "gpu" if any(place.kind == "gpu" for place in path.places) else "host"
+    usual = all(catalogue.traits.memory(end.kind).reference == wanted for end in path.ends)
     return usual and is_principal(path, catalogue)
-
-
-def _varied(path: Path, layout: Layout, catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
-    varied = preset.layouts == "every" and _is_usual(path, catalogue)
-    how: Variations = "single" if varied else "none"
-    known = catalogue.parameters(Transfer(path, layout=layout))
-    for settings in combinations(known, how):
-        transfer = Transfer(path, parameters=settings, layout=layout)
-        if not settings or catalogue.refusal(transfer) is None:
-            remote = preset.layouts == "named"
-            yield Curve((transfer,), remote=remote, peer_access=catalogue.peer_access(transfer))

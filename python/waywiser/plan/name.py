@@ -15,7 +15,6 @@ What a name leaves out is which member of one side belongs to which of the other
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from waywiser.words import (
     Memory,
@@ -49,29 +48,27 @@ SETS = {
 }
 """The names of sets, and the transfers that start together in them."""
 
-_Edge = tuple[Place, Place]
-
-
-class _Flow(NamedTuple):
-    """Transfers of one kind: each from a place of its own or a common one, to the same."""
-
-    name: str
-    """Of the set; empty for a single transfer."""
-    forward: Sequence[Transfer]
-    arrow: str
-
 
 def name_of(workload: Workload) -> str:
     """The workload's name without sizes; its `waywiser.words.Workload.curve` where it has none."""
-    flow = _flow_of(workload.transfers)
-    if flow is None:
+    transfers = workload.transfers
+    forward = _forward(transfers)
+    both = len(forward) < len(transfers)
+    if len(transfers) < 2 or not _alike(transfers, forward):
         return workload.curve
-    first = flow.forward[0]
-    sources = _together([transfer.path.source for transfer in flow.forward])
-    destinations = _together([transfer.path.destination for transfer in flow.forward])
+    shape = ""
+    if len(forward) > 1:
+        shape = _shape([transfer.path.places for transfer in forward])
+        shape = BOTH_WAYS.get(shape, "") if both else shape
+        if not shape:
+            return workload.curve
+    first = forward[0]
+    arrow = "<->" if both else "->"
+    sources = _together([transfer.path.source for transfer in forward])
+    destinations = _together([transfer.path.destination for transfer in forward])
     layout = f" as {first.layout}" if first.layout else ""
     by = f"{first.path.executor}{format_settings(first.parameters)}{layout}"
-    name = f"{flow.name} {sources} {flow.arrow} {destinations} by {by}"
+    name = f"{shape} {sources} {arrow} {destinations} by {by}"
     return name.strip() + workload.states
 
 
@@ -84,45 +81,8 @@ def label_of(workload: Workload) -> str:
     return f"{name} of {format_bytes(sizes.pop())}"
 
 
-def _flow_of(transfers: Sequence[Transfer]) -> _Flow | None:
-    """The transfers as one set, or None where they are none that has a name."""
-    if len(transfers) < 2 or not _alike(transfers):
-        return None
-    forward = _forward(transfers)
-    if forward is None:
-        shape = _shape([_edge(transfer) for transfer in transfers])
-        return _Flow(shape, transfers, "->") if shape and _alike_sides(transfers) else None
-    if not _alike_sides(forward):
-        return None
-    if len(forward) == 1:
-        return _Flow("", forward, "<->")
-    shape = _shape([_edge(transfer) for transfer in forward])
-    return _Flow(BOTH_WAYS[shape], forward, "<->") if shape in BOTH_WAYS else None
-
-
-def _alike(transfers: Sequence[Transfer]) -> bool:
-    """All are moved the same way."""
-    first = transfers[0]
-    return all(
-        (t.path.executor, t.parameters, t.layout)
-        == (first.path.executor, first.parameters, first.layout)
-        for t in transfers
-    )
-
-
-def _alike_sides(transfers: Sequence[Transfer]) -> bool:
-    """All sources are of one kind at one kind of place, and so are all destinations."""
-    ends = [(t.path.source, t.path.destination) for t in transfers]
-    return all(_alike_memories(side) for side in zip(*ends, strict=True))
-
-
-def _alike_memories(memories: Sequence[Memory]) -> bool:
-    kinds = {(m.kind, str(sorted(m.variant.items())), m.place.kind) for m in memories}
-    return len(kinds) == 1
-
-
-def _forward(transfers: Sequence[Transfer]) -> list[Transfer] | None:
-    """One of each pair of opposites, where there is nothing but such pairs."""
+def _forward(transfers: Sequence[Transfer]) -> Sequence[Transfer]:
+    """One of each pair of opposites, where there is nothing but such pairs; else all."""
     forward: list[Transfer] = []
     waiting: list[str] = []
     for transfer in transfers:
@@ -131,33 +91,38 @@ def _forward(transfers: Sequence[Transfer]) -> list[Transfer] | None:
         else:
             waiting.append(str(transfer.path.opposite))
             forward.append(transfer)
-    return None if waiting else forward
+    return transfers if waiting else forward
 
 
-def _edge(transfer: Transfer) -> _Edge:
-    return transfer.path.places
+def _alike(transfers: Sequence[Transfer], forward: Sequence[Transfer]) -> bool:
+    """All are moved the same way. Of those one way all sources are of one kind at one kind of
+    place, and so are all destinations."""
+    ways = {(t.path.executor, format_settings(t.parameters), str(t.layout)) for t in transfers}
+    sides = {tuple(map(_kind_of_end, transfer.path.ends)) for transfer in forward}
+    return len(ways) == len(sides) == 1
 
 
-def _shape(edges: Sequence[_Edge]) -> str:
+def _kind_of_end(memory: Memory) -> tuple[str, str, str]:
+    return memory.kind, format_settings(memory.variant), memory.place.kind
+
+
+def _shape(edges: Sequence[tuple[Place, Place]]) -> str:
     """The name of a set one way, or nothing."""
-    sources, destinations = [edge[0] for edge in edges], [edge[1] for edge in edges]
-    kinds = {(source.kind, destination.kind) for source, destination in edges}
-    if kinds == {("numa", "gpu")}:
-        return "host-to-all" if _differ(destinations) else ""
-    if kinds == {("gpu", "numa")}:
-        return "all-to-host" if _differ(sources) else ""
-    return _shape_between(sources, destinations) if kinds == {("gpu", "gpu")} else ""
-
-
-def _shape_between(sources: Sequence[Place], destinations: Sequence[Place]) -> str:
-    if _differ([*sources, *destinations]):
-        return "pairs-one-way"
-    if _is_ring(sources, destinations):
-        return "ring"
-    if len(set(sources)) == 1 and _differ([sources[0], *destinations]):
-        return "one-to-all"
-    if len(set(destinations)) == 1 and _differ([destinations[0], *sources]):
-        return "all-to-one"
+    sources, destinations = zip(*edges, strict=True)
+    match (sources[0].kind, destinations[0].kind):
+        case ("numa", "gpu"):
+            return "host-to-all" if _differ(destinations) else ""
+        case ("gpu", "numa"):
+            return "all-to-host" if _differ(sources) else ""
+        case ("gpu", "gpu"):
+            if _differ([*sources, *destinations]):
+                return "pairs-one-way"
+            if _is_ring(sources, destinations):
+                return "ring"
+            if len(set(sources)) == 1 and _differ([sources[0], *destinations]):
+                return "one-to-all"
+            if len(set(destinations)) == 1 and _differ([destinations[0], *sources]):
+                return "all-to-one"
     return ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ def find_paths(machine: Machine) -> Found:
     refused: list[Refusal] = []
     senseless: list[_Senseless] = []
     for executor, (source, destination) in itertools.product(
-        anywhere.executors, itertools.product(anywhere.memories.values(), repeat=2)
+        anywhere.executors.values(), itertools.product(anywhere.memories.values(), repeat=2)
     ):
         usable: list[Path] = []
         missing: list[Refusal] = []
@@ -71,7 +72,7 @@ def find_paths(machine: Machine) -> Found:
         valid += usable
         refused += missing
         senseless.append(_Senseless(nonsense, alone=not usable and not missing))
-    of_memories = _given_by_all(senseless, {executor.name for executor in anywhere.executors})
+    of_memories = _given_by_all(senseless, len(anywhere.executors))
     for each in senseless:
         refused += _told(each, of_memories)
     return Found(tuple(valid), tuple(refused))
@@ -101,8 +102,8 @@ def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -
     for parameter in catalogue.memories[file.kind].parameters:
         for value in parameter.choices[1:]:
             memory = Memory(file.kind, file.place, {parameter.name: value})
-            ends = (memory, path.destination) if from_file else (path.source, memory)
-            varied = Path(*ends, path.executor)
+            end = {"source": memory} if from_file else {"destination": memory}
+            varied = msgspec.structs.replace(path, **end)
             if catalogue.refusal(Transfer(varied, layout=layout)) is None:
                 yield varied
                 return
@@ -114,20 +115,16 @@ def _missing_here(
     """Why a path that makes sense cannot be measured on this machine."""
     if machine.gpus:
         return None
-    reason = machine.gpu_reason or NO_GPU
-    memories = (path.source, path.destination)
-    if any(m.place.kind == "gpu" or here.memories[m.kind].needs_gpu for m in memories):
-        return reason
-    return reason if here.refusal(Transfer(path, layout=layout)) else None
+    on_gpu = any(m.place.kind == "gpu" or here.memories[m.kind].needs_gpu for m in path.ends)
+    missing = on_gpu or here.refusal(Transfer(path, layout=layout))
+    return machine.gpu_reason or NO_GPU if missing else None
 
 
-def _given_by_all(senseless: list[_Senseless], executors: set[str]) -> set[str]:
+def _given_by_all(senseless: list[_Senseless], executors: int) -> set[str]:
     """Reasons that every executor gives are of a memory, as that a tmpfs is never cold."""
-    given: dict[str, set[str]] = {}
-    for each in senseless:
-        for path, reason in each.paths:
-            given.setdefault(reason, set()).add(path.executor)
-    return {reason for reason, by in given.items() if by == executors}
+    given = {(reason, path.executor) for each in senseless for path, reason in each.paths}
+    by = Counter(reason for reason, _ in given)
+    return {reason for reason, count in by.items() if count == executors}
 
 
 def _told(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:

@@ -8,52 +8,36 @@ from functools import cached_property
 
 from waywiser.plan.asked import AskedError, asked_curves
 from waywiser.plan.catalogue import Catalogue
-from waywiser.plan.check import check_curves
 from waywiser.plan.classes import representatives
-from waywiser.plan.costs import worker_seconds
-from waywiser.plan.curves import Curve, cache_curves, pair_curves, path_curves
+from waywiser.plan.curves import Curve, cache_curves, operation_curves, pair_curves, path_curves
 from waywiser.plan.evidence import watched
 from waywiser.plan.layouts import layout_curves
-from waywiser.plan.operations import operation_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
-from waywiser.plan.point import Point
-from waywiser.plan.preset import Preset, find_preset
-from waywiser.plan.select import NothingMatches, matches, matches_any, require_match
-from waywiser.plan.sets import set_curves
+from waywiser.plan.points import Point, Points
+from waywiser.plan.preset import Depth, Preset, Request, find_preset
+from waywiser.plan.select import NothingMatches, matches, matches_any, require_match, texts_of
+from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import parse_sizes
-from waywiser.plan.visits import Visits
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
-from waywiser.words import Value, format_bytes
+from waywiser.words import format_bytes
 
 WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a
 warm cache take pieces of their own."""
 
-MOST_PAIRS = 12
-"""Ordered pairs of GPUs that every process of a check measures: those of four GPUs."""
+WORKER_SECONDS = 0.5
+"""Of starting a worker process and ending it."""
 
-PROCESSES_OF_PAIRS = 2
-"""Processes that measure each of more pairs, in turns."""
+GPU_SECONDS = 0.3
+"""More, per GPU: a driver makes a context, and clocks have to rise."""
+
+MOST_PAIRS = 12
+"""Ordered pairs of GPUs that every process of a check measures: those of four GPUs. Of more pairs
+two processes measure each, in turns."""
 
 MOST_REASONS = 3
 """Told of what a pattern matches and cannot be measured."""
-
-
-class Request(Value, frozen=True):
-    """What was asked for: with the machine it gives the same plan again."""
-
-    preset: str = "standard"
-    only: tuple[str, ...] = ()
-    sizes: str = ""
-    """As in `waywiser.plan.sizes`; empty for those of the preset."""
-    workloads: tuple[str, ...] = ()
-    """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
-    memory_bytes: int = 4 << 30
-    """Of all buffers of a workload together, host and device."""
-    seed: int = 1
-    deadline_seconds: float = 0.0
-    """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +66,8 @@ class Plan:
     @cached_property
     def watched(self) -> frozenset[str]:
         """Identities of the series whose links are looked at, in their first visit."""
-        request = self.request
-        asked = request.only or request.sizes or request.workloads
-        return watched(self.points) if self.preset.evidence or asked else frozenset()
+        looked = self.preset.depth > Depth.DEFAULTS or self.request.is_narrow
+        return watched(self.points) if looked else frozenset()
 
     @property
     def buffer_bytes(self) -> int:
@@ -104,46 +87,44 @@ def make_plan(machine: Machine, request: Request) -> Plan:
     sizes = parse_sizes(request.sizes or preset.sizes)
     catalogue = Catalogue(with_hypothetical_gpu(machine))
     curves, refusals = _chosen(machine, catalogue, preset, request)
-    explicit = bool(request.sizes)
-    narrow = bool(explicit or request.only or request.workloads)
-    visits = Visits(machine, catalogue, preset, sizes, explicit, request.memory_bytes, narrow)
+    maker = Points(machine, catalogue, preset, request, sizes)
     if not request.only:
-        wanted = [c for c in curves if _is_asked_for(c, preset, explicit=explicit)]
-        visits.left_out = len(curves) - len(wanted)
+        wanted = [curve for curve in curves if _is_wanted(curve, maker)]
+        maker.left_out = len(curves) - len(wanted)
         curves = wanted
-    points = _points(curves, visits, machine)
+    points = _points(curves, maker)
     if preset.links_only:
         points = _rotating(points)
-    deadline = 0.0 if explicit else preset.deadline_seconds(len(machine.gpus))
+    deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
     return Plan(
         request,
         preset,
         tuple(points),
-        (*refusals, *visits.refusals),
-        left_out=visits.left_out,
-        worker_seconds=worker_seconds(len(machine.gpus)),
+        (*refusals, *maker.refusals),
+        left_out=maker.left_out,
+        worker_seconds=WORKER_SECONDS + GPU_SECONDS * len(machine.gpus),
         deadline_seconds=request.deadline_seconds or deadline,
-        notes=tuple(_rounded(points, sizes)) if explicit else (),
+        notes=tuple(_rounded(points, sizes)) if maker.explicit else (),
     )
 
 
-def _is_asked_for(curve: Curve, preset: Preset, *, explicit: bool) -> bool:
+def _is_wanted(curve: Curve, maker: Points) -> bool:
     """Where nobody names it: sizes are a question about bytes that move."""
-    if explicit and curve.operation is not None and not curve.principal:
+    if maker.explicit and curve.operation is not None and not curve.principal:
         return False
-    return preset.remote or curve.asked or not curve.remote
+    return maker.preset.depth is Depth.PAIRS or curve.asked or not curve.remote
 
 
-def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point]:
+def _points(curves: list[Curve], maker: Points) -> list[Point]:
     first: dict[str, str] = {}
-    if visits.preset.equal_sizes:
-        first = representatives((curve.at(0) for curve in curves), machine)
+    if maker.preset.equal_sizes:
+        first = representatives((curve.at(0) for curve in curves), maker.machine)
     points: list[Point] = []
     for curve in curves:
-        representative = curve.text if curve.asked else first.get(curve.text, curve.text)
-        found = visits.points(curve, "" if representative == curve.text else representative)
+        like = "" if curve.asked else first.get(curve.text, "")
+        found = maker.of(curve, "" if like == curve.text else like)
         if curve.asked and not found:
-            reason = visits.refusals[-1].reason if visits.refusals else "it has no such size"
+            reason = maker.refusals[-1].reason if maker.refusals else "it has no such size"
             raise AskedError(
                 f"--workload {curve.text!r} does not fit: {reason}",
                 remedy="name another size (of SIZE, --sizes), or allow more with --memory",
@@ -155,15 +136,10 @@ def _points(curves: list[Curve], visits: Visits, machine: Machine) -> list[Point
 def _rotating(points: list[Point]) -> list[Point]:
     """The points, with pairs of GPUs in few processes if there are many of them: the others show
     how far processes differ."""
-    pairs = {point.workload.identity for point in points if _is_pair_of_gpus(point)}
+    pairs = {point.identity for point in points if _is_pair_of_gpus(point)}
     if len(pairs) <= MOST_PAIRS:
         return points
-    return [
-        replace(p, processes=min(PROCESSES_OF_PAIRS, p.processes))
-        if p.workload.identity in pairs
-        else p
-        for p in points
-    ]
+    return [replace(p, processes=2) if p.identity in pairs else p for p in points]
 
 
 def _is_pair_of_gpus(point: Point) -> bool:
@@ -173,13 +149,12 @@ def _is_pair_of_gpus(point: Point) -> bool:
 
 def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
     """What was made of sizes that a layout cannot have."""
-    found: dict[str, list[int]] = {}
+    found: dict[str, set[int]] = {}
     for point in points:
-        layout = next((t.layout for t in point.curve.transfers if t.layout), None)
-        if layout is not None and point.size not in sizes:
-            found.setdefault(str(layout), []).append(point.size)
+        if point.curve.layout is not None and point.size not in sizes:
+            found.setdefault(str(point.curve.layout), set()).add(point.size)
     for text, rounded in found.items():
-        told = ", ".join(map(format_bytes, sorted(set(rounded))))
+        told = ", ".join(map(format_bytes, sorted(rounded)))
         yield f"a {text} takes whole numbers of its pieces: --sizes gives {told}"
 
 
@@ -212,21 +187,12 @@ def _curves(
     return [*curves, *laid_out, *operations], refusals
 
 
-def _reasons(refusals: list[Refusal]) -> str:
-    """An example of each reason, of three at most: what this machine or these places refuse comes
-    before what makes no sense anywhere."""
-    local_first = sorted(refusals, key=lambda refusal: "@" not in refusal.path)
-    examples: dict[str, str] = {}
-    for refusal in local_first:
-        examples.setdefault(refusal.reason, refusal.path)
-    told = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
-    return "; ".join(told)
-
-
 def _select(
     curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
 ) -> tuple[list[Curve], list[Refusal]]:
-    texts = [curve.texts for curve in curves]
+    if not only:
+        return curves, refusals
+    texts = [texts_of(curve.at(0)) for curve in curves]
     for pattern in only:
         refused = [refusal for refusal in refusals if matches(refusal.path, [pattern])]
         if refused and not any(matches_any(known, [pattern]) for known in texts):
@@ -239,3 +205,13 @@ def _select(
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
         [refusal for refusal in refusals if matches(refusal.path, only)],
     )
+
+
+def _reasons(refusals: list[Refusal]) -> str:
+    """An example of each reason, of three at most: what this machine or these places refuse comes
+    before what makes no sense anywhere."""
+    examples: dict[str, str] = {}
+    for refusal in sorted(refusals, key=lambda refusal: "@" not in refusal.path):
+        examples.setdefault(refusal.reason, refusal.path)
+    told = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
+    return "; ".join(told)

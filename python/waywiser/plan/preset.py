@@ -1,20 +1,33 @@
-"""How thorough a survey is: the presets, and the reason for each of their numbers."""
+"""How thorough a survey is: the presets with the reason for each number, and what else a request
+may ask for."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from enum import IntEnum
 
 from waywiser.plan.sizes import DEFAULT
 from waywiser.records import Rule
 from waywiser.words import Value, WaywiserError
 
-Variations = Literal["none", "single", "pairs"]
-"""Of parameters and memory variants: defaults only; each alone away from its default; every two of
-them together as well, up to `waywiser.plan.vary.MOST_COMBINATIONS`."""
-
 MOST_GPUS = 8
 """The deadline grows with the GPUs up to so many."""
+
+
+class Depth(IntEnum):
+    """How far a survey goes beyond the defaults; of parameters and variants, which are varied."""
+
+    DEFAULTS = 0
+    """No settings, layouts and operations beside the empty interval, unless somebody names them.
+    All GPUs at once move bytes by the reference executor alone."""
+    SINGLE = 1
+    """Each setting of a principal path alone, usual layouts, all operations, and the links that
+    paths use. The largest size is never skipped. The other sizes of a class are measured where one
+    of its paths differs. All GPUs at once move bytes by all executors that declare it."""
+    PAIRS = 2
+    """Every two settings as well, up to `waywiser.plan.curves.MOST_COMBINATIONS`, and each of a
+    secondary path; what nobody asks a machine for; all layouts and opposite pairs; every GPU in
+    turn as the one of sets. All processes measure all sizes."""
 
 
 class Preset(Value, frozen=True):
@@ -22,65 +35,43 @@ class Preset(Value, frozen=True):
 
     name: str
     description: str
+    depth: Depth
     processes: int
     """Fresh processes that measure representative sizes and concurrent sets."""
-    variations: Variations
-    secondary_variations: Variations
-    """Of secondary paths (see `waywiser.plan.curves`), which have cache states where they have
-    any."""
-    remote: bool
-    """What nobody asks a machine for is measured too (see `waywiser.plan.curves`)."""
-    operations: bool
-    """All of them, not only the empty interval that small copies stand on."""
-    layouts: Literal["named", "usual", "every"]
-    """Where boxes and lists are tried (see `waywiser.plan.layouts`): on the usual paths, there but
-    only where somebody names them, or everywhere with each setting."""
     equal_sizes: tuple[int, ...]
     """What of a class of equal paths is measured beside its first (see `waywiser.plan.classes`):
-    these sizes of the default curves, and the others where one differs; none for everything."""
+    these sizes of the default curves; none for everything."""
     rule: Rule
     secondary_octaves: int
     """Octaves between the sizes of a secondary curve, which goes no further than
     `waywiser.plan.sizes.GROWING`; a principal curve has all sizes."""
-    largest_always: bool
-    """The largest size is visited even where the rate has saturated before."""
-    all_pairs: bool
-    """Opposite pairs within a place, and of paths that nobody asks for, are measured too."""
-    cache_sizes: tuple[int, ...]
-    """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
-    repeat_all: bool = False
-    """All processes measure all sizes, not only the representative ones."""
-    equal_settings: int = 0
-    """Curves of the others in a class with so many settings away from their defaults are measured
-    too, at the largest of ``equal_sizes``."""
-    combined_sizes: tuple[int, ...] = ()
-    """The only ones where two settings are away from their defaults at once."""
     sizes: str = DEFAULT
     """Where nobody asks for others."""
-    links_only: bool = False
-    """Nothing but what shows whether the links of the machine are well (see
-    `waywiser.plan.check`)."""
-    sets_by: Literal["reference", "all"] = "all"
-    """By which executors all GPUs are measured at once (see `waywiser.plan.sets`): by the one that
-    paths with a GPU are judged by, or by all that declare it."""
     set_sizes: tuple[int, ...] = (64 * 2**20, 256 * 2**20)
-    """Of each transfer of such a set: two, for one alone does not show that it has saturated."""
-    set_every_one: bool = False
-    """One to all and all to one with every GPU as the one, not only with the first."""
+    """Of each transfer of a set over all GPUs: two, for one alone does not show that it has
+    saturated."""
     pair_smallest: int = 0
     """Opposite pairs are measured from this size on."""
+    cache_sizes: tuple[int, ...] = ()
+    """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
+    combined_sizes: tuple[int, ...] = ()
+    """The only ones where two settings are away from their defaults at once; none for all."""
+    links_only: bool = False
+    """Nothing but what shows whether the links of the machine are well (see
+    `waywiser.plan.sets.check_curves`)."""
     longest_seconds: float = math.inf
     """Sizes at which one execution is expected to take longer are left to who asks for them."""
-    conditional: bool = False
-    """Whether the other sizes of a class are measured where one of its paths differs."""
-    evidence: bool = True
-    """The links that paths use are looked at, also where nobody asks for a part of the plan."""
     seconds: float = 0.0
     """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
     seconds_between: float = 0.0
     """More, where there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0
     """More, for each GPU after the first."""
+
+    @property
+    def secondary_depth(self) -> Depth:
+        """Of secondary paths (see `waywiser.plan.curves`): one less."""
+        return Depth(max(self.depth - 1, 0))
 
     def deadline_seconds(self, gpus: int) -> float:
         """On a machine with so many GPUs; 0 for no deadline."""
@@ -90,33 +81,45 @@ class Preset(Value, frozen=True):
         return self.seconds + self.seconds_between + more
 
 
+class Request(Value, frozen=True):
+    """What was asked for: with the machine it gives the same plan again."""
+
+    preset: str = "standard"
+    only: tuple[str, ...] = ()
+    sizes: str = ""
+    """As in `waywiser.plan.sizes`; empty for those of the preset."""
+    workloads: tuple[str, ...] = ()
+    """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
+    memory_bytes: int = 4 << 30
+    """Of all buffers of a workload together, host and device."""
+    seed: int = 1
+    deadline_seconds: float = 0.0
+    """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether somebody asked for a part of the plan: every process measures all of it."""
+        return bool(self.only or self.sizes or self.workloads)
+
+
 _KIB, _MIB = 2**10, 2**20
 
 CHECK = Preset(
     name="check",
     description="every link of the machine, alone and all at once, in up to 8 processes and under "
     "30 s: for every night",
+    depth=Depth.DEFAULTS,
     processes=8,
-    variations="none",
-    secondary_variations="none",
-    remote=False,
-    operations=False,
-    layouts="named",
     # A check believes in no symmetry: a worse slot is what it looks for.
     equal_sizes=(),
     # Bandwidth at one size is quiet; what is not must not take the time of all others. A state of
     # the GPUs is read while samples are taken, which a visit of less than this may not allow.
     rule=Rule(minimum=6, minimum_seconds=0.03, soft_seconds=0.05, hard_seconds=0.15),
     secondary_octaves=1,
-    largest_always=False,
-    all_pairs=False,
-    cache_sizes=(),
     links_only=True,
     # Within 1 % of what every link of this decade reaches.
     sizes="64MiB",
-    sets_by="reference",
     set_sizes=(64 * _MIB,),
-    evidence=False,
     # Leaves some of the thirty seconds for starting up and the table.
     seconds=25.0,
 )
@@ -124,29 +127,20 @@ CHECK = Preset(
 QUICK = Preset(
     name="quick",
     description="the best coverage of default settings that fits in under 30 s",
+    depth=Depth.DEFAULTS,
     processes=1,
-    variations="none",
-    secondary_variations="none",
-    remote=False,
-    operations=False,
-    layouts="named",
     # A latency, a rate, and one between.
     equal_sizes=(8, _MIB, 64 * _MIB),
     # A first look: 2 % where it comes cheaply, never more than a quarter of a second for one.
     rule=Rule(soft_seconds=0.02, hard_seconds=0.25),
     secondary_octaves=6,
-    largest_always=False,
-    all_pairs=False,
-    cache_sizes=(),
     longest_seconds=0.05,
-    evidence=False,
     # Leaves some of the thirty seconds for starting up and the table.
     seconds=25.0,
     # What lies beyond costs most of the time and says least that is new.
     sizes="8:256MiB",
     # Whether both directions are had at once is a question of bandwidth.
     pair_smallest=16 * _MIB,
-    sets_by="reference",
     set_sizes=(64 * _MIB,),
 )
 
@@ -154,24 +148,17 @@ STANDARD = Preset(
     name="standard",
     description="every path that is asked for and each setting of the first of equal paths, "
     "representative sizes in four processes",
+    depth=Depth.SINGLE,
     # The fewest that show how far processes differ.
     processes=4,
-    variations="single",
-    secondary_variations="none",
-    remote=False,
-    operations=True,
-    layouts="usual",
     equal_sizes=(8, _MIB, 64 * _MIB),
     # Other processes show more than more samples of one: what is not quiet after a tenth of a
     # second differs more between processes.
     rule=Rule(minimum=6, minimum_seconds=0.002, soft_seconds=0.01, hard_seconds=0.03),
     # A latency, a page, what a cache holds, a rate.
     secondary_octaves=7,
-    largest_always=True,
-    all_pairs=False,
     # A visit is a dozen executions and more: beyond this it takes seconds.
     longest_seconds=0.11,
-    conditional=True,
     # Less than two minutes for one GPU and six for eight, starting and printing included.
     seconds=108.0,
     seconds_between=15.0,
@@ -185,27 +172,17 @@ STANDARD = Preset(
 FULL = Preset(
     name="full",
     description="every way and setting, alone and in pairs, in six processes, to 8 GiB: in hours",
+    depth=Depth.PAIRS,
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
     processes=6,
-    repeat_all=True,
-    variations="pairs",
-    secondary_variations="single",
-    remote=True,
-    operations=True,
-    layouts="every",
     # A latency, a page, a rate, and what lies between them; each setting where a rate tells.
     equal_sizes=(8, 4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB, 64 * _MIB),
-    equal_settings=1,
-    conditional=True,
     combined_sizes=(_MIB, 64 * _MIB),
     # Beyond it are gigabytes on a disk, six times over.
     longest_seconds=0.6,
     rule=Rule(soft_seconds=0.08, hard_seconds=0.60),
     secondary_octaves=3,
-    largest_always=True,
-    all_pairs=True,
     set_sizes=(64 * _MIB, 256 * _MIB, 1024 * _MIB),
-    set_every_one=True,
     # The paper's drop of zero-copy reads lies beyond 1 GiB.
     sizes="8:8GiB",
     cache_sizes=tuple(64 * _KIB * 4**step for step in range(7)),

@@ -2,9 +2,9 @@
 
 Each process measures the representative sizes first, then its share of the sizes that one process
 measures, whole curves at a time. So the replicates of a path are spread over the whole survey. What
-fits is decided anew before each part of a process, by priority (`waywiser.plan.point.Priority`) and
-by what visits have taken so far (`waywiser.plan.costs`). What does not fit is a visit of its own
-with the reason, never silence. If somebody gave a deadline, further processes repeat the
+fits is decided anew before each part of a process, by `waywiser.plan.points.Priority` and by what
+visits have taken so far (`waywiser.plan.costs`). What does not fit is a visit of its own with the
+reason, never silence. If somebody gave a deadline, further processes repeat the
 representative sizes until then, those first whose processes differ most.
 
 Within a part, sizes up to `waywiser.plan.sizes.GROWING` come first, shuffled with the seed, so that
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.plan.costs import Costs, unmeasured_seconds
+from waywiser.plan.costs import Costs
 from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, Findings
 from waywiser.plan.plan import Plan
-from waywiser.plan.point import Point, Priority, coverage_order
+from waywiser.plan.points import Point, Priority
 from waywiser.records import Failure, Order, Process, Rule, Samples, Visit
 from waywiser.words import Value, format_bytes
 
@@ -48,9 +48,6 @@ PRINCIPAL_ROUNDS = 4
 
 MOST_DEVIATION = 0.1
 """Noisier processes than that still get an interval of so much."""
-
-Key = tuple[str, int]
-"""Identity of a series, and block."""
 
 
 class _Work(NamedTuple):
@@ -88,14 +85,13 @@ class Schedule:
         self._points = {point.identity: point for point in plan.points}
         self._names = {point.curve.text: point.curve.name for point in plan.points}
         self._rounds = _rounds(plan.points)
-        self._curves: dict[str, list[Point]] = {}
+        self._curves: defaultdict[str, list[Point]] = defaultdict(list)
+        self._classes: defaultdict[str, set[str]] = defaultdict(set)
         for point in plan.points:
-            self._curves.setdefault(point.curve.text, []).append(point)
-        self._classes: dict[str, set[str]] = {}
-        for point in plan.points:
-            if point.like:
-                self._classes.setdefault(point.like, set()).add(point.curve.text)
-        self._different: dict[Key, str] = {}
+            self._curves[point.curve.text].append(point)
+            self._classes[point.like].add(point.curve.text)
+        self._different: dict[tuple[str, int], bool] = {}
+        """Whether a curve of a class differs from its first, in each block."""
         self._blocks: dict[str, set[int]] = {identity: set() for identity in self._points}
         self._process: Process | None = None
         self._visit_seconds = 0.0
@@ -153,7 +149,7 @@ class Schedule:
         """The point, or the next smaller size of its curve in its place, if an earlier visit found
         that one execution of the point takes too long."""
         chosen = point
-        while self._is_too_slow(chosen):
+        while self._why_too_slow(chosen):
             smaller = [p for p in self._curves[point.curve.text] if p.size < chosen.size]
             free = [p for p in smaller if not p.conditional and block not in self._of(p)]
             if not free:
@@ -161,14 +157,14 @@ class Schedule:
             chosen = max(free, key=lambda p: p.size)
         if chosen is point:
             return point
-        self._skip(point, block, self._too_slow(point))
+        self._skip(point, block, self._why_too_slow(point))
         return replace(chosen, processes=point.processes, priority=point.priority)
 
-    def _is_too_slow(self, point: Point) -> bool:
+    def _why_too_slow(self, point: Point) -> str:
+        """Nothing where one execution is not expected to take too long."""
         seconds = self._findings.expected_seconds(point.curve.text, point.size)
-        return seconds is not None and seconds > point.longest_seconds
-
-    def _too_slow(self, point: Point) -> str:
+        if seconds is None or seconds <= point.longest_seconds:
+            return ""
         allowed = f"the {point.longest_seconds:.3g} s that {self._plan.preset.name} allows"
         return f"one execution takes longer than {allowed}"
 
@@ -228,17 +224,11 @@ class Schedule:
     def _share(self, points: Sequence[Point], block: int, shuffler: random.Random) -> list[Point]:
         """What this process measures of all that few processes measure: whole curves, those first
         that no process has measured."""
-        curves: dict[str, list[Point]] = {}
-        for point in points:
-            if self._left_of(point) and block not in self._of(point):
-                curves.setdefault(point.curve.text, []).append(point)
-        order = list(curves.values())
+        left = [p for p in points if self._left_of(p) and block not in self._of(p)]
+        order = [list(curve) for _, curve in groupby(left, key=lambda p: p.curve.text)]
         shuffler.shuffle(order)
         order.sort(key=lambda curve: min(len(self._of(point)) for point in curve))
-        seconds = [
-            sum(self._left_of(p) * self._costs.visit_seconds(p) for p in curve) for curve in order
-        ]
-        share = math.fsum(seconds) / self._processes_left(block)
+        share = self._missing_seconds(left) / self._processes_left(block)
         chosen: list[Point] = []
         for curve in order:
             if share <= 0:
@@ -253,14 +243,20 @@ class Schedule:
             return 0
         return max(point.processes - len(self._of(point)), 0)
 
+    def _missing_seconds(self, points: Iterable[Point]) -> float:
+        """Of all visits that are missing of those of the points that few processes measure."""
+        return math.fsum(self._left_of(p) * self._costs.visit_seconds(p) for p in points)
+
+    def _process_seconds(self, points: Iterable[Point]) -> float:
+        """Of a new process that visits the points once."""
+        return self._costs.worker_seconds + sum(map(self._costs.visit_seconds, points))
+
     def _processes_left(self, block: int) -> int:
         """Planned processes from this one on, as many as have time for the headlines."""
         planned = max(self._planned - block, 1)
         headline = [p for p in self._plan.points if p.priority is Priority.HEADLINE]
-        each = self._costs.worker_seconds + sum(
-            self._costs.visit_seconds(p) for p in headline if self._is_everywhere(p)
-        )
-        once = sum(self._left_of(p) * self._costs.visit_seconds(p) for p in headline)
+        each = self._process_seconds(p for p in headline if self._is_everywhere(p))
+        once = self._missing_seconds(headline)
         left = self._deadline - self._clock()
         return next((k for k in range(planned, 1, -1) if k * each + once <= left), 1)
 
@@ -271,8 +267,7 @@ class Schedule:
         if not asked or not points:
             return False
         first = [p for p in points if p.priority is Priority.HEADLINE] or points
-        needed = self._costs.worker_seconds + sum(map(self._costs.visit_seconds, first))
-        return self._clock() + needed <= start + asked - self._spent
+        return self._clock() + self._process_seconds(first) <= start + asked - self._spent
 
     def _permitted(self, points: Sequence[Point], process: Process) -> set[str]:
         """Identities of the points that have time in this process, if everything of a higher
@@ -285,7 +280,7 @@ class Schedule:
         work += [
             self._work(point, block)
             for point in points
-            if self._is_everywhere(point) and process.block < self._planned
+            if self._is_everywhere(point)
             for block in range(process.block + 1, self._planned)
             if block not in self._of(point)
         ]
@@ -298,9 +293,8 @@ class Schedule:
             left -= self._costs.worker_seconds
         for each in work:
             worker = (each.block, _process_of(each.point))
-            seconds = each.seconds
-            if worker not in started:
-                seconds += self._costs.worker_seconds
+            starting = 0.0 if worker in started else self._costs.worker_seconds
+            seconds = each.seconds + starting
             if seconds > left:
                 continue
             left -= seconds
@@ -326,16 +320,14 @@ class Schedule:
 
     def _work(self, point: Point, block: int) -> _Work:
         seconds = self._costs.visit_seconds(point)
-        rank: tuple[float, ...]
         if block >= self._planned:
             noise = self._findings.deviation(point.workload)
-            rank = (point.priority > Priority.HEADLINE, -math.inf if noise is None else -noise)
-        elif self._is_everywhere(point):
-            rank = (point.priority, block, self._rounds[point.identity], seconds)
-        else:
-            again = self._planned if block < 0 else block
-            turn = again if self._of(point) else -1
-            rank = (point.priority, turn, self._rounds[point.identity], seconds)
+            least = -math.inf if noise is None else -noise
+            return _Work((point.priority > Priority.HEADLINE, least), seconds, point, block)
+        turn = self._planned if block < 0 else block
+        if not (self._is_everywhere(point) or self._of(point)):
+            turn = -1
+        rank = (point.priority, turn, self._rounds[point.identity], seconds)
         return _Work(rank, seconds, point, block)
 
     def _has_time(self, point: Point) -> bool:
@@ -349,8 +341,8 @@ class Schedule:
         if point.conditional and (reason := self._equal(point, block)):
             return reason
         extra = point.priority > Priority.REPRESENTATIVE and not self._of(point)
-        if extra and self._is_too_slow(point):
-            return self._too_slow(point)
+        if extra and (reason := self._why_too_slow(point)):
+            return reason
         if point.growing and not point.always:
             return self._findings.saturated(point.curve.text, block, point.size)
         return ""
@@ -383,9 +375,9 @@ class Schedule:
         """Why the first of the class speaks for the point, or nothing where a curve of the class
         is not like the first."""
         if (point.like, block) not in self._different:
-            members = sorted(self._classes[point.like])
-            differing = (m for m in members if self._findings.differ(m, point.like, block))
-            self._different[point.like, block] = next(differing, "")
+            members = self._classes[point.like]
+            differ = any(self._findings.differ(m, point.like, block) for m in members)
+            self._different[point.like, block] = differ
         if self._different[point.like, block]:
             return ""
         compared = self._findings.compared(point.curve.text, point.like, block)
@@ -443,10 +435,23 @@ def _rounds(points: Sequence[Point]) -> dict[str, int]:
         found |= {p.identity: int(p.size < max(first)) for p in curve if p.size in first}
         certain = [size for size, point in rest.items() if not point.conditional]
         late = [size for size, point in rest.items() if point.conditional]
-        order = coverage_order(certain, first) + coverage_order(late, [*first, *certain])
+        order = _coverage_order(certain, first) + _coverage_order(late, [*first, *certain])
         for turn, size in enumerate(order):
             point = rest[size]
             found[point.identity] = turn if point.curve.principal else PRINCIPAL_ROUNDS * (turn + 1)
+    return found
+
+
+def _coverage_order(sizes: Iterable[int], measured: Iterable[int]) -> list[int]:
+    """``sizes`` in the order in which they add most to those that are measured anyway: always the
+    one furthest (in octaves) from those before, the smaller one of two."""
+    left = {size: math.log2(max(size, 1)) for size in sizes}
+    taken = [math.log2(max(size, 1)) for size in measured]
+    found: list[int] = []
+    while left:
+        size = max(left, key=lambda s: (min((abs(left[s] - t) for t in taken), default=0.0), -s))
+        taken.append(left.pop(size))
+        found.append(size)
     return found
 
 
@@ -474,7 +479,7 @@ def outlook(plan: Plan) -> Outlook:
 
     schedule = Schedule(plan, on_skip=skipped, clock=lambda: now)
     for order in schedule:
-        seconds = unmeasured_seconds(points[order.workload.identity])
+        seconds = points[order.workload.identity].unmeasured_seconds
         now += seconds + (plan.worker_seconds if order.process != process else 0.0)
         process = order.process
         processes.add(process)

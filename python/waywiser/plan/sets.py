@@ -1,4 +1,4 @@
-"""Transfers that start together: sets over all GPUs of a machine, as data of a plan.
+"""Transfers that start together: sets over all GPUs of a machine, and the curves of a check.
 
 What is one transfer between two places becomes a set over all of them, started by the same gate:
 host memory and every GPU, one way and both ways, from buffers of their own and from one shared
@@ -29,156 +29,162 @@ finish, and the seconds of every transfer are stored beside it. ``*_sm`` is ``by
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.curves import Curve
-from waywiser.plan.preset import Preset
-from waywiser.topology.machine import Gpu, Machine
+from waywiser.plan.paths import NO_GPU
+from waywiser.plan.preset import Depth, Preset
+from waywiser.records import Refusal
+from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
 SHARED_SIZE = 2**20
 """Of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together there,
 so a larger one would take seconds an execution to say the same."""
 
-Pair = tuple[int, int]
-
-
-class Sets:
-    """The sets of one machine by one executor, as curves. Only paths in ``valid`` take part.
-
-    Their memories are those that paths with a GPU are judged by, at the host and at the GPU."""
-
-    def __init__(
-        self, machine: Machine, catalogue: Catalogue, executor: str, valid: Collection[Path]
-    ) -> None:
-        self._machine = machine
-        self._catalogue = catalogue
-        self._executor = executor
-        self._valid = {str(path) for path in valid}
-
-    def to_host(self, *, shared: bool = False) -> Iterator[Curve]:
-        """All GPUs to the host."""
-        yield from self._curve((path.opposite for path in self._host_paths(shared)), shared)
-
-    def from_host(self, *, shared: bool = False) -> Iterator[Curve]:
-        """The host to all GPUs."""
-        yield from self._curve(self._host_paths(shared), shared)
-
-    def with_host(self) -> Iterator[Curve]:
-        """All GPUs both from and to the host."""
-        yield from self._both(self._host_paths())
-
-    def from_one(self, one: int) -> Iterator[Curve]:
-        """One GPU to all others, to its peers where it has some."""
-        yield from self._star(self._between(one, other) for other in self._others(one))
-
-    def to_one(self, one: int) -> Iterator[Curve]:
-        """All other GPUs to one, only its peers where it has some."""
-        yield from self._star(self._between(other, one) for other in self._others(one))
-
-    def pairs(self) -> Iterator[Curve]:
-        """The first GPU to the second, the third to the fourth, and so on."""
-        yield from self._curve(self._neighbours())
-
-    def pairs_both_ways(self) -> Iterator[Curve]:
-        """The same, both ways."""
-        yield from self._both(self._neighbours())
-
-    def ring(self) -> Iterator[Curve]:
-        """Each GPU to the next, the last to the first; of three and more."""
-        gpus = [gpu.index for gpu in self._machine.gpus]
-        if len(gpus) >= 3:
-            after = [*gpus[1:], gpus[0]]
-            yield from self._curve(self._between(a, b) for a, b in zip(gpus, after, strict=True))
-
-    def _host_paths(self, shared: bool = False) -> Iterator[Path]:
-        """To each GPU from its own node; from the first GPU's where there is one buffer for all."""
-        for gpu in self._machine.gpus:
-            near = self._machine.gpus[0] if shared else gpu
-            kind = self._catalogue.reference_memory("gpu", "numa")
-            source = Memory(kind, Place("numa", near_node(near, self._machine)))
-            yield Path(source, self._device(gpu.index), self._executor)
-
-    def _neighbours(self) -> Iterator[Path]:
-        gpus = [gpu.index for gpu in self._machine.gpus]
-        for a, b in zip(gpus[::2], gpus[1::2], strict=False):
-            yield self._between(a, b)
-
-    def _others(self, one: int) -> Iterator[int]:
-        return (gpu.index for gpu in self._machine.gpus if gpu.index != one)
-
-    def _between(self, source: int, destination: int) -> Path:
-        return Path(self._device(source), self._device(destination), self._executor)
-
-    def _device(self, index: int) -> Memory:
-        return Memory(self._catalogue.reference_memory("gpu", "gpu"), Place("gpu", index))
-
-    def _both(self, paths: Iterable[Path]) -> Iterator[Curve]:
-        forward = list(paths)
-        if len(forward) > 1:
-            yield from self._curve([*forward, *(path.opposite for path in forward)])
-
-    def _star(self, paths: Iterable[Path]) -> Iterator[Curve]:
-        """Peers alone where there are some: one process has peer access or has it not."""
-        spokes = [path for path in paths if str(path) in self._valid]
-        peers = [path for path in spokes if self._catalogue.peer_access(Transfer(path))]
-        yield from self._curve(peers or spokes)
-
-    def _curve(self, paths: Iterable[Path], shared: bool = False) -> Iterator[Curve]:
-        """The paths as one curve; none for a single one, where one of them is not to be had, or
-        where they need different processes."""
-        transfers = tuple(map(Transfer, paths))
-        if len(transfers) < 2 or any(str(t.path) not in self._valid for t in transfers):
-            return
-        needs = {self._catalogue.peer_access(transfer) for transfer in transfers} - {None}
-        if len(needs) < 2:
-            yield Curve(transfers, shared=shared, peer_access=next(iter(needs), None))
-
-
-def near_node(gpu: Gpu, machine: Machine) -> int:
-    """The GPU's nearest NUMA node that has memory and CPUs here, else the first one."""
-    nodes = [node.index for node in machine.numa]
-    return gpu.numa if gpu.numa in nodes else nodes[0]
-
 
 def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:
     """Those by which all GPUs are measured at once: the reference of paths with a GPU, and the
-    others that declare it unless the preset asks for the reference alone."""
-    reference = catalogue.reference_executor("gpu")
-    if preset.sets_by == "reference":
+    others that declare it unless the preset is for defaults alone."""
+    reference = catalogue.traits.reference_executor("gpu")
+    if preset.depth is Depth.DEFAULTS:
         return [reference] if reference else []
-    others = (kind.name for kind in catalogue.executors if kind.in_sets)
+    others = (kind.name for kind in catalogue.executors.values() if kind.in_sets)
     return sorted(others, key=lambda name: name != reference)
 
 
 def set_curves(
     machine: Machine, catalogue: Catalogue, preset: Preset, valid: Collection[Path]
 ) -> Iterator[Curve]:
-    """The sets that the preset asks for, by each executor that it asks for.
+    """The sets over all GPUs, by each executor that the preset asks for.
 
     ``valid`` are the paths that the machine has. There are none with fewer than two GPUs.
     """
-    for executor in set_executors(catalogue, preset):
-        if len(machine.gpus) > 1:
-            sets = Sets(machine, catalogue, executor, valid)
-            ones = machine.gpus if preset.set_every_one else machine.gpus[:1]
-            for curve in _every_set(sets, ones):
-                yield replace(curve, sizes=curve.sizes or preset.set_sizes)
+    gpus = [gpu.index for gpu in machine.gpus]
+    known = set(map(str, valid))
+    for executor in set_executors(catalogue, preset) if len(gpus) > 1 else ():
+        host = _from_host(machine, catalogue, executor)
+        shared = _from_host(machine, catalogue, executor, shared=True)
+        sets = [host, _opposite(host), _both_ways(host)]
+        yield from _together(sets, known, catalogue, preset)
+        yield from _together([shared], known, catalogue, preset, shared=True)
+        for curve in _together([_opposite(shared)], known, catalogue, preset, shared=True):
+            yield replace(curve, sizes=(SHARED_SIZE,))
+        sets = []
+        for one in gpus if preset.depth is Depth.PAIRS else gpus[:1]:
+            spokes = _between(catalogue, executor, ((one, gpu) for gpu in gpus if gpu != one))
+            for star in (spokes, _opposite(spokes)):
+                # Peers alone where there are some: one process has peer access or has it not.
+                possible = [path for path in star if str(path) in known]
+                peers = [path for path in possible if catalogue.peer_access(Transfer(path))]
+                sets.append(peers or possible)
+        pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
+        ring = zip(gpus, [*gpus[1:], gpus[0]], strict=True) if len(gpus) > 2 else ()
+        sets += [pairs, _both_ways(pairs), _between(catalogue, executor, ring)]
+        yield from _together(sets, known, catalogue, preset)
 
 
-def _every_set(sets: Sets, ones: Iterable[Gpu]) -> Iterator[Curve]:
-    """``ones`` are the GPUs that in turn are the one."""
-    yield from sets.from_host()
-    yield from sets.to_host()
-    yield from sets.with_host()
-    yield from sets.from_host(shared=True)
-    for curve in sets.to_host(shared=True):
-        yield replace(curve, sizes=(SHARED_SIZE,))
-    for gpu in ones:
-        yield from sets.from_one(gpu.index)
-        yield from sets.to_one(gpu.index)
-    yield from sets.pairs()
-    yield from sets.pairs_both_ways()
-    yield from sets.ring()
+def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Refusal]]:
+    """What a nightly check measures, all principal, and what of it this machine cannot do.
+
+    Each host link to its GPU, from it, and both together; every ordered pair of GPUs; the sets in
+    which the host and all GPUs, or all pairs of GPUs, move at once. Where there is no GPU: the
+    paths between the host's NUMA nodes. It asks the registry for no other path, so that planning
+    takes no time of the half minute that there is.
+    """
+    catalogue = Catalogue(machine)
+    traits = catalogue.traits
+    curves: list[Curve] = []
+    refusals: list[Refusal] = []
+
+    def possible(paths: Iterable[Path]) -> list[Path]:
+        asked = [(path, catalogue.refusal(Transfer(path))) for path in paths]
+        refusals.extend(Refusal(str(path), reason) for path, reason in asked if reason)
+        return [path for path, reason in asked if not reason]
+
+    executors = set_executors(catalogue, preset)
+    if not machine.gpus:
+        kind = traits.reference_memory("host", "numa")
+        memories = [Memory(kind, Place("numa", node.index)) for node in machine.numa]
+        executor = traits.reference_executor("host")
+        ends = itertools.product(memories, memories)
+        between = possible(Path(source, to, executor) for source, to in ends)
+        curves = [_curve([path], catalogue, preset) for path in between]
+        host, gpu = (traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+        missing = f"{host} <-> {gpu} by {' and '.join(executors)}"
+        refusals.append(Refusal(missing, machine.gpu_reason or NO_GPU))
+        executors = []
+    gpus = [gpu.index for gpu in machine.gpus]
+    for executor in executors:
+        host_paths = _from_host(machine, catalogue, executor)
+        links = possible(way for path in host_paths for way in (path, path.opposite))
+        peers = possible(_between(catalogue, executor, itertools.permutations(gpus, 2)))
+        both = [[path, path.opposite] for path in links if path.source.place.kind == "numa"]
+        alone = [*([path] for path in links), *both, *([path] for path in peers)]
+        curves += [_curve(paths, catalogue, preset) for paths in alone]
+        pairs = _between(catalogue, executor, zip(gpus[::2], gpus[1::2], strict=False))
+        sets = [host_paths, _opposite(host_paths), _both_ways(host_paths), pairs, _both_ways(pairs)]
+        curves += _together(sets, set(map(str, [*links, *peers])), catalogue, preset)
+    return [replace(curve, principal=True) for curve in curves], refusals
+
+
+def _from_host(
+    machine: Machine, catalogue: Catalogue, executor: str, *, shared: bool = False
+) -> list[Path]:
+    """To each GPU from its nearest NUMA node that has memory and CPUs here, else from the first
+    one; from the first GPU's where there is one buffer for all. The memories are those that paths
+    with a GPU are judged by."""
+    host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
+    nodes = [node.index for node in machine.numa]
+    paths: list[Path] = []
+    for gpu in machine.gpus:
+        near = machine.gpus[0].numa if shared else gpu.numa
+        source = Memory(host, Place("numa", near if near in nodes else nodes[0]))
+        paths.append(Path(source, Memory(device, Place("gpu", gpu.index)), executor))
+    return paths
+
+
+def _between(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]) -> list[Path]:
+    """From the first GPU of each pair to the second."""
+    kind = catalogue.traits.reference_memory("gpu", "gpu")
+    return [
+        Path(Memory(kind, Place("gpu", a)), Memory(kind, Place("gpu", b)), executor)
+        for a, b in pairs
+    ]
+
+
+def _opposite(paths: Iterable[Path]) -> list[Path]:
+    return [path.opposite for path in paths]
+
+
+def _both_ways(paths: list[Path]) -> list[Path]:
+    """None for one path: that is an opposite pair and no set."""
+    return [*paths, *_opposite(paths)] if len(paths) > 1 else []
+
+
+def _together(
+    sets: Iterable[list[Path]],
+    known: set[str],
+    catalogue: Catalogue,
+    preset: Preset,
+    *,
+    shared: bool = False,
+) -> Iterator[Curve]:
+    """Each set as one curve; none for a single path, where one of them is not to be had, or where
+    they need different processes."""
+    for paths in sets:
+        if len(paths) < 2 or not known.issuperset(map(str, paths)):
+            continue
+        if not {True, False} <= {catalogue.peer_access(Transfer(path)) for path in paths}:
+            yield _curve(paths, catalogue, preset, shared=shared)
+
+
+def _curve(
+    paths: list[Path], catalogue: Catalogue, preset: Preset, *, shared: bool = False
+) -> Curve:
+    transfers = tuple(map(Transfer, paths))
+    needed = catalogue.peer_access(*transfers)
+    return Curve(transfers, shared=shared, peer_access=needed, sizes=preset.set_sizes)

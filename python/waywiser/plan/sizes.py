@@ -10,6 +10,7 @@ The ends of a range are always among its sizes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from waywiser.words import WaywiserError, WordError, parse_bytes
 
@@ -106,3 +107,13 @@ def thin(sizes: tuple[int, ...], octaves: int, largest: int = GROWING) -> tuple[
         if not kept or size * 2**octaves <= kept[-1]:
             kept.append(size)
     return tuple(reversed(kept))
+
+
+def representative_sizes(sizes: Iterable[int], bandwidth: int = BANDWIDTH_SIZE) -> frozenset[int]:
+    """The size nearest to ``bandwidth``, the smaller one of two, and the smallest one if it shows
+    the latency."""
+    known = sorted(sizes)
+    if not known:
+        return frozenset()
+    nearest = min(known, key=lambda size: abs(math.log2(max(size, 1) / bandwidth)))
+    return frozenset((nearest, known[0] if known[0] < LATENCY_BELOW else nearest))

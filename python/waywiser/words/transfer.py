@@ -24,6 +24,11 @@ class Path(Value, frozen=True, omit_defaults=True):
         return f"{self.source} -> {self.destination} by {self.executor}"
 
     @property
+    def ends(self) -> tuple[Memory, Memory]:
+        """The source and the destination."""
+        return self.source, self.destination
+
+    @property
     def places(self) -> tuple[Place, Place]:
         """Where the source is, and where the destination is."""
         return self.source.place, self.destination.place
