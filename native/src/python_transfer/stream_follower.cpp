@@ -28,4 +28,9 @@ waywiser_status StreamFollower::mark(waywiser_context* context) {
     return status;
 }
 
+waywiser_status StreamFollower::hold_back(void* stream) {
+    if (mark_ == nullptr) return WAYWISER_OK;
+    return waywiser_transfer_wait(mark_, stream, -1);  // without a limit
+}
+
 }  // namespace waywiser::python

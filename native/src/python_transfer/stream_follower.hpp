@@ -20,6 +20,9 @@ public:
 
     // Marks the end of what is in the stream now; after each part, without the GIL.
     waywiser_status mark(waywiser_context* context);
+    // What is put into another stream from now on starts after the last mark; nothing is marked in
+    // a stream that is captured.
+    waywiser_status hold_back(void* stream);
 
 private:
     Streams streams_;

@@ -52,8 +52,9 @@ bool is_captured(waywiser_context* context, void* stream) {
     return captured;
 }
 
-// Between two streams: the carrier goes on after what is in the other one. `captured`: the carrier
-// is being captured, and nothing was done: the copy is recorded in it, or refused.
+// Between two streams: the carrier goes on after what is in the other one, if anything is.
+// `captured`: the carrier is being captured, and nothing was done: the copy is recorded in it, or
+// refused.
 waywiser_status order_before(waywiser_context* context, const Streams& streams, bool& captured) {
     captured = false;
     if (!streams.other) return WAYWISER_OK;
@@ -61,8 +62,10 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
     waywiser_status status = waywiser_mark(context, *streams.other, &mark);
     if (status != WAYWISER_OK) return status;
     if (mark == nullptr) return kOtherCaptured;
-    captured = is_captured(context, streams.carrier);
-    if (!captured) status = waywiser_transfer_wait(mark, streams.carrier, kNoLimit);
+    if (waywiser_transfer_done(mark) == 0) {
+        captured = is_captured(context, streams.carrier);
+        if (!captured) status = waywiser_transfer_wait(mark, streams.carrier, kNoLimit);
+    }
     waywiser_transfer_release(mark);
     return status;
 }
@@ -127,9 +130,23 @@ void run_on_host(ContextState& context, Submission& copy) {
     });
 }
 
-// Copies that no CPU takes part in. With both sides on GPUs the streams go on after it.
+// Between GPUs: the streams go on after it, and the arrays are kept until then.
+void run_between_gpus(ContextState& context, Submission& copy) {
+    StreamFollower follower(copy.streams, std::move(copy.kept).all());
+    check_use(use(context, [&](waywiser_context* c) {
+        bool captured = false;
+        waywiser_status status = order_before(c, copy.streams, captured);
+        if (status == WAYWISER_OK) status = blocking(c, copy);  // captured: recorded, or refused
+        if (status == WAYWISER_OK) status = follower.mark(c);
+        if (status == WAYWISER_OK && copy.streams.other) {
+            status = follower.hold_back(*copy.streams.other);
+        }
+        return status;
+    }));
+}
+
+// Between a GPU and host memory that it reaches: no CPU takes part.
 void run_submitting(ContextState& context, Submission& copy) {
-    const bool waits = copy.to_host || copy.from_host;
     waywiser_transfer* transfer = nullptr;
     const waywiser_status status = use(context, [&](waywiser_context* c) {
         bool captured = false;
@@ -139,17 +156,12 @@ void run_submitting(ContextState& context, Submission& copy) {
         if (now == WAYWISER_UNSUPPORTED && is_captured(c, copy.streams.carrier)) {
             return blocking(c, copy);  // is recorded, or refused with the reason
         }
-        if (now != WAYWISER_OK || waits) return now;
-        now = waywiser_transfer_wait(transfer, copy.streams.carrier, kNoLimit);
-        if (now == WAYWISER_OK && copy.streams.other) {
-            now = waywiser_transfer_wait(transfer, *copy.streams.other, kNoLimit);
-        }
         return now;
     });
     if (transfer != nullptr) {
         const auto flight = std::make_shared<Flight>(transfer, copy.bytes,
                                                      std::move(copy.kept).all(), copy.streams);
-        if (status == WAYWISER_OK && waits) {
+        if (status == WAYWISER_OK) {
             wait_or_keep(flight);
         } else {
             keep(flight);
@@ -208,7 +220,7 @@ void raise_other_captured() {
 void run(ContextState& context, Submission& copy) {
     if (copy.bytes == 0) return;
     if (copy.to_host && copy.from_host) return run_on_host(context, copy);
-    if (!copy.to_host && !copy.from_host) return run_submitting(context, copy);
+    if (!copy.to_host && !copy.from_host) return run_between_gpus(context, copy);
     if (copy.bytes < kInline && !copy.listed()) return run_inline(context, copy);
     return is_pageable(copy) ? run_helping(context, copy) : run_submitting(context, copy);
 }
