@@ -94,7 +94,7 @@ def test_nvbandwidths_matrices_become_paths(tmp_path: Path) -> None:
     duplex = next(line for line in seen.series
                   if line.name == "pinned@numa:0 <-> device@gpu:0 by copy-engine")  # fmt: skip
     assert [each / 1e9 for each in duplex.transfer_rates] == pytest.approx([44.3294, 44.1853])
-    latency = lines["sm-latency[bytes=2097152,memory=numa:0]@gpu:0"]
+    latency = lines["sm-latency[bytes=2097152,memory=host-alloc:0]@gpu:0"]
     assert latency.estimate is not None and latency.estimate.summary
     assert latency.estimate.median == pytest.approx(574.737e-9)
 

@@ -4,13 +4,16 @@
 
 namespace waywiser {
 
-ReachedMemory::ReachedMemory(int gpu, const Place& place, std::size_t bytes, const Machine& machine,
-                             OperationTools& tools) {
-    const bool on_gpu = place.kind == Place::Kind::gpu;
-    if (on_gpu && place.index != gpu) tools.let_reach(gpu, place.index);
-    const Memory memory{on_gpu ? "device" : "pinned", place, {}};
+ReachedMemory::ReachedMemory(int gpu, const Memory& memory, std::size_t bytes,
+                             const Machine& machine, OperationTools& tools) {
+    const bool on_gpu = memory.place.kind == Place::Kind::gpu;
+    if (on_gpu && memory.place.index != gpu) tools.let_reach(gpu, memory.place.index);
     buffer_ = Memories::instance().find(memory.kind)->allocate(memory, bytes, machine);
     data_ = on_gpu ? buffer_->data() : gpu::device_address(buffer_->data(), gpu);
+}
+
+Memory ReachedMemory::at(const Place& place) {
+    return {place.kind == Place::Kind::gpu ? "device" : "pinned", place, {}};
 }
 
 std::vector<std::string> ReachedMemory::places(int gpu, const Machine& machine) {

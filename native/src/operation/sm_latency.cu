@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
@@ -40,7 +43,7 @@ struct Follow {
 
 class SmChaseTrial final : public Trial {
 public:
-    SmChaseTrial(gpu::Stream& stream, const Place& memory, std::size_t bytes,
+    SmChaseTrial(gpu::Stream& stream, const Memory& memory, std::size_t bytes,
                  const Machine& machine, OperationTools& tools)
         : stream_(stream),
           memory_(stream.device(), memory, bytes, machine, tools),
@@ -56,8 +59,8 @@ public:
         stream_.synchronize();
         wash_out(stream_);
         const Place here{Place::Kind::gpu, stream.device(), {}};
-        if (memory.kind == Place::Kind::gpu && memory != here) {
-            wash_out(tools.stream(memory.index, 0));
+        if (memory.place.kind == Place::Kind::gpu && memory.place != here) {
+            wash_out(tools.stream(memory.place.index, 0));
         }
     }
 
@@ -96,12 +99,31 @@ Parameter range() {
     return {.name = "bytes",
             .description = "that the chase runs through: beyond the caches, or within one",
             .kind = ParameterKind::ordered,
-            .choices = {"268435456", "16384", "4194304"}};
+            .choices = {"268435456", "16384", "2097152", "4194304"}};
+}
+
+// Host memory of a node that the runtime allocates, as nvbandwidth does: host-alloc:0.
+constexpr std::string_view kHostAlloc = "host-alloc:";
+
+Memory memory_named(const std::string& text) {
+    if (!text.starts_with(kHostAlloc)) return ReachedMemory::at(Place::parse(text));
+    const Place place = Place::parse("numa:" + text.substr(kHostAlloc.size()));
+    return {"pinned", place, {{"from", "host-alloc"}}};
+}
+
+std::vector<std::string> memories(int gpu, const Machine& machine) {
+    std::vector<std::string> found = ReachedMemory::places(gpu, machine);
+    for (const NumaNode& node : machine.numa) {
+        found.push_back(std::string(kHostAlloc) + std::to_string(node.index));
+    }
+    return found;
 }
 
 Parameter memory(std::vector<std::string> places) {
     return {.name = "memory",
-            .description = "whose memory is read: the GPU's own, the host's, or a peer's",
+            .description =
+                "whose memory is read: the GPU's own, the host's (registered pages, or what "
+                "cudaHostAlloc gives), or a peer's",
             .choices = std::move(places)};
 }
 
@@ -123,14 +145,14 @@ public:
     }
     [[nodiscard]] std::vector<Parameter> parameters(const Place& place,
                                                     const Machine& machine) const override {
-        return {memory(ReachedMemory::places(place.index, machine)), range()};
+        return {memory(memories(place.index, machine)), range()};
     }
     [[nodiscard]] TimingMode timing(Place::Kind) const override { return TimingMode::device; }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools& tools) const override {
-        const auto place = Place::parse(parameter(*this, call, machine, "memory"));
+        const Memory memory = memory_named(parameter(*this, call, machine, "memory"));
         const auto bytes = std::stoul(parameter(*this, call, machine, "bytes"));
-        return std::make_unique<SmChaseTrial>(tools.stream(call.place.index, 0), place, bytes,
+        return std::make_unique<SmChaseTrial>(tools.stream(call.place.index, 0), memory, bytes,
                                               machine, tools);
     }
 };

@@ -83,7 +83,8 @@ public:
                 OperationTools& tools)
         : way_(way),
           stream_(stream),
-          memory_(stream.device(), place, way.counters() * kApart, machine, tools),
+          memory_(stream.device(), ReachedMemory::at(place), way.counters() * kApart, machine,
+                  tools),
           slope_(stream, tools) {
         const auto counters = static_cast<unsigned>(way.counters());
         gpu::launch(stream_, {.blocks = counters, .threads = 1}, Clear{memory_.data()});

@@ -76,6 +76,18 @@ TEST_F(OperationsTest, MemoryOfAPeerIsOnlyThereWhereItIsReached) {
     EXPECT_NE(reason("system-atomic", {{"on", "gpu:1"}}), std::nullopt);
 }
 
+TEST_F(OperationsTest, LoadsReadWhatTheRuntimeAllocatesOnTheHost) {
+    const auto call = [&](const std::string& memory) {
+        return OperationCall{
+            "sm-latency", Place::parse("gpu:0"), {{"bytes", "2097152"}, {"memory", memory}}};
+    };
+    const OperationCall allocated = call("host-alloc:" + std::to_string(node().index));
+    EXPECT_EQ(refusal(allocated, machine), std::nullopt);
+    EXPECT_GT(session->measure({.operation = allocated, .rule = kQuick}, {}).samples.size(), 0);
+    EXPECT_NE(refusal(call("host-alloc:x"), machine), std::nullopt);
+    EXPECT_NE(refusal(call("host-alloc:99"), machine), std::nullopt);
+}
+
 TEST_F(OperationsTest, AProcessWithoutPeerAccessStaysSo) {
     session = std::make_unique<Session>(machine, SessionOptions{.peer_access = false});
     const OperationCall near{"sm-latency", Place::parse("gpu:0"), {{"bytes", "16384"}}};

@@ -11,6 +11,9 @@ from waywiser.words import Memory, Operation, Path, Place, Transfer
 ANYWHERE = Place("numa", 0)
 """Where it is written to be until a topology is known."""
 
+ALLOCATED = "host-alloc:{}"
+"""What operations call host memory of a node that the runtime allocated."""
+
 
 def placed_near(found: Found, machine: Machine) -> Found:
     """The same with the host memory of each transfer and of each latency where its GPU is near.
@@ -32,9 +35,10 @@ def _placed(measured: Measured, near: dict[int, Place]) -> Measured:
 
 def _operation(operation: Operation, near: dict[int, Place]) -> Operation:
     node = near.get(operation.place.index)
-    if node is None or operation.parameters.get("memory") != str(ANYWHERE):
+    if node is None or operation.parameters.get("memory") != ALLOCATED.format(ANYWHERE.index):
         return operation
-    return replace(operation, parameters={**operation.parameters, "memory": str(node)})
+    memory = ALLOCATED.format(node.index)
+    return replace(operation, parameters={**operation.parameters, "memory": memory})
 
 
 def _transfer(transfer: Transfer, near: dict[int, Place]) -> Transfer:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.imports.found import Measured
+from waywiser.imports.nearby import ALLOCATED, ANYWHERE
 from waywiser.imports.summary import is_time, summary
 from waywiser.records import Failure, Refusal
 from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload
@@ -123,10 +124,10 @@ def _made(case: Case, what: str, executor: str, cases: Mapping[str, Case]) -> It
             )
     elif what == "host_device_latency":
         for gpu, nanoseconds in _columns(case):
-            yield _chased(case.name, gpu, Place("numa", 0), nanoseconds, (NODE,))
+            yield _chased(case.name, gpu, ALLOCATED.format(ANYWHERE.index), nanoseconds, (NODE,))
     elif what == "device_to_device_latency":
         for row, column, nanoseconds in _pairs(case.matrix):
-            yield _chased(case.name, row, Place("gpu", column), nanoseconds, ())
+            yield _chased(case.name, row, str(Place("gpu", column)), nanoseconds, ())
 
 
 def _columns(case: Case) -> list[tuple[int, float]]:
@@ -237,9 +238,9 @@ def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
 
 
 def _chased(
-    name: str, gpu: int, memory: Place, nanoseconds: float, notes: tuple[str, ...]
+    name: str, gpu: int, memory: str, nanoseconds: float, notes: tuple[str, ...]
 ) -> Measured:
-    parameters = {"bytes": str(LATENCY_BYTES), "memory": str(memory)}
+    parameters = {"bytes": str(LATENCY_BYTES), "memory": memory}
     seconds = nanoseconds * 1e-9
     failure = None if is_time(seconds) else Failure("foreign", "its figure is no time")
     return Measured(
