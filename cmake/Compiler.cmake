@@ -31,6 +31,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
         $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
         $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict>)
 endif()
+# g++ takes a file that a unity build includes for a header, whose classes would differ from file to
+# file.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(waywiser_warnings INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 if(WAYWISER_WARNINGS_AS_ERRORS)
     target_compile_options(waywiser_warnings INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-Werror>
