@@ -166,12 +166,12 @@ def test_the_commands_that_a_comparison_prints_settle_a_suspected_loss(
 
 
 def faster(file: Path, target: Path) -> None:
-    """Stores a survey again as if everything had taken half the time."""
+    """Stores a survey again as if everything had taken so little time that no load hides it."""
     with Profile.open(file) as profile:
         visits = [
             replace(
                 visit,
-                samples=replace(visit.samples, span=tuple(s / 2 for s in visit.samples.span)),
+                samples=replace(visit.samples, span=tuple(s / 50 for s in visit.samples.span)),
             )
             for visit in profile.visits()
         ]
