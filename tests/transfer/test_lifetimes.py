@@ -877,3 +877,15 @@ print(transfer.usage()["threads"], transfer.explain(there, np.ones(12 << 20, np.
             {**fake_transfer_environment, "WAYWISER_TRANSFER": "plain"},
         )
         assert answer.stdout.startswith("0 plain copy"), answer.stderr
+        other = run(
+            """
+import numpy as np
+from waywiser import transfer
+try:
+    transfer.copy(np.zeros(4), np.ones(4))
+except transfer.TransferError as error:
+    print(error)
+""",
+            {**fake_transfer_environment, "WAYWISER_TRANSFER": "Plain"},
+        )
+        assert 'WAYWISER_TRANSFER is "Plain": set it to plain' in other.stdout, other.stderr

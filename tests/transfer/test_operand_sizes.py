@@ -109,3 +109,14 @@ def test_a_negative_length_is_refused(kind: Any, shape: tuple[int, ...]) -> None
 def test_large_lengths_of_arrays_without_elements(kind: Any, shape: tuple[int, ...]) -> None:
     transfer.copy(kind(shape), kind(shape))
     transfer.copy_blocks(kind(shape), kind(shape), [], [])
+
+
+@pytest.mark.parametrize(("bits", "lanes"), [(64, 2), (64, 4), (8, 3), (8, 4), (32, 2), (128, 1)])
+def test_an_index_of_vectors_or_of_other_integers_is_refused(bits: int, lanes: int) -> None:
+    index = RawDlpack((1,))
+    index.tensor.code, index.tensor.bits, index.tensor.lanes = 0, bits, lanes
+    destination, source = np.zeros((4, 8)), np.ones((4, 8))
+    for arguments in ((index, [0]), ([0], index)):
+        with pytest.raises(transfer.InvalidOperand, match="not integers of 8, 16, 32 or 64 bits"):
+            transfer.copy_blocks(destination, source, *arguments)
+    assert not destination.any()

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "errors.hpp"
@@ -20,15 +21,24 @@ constexpr const char* kCall = "copy_blocks";
 }
 
 template <class Integer>
-void append(const Operand& operand, std::vector<std::int64_t>& index) {
-    for (std::int64_t i = 0; i < operand.shape[0]; ++i) {
-        Integer value{};
-        std::memcpy(&value, operand.data + i * operand.strides[0], sizeof value);
-        index.push_back(static_cast<std::int64_t>(value));
+std::vector<std::int64_t> read_entries(const Operand& operand) {
+    std::vector<std::int64_t> index(static_cast<std::size_t>(operand.shape[0]));
+    if (std::is_same_v<Integer, std::int64_t> && operand.contiguous && !index.empty()) {
+        std::memcpy(index.data(), operand.data, index.size() * sizeof(std::int64_t));
+        return index;
     }
+    const std::byte* at = operand.data;
+    for (std::int64_t& entry : index) {
+        Integer value{};
+        std::memcpy(&value, at, sizeof value);
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): an index of 8 bits is a number.
+        entry = static_cast<std::int64_t>(value);
+        at += operand.strides[0];
+    }
+    return index;
 }
 
-void append_array(nb::handle object, const char* name, std::vector<std::int64_t>& index) {
+std::vector<std::int64_t> read_array(nb::handle object, const char* name) {
     Operand operand;
     Held held;
     read_operand(object, Role::source, std::nullopt, operand, held);
@@ -41,25 +51,24 @@ void append_array(nb::handle object, const char* name, std::vector<std::int64_t>
                                               " dimensions, not one");
     }
     const bool is_signed = operand.type.code == TypeCode::integer;
-    if (!is_signed && operand.type.code != TypeCode::unsigned_integer) {
-        refuse(Failure::invalid_operand,
-               std::string(name) + " holds " + text(operand.type) + ", not integers");
+    const bool is_integer = is_signed || operand.type.code == TypeCode::unsigned_integer;
+    if (is_integer && operand.type.lanes == 1) {
+        switch (operand.item) {
+            case 1:
+                return is_signed ? read_entries<std::int8_t>(operand)
+                                 : read_entries<std::uint8_t>(operand);
+            case 2:
+                return is_signed ? read_entries<std::int16_t>(operand)
+                                 : read_entries<std::uint16_t>(operand);
+            case 4:
+                return is_signed ? read_entries<std::int32_t>(operand)
+                                 : read_entries<std::uint32_t>(operand);
+            case 8: return read_entries<std::int64_t>(operand);
+            default: break;
+        }
     }
-    index.reserve(static_cast<std::size_t>(operand.shape[0]));
-    switch (operand.item) {
-        case 1:
-            is_signed ? append<std::int8_t>(operand, index) : append<std::uint8_t>(operand, index);
-            break;
-        case 2:
-            is_signed ? append<std::int16_t>(operand, index)
-                      : append<std::uint16_t>(operand, index);
-            break;
-        case 4:
-            is_signed ? append<std::int32_t>(operand, index)
-                      : append<std::uint32_t>(operand, index);
-            break;
-        default: append<std::int64_t>(operand, index); break;
-    }
+    refuse(Failure::invalid_operand, std::string(name) + " holds " + text(operand.type) +
+                                         ", not integers of 8, 16, 32 or 64 bits");
 }
 
 bool is_sequence(nb::handle object) {
@@ -80,8 +89,7 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
                                              ", not a list or an array of integers");
     }
     if (!is_sequence(object)) {
-        append_array(object, name, index);
-        return index;
+        return read_array(object, name);
     }
     for (const nb::handle entry : object) {
         const nb::object number = nb::steal(PyNumber_Index(entry.ptr()));

@@ -76,27 +76,58 @@ using Object = nb::handle;
 // nb::module_; `context_of` gives the context of the first argument, or the default one.
 template <class Define>
 void define_calls(const Define& define) {
-    define("copy", &copy, "dst"_a.none(), "src"_a.none(), nb::kw_only(), "stream"_a = nb::none());
+    define("copy", &copy, "dst"_a.none(), "src"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
+           "Copies src to dst, ordered in the stream.\n"
+           "\n"
+           "Returns with a host destination filled and a host source reusable. Between GPUs it "
+           "returns\n"
+           "at once. Raises TransferError.");
     define("copy_async", &copy_async, "dst"_a.none(), "src"_a.none(), nb::kw_only(),
-           "stream"_a = nb::none());
-    define("copy_batch", &copy_batch, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
-           "stream"_a = nb::none());
+           "stream"_a = nb::none(),
+           "Starts a copy after what is in the stream, and returns at once. Raises TransferError.");
+    define(
+        "copy_batch", &copy_batch, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
+        "stream"_a = nb::none(),
+        "Copies each of srcs to the same one of dsts, as copy does, in one transfer. All sources "
+        "are in\n"
+        "one place, and so are all destinations. Both are named: copy_batch(dsts=..., srcs=...).");
     define("copy_batch_async", &copy_batch_async, nb::kw_only(), "dsts"_a.none(), "srcs"_a.none(),
-           "stream"_a = nb::none());
+           "stream"_a = nb::none(), "Starts what copy_batch does, and returns at once.");
     define("copy_blocks", &copy_blocks, "dst"_a.none(), "src"_a.none(), "dst_index"_a.none(),
-           "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none());
+           "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
+           "Copies src[src_index[i]] to dst[dst_index[i]] for all i, as copy does.\n"
+           "\n"
+           "Each block, an entry of the first dimension, is contiguous. An index is a sequence of "
+           "integers\n"
+           "or a one-dimensional array of them on the host.");
     define("copy_blocks_async", &copy_blocks_async, "dst"_a.none(), "src"_a.none(),
-           "dst_index"_a.none(), "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none());
+           "dst_index"_a.none(), "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
+           "Starts what copy_blocks does, and returns at once.");
     define("read", &read_file, "path_or_fd"_a.none(), "dst"_a.none(), nb::kw_only(), "offset"_a = 0,
-           "nbytes"_a = nb::none(), "stream"_a = nb::none());
+           "nbytes"_a = nb::none(), "stream"_a = nb::none(),
+           "Reads nbytes of a file at offset into a contiguous array, by default all of it.\n"
+           "\n"
+           "Returns the bytes that were read: fewer only at the end of the file. Raises "
+           "TransferError.");
     define("read_async", &read_file_async, "path_or_fd"_a.none(), "dst"_a.none(), nb::kw_only(),
-           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none());
+           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none(),
+           "Starts a read and returns at once; result() gives the bytes.");
     define("write", &write_file, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(),
-           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none());
+           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none(),
+           "Writes a contiguous array, or its first nbytes, to a file at offset.\n"
+           "\n"
+           "A path is created if it does not exist, and is not truncated. Returns the bytes that "
+           "were\n"
+           "written. Raises TransferError.");
     define("write_async", &write_file_async, "path_or_fd"_a.none(), "src"_a.none(), nb::kw_only(),
-           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none());
-    define("explain", &explain, "dst"_a.none(), "src"_a.none());
-    define("usage", &usage);
+           "offset"_a = 0, "nbytes"_a = nb::none(), "stream"_a = nb::none(),
+           "Starts a write and returns at once; result() gives the bytes.");
+    define("explain", &explain, "dst"_a.none(), "src"_a.none(),
+           "Returns one line that says how a copy would be done.");
+    define("usage", &usage,
+           "Returns what the context uses now and may use at most: threads, most_threads, "
+           "pinned_bytes,\n"
+           "most_pinned_bytes, transfers.");
 }
 
 // What a call returns to Python.
@@ -145,21 +176,29 @@ struct DefineFunctions {
 
 void bind_handle(nb::module_& m) {
     nb::class_<PyHandle>(m, "TransferHandle", nb::is_weak_referenceable())
-        .def("done", [](PyHandle& self) { return self.flight->done(); })
+        .def(
+            "done", [](PyHandle& self) { return self.flight->done(); },
+            "Returns whether the transfer has ended, in success or failure. Does not wait.")
         .def(
             "result",
             [](PyHandle& self, std::optional<double> timeout) {
                 const Handle flight = self.flight;  // another thread may drop the handle
                 return flight->wait(timeout);
             },
-            "timeout"_a = nb::none())
+            "timeout"_a = nb::none(),
+            "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
+            "Raises what the transfer failed with, and TransferTimeout if it has not ended; then "
+            "it goes on.")
         .def(
             "wait",
             [](PyHandle& self, Object stream) {
                 const Handle flight = self.flight;
                 flight->order(stream_of(stream));
             },
-            "stream"_a = nb::none())
+            "stream"_a = nb::none(),
+            "Blocks until the last device operation is submitted, then makes the stream wait for "
+            "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
+            "that the\ncall was ordered in.")
         .def("_descriptor", [](PyHandle& self) { return self.flight->descriptor(); })
         .def("__await__", [](nb::handle_t<PyHandle> self) {
             return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);

@@ -97,13 +97,25 @@ std::vector<Range> sorted_ranges(const Pointers& starts, const std::vector<std::
         const auto start = reinterpret_cast<std::uintptr_t>(starts[i]);
         if (sizes[i] > 0) ranges.emplace_back(start, start + sizes[i]);
     }
-    std::ranges::sort(ranges);
+    if (!std::ranges::is_sorted(ranges)) std::ranges::sort(ranges);
     return ranges;
 }
 
-[[noreturn]] void refuse_overlap(const char* call, const char* what) {
-    raise(Failure::invalid_transfer,
-          {.what = what, .where = call, .remedy = "copy through a third array"});
+// From the lowest to the highest byte.
+template <class Pointers>
+Range hull(const Pointers& starts, const std::vector<std::size_t>& sizes) {
+    Range all{UINTPTR_MAX, 0};
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        const auto start = reinterpret_cast<std::uintptr_t>(starts[i]);
+        all = {std::min(all.first, start), std::max(all.second, start + sizes[i])};
+    }
+    return all;
+}
+
+[[noreturn]] void refuse_overlap(const char* call) {
+    raise(Failure::invalid_transfer, {.what = "source and destination share memory",
+                                      .where = call,
+                                      .remedy = "copy through a third array"});
 }
 
 }  // namespace
@@ -142,7 +154,7 @@ void add_pieces(const Operand& destination, const Operand& source, const char* c
                        " contiguous bytes in common: " + std::to_string(count) + " pieces, " +
                        "more than " + std::to_string(kMostPieces),
                .where = call,
-               .remedy = "make one side contiguous first"});
+               .remedy = "make both sides contiguous first"});
     }
     pieces.make_room(count);
     walk(nest, 0, nest.to, nest.from, pieces);
@@ -153,15 +165,21 @@ void check_overlap(const PieceList& pieces, const char* call) {
         const auto to = reinterpret_cast<std::uintptr_t>(pieces.to[0]);
         const auto from = reinterpret_cast<std::uintptr_t>(pieces.from[0]);
         if (to < from + pieces.bytes && from < to + pieces.bytes) {
-            refuse_overlap(call, "source and destination share memory");
+            refuse_overlap(call);
         }
         return;
     }
     const std::vector<Range> to = sorted_ranges(pieces.to, pieces.sizes);
     for (std::size_t i = 1; i < to.size(); ++i) {
         if (to[i].first < to[i - 1].second) {
-            refuse_overlap(call, "two destinations share memory");
+            raise(Failure::invalid_transfer, {.what = "two destinations share memory",
+                                              .where = call,
+                                              .remedy = "give each destination once"});
         }
+    }
+    const Range sources = hull(pieces.from, pieces.sizes);
+    if (to.empty() || to.back().second <= sources.first || sources.second <= to.front().first) {
+        return;  // most arrays lie apart, and long lists take long to sort
     }
     const std::vector<Range> from = sorted_ranges(pieces.from, pieces.sizes);
     // Destinations are apart by now: for each source the first that ends behind its start.
@@ -169,7 +187,7 @@ void check_overlap(const PieceList& pieces, const char* call) {
     for (const Range& source : from) {
         while (first < to.size() && to[first].second <= source.first) ++first;
         if (first < to.size() && to[first].first < source.second) {
-            refuse_overlap(call, "source and destination share memory");
+            refuse_overlap(call);
         }
     }
 }

@@ -30,7 +30,7 @@ waywiser_status StreamFollower::mark(waywiser_context* context) {
 
 waywiser_status StreamFollower::hold_back(void* stream) {
     if (mark_ == nullptr) return WAYWISER_OK;
-    return waywiser_transfer_wait(mark_, stream, -1);  // without a limit
+    return waywiser_transfer_wait(mark_, stream, kNoLimit);
 }
 
 }  // namespace waywiser::python

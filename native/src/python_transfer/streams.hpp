@@ -11,6 +11,9 @@
 
 namespace waywiser::python {
 
+// Of waits that cannot be long: of one stream for what is submitted to another.
+inline constexpr double kNoLimit = -1;
+
 // What the caller passed as `stream`: a stream of torch or cupy, an object with __cuda_stream__, or
 // a number. Nothing for None. Raises InvalidOperand for anything else.
 std::optional<void*> stream_of(nanobind::handle stream);

@@ -14,9 +14,6 @@ namespace {
 // Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
 constexpr std::size_t kInline = std::size_t{8} << 20;
 
-// Of a wait that cannot be long.
-constexpr double kNoLimit = -1;
-
 waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
                             waywiser_transfer** transfer) {
     if (copy.list.count() > 0) {

@@ -126,7 +126,10 @@ void give(Struct* to, Struct from, const char* name) {
 
 bool plain_in_environment() {
     const char* const text = std::getenv("WAYWISER_TRANSFER");
-    return text != nullptr && std::strcmp(text, "plain") == 0;
+    if (text == nullptr || *text == '\0') return false;
+    if (std::strcmp(text, "plain") == 0) return true;
+    throw Refused(std::string("the environment variable WAYWISER_TRANSFER is \"") + text +
+                  "\": set it to plain, or unset it");
 }
 
 transfer::EngineOptions engine_options(const waywiser_options* given) {

@@ -22,9 +22,12 @@ ListPath path_of(const PieceGroup& group) {
 }
 
 // So many pieces are prepared at once, so that the GPU moves some while the CPU prepares the next:
-// the first ones are few, and it starts soon.
+// the first ones are few, and it starts soon. Each window has twice as many as the one before, so
+// that the GPU does not wait for a long one behind a short one.
 constexpr std::size_t kFirstWindow = 2048;
 constexpr std::size_t kWindow = 16384;
+// The tables of all windows take room of one size, so that what one gives back serves the next.
+constexpr std::size_t kWindowTable = 2 * kWindow * sizeof(std::size_t);
 
 void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
     for (const Piece& piece : merged(pieces)) {
@@ -73,11 +76,11 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
 }
 
 // One side for a kernel, by a formula where its pieces are equally far apart.
-Runs runs_of(std::span<const Piece> pieces, const ListTraits& traits, ListSide side,
+Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
              const std::size_t* offsets) {
     const std::size_t count = traits.bytes / traits.run;
-    Runs runs = listed_runs(lowest(pieces, side), traits.run, count, offsets, traits.access);
     const std::size_t pitch = side == ListSide::to ? traits.to_pitch : traits.from_pitch;
+    Runs runs = listed_runs(part.base(side, pitch), traits.run, count, offsets, traits.access);
     if (pitch == 0) return runs;
     runs.offsets = nullptr;
     runs.pitch = pitch;
@@ -86,22 +89,23 @@ Runs runs_of(std::span<const Piece> pieces, const ListTraits& traits, ListSide s
 }
 
 // False where there is no memory for its tables now.
-bool move_by_kernel(ListStaging& lists, std::span<const Piece> pieces, const ListTraits& traits,
+bool move_by_kernel(ListStaging& lists, const ListPart& part, const ListTraits& traits,
                     unsigned blocks, const gpu::Stream& stream) {
     const std::size_t entries = traits.table_entries();
     if (entries == 0) {
-        launch_list(stream, blocks, runs_of(pieces, traits, ListSide::to, nullptr),
-                    runs_of(pieces, traits, ListSide::from, nullptr));
+        launch_list(stream, blocks, runs_of(part, traits, ListSide::to, nullptr),
+                    runs_of(part, traits, ListSide::from, nullptr));
         return true;
     }
-    auto table = lists.take(stream.device(), entries * sizeof(std::size_t));
+    const std::size_t bytes = entries * sizeof(std::size_t);
+    auto table = lists.take(stream.device(), part.is_all() ? bytes : std::max(bytes, kWindowTable));
     if (!table) return false;
     auto* here = reinterpret_cast<std::size_t*>(table->pinned.data());
     const auto* there = reinterpret_cast<const std::size_t*>(table->on_device.data());
     const auto side = [&](ListSide which, std::size_t pitch) {
-        const Runs runs = runs_of(pieces, traits, which, there);
+        const Runs runs = runs_of(part, traits, which, there);
         if (pitch != 0) return runs;
-        write_offsets(pieces, traits.run, which, runs.data, here);
+        part.write_offsets(traits.run, which, runs.data, here);
         here += runs.count;
         there += runs.count;
         return runs;
@@ -110,8 +114,7 @@ bool move_by_kernel(ListStaging& lists, std::span<const Piece> pieces, const Lis
     const Runs from = side(ListSide::from, traits.from_pitch);
     const auto give_back = [&] { lists.retire(std::move(*table), stream); };
     try {
-        gpu::copy_async(table->on_device.data(), table->pinned.data(),
-                        entries * sizeof(std::size_t), stream);
+        gpu::copy_async(table->on_device.data(), table->pinned.data(), bytes, stream);
         launch_list(stream, blocks, to, from);
     } catch (...) {
         give_back();
@@ -121,25 +124,93 @@ bool move_by_kernel(ListStaging& lists, std::span<const Piece> pieces, const Lis
     return true;
 }
 
-void move_window(Engine& engine, std::span<const Piece> pieces, ListPath path, bool kernel_reaches,
-                 const gpu::Stream& queue, const CallerStream& stream) {
+void move_part(Engine& engine, const ListPart& part, ListPath path, bool kernel_reaches,
+               const gpu::Stream& queue, const CallerStream& stream) {
     ListStaging& lists = engine.lists();
-    const ListTraits traits = traits_of(pieces, path);
+    const ListTraits traits = part.traits(path);
     const ListChoice choice =
         choose_list_method(traits, {.multiprocessors = lists.multiprocessors(queue.device()),
                                     .most_over_link = engine.options().list_multiprocessors,
                                     .spare_engine = engine.options().polite_bytes != 0});
-    if (choice.method == ListMethod::copies) return move_by_copies(pieces, queue);
     if (choice.method == ListMethod::kernel && kernel_reaches &&
-        move_by_kernel(lists, pieces, traits, choice.blocks, queue)) {
+        move_by_kernel(lists, part, traits, choice.blocks, queue)) {
         return;
     }
-    if (!gpu::has_batch()) return move_by_copies(pieces, queue);
+    const std::span<const Piece> pieces = part.pieces();
+    if (choice.method == ListMethod::copies || !gpu::has_batch()) {
+        return move_by_copies(pieces, queue);
+    }
     if (!stream.is_legacy()) return move_by_batches(pieces, queue);
     on_substitute(lists, queue, [&](const gpu::Stream& other) { move_by_batches(pieces, other); });
 }
 
 }  // namespace
+
+ListPart::ListPart(const CopyList& list, std::size_t first, std::size_t wanted,
+                   std::vector<Piece>& room)
+    : list_(list),
+      first_(first),
+      last_(first + std::min(wanted, list.count() - first)),
+      room_(room) {}
+
+std::span<const Piece> ListPart::pieces() const { return list_.part(first_, count(), room_); }
+
+const Blocks& ListPart::blocks(ListSide side) const {
+    return side == ListSide::to ? list_.to_blocks : list_.from_blocks;
+}
+
+std::span<const std::int64_t> ListPart::index(ListSide side) const {
+    return blocks(side).index.subspan(first_, count());
+}
+
+std::size_t ListPart::pitch(ListSide side) const {
+    const auto all = index(side);
+    if (all.size() < 2 || all[1] <= all[0]) return 0;
+    const std::int64_t step = all[1] - all[0];
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        if (all[i] - all[i - 1] != step) return 0;
+    }
+    return static_cast<std::size_t>(step) * blocks(side).stride;
+}
+
+ListTraits ListPart::traits(ListPath path) const {
+    if (list_.block == 0) return traits_of(pieces(), path);
+    const auto to = index(ListSide::to);
+    const auto from = index(ListSide::from);
+    std::size_t joined = 0;
+    if (blocks(ListSide::to).stride == list_.block &&
+        blocks(ListSide::from).stride == list_.block) {
+        for (std::size_t i = 1; i < to.size(); ++i) {
+            const bool follows = (to[i] - to[i - 1] == 1) & (from[i] - from[i - 1] == 1);
+            joined += follows ? 1U : 0U;
+        }
+    }
+    std::uintptr_t bits = list_.block;
+    for (const ListSide side : {ListSide::to, ListSide::from}) {
+        bits |= reinterpret_cast<std::uintptr_t>(blocks(side).data) | blocks(side).stride;
+    }
+    return {.path = path,
+            .bytes = list_.block * count(),
+            .merged = count() - joined,
+            .run = list_.block,
+            .access = common_access(bits),
+            .to_pitch = pitch(ListSide::to),
+            .from_pitch = pitch(ListSide::from)};
+}
+
+std::byte* ListPart::base(ListSide side, std::size_t pitch) const {
+    if (list_.block == 0) return lowest(pieces(), side);
+    const Blocks& all = blocks(side);
+    if (pitch == 0) return all.data;
+    return all.data + static_cast<std::size_t>(index(side).front()) * all.stride;
+}
+
+void ListPart::write_offsets(std::size_t run, ListSide side, const std::byte* base,
+                             std::size_t* offsets) const {
+    if (list_.block == 0) return transfer::write_offsets(pieces(), run, side, base, offsets);
+    const std::size_t stride = blocks(side).stride;
+    for (const std::int64_t i : index(side)) *offsets++ = static_cast<std::size_t>(i) * stride;
+}
 
 void write_offsets(std::span<const Piece> pieces, std::size_t run, ListSide side,
                    const std::byte* base, std::size_t* offsets) {
@@ -163,14 +234,18 @@ bool has_same_address(std::byte* host, int device) {
 void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
                  const CallerStream& stream) {
     const gpu::Stream& queue = *order.stream;
-    if (order.capturing || engine.options().plain) return move_by_copies(group.pieces, queue);
+    std::vector<Piece> room;
+    const std::size_t count = group.list.count();
+    if (order.capturing || engine.options().plain) {
+        return move_by_copies(group.list.part(0, count, room), queue);
+    }
     const int gpu = group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
     const bool kernel_reaches = group.same_addresses && gpu == queue.device();
-    std::span<const Piece> left = group.pieces;
-    for (std::size_t most = kFirstWindow; !left.empty(); most = kWindow) {
-        const auto window = left.first(std::min(most, left.size()));
-        left = left.subspan(window.size());
-        move_window(engine, window, path_of(group), kernel_reaches, queue, stream);
+    std::size_t most = kFirstWindow;
+    for (std::size_t first = 0; first < count; most = std::min(2 * most, kWindow)) {
+        const ListPart part(group.list, first, most, room);
+        first += part.count();
+        move_part(engine, part, path_of(group), kernel_reaches, queue, stream);
     }
 }
 

@@ -63,9 +63,10 @@ std::vector<PieceGroup> grouped(CopyList list) {
     Finder to(list.to);
     Finder from(list.from);
     if (to.knows_all() && from.knows_all()) {
-        groups.push_back({.to = to.all(), .from = from.all(), .pieces = std::move(list.pieces)});
+        groups.push_back({.to = to.all(), .from = from.all(), .list = std::move(list)});
         return groups;
     }
+    list.make_pieces();
     std::size_t last = 0;
     for (const Piece& piece : list.pieces) {
         const Side& out = to.side(piece.to, piece.bytes);
@@ -75,9 +76,9 @@ std::vector<PieceGroup> grouped(CopyList list) {
         };
         if (groups.empty() || !is_of(groups[last])) {
             last = static_cast<std::size_t>(std::ranges::find_if(groups, is_of) - groups.begin());
-            if (last == groups.size()) groups.push_back({.to = out, .from = in, .pieces = {}});
+            if (last == groups.size()) groups.push_back({.to = out, .from = in, .list = {}});
         }
-        groups[last].pieces.push_back(piece);
+        groups[last].list.pieces.push_back(piece);
     }
     return groups;
 }
@@ -107,27 +108,32 @@ int operand_of(const PieceGroup& group) {
     return group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
 }
 
-std::shared_ptr<Job> job_of(Engine& engine, const PieceGroup& group) {
-    return std::make_shared<StagedList>(engine, group.to.end, group.from.end, group.pieces,
-                                        list_slot_bytes(bytes_of(group.pieces)));
+std::shared_ptr<Job> job_of(Engine& engine, PieceGroup& group) {
+    group.list.make_pieces();
+    return std::make_shared<StagedList>(engine, group.to.end, group.from.end, group.list.pieces,
+                                        list_slot_bytes(group.list.bytes()));
 }
 
 bool is_small(const PieceGroup& group) {
-    return group.pieces.size() < kFewPieces && bytes_of(group.pieces) < kFewBytes;
+    return group.list.count() < kFewPieces && group.list.bytes() < kFewBytes;
 }
 
-void copy_each(Engine& engine, const PieceGroup& group, const CallerStream& stream) {
-    for (const Piece& piece : merged(group.pieces)) {
+void copy_each(Engine& engine, PieceGroup& group, const CallerStream& stream) {
+    group.list.make_pieces();
+    for (const Piece& piece : merged(group.list.pieces)) {
         copy(engine, piece.to, piece.from, piece.bytes, stream);
     }
 }
 
 // The address of every registration is asked about: kernels of few systems find some elsewhere.
 bool same_addresses(const PieceGroup& group, int gpu) {
+    const bool to_host = group.to.end.gpu < 0;
+    // There are blocks only where one registration holds each array (see grouped()).
+    const Extent& all = to_host ? group.list.to : group.list.from;
+    if (group.list.block != 0) return has_same_address(const_cast<std::byte*>(all.data), gpu);
     Extent known;
-    for (const Piece& piece : group.pieces) {
-        std::byte* const host =
-            group.to.end.gpu < 0 ? piece.to : const_cast<std::byte*>(piece.from);
+    for (const Piece& piece : group.list.pieces) {
+        std::byte* const host = to_host ? piece.to : const_cast<std::byte*>(piece.from);
         if (known.bytes != 0 && holds(known, host, piece.bytes)) continue;
         const gpu::PointerInfo info = gpu::pointer_info(host);
         known = {info.start, info.start == nullptr ? 0 : info.bytes};
@@ -187,7 +193,7 @@ std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
 
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     engine.check_process();
-    if (list.pieces.empty()) return;
+    if (list.count() == 0) return;
     const gpu::CallerState keep;
     std::vector<PieceGroup> groups = grouped(std::move(list));
     move_groups(engine, groups, stream_of(groups, stream), false);
@@ -196,12 +202,12 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream) {
     engine->check_process();
-    if (list.pieces.empty()) return Started(0);
+    if (list.count() == 0) return Started(0);
     const gpu::CallerState keep;
     if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
         throw Refused("the stream is being captured: record the copies with copy_batch()");
     }
-    const std::size_t bytes = bytes_of(list.pieces);
+    const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));
     const CallerStream used = stream_of(groups, stream);
     auto left = move_groups(*engine, groups, used, true);

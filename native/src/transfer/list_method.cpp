@@ -40,6 +40,11 @@ std::size_t ListTraits::table_entries() const {
     return run == 0 ? 0 : sides * (bytes / run);
 }
 
+std::size_t common_access(std::uintptr_t bits) {
+    const std::size_t access = std::size_t{1} << std::countr_zero(bits | kWidest);
+    return access == 2 ? 1 : access;
+}
+
 ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
     ListTraits traits{.path = path,
                       .bytes = bytes_of(pieces),
@@ -47,13 +52,12 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
                       .run = common_run(pieces),
                       .to_pitch = pitch_of(pieces, ListSide::to),
                       .from_pitch = pitch_of(pieces, ListSide::from)};
-    std::uintptr_t bits = traits.run | kWidest;
+    std::uintptr_t bits = traits.run;
     for (const Piece& piece : pieces) {
         bits |= reinterpret_cast<std::uintptr_t>(piece.to) |
                 reinterpret_cast<std::uintptr_t>(piece.from);
     }
-    traits.access = std::size_t{1} << std::countr_zero(bits);
-    if (traits.access == 2) traits.access = 1;
+    traits.access = common_access(bits);
     return traits;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "transfer/piece_list.hpp"
@@ -30,6 +31,8 @@ struct ListTraits {
     // Entries of the tables that a kernel needs: of each run, for each side without a pitch.
     [[nodiscard]] std::size_t table_entries() const;
 };
+// What a thread can load at once where these bits are set in an address or a length.
+std::size_t common_access(std::uintptr_t bits);
 ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 
 // What moving a list costs on H200 with PCIe 5.0 x16. The figures are in

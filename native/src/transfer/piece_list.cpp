@@ -26,12 +26,15 @@ void check_blocks(const Blocks& side, std::size_t block, const char* name) {
         throw InvalidCopy(std::string("copy_blocks: the ") + name +
                           " goes past the end of the address space");
     }
-    for (const std::int64_t index : side.index) {
-        if (index >= 0 && static_cast<std::uint64_t>(index) < side.blocks) continue;
-        throw InvalidCopy(std::string("copy_blocks: index ") + std::to_string(index) + " of the " +
-                          name + " is out of range: it has " + std::to_string(side.blocks) +
-                          " blocks");
-    }
+    const auto outside = [&](std::int64_t index) {
+        return static_cast<std::uint64_t>(index) >= side.blocks;  // a negative one, too
+    };
+    bool any = false;  // asked without a branch: lists are long
+    for (const std::int64_t index : side.index) any |= outside(index);
+    if (!any) return;
+    throw InvalidCopy(std::string("copy_blocks: index ") +
+                      std::to_string(*std::ranges::find_if(side.index, outside)) + " of the " +
+                      name + " is out of range: it has " + std::to_string(side.blocks) + " blocks");
 }
 
 // So many bytes from the first block on are the array.
@@ -52,24 +55,30 @@ bool follows(const Piece& one, const Piece& next) {
     throw InvalidCopy("a source overlaps a destination: copy through a third buffer");
 }
 
-void check_blocks_once(const Blocks& to) {
-    const auto refuse = [](std::int64_t index) {
-        throw InvalidCopy("copy_blocks: block " + std::to_string(index) +
-                          " of the destination is written twice: give each block once");
-    };
+// Whether an index occurs twice, by a bit for each block and without a branch.
+bool any_twice(const Blocks& to) {
     constexpr std::size_t kBits = 64;
-    if (to.index.size() < to.blocks / kBits) {  // few of many: no bit for each block
-        std::vector<std::int64_t> sorted(to.index.begin(), to.index.end());
-        std::ranges::sort(sorted);
-        const auto twice = std::ranges::adjacent_find(sorted);
-        if (twice != sorted.end()) refuse(*twice);
-        return;
-    }
-    std::vector<bool> used(to.blocks);
+    std::vector<std::uint64_t> used(to.blocks / kBits + 1);
+    bool twice = false;
     for (const std::int64_t index : to.index) {
-        if (used[static_cast<std::size_t>(index)]) refuse(index);
-        used[static_cast<std::size_t>(index)] = true;
+        const auto at = static_cast<std::size_t>(index);
+        const std::uint64_t bit = std::uint64_t{1} << (at % kBits);
+        std::uint64_t& word = used[at / kBits];
+        twice |= (word & bit) != 0;
+        word |= bit;
     }
+    return twice;
+}
+
+void check_blocks_once(const Blocks& to) {
+    constexpr std::size_t kFew = 64;  // of so many blocks one: sorting takes less than bits
+    if (to.index.size() >= to.blocks / kFew && !any_twice(to)) return;
+    std::vector<std::int64_t> sorted(to.index.begin(), to.index.end());
+    std::ranges::sort(sorted);
+    const auto twice = std::ranges::adjacent_find(sorted);
+    if (twice == sorted.end()) return;
+    throw InvalidCopy("copy_blocks: block " + std::to_string(*twice) +
+                      " of the destination is written twice: give each block once");
 }
 
 bool meet(const Extent& a, const Extent& b) {
@@ -163,16 +172,44 @@ CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block) {
     check_blocks(from, block, "source");
     CopyList list{.pieces = {}, .to = extent_of(to, block), .from = extent_of(from, block)};
     if (block == 0) return list;
-    list.pieces.reserve(to.index.size());
-    for (std::size_t i = 0; i < to.index.size(); ++i) {
-        list.pieces.push_back({to.data + static_cast<std::size_t>(to.index[i]) * to.stride,
-                               from.data + static_cast<std::size_t>(from.index[i]) * from.stride,
-                               block});
-    }
     check_blocks_once(to);
-    // Within one array, blocks may still be apart.
-    if (meet(list.to, list.from)) check_pieces(list.pieces);
+    list.to_blocks = to;
+    list.from_blocks = from;
+    list.block = block;
+    if (meet(list.to, list.from)) {  // within one array, blocks may still be apart
+        list.make_pieces();
+        check_pieces(list.pieces);
+    }
     return list;
+}
+
+std::size_t CopyList::count() const { return block == 0 ? pieces.size() : to_blocks.index.size(); }
+
+std::size_t CopyList::bytes() const {
+    return block == 0 ? bytes_of(pieces) : block * to_blocks.index.size();
+}
+
+std::span<const Piece> CopyList::part(std::size_t first, std::size_t wanted,
+                                      std::vector<Piece>& room) const {
+    const std::size_t last = first + std::min(wanted, count() - first);
+    if (block == 0) return std::span(pieces).subspan(first, last - first);
+    const auto at = [](const Blocks& side, std::size_t i) {
+        return side.data + static_cast<std::size_t>(side.index[i]) * side.stride;
+    };
+    room.resize(last - first);
+    for (std::size_t i = first; i < last; ++i) {
+        room[i - first] = {.to = at(to_blocks, i), .from = at(from_blocks, i), .bytes = block};
+    }
+    return room;
+}
+
+void CopyList::make_pieces() {
+    if (block == 0) return;
+    std::vector<Piece> made;
+    part(0, count(), made);
+    pieces = std::move(made);
+    to_blocks = from_blocks = {};
+    block = 0;
 }
 
 std::byte* lowest(std::span<const Piece> pieces, ListSide side) {

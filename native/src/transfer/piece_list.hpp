@@ -28,16 +28,29 @@ struct Extent {
     std::size_t bytes = 0;
 };
 
+// What is copied: pieces, or blocks that become pieces part by part. All pieces of a long list take
+// longer to write down than a GPU takes to move them.
 struct CopyList {
-    std::vector<Piece> pieces;  // none is empty
+    std::vector<Piece> pieces;  // none is empty; none where there are blocks
     Extent to, from;
+    Blocks to_blocks, from_blocks;  // with indexes of equal length; the caller's
+    std::size_t block = 0;          // bytes of each
+
+    [[nodiscard]] std::size_t count() const;
+    [[nodiscard]] std::size_t bytes() const;
+    // So many pieces from one on, in `room` where they have to be made.
+    std::span<const Piece> part(std::size_t first, std::size_t wanted,
+                                std::vector<Piece>& room) const;
+    // Makes all pieces; afterwards there are no blocks.
+    void make_pieces();
 };
 
 // Leaves out empty pieces. Throws InvalidCopy for null pointers, and where a destination overlaps a
 // source or another destination.
 CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
                  std::span<const std::size_t> sizes);
-// Block `from.index[i]` goes to block `to.index[i]`, `block` bytes each. Throws InvalidCopy where
+// Block `from.index[i]` goes to block `to.index[i]`, `block` bytes each. Pieces are made only where
+// the arrays meet; what the indexes refer to has to stay. Throws InvalidCopy where
 // an index is out of range, a block is longer than a stride, or a destination overlaps a source or
 // another destination.
 CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block);
