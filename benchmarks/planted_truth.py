@@ -3,7 +3,8 @@
     python benchmarks/planted_truth.py [--machines 1000] [--first 100000] [-o FILE.md]
 
 Makes synthetic machines under recorded noise (tests/planted), asks every analysis, compares surveys
-of one machine with each other, and judges fleets; writes what was found, missed and told falsely.
+of one machine with each other, and judges fleets; writes what was found, missed and reported
+falsely.
 Every number follows from the seeds, which begin at ``--first``.
 """
 
@@ -46,8 +47,8 @@ def compared(seed: int) -> tuple[int, int, bool, bool]:
     same = surveyed_twice(seed, pool)
     changed = surveyed_twice(seed + 500_000, pool, Truth("slow host link", SLOWER, (3,)))
     worse = losses(changed)
-    told = worse | {path.curve for path in changed.of("improvement")}
-    others = [curve for curve in told if "gpu:3 " not in f"{curve} "]
+    changes = worse | {path.curve for path in changed.of("improvement")}
+    others = [curve for curve in changes if "gpu:3 " not in f"{curve} "]
     slower = bool(worse & {up(3), down(3)})
     differing = losses(same) | {path.curve for path in same.of("improvement")}
     return len(differing), len(same.paths), slower, bool(others)
@@ -205,8 +206,8 @@ def fleets(options: argparse.Namespace, run: Callable[..., Iterator[object]]) ->
                 shares[kind].of += count
             suspected.count, suspected.of = suspected.count + suspects, suspected.of + healthy
             flagged.count, flagged.of = flagged.count + wrong, flagged.of + healthy
-        told = [percent(shares[kind]) for kind in kinds]
-        yield row(blocks, len(jobs), *told, percent(suspected), percent(flagged))
+        rates = [percent(shares[kind]) for kind in kinds]
+        yield row(blocks, len(jobs), *rates, percent(suspected), percent(flagged))
 
 
 def main() -> int:

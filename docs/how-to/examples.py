@@ -19,7 +19,8 @@ def current(page: Path) -> str:
     """The page with its examples as they are now."""
 
     def made(match: re.Match[str]) -> str:
-        return f"{match[1]}```cpp\n{(page.parent / match[2]).read_text()}```\n{match[3]}"
+        file = page.parent / match[2]
+        return f"{match[1]}```{file.suffix[1:]}\n{file.read_text()}```\n{match[3]}"
 
     return BLOCK.sub(made, page.read_text())
 

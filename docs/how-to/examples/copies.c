@@ -1,4 +1,4 @@
-/* The same library from C. */
+/* A copy with libwaywiser_transfer between host memories: it needs no GPU. */
 #include <stdio.h>
 #include <string.h>
 #include <waywiser/transfer.h>
