@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -17,6 +18,7 @@ from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.records import Failure, Refusal, Samples
 from waywiser.series.doubts import REMEDIES
 from waywiser.series.overview import overview
+from waywiser.series.reasons import Group
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,25 @@ def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
     )
     for refusal in profiles.REFUSALS:
         assert refusal.path in shown and refusal.reason in shown
+
+
+def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile: Path) -> None:
+    with Profile.open(profile) as opened:
+        found = overview(opened)
+    groups = [
+        Group("both are memory", ("device -> managed by batch", "managed -> device by batch")),
+        Group("neither is a file", ("device -> device by direct-io",)),
+    ]
+    found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
+    stream = io.StringIO()
+    print_overview(found, Console(file=stream, width=200, highlight=False))
+    text = stream.getvalue()
+    assert (
+        "not measured: 3 combinations of two kinds of memory and an executor that do not work "
+        "here, for 2 reasons: see --json\n" in text
+    )
+    assert "both are memory" not in text
+    assert "the driver cannot prefetch here" in text
 
 
 def test_what_failed_is_listed_with_kind_and_reason(shown: str) -> None:

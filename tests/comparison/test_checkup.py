@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 import msgspec
@@ -11,7 +13,7 @@ import pytest
 from waywiser.comparison.checkup import Checkup, check_up
 from waywiser.comparison.node import Link, Node
 from waywiser.profile import RunHealth
-from waywiser.records import GpuHealth, Health
+from waywiser.records import Failure, GpuHealth, Health
 from waywiser.topology.machine import Machine
 
 PROCESSES = 8
@@ -98,6 +100,42 @@ def test_a_repeat_that_settles_nothing_is_named() -> None:
     assert any("is not confirmed by its 2 new surveys" in line for line in found.undecided)
 
 
+def test_a_repeat_older_than_the_survey_repeats_nothing() -> None:
+    slow = nodes.slow_host_link(4, 1.06)
+    new, older = surveyed(3, slow=slow), surveyed(2)
+    older = msgspec.structs.replace(older, created="2026-11-19T03:00:00+00:00")
+    found = checked(new, surveyed(1), older)
+    assert found.status == "inconclusive"
+    assert any("older than the new survey" in note for note in found.notes)
+    later = msgspec.structs.replace(older, created="2026-11-21T03:00:00+00:00")
+    assert checked(new, surveyed(1), later).status == "ok"
+
+
+def test_a_failure_of_the_gpu_that_has_the_number_of_a_lost_one_is_a_finding() -> None:
+    base = surveyed(1)
+    lost = nodes.without(surveyed(2), base.machine.gpus[3].pci)
+    crash = Failure("crash", "killed")
+    series = tuple(
+        msgspec.structs.replace(each, blocks=(), failures=(crash,))
+        if each.curve == nodes.h2d(3)  # of what was gpu:4
+        else each
+        for each in lost.series
+    )
+    found = checked(msgspec.structs.replace(lost, series=series), base)
+    assert any("killed" in finding for finding in found.findings)
+    assert not any("is missing" in finding for finding in checked(lost, base).findings)
+
+
+def test_a_link_is_compared_with_the_best_baseline_that_shows_it() -> None:
+    narrow = {2: Link(5, 8)}
+    unknown = msgspec.structs.replace(surveyed(1), links={})
+    always = msgspec.structs.replace(surveyed(2, links=narrow), created="2026-11-20T04")
+    node = surveyed(3, links=narrow)
+    assert check_up(node, [unknown, always]).status == "ok"
+    assert check_up(node, [unknown]).status == "failed"
+    assert check_up(node, [always, surveyed(4)]).status == "failed"
+
+
 def test_three_baselines_settle_a_loss_without_a_repeat() -> None:
     base = [surveyed(seed) for seed in (1, 2, 3)]
     node = surveyed(4, slow=nodes.slow_host_link(4, 1.05))
@@ -112,6 +150,27 @@ def test_one_process_a_side_is_inconclusive_and_names_the_headline_paths() -> No
     slow = check_up(nodes.node(2, slow=nodes.slow_host_link(4, 1.3)), [nodes.node(1)])
     assert slow.status == "inconclusive"
     assert nodes.h2d(4) in slow.suspects
+
+
+def without_gpus(seed: int, noise: float, processes: int = PROCESSES) -> Node:
+    """A host without GPUs; ``noise`` is the deviation between processes of a copy by its CPUs."""
+    rng = random.Random(seed)
+    copy = nodes.workload("pageable@numa:0 -> pageable@numa:0 by cpu")
+    medians = [0.01 * math.exp(rng.gauss(0, noise)) for _ in range(processes)]
+    series = (nodes.digest(copy, medians),)
+    return Node(
+        "node0", nodes.machine(gpus=0), series, f"{seed}.wwp", f"2026-11-20T0{seed}", "check"
+    )
+
+
+def test_a_noisy_copy_by_cpus_leaves_no_check_inconclusive_and_is_noted() -> None:
+    found = check_up(without_gpus(2, 0.15), [without_gpus(1, 0.15)])
+    assert found.status == "ok"
+    assert "host copy" in found.notes[0] and "would not be found" in found.notes[0]
+    quiet = check_up(without_gpus(2, 0.005), [without_gpus(1, 0.005)])
+    assert quiet.status == "ok" and not any("would not" in note for note in quiet.notes)
+    single = check_up(without_gpus(2, 0.001, 1), [without_gpus(1, 0.001, 1)])
+    assert single.status == "inconclusive" and "noise is not known" in single.undecided[0]
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.03, 0.2, 0.5, 0.99])

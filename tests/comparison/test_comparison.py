@@ -176,7 +176,7 @@ def test_one_process_a_side_is_suspected_and_says_why() -> None:
     assert {nodes.h2d(3), nodes.d2h(3)} <= {path.curve for path in found.of("suspected")}
     assert all(path.detectable is None for path in found.measured)
     assert any("one process alone measured all paths" in note for note in found.notes)
-    assert any("survey --preset check -o FILE" in note for note in found.notes)
+    assert any("in several processes (--preset check for links" in note for note in found.notes)
 
 
 def test_a_faster_path_without_replicates_is_not_suspected() -> None:

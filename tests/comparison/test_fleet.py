@@ -137,6 +137,10 @@ def test_links_that_are_narrow_everywhere_are_how_the_class_is() -> None:
     narrow = {gpu: Link(4, 16) for gpu in range(8)}
     fleet_nodes = [nodes.node(1, f"n{n}", links=narrow) for n in range(10)]
     assert not judge_fleet(fleet_nodes).of("bad")
+    later = "2026-11-20T04:00:00.000+00:00"
+    again = [nodes.node(9, f"n{n}", created=later) for n in range(10)]
+    few = [msgspec.structs.replace(node, series=node.series[:1], links={}) for node in again]
+    assert not judge_fleet([*fleet_nodes, *few]).of("bad")
 
 
 def test_errors_that_the_driver_told_make_a_node_suspect() -> None:
@@ -165,6 +169,35 @@ def test_a_path_that_fails_on_one_node_alone_is_a_fault() -> None:
     found = of(judge_fleet(fleet_nodes), "n002")
     assert found.status == "suspect"
     assert "byte 7 is 0" in found.faults[0].statement
+
+
+def test_a_later_survey_of_one_path_hides_no_fault_of_others() -> None:
+    later = "2026-11-20T04:00:00.000+00:00"
+    few = nodes.node(9, "n002", created=later)
+    few = msgspec.structs.replace(few, series=few.series[:1], links={})
+    broken = Failure("wrong-bytes", "byte 7 is 0")
+    healthy = twins(12)
+    series = tuple(
+        msgspec.structs.replace(each, blocks=(), failures=(broken,))
+        if each.curve == nodes.peer(0, 1)
+        else each
+        for each in healthy[2].series
+    )
+    start = Health("t", (GpuHealth(0, "GPU-n002-0", {"ECC uncorrected": 0}),))
+    end = Health("t", (GpuHealth(0, "GPU-n002-0", {"ECC uncorrected": 3}),))
+    for changes, said in (
+        ({"links": {3: Link(5, 8)}}, "gpu:3 ran at PCIe 5 x8"),
+        ({"series": series}, "byte 7 is 0"),
+        ({"health": (RunHealth(1, start, end),)}, f"ECC uncorrected +3 in {healthy[2].called}"),
+    ):
+        ill = [*healthy, few]
+        ill[2] = msgspec.structs.replace(healthy[2], **changes)
+        (fault,) = of(judge_fleet(ill), "n002").faults
+        assert said in fault.statement
+    cured = msgspec.structs.replace(nodes.node(9, "n002", created=later), links={3: Link(5, 16)})
+    ill = [*healthy, cured]
+    ill[2] = msgspec.structs.replace(healthy[2], series=series, links={3: Link(5, 8)})
+    assert of(judge_fleet(ill), "n002").status == "fine"
 
 
 def test_an_empty_fleet_is_empty() -> None:

@@ -183,10 +183,12 @@ def _of_sets(subject: Subject, sets: Sequence[Together]) -> list[Finding]:
         if len(each.transfers) == 2 and not _is_star(each) and not each.point.workload.shared
     ]
     joined = _joined([each for each in pairs if each.is_slowed])
-    paths = {transfer.way for each in pairs for transfer in each.transfers} if joined else set()
+    paired = {transfer.way for each in pairs for transfer in each.transfers}
+    shared = [{t.way for each in group for t in each.transfers} for group in joined]
     shapes: dict[str, Together] = {}
     for each in sets:
-        known_by_pairs = {transfer.way for transfer in each.transfers} <= paths
+        ways = {transfer.way for transfer in each.transfers}
+        known_by_pairs = any(ways <= group or group <= ways <= paired for group in shared)
         if _is_star(each) or (known_by_pairs and not each.point.workload.shared):
             continue
         best = shapes.setdefault(_shape(each), each)
@@ -285,10 +287,17 @@ def _shared(subject: Subject, each: Together) -> Finding:
         f"{each.curve.name}: {whole}{who} transfers share "
         f"{'one buffer' if is_buffer else 'something'} that carries {_rate_text(rate, span)}, "
         f"where alone they add up to {format_rate(sum(alone), OF_SUM)} GB/s "
-        f"({_ends(members)}, {format_bytes(members[0].bytes)} each{more})",
+        f"({_ends(members)}, {_sizes(members)}{more})",
         "give each transfer a buffer of its own" if is_buffer else remedy,
         "warning" if rate < max(alone) or is_buffer else "info",
     )
+
+
+def _sizes(members: Sequence[Transfer]) -> str:
+    sizes = {transfer.bytes for transfer in members}
+    if len(sizes) == 1:
+        return f"{format_bytes(min(sizes))} each"
+    return f"{format_bytes(min(sizes))} to {format_bytes(max(sizes))}"
 
 
 def _bottleneck(

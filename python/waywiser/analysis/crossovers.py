@@ -158,21 +158,26 @@ def _times(stretch: Stretch) -> str:
 
 def _ratio(value: float) -> str:
     """``1.04``, ``1.3``, ``38``: never one that says nothing."""
-    return f"{value:.2f}" if value < 1.1 else f"{value:.2g}" if value < 100 else f"{value:.0f}"
+    return f"{value:.2f}" if value < 1.1 else f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
 
 
 def _remedy(found: Duel) -> str:
     """What to use, of all that was measured between the two places at these sizes."""
-    better = list(dict.fromkeys(name for each in found.decided if (name := _better(found, each))))
-    if better:
-        return f"use neither, but what is faster than both at these sizes: {', '.join(better)}"
-    if not found.crosses:
+    better = [_better(found, each) for each in found.decided]
+    if all(better):
+        names = ", ".join(dict.fromkeys(better))
+        return f"use neither, but what is faster than both at these sizes: {names}"
+    if not found.crosses and not any(better):
         return f"use {found.winners[0]} where the program can choose"
     choices = []
-    for winner, won in groupby(found.decided, key=lambda stretch: stretch.winner):
-        first, *rest = won
-        whole = Stretch(winner, first.low, (rest or [first])[-1].high, first.least, first.most)
-        choices.append(f"{found.winner(whole)} {sizes_text(whole)}")
+    named = [
+        (name or found.winner(each), each) for name, each in zip(better, found.decided, strict=True)
+    ]
+    for name, group in groupby(named, key=lambda one: one[0]):
+        stretches = [each for _, each in group]
+        first, last = stretches[0], stretches[-1]
+        whole = Stretch(first.winner, first.low, last.high, first.least, first.most)
+        choices.append(f"{name} {sizes_text(whole)}")
     return f"choose by size: {', '.join(choices)}"
 
 
@@ -237,7 +242,7 @@ def _margin(found: Overtaking) -> float:
 
 
 def _of_layout(subject: Subject, found: Overtaking) -> Finding:
-    methods = list(dict.fromkeys(each.way for each in found.fastest))
+    methods = list(dict.fromkeys(each.way for each in found.fastest if each.clear))
     what = "boxes" if found.kind == "box" else "lists"
     changes = len(methods) > 1
     return Finding(
@@ -259,11 +264,13 @@ def _summary(fought: Sequence[Duel], lists: Sequence[Overtaking]) -> str:
         return "No two ways between the same places differ in one thing alone."
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
-    text = (
-        f"Of {count(len(fought), 'pair')} of ways that differ in one thing, {crossing} overtake one"
-        f" another as sizes grow, {len(fought) - crossing - even} have one winner and {even} are "
-        "even"
-    )
+    winners = len(fought) - crossing - even
+    parts = []
+    if fought:
+        parts.append(
+            f"Of {count(len(fought), 'pair')} of ways that differ in one thing, in {crossing} "
+            f"the faster one depends on the size, {winners} have one winner and {even} are even"
+        )
     if lists:
-        text += f"; {count(len(lists), 'comparison')} over the size of pieces"
-    return f"{text}."
+        parts.append(f"{count(len(lists), 'comparison')} over the size of pieces")
+    return f"{'; '.join(parts)}."

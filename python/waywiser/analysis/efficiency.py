@@ -15,7 +15,7 @@ from waywiser.analysis.answer import MOST_FINDINGS, Answer, Cell, Finding, Table
 from waywiser.analysis.fitted import (
     Fitted,
     fitted,
-    in_host_memory,
+    is_within_host,
     peak,
     rate_at,
     saturation,
@@ -124,7 +124,7 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
     top, most = sustained(curve), peak(curve)
     if pair.cached(curve):
         return f"caches can hold {format_bytes(top.bytes)}, and it shows nothing of memory"
-    if pair.is_host and most.rate > OUT_OF_CACHE * top.rate:
+    if is_within_host(curve) and most.rate > OUT_OF_CACHE * top.rate:
         fits = most.bytes <= pair.caches
         return (
             f"that is at {format_bytes(top.bytes)}: {'what caches hold' if fits else 'less'} moves "
@@ -136,6 +136,11 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
 def _saturates(curve: Curve, size: int) -> str:
     if len(curve.points) == 1:
         return f"{format_bytes(size)} is the only size"
+    top = sustained(curve)
+    larger = [point for point in curve.points if point.bytes > top.bytes]
+    worst = min(larger, key=lambda point: point.rate, default=top)
+    if worst.rate < (1 - TOLERANCE) * top.rate:
+        return f"at {format_bytes(worst.bytes)} it falls to {worst.rate_text} GB/s"
     if size == curve.points[-1].bytes:
         return f"only its largest size, {format_bytes(size)}, comes within {TOLERANCE:.0%} of it"
     return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this rate"
@@ -270,7 +275,7 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     line = best.line
     name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} alike"
     higher = top.rate * (1 - TOLERANCE) > best.rate
-    saturates = "—" if higher and in_host_memory(curve) else format_bytes(saturation(curve))
+    saturates = "—" if higher and is_within_host(curve) else format_bytes(saturation(curve))
     at = f"{top.rate_text} at {format_bytes(top.bytes)}"
     return (
         Cell(name, series=curve.text),

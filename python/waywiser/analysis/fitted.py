@@ -35,17 +35,20 @@ def peak(curve: Curve) -> Point:
 
 
 def sustained(curve: Curve) -> Point:
-    """Of the highest rate among large sizes; within host memory of the largest alone, since the
-    caches of CPUs hold more than an eighth of it."""
-    if in_host_memory(curve):
+    """Returns the point of the highest rate among large sizes. Within a host it is the largest
+    size, since the caches of CPUs hold more than an eighth of it."""
+    if is_within_host(curve):
         return curve.points[-1]
     least = curve.points[-1].bytes / SUSTAINED_SPAN
     return max((p for p in curve.points if p.bytes >= least), key=lambda p: (p.rate, -p.bytes))
 
 
-def in_host_memory(curve: Curve) -> bool:
-    """Whether its one transfer is between memories of the host."""
-    return curve.path is not None and {place.kind for place in curve.path.places} == {"numa"}
+def is_within_host(curve: Curve) -> bool:
+    """Returns whether its one transfer is between memories and files of the host."""
+    return curve.path is not None and {place.kind for place in curve.path.places} <= {
+        "numa",
+        "file",
+    }
 
 
 def saturation(curve: Curve) -> int:

@@ -148,19 +148,19 @@ def _health(subject: Subject) -> Iterator[Finding]:
     gpus = [
         subject.device(Place("gpu", gpu.index))
         for gpu in subject.machine.gpus
-        if any(f"gpu:{gpu.index} " in f"{text} " for text in _told(subject))
+        if any(f"gpu:{gpu.index} " in f"{text} " for text in _counted_errors(subject))
     ]
-    corrected = all(" corrected" in text or "replays" in text for text in _told(subject))
+    corrected = all(" corrected" in text or "replays" in text for text in _counted_errors(subject))
     yield Finding(
         id="health",
         severity="warning" if corrected else "error",
-        statement=f"error counters speak against the GPUs: {', '.join(_told(subject))}",
+        statement=f"error counters of the GPUs rose: {', '.join(_counted_errors(subject))}",
         devices=tuple(gpus),
         remedy="look at nvidia-smi -q and the kernel's log, and have what rises again replaced",
     )
 
 
-def _told(subject: Subject) -> list[str]:
+def _counted_errors(subject: Subject) -> list[str]:
     health = subject.overview.health
     return [] if health is None else [*map(str, health.rises), *health.xids, *health.standing]
 

@@ -227,7 +227,13 @@ def summary(found: ProfileComparison) -> str:
     """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
     from waywiser.words.number_format import count
 
-    counts = [f"{n} {_plural(verdict, n)}" for verdict, n in found.counts.items() if n]
+    unknown = sum(path.detectable is None for path in found.of("no change"))
+    counts = [
+        f"{n} {_plural(verdict, n)}"
+        + (f" ({unknown} with unknown noise)" if unknown and verdict == "no change" else "")
+        for verdict, n in found.counts.items()
+        if n
+    ]
     head = (
         f"{', '.join(counts)}, of {count(len(found.paths), 'path')}"
         if counts
@@ -273,7 +279,7 @@ def _cells(path: PathChange) -> Iterator[str]:
         yield _figure(size.rated_bytes, size.seconds_now, relative)
         yield f"{decision.ratio - 1:+.1%}"
         yield _span(decision.interval)
-        yield f"{decision.detectable:.1%}" if decision.detectable is not None else ""
+        yield f"{decision.detectable:.1%}" if decision.detectable is not None else "not known"
     yield path.why
 
 

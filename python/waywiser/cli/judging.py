@@ -132,7 +132,7 @@ def check(
 
     Exit codes: 0 it is; 1 a regression, confirmed by a repeat or by three baselines, or a missing
     path, GPU or link; 2 it could not be done; 3 inconclusive: a suspected change is not confirmed,
-    or a headline bandwidth could hide a loss of more than 15 %.
+    or a pinned, P2P or set bandwidth could hide a loss of more than 15 %.
 
     Of --json and --prometheus -, one at most writes to standard output; the text then goes to
     standard error.

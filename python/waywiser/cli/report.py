@@ -86,4 +86,9 @@ def _named(made: Document, name: str) -> Picture:
     for picture in made.pictures():
         if picture.name == name:
             return picture
+    if not made.pictures():
+        raise ReportError(
+            f"there is no figure {name!r}, and no other: the profiles show too little for one",
+            remedy="survey more sizes or paths",
+        )
     raise ReportError(f"there is no figure {name!r}", remedy="--figure list names them")

@@ -28,7 +28,7 @@ from waywiser.profile import Profile
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
 from waywiser.series.reasons import Group
-from waywiser.words.members import counted, merged, told
+from waywiser.words.members import counted, member_lines, merged, of_kinds
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
 
@@ -57,7 +57,15 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     _print_curves(console, curves(found.series), marks)
     for reason, members in merged((group.reason, group.members) for group in found.refusals):
-        _print_group(console, "not measured", Group(reason, tuple(members)))
+        if not of_kinds(members):
+            _print_group(console, "not measured", Group(reason, tuple(members)))
+    if unfit := [group for group in found.refusals if of_kinds(group.members)]:
+        pairs = sum(len(group.members) for group in unfit)
+        say(
+            console,
+            f"not measured: {count(pairs, 'combination')} of two kinds of memory and an executor "
+            f"that do not work here, for {count(len(unfit), 'reason')}: see --json",
+        )
     for group in found.declined:
         _print_group(console, "not measured", group)
     for group in found.failures:
@@ -147,7 +155,7 @@ def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
 def _print_group(console: Console, title: str, group: Group) -> None:
     many = f" ({counted(group.members)})" if len(group.members) > 1 else ""
     say(console, f"{title}: {group.reason}{many}", "yellow")
-    for member in told(group.members):
+    for member in member_lines(group.members):
         say(console, with_sizes(member), indent=2)
 
 

@@ -26,7 +26,7 @@ from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
 from waywiser.words import WordError, format_bytes, parse_bytes
-from waywiser.words.members import merged, told
+from waywiser.words.members import member_lines, merged
 
 _MIB = 2**20
 
@@ -282,7 +282,7 @@ def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
         reasons.setdefault(refusal.reason, []).append(refusal.path)
     for reason, paths in merged(reasons.items()):
         yield f"not measured: {reason}"
-        yield from (f"  {line}" for line in told(paths))
+        yield from (f"  {line}" for line in member_lines(paths))
 
 
 @contextmanager

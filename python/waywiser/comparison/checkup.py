@@ -9,7 +9,12 @@ from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.matching import match, without_copies
 from waywiser.comparison.node import Link, Node, device_of
-from waywiser.comparison.path_change import ProfileComparison, label, slower
+from waywiser.comparison.path_change import (
+    PathChange,
+    ProfileComparison,
+    label,
+    slower,
+)
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 
@@ -73,9 +78,9 @@ def check_up(
     ``repeats`` are later profiles of the node in which suspected paths were measured again. The
     status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
     counted that healthy machines do not have, or a regression is confirmed (`path_change.judged`).
-    It is ``inconclusive`` if a loss is suspected, if a headline bandwidth could hide a loss of more
-    than `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is unfinished or
-    is the baseline itself. Raises ValueError without a baseline.
+    It is ``inconclusive`` if a loss is suspected, if a pinned, P2P or set bandwidth could hide a
+    loss of more than `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is
+    unfinished or is the baseline itself. Raises ValueError without a baseline.
     """
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
@@ -85,12 +90,12 @@ def check_up(
             f"{gpu} {ONLY_IN_BASE if comparison.another_machine else GONE}"
             for gpu in comparison.missing_gpus
         ),
-        *_links(node, baseline[0]),
+        *_links(node, baseline),
         *grave,
         *map(slower, comparison.of("regression")),
         *_missing(comparison),
     ]
-    undecided = [*_undecided(comparison), *_uncompared(node, baseline, comparison)]
+    undecided = [*_uncompared(node, baseline, comparison), *_undecided(comparison)]
     status: Status = "failed" if findings else "inconclusive" if undecided else "ok"
     return Checkup(
         schema=SCHEMA,
@@ -101,29 +106,30 @@ def check_up(
         findings=tuple(findings),
         undecided=tuple(undecided),
         drops=tuple(_drops(comparison)),
-        notes=(*comparison.notes, *minor),
+        notes=(*_hiding(comparison), *comparison.notes, *minor),
         comparison=comparison,
         suspects=tuple(path.name for path in comparison.of("suspected")),
     )
 
 
-def _links(node: Node, before: Node) -> Iterator[str]:
-    """Links that ran below their best and below what they ran at before."""
-    matched = match(before, node)
+def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
+    """Links that ran below their best and below the best that a baseline shows, if any shows it."""
+    matched = [(before, match(before, node)) for before in baseline]
     for gpu in node.machine.gpus:
         below = node.slow_link(gpu)
-        was = before.links.get(matched.numbers[gpu.index])
+        known = [before.links.get(same.numbers[gpu.index]) for before, same in matched]
+        was = [link for link in known if link is not None]
         now = node.links.get(gpu.index, Link())
-        is_slower = not was or now.width < was.width or now.generation < was.generation
-        if below and is_slower:
+        is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
+        if below and (is_slower or not was):
             yield f"{device_of(gpu)} ran at {below} under load"
 
 
 def _missing(comparison: ProfileComparison) -> Iterator[str]:
     """Missing paths, but for those of a GPU that is gone, which is a finding by itself."""
-    gone = {gpu.place for gpu in comparison.missing_gpus}
+    gone = set(comparison.missing_gpus)
     for path in comparison.of("missing"):
-        if not gone & {device.place for device in path.devices}:
+        if not gone & set(path.devices):
             yield f"{label(path)} is missing: {path.why}"
 
 
@@ -133,17 +139,26 @@ def _undecided(comparison: ProfileComparison) -> Iterator[str]:
     named = {path.curve for path in suspects}
     hidden = [path for path in comparison.undecided if path.curve not in named]
     if hidden:
-        first, rest = hidden[0], len(hidden) - 1
-        could = (
-            f"a loss of up to {first.detectable:.0%} would not be found"
-            if first.detectable is not None
-            else "it was measured by one process before and now, and its noise is not known"
-        )
-        more = f"; so for {rest} more headline paths" if rest else ""
+        more = f"; so for {len(hidden) - 1} more headline paths" if hidden[1:] else ""
         yield (
-            f"{label(first)}: {could}{more} (a check has to find {comparison.most_hidden:.0%}): "
+            f"{_could_hide(hidden[0])}{more} (a check has to find {comparison.most_hidden:.0%}): "
             "measure again while nothing else uses the machine"
         )
+
+
+def _could_hide(path: PathChange) -> str:
+    could = (
+        f"a loss of up to {path.detectable:.0%} would not be found"
+        if path.detectable is not None
+        else "it was measured by one process before and now, and its noise is not known"
+    )
+    return f"{label(path)}: {could}"
+
+
+def _hiding(comparison: ProfileComparison) -> Iterator[str]:
+    """Says what the paths could hide that leave no check inconclusive."""
+    named = {path.curve for path in (*comparison.of("suspected"), *comparison.undecided)}
+    yield from (_could_hide(path) for path in comparison.hiding if path.curve not in named)
 
 
 def _uncompared(

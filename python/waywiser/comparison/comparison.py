@@ -77,7 +77,7 @@ def compare(
     groups = headline(reference.machine, workloads)
     compared = list(_compared(parts_of(before, after), threshold, groups, devices))
     refuted: list[PathChange] = []
-    if repeats:
+    if repeats and any(path.verdict == "suspected" for path in compared):
         again = _by_identity([*now, *later])
         again = {identity: again[identity] for identity in after}
         together = _compared(parts_of(before, again), threshold, groups, devices)
@@ -127,6 +127,8 @@ def _usable(
             notes.append(f"{repeat.called} is the survey {same.called}, and repeats nothing")
         elif not any(is_same_machine(each, repeat) for each in new):
             notes.append(f"{repeat.called} is of another machine, and repeats nothing")
+        elif repeat.created < min(each.created for each in new):
+            notes.append(f"{repeat.called} is older than the new survey, and repeats nothing")
         else:
             continue
         usable.remove(repeat)
@@ -157,8 +159,8 @@ def _lacking(
     if alone:
         of = "all paths" if alone == len(parts) else f"{alone} of {len(parts)} parts of paths"
         survey = (
-            "make a new baseline and a new profile with 'waywiser survey --preset check -o FILE', "
-            "which measures in several processes, or "
+            "make a new baseline and a new profile in several processes (--preset check for links, "
+            "--preset standard for all paths), or "
         )
         imported = all(node.tools for node in (*base, *new))
         yield (

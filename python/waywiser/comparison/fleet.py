@@ -1,4 +1,4 @@
-"""Which nodes of a fleet are not like their twins, which device it is, and how sure that is.
+"""Which nodes of a fleet differ from nodes of equal hardware, by which device, and how surely.
 
 No golden node is needed. What one survey shows is a suspicion. It is a verdict when another survey
 of the same host shows it again, or where it was seen directly: a GPU that is not there, a link that
@@ -8,6 +8,7 @@ runs below its width.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -15,12 +16,15 @@ import msgspec
 
 from waywiser.analysis.answer import Device
 from waywiser.comparison.errors_counted import errors_of
-from waywiser.comparison.hardware import Twins, twins_of
+from waywiser.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.comparison.matching import Matched, without_copies
-from waywiser.comparison.node import Node, device_of, gpus_of
+from waywiser.comparison.node import Link, Node, device_of, gpus_of
+from waywiser.comparison.one_sided import LEFT_OUT
 from waywiser.comparison.outlying import FEWEST_HOSTS
 from waywiser.comparison.slow_paths import PathTimes, SlowPath, UsualPath
 from waywiser.plan.name import name_of
+from waywiser.series.health import health_report
+from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD
 from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
@@ -93,14 +97,14 @@ def judge_fleet(
     left_out = {copy: f"a copy of {original}" for copy, original in copies}
     hosts: list[HostVerdict] = []
     classes: list[HardwareClass] = []
-    for twins in twins_of(own):
-        times = PathTimes(twins)
-        number, judged = len(twins.hosts), len(twins.hosts) >= FEWEST_HOSTS
-        classes.append(HardwareClass(twins.name, number, twins.gpus, judged, times.described()))
+    for equal in equal_hosts(own):
+        times = PathTimes(equal)
+        number, judged = len(equal.hosts), len(equal.hosts) >= FEWEST_HOSTS
+        classes.append(HardwareClass(equal.name, number, equal.gpus, judged, times.described()))
         found = times.slow(threshold)
-        common, usual = _common_links(twins), times.usual
-        for name, surveys in twins.hosts.items():
-            hosts.append(_judged(twins, name, surveys, found.get(name, []), common, usual))
+        common, usual = _common_links(equal), times.usual
+        for name, surveys in equal.hosts.items():
+            hosts.append(_judged(equal, name, surveys, found.get(name, []), common, usual))
     hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
     return Fleet(
         SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **left_out}
@@ -108,7 +112,7 @@ def judge_fleet(
 
 
 def _judged(
-    twins: Twins,
+    equal: EqualHosts,
     name: str,
     surveys: Sequence[Matched],
     slow: Sequence[SlowPath],
@@ -117,24 +121,24 @@ def _judged(
 ) -> HostVerdict:
     node = surveys[-1].node
     faults = [
-        *_missing_gpus(twins, node, surveys[-1].missing),
-        *_slow_links(node, common),
+        *_missing_gpus(equal, node, surveys[-1].missing),
+        *_slow_links(surveys, common),
         *_slow_devices(node, slow),
-        *_failing_paths(node, usual),
-        *_bad_health(node),
+        *_failing_paths(surveys, usual),
+        *_bad_health(surveys),
     ]
     status: Status = "fine"
     if any(fault.verdict for fault in faults):
         status = "bad"
     elif faults:
         status = "suspect"
-    elif len(twins.hosts) < FEWEST_HOSTS:
+    elif len(equal.hosts) < FEWEST_HOSTS:
         status = "unjudged"
     return HostVerdict(
         host=name,
         status=status,
         files=tuple(each.node.called for each in surveys),
-        hardware=twins.name,
+        hardware=equal.name,
         faults=tuple(faults),
         notes=tuple(_notes([each.node for each in surveys])),
     )
@@ -152,10 +156,10 @@ def _worst(host: HostVerdict) -> float:
     return min((path.ratio for fault in host.faults for path in fault.paths), default=0.0)
 
 
-def _missing_gpus(twins: Twins, node: Node, missing: Sequence[Gpu]) -> Iterator[Fault]:
+def _missing_gpus(equal: EqualHosts, node: Node, missing: Sequence[Gpu]) -> Iterator[Fault]:
     """``missing`` are those of a whole host that this one has not."""
     here = len(node.machine.gpus)
-    if here >= twins.gpus:
+    if here >= equal.gpus:
         return
     known = {gpu.pci for gpu in node.machine.gpus}
     devices = tuple(
@@ -163,42 +167,47 @@ def _missing_gpus(twins: Twins, node: Node, missing: Sequence[Gpu]) -> Iterator[
     )
     where = f": none at {', '.join(d.pci or d.place for d in devices)}" if devices else ""
     reason = f" ({node.machine.gpu_reason})" if node.machine.gpu_reason else ""
-    statement = f"{here} of {twins.gpus} GPUs{where}{reason}"
+    statement = f"{here} of {equal.gpus} GPUs{where}{reason}"
     yield Fault("missing GPU", statement, devices, verdict=True, again="waywiser topology")
 
 
-def _common_links(twins: Twins) -> set[str]:
+def _common_links(equal: EqualHosts) -> set[str]:
     """What most hosts say of their links is what the class is, and no fault of any."""
-    told: dict[str, int] = {}
-    for surveys in twins.hosts.values():
-        node = surveys[-1].node
-        for text in {node.slow_link(gpu) for gpu in node.machine.gpus}:
-            told[text] = told.get(text, 0) + 1
-    return {text for text, count in told.items() if 2 * count > len(twins.hosts)}
+    hosts: Counter[str] = Counter()
+    for surveys in equal.hosts.values():
+        hosts.update({below for _, below in _links_below(surveys)})
+    return {text for text, count in hosts.items() if 2 * count > len(equal.hosts)}
 
 
-def _slow_links(node: Node, common: set[str]) -> Iterator[Fault]:
-    for gpu in node.machine.gpus:
-        below, device = node.slow_link(gpu), device_of(gpu)
+def _slow_links(surveys: Sequence[Matched], common: set[str]) -> Iterator[Fault]:
+    for gpu, below in _links_below(surveys):
         if below and below not in common:
+            device = device_of(gpu)
             statement = f"{device.place} ran at {below} under load"
             yield Fault("link", statement, (device,), verdict=True)
+
+
+def _links_below(surveys: Sequence[Matched]) -> Iterator[tuple[Gpu, str]]:
+    """Yields each GPU of the last survey with what its link ran below its best, in the last survey
+    that has loaded it: not each one loads all links."""
+    last = surveys[-1]
+    links: dict[int, Link] = {}
+    for survey in surveys:
+        links.update({survey.numbers[gpu]: link for gpu, link in survey.node.links.items()})
+    for gpu in last.node.machine.gpus:
+        yield gpu, links.get(last.numbers[gpu.index], Link()).below(gpu)
 
 
 def _slow_devices(node: Node, slow: Sequence[SlowPath]) -> Iterator[Fault]:
     """The fewest devices that are on all slow paths, the one on most of them first."""
     left = [(path, _gpus_on(path)) for path in slow]
     while left:
-        counts: dict[int, int] = {}
-        for _, gpus in left:
-            for gpu in gpus:
-                counts[gpu] = counts.get(gpu, 0) + 1
+        counts = Counter(gpu for _, gpus in left for gpu in gpus)
         if not counts:
             yield _slow_fault(node, None, [path for path, _ in left])
             return
-        # of GPUs on as many paths, the one on the slowest: the list begins with it
-        order = [gpu for _, gpus in left for gpu in gpus]
-        worst = max(counts, key=lambda gpu: (counts[gpu], -order.index(gpu)))
+        # Of GPUs on as many paths it is the one on the slowest, which the list begins with.
+        ((worst, _),) = counts.most_common(1)
         yield _slow_fault(node, worst, [path for path, gpus in left if worst in gpus])
         left = [(path, gpus) for path, gpus in left if worst not in gpus]
 
@@ -237,25 +246,41 @@ def _survey_again(host: str, names: Sequence[str], sizes: Iterable[int]) -> str:
     return f"waywiser survey {only}{named} -o {shlex.quote(f'{host}-again.wwp')}"
 
 
-def _failing_paths(node: Node, usual: set[str]) -> Iterator[Fault]:
-    """Paths of ``usual``, which most twins measure, that fail here at every size."""
-    measured = {series.curve for series in node.series if series.blocks}
+def _failing_paths(surveys: Sequence[Matched], usual: set[str]) -> Iterator[Fault]:
+    """Paths of ``usual``, which most hosts of the class measure, that failed at every size in the
+    last survey that tried them."""
+    tried: dict[str, list[SeriesSummary]] = {}
+    for survey in surveys:
+        curves: dict[str, list[SeriesSummary]] = {}
+        for series in survey.series:
+            if series.blocks or any(failure.kind not in LEFT_OUT for failure in series.failures):
+                curves.setdefault(series.curve, []).append(series)
+        tried.update(curves)
     failed: dict[str, list[str]] = {}
-    for series in node.series:
-        reasons = [f"{f.kind}: {f.reason}" for f in series.failures if f.kind != "skipped"]
-        if reasons and series.curve in usual - measured:
-            failed.setdefault(reasons[0], []).append(name_of(series.workload))
-    for reason, found in failed.items():
-        names = list(dict.fromkeys(found))
+    for curve in usual & tried.keys():
+        if not any(series.blocks for series in tried[curve]):
+            first = tried[curve][0]
+            reason = next(f for f in first.failures if f.kind not in LEFT_OUT)
+            name = name_of(surveys[-1].own_numbers(first.workload))
+            failed.setdefault(f"{reason.kind}: {reason.reason}", []).append(name)
+    for text, names in sorted(failed.items()):
+        names.sort()
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        again = _survey_again(node.name, names, ())
-        yield Fault("missing path", f"{names[0]}{more} failed: {reason}", again=again)
+        again = _survey_again(surveys[-1].node.name, names, ())
+        yield Fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
 
 
-def _bad_health(node: Node) -> Iterator[Fault]:
-    grave, _ = errors_of(node)
+def _bad_health(surveys: Sequence[Matched]) -> Iterator[Fault]:
+    """Errors that any survey counted, and what stands in the last one."""
+    last = surveys[-1].node
+    grave, _ = errors_of(last)
+    for survey in surveys[:-1]:
+        report = health_report(survey.node.health)
+        standing = report.standing if report else ()
+        earlier = (text for text in errors_of(survey.node)[0] if text not in standing)
+        grave += [f"{text} in {survey.node.called}" for text in earlier]
     if grave:
         named = {text.split()[0] for text in grave}
-        devices = tuple(map(device_of, node.machine.gpus))
+        devices = tuple(map(device_of, last.machine.gpus))
         on = tuple(device for device in devices if device.place in named)
         yield Fault("health", ", ".join(grave), on)

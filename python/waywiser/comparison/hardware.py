@@ -18,7 +18,7 @@ LEAST_OF_CLASS = 0.5
 fail one by one."""
 
 
-class Twins(NamedTuple):
+class EqualHosts(NamedTuple):
     """Hosts of one class, each with its profiles, the oldest first."""
 
     name: str
@@ -28,13 +28,13 @@ class Twins(NamedTuple):
     """Each with its GPUs beside those of a host that has all of them."""
 
 
-def twins_of(nodes: Sequence[Node]) -> list[Twins]:
+def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
     """All classes, the largest first.
 
     A host whose GPUs have all gone is of the class with the same rest, where there is one class
     of it.
     """
-    found: list[Twins] = []
+    found: list[EqualHosts] = []
     for members in _by_kind(nodes):
         hosts = _hosts(sorted(members, key=lambda node: node.created))
         numbers = _numbers_of_class([len(same[-1].machine.gpus) for same in hosts.values()])
@@ -42,8 +42,8 @@ def twins_of(nodes: Sequence[Node]) -> list[Twins]:
             own = [name for name, number in zip(hosts, numbers, strict=True) if number == gpus]
             reference = _reference([hosts[name][-1] for name in own], gpus)
             matched = {name: [match(reference, node) for node in hosts[name]] for name in own}
-            found.append(Twins(_name(reference), gpus, matched))
-    return sorted(found, key=lambda twins: -len(twins.hosts))
+            found.append(EqualHosts(_name(reference), gpus, matched))
+    return sorted(found, key=lambda equal: -len(equal.hosts))
 
 
 def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
@@ -56,8 +56,8 @@ def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
 
 
 def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
-    """By what twins have in common: the models of GPUs, and the rest of the machine. Widths and
-    lanes are left out: they are what may be wrong."""
+    """Groups nodes by what hosts of a class share: the models of GPUs, and the rest of the machine.
+    Widths and lanes are left out: they are what may be wrong."""
     classes: dict[tuple[tuple[str, ...], tuple[str | int, ...]], list[Node]] = {}
     for node in nodes:
         machine = node.machine

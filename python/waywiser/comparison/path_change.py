@@ -171,11 +171,17 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def undecided(self) -> tuple[PathChange, ...]:
+        """Those of `hiding` that leave a check inconclusive: of the groups `BOUNDED`, or repeated
+        by no process."""
+        return tuple(p for p in self.hiding if p.headline in BOUNDED or p.detectable is None)
+
+    @property
+    def hiding(self) -> tuple[PathChange, ...]:
         """Headline paths whose bandwidth could hide a loss of more than `most_hidden`: of the
         groups `BOUNDED`, or of all groups if none of these was measured."""
         headlines = [path for path in self.measured if path.headline]
         bounded = [path for path in headlines if path.headline in BOUNDED]
-        return tuple(each for each in bounded or headlines if _hides(each, self.most_hidden))
+        return tuple(path for path in bounded or headlines if _hides(path, self.most_hidden))
 
     @property
     def most_hidden(self) -> float:
@@ -186,7 +192,7 @@ class ProfileComparison(Value, frozen=True):
 
 
 MOST_HIDDEN = 0.15
-"""Relative loss of a headline bandwidth that a clean result may hide at most."""
+"""Relative loss of a bandwidth of `BOUNDED` that a clean result may hide at most."""
 
 BOUNDED: frozenset[Group] = frozenset(
     {"H2D", "D2H", "bidirectional", "P2P", "P2P bidirectional", "host-to-all", "all-to-host"}

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.comparison.hardware import Twins
+from waywiser.comparison.hardware import EqualHosts
 from waywiser.comparison.node import gpus_of
 from waywiser.comparison.outlying import Column, columns_of, outliers
 from waywiser.plan.name import name_of
@@ -38,7 +38,7 @@ FEWEST_PATHS = 3
 
 
 class SlowPath(Value, frozen=True):
-    """A path that takes longer than that of its twins."""
+    """A path that takes longer than on other hosts of the class."""
 
     curve: str
     """With the host's own numbers."""
@@ -74,15 +74,15 @@ class PathTimes:
     Rows are profiles, columns are the regimes of curves, NaN is what was not measured.
     """
 
-    def __init__(self, twins: Twins) -> None:
+    def __init__(self, equal: EqualHosts) -> None:
         import numpy as np
 
-        self.twins = twins
-        self.hosts = [name for name, surveys in twins.hosts.items() for _ in surveys]
+        self.equal = equal
+        self.hosts = [name for name, surveys in equal.hosts.items() for _ in surveys]
         """The host of each row."""
         rows: list[dict[str, float]] = []
         workloads: dict[str, Workload] = {}
-        for survey in [survey for surveys in twins.hosts.values() for survey in surveys]:
+        for survey in [survey for surveys in equal.hosts.values() for survey in surveys]:
             row = {}
             for series in survey.series:
                 if series.blocks:
@@ -123,9 +123,11 @@ class PathTimes:
             (of_links, links, FALSE_LINKS),
         ):
             latest = self.latest(values)
-            for outlier in outliers(latest, columns_of(latest), threshold, false):
-                name = list(self.twins.hosts)[outlier.row]
-                limit = math.log1p(threshold) + 2 * outlier.scale
+            columns = columns_of(latest)
+            for outlier in outliers(latest, columns, threshold, false):
+                name = list(self.equal.hosts)[outlier.row]
+                usual = columns[outlier.column].middle
+                limit = usual + math.log1p(threshold) + 2 * outlier.scale
                 confirmed = self._is_seen_again(name, values[:, outlier.column], limit)
                 known = found.setdefault(name, {})
                 for column in members[outlier.column]:
@@ -146,7 +148,7 @@ class PathTimes:
     ) -> SlowPath:
         workloads = [self.workloads[at] for at in list(self.groups.values())[column]]
         workload = max(workloads, key=lambda each: each.bytes)
-        own = self.twins.hosts[name][-1].own_numbers(workload)
+        own = self.equal.hosts[name][-1].own_numbers(workload)
         largest = max((transfer.bytes for transfer in own.transfers), default=0)
         return SlowPath(own.curve, name_of(own), math.exp(-difference), p, largest, confirmed)
 
@@ -171,7 +173,7 @@ class PathTimes:
     @property
     def usual(self) -> set[str]:
         """Curves that nearly all hosts have measured, in the numbers of the class."""
-        hosts = len(self.twins.hosts)
+        hosts = len(self.equal.hosts)
         return {
             curve
             for (curve, _), column in zip(self.groups, self.columns, strict=True)

@@ -332,7 +332,7 @@ def operation_curves(
                 if reason := catalogue.operation_refusal(operation):
                     refused.append(Refusal(str(operation), reason))
                     continue
-                told = kind.name == EMPTY_INTERVAL
-                remote = not told and preset.depth is Depth.DEFAULTS
-                curves.append(Curve(operation=operation, principal=told, remote=remote))
+                is_empty = kind.name == EMPTY_INTERVAL
+                remote = not is_empty and preset.depth is Depth.DEFAULTS
+                curves.append(Curve(operation=operation, principal=is_empty, remote=remote))
     return curves, refused

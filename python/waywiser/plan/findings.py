@@ -21,7 +21,7 @@ AGREEING_SIZES = 3
 """Consecutive sizes that must agree: two can by chance, or on a step of a protocol."""
 
 EQUAL_RATE = 0.05
-"""Equal curves differ by no more where a rate is told: what links of one kind do, a worse slot, a
+"""Equal curves differ by no more where a rate is stated: what links of one kind do, a worse slot, a
 narrower link or another socket's memory do not."""
 
 EQUAL_LATENCY = 0.20
@@ -117,9 +117,9 @@ class Findings:
         same = min(max(SATURATED, within), SATURATED_AT_MOST)
         if len(last) < AGREEING_SIZES or max(last) - min(last) > same * max(last):
             return ""
-        told = ", ".join(f"{rate / 1e9:.4g}" for rate in last)
+        rates = ", ".join(f"{rate / 1e9:.4g}" for rate in last)
         sizes = ", ".join(map(format_bytes, below))
-        return f"the rate has saturated: {told} GB/s at {sizes}"
+        return f"the rate has saturated: {rates} GB/s at {sizes}"
 
     def differ(self, curve: str, like: str, block: int) -> bool:
         """Whether two curves differ, in this block or one before, at any size that both have."""

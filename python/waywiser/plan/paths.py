@@ -45,8 +45,8 @@ class _Senseless:
 
 
 def find_paths(machine: Machine) -> Found:
-    """Every valid path, and the refused: those that make no sense anywhere are told once per pair
-    of memory kinds, those that only this machine or these places refuse one by one."""
+    """Every valid path, and the refused: those that make no sense anywhere are reported once per
+    pair of memory kinds, those that only this machine or these places refuse one by one."""
     here = Catalogue(machine)
     world = with_hypothetical_gpu(machine)
     anywhere = here if world is machine else Catalogue(world)
@@ -74,7 +74,7 @@ def find_paths(machine: Machine) -> Found:
         senseless.append(_Senseless(nonsense, alone=not usable and not missing))
     of_memories = _given_by_all(senseless, len(anywhere.executors))
     for each in senseless:
-        refused += _told(each, of_memories)
+        refused += _refusals(each, of_memories)
     return Found(tuple(valid), tuple(refused))
 
 
@@ -127,7 +127,7 @@ def _given_by_all(senseless: list[_Senseless], executors: int) -> set[str]:
     return {reason for reason, count in by.items() if count == executors}
 
 
-def _told(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:
+def _refusals(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:
     """Each path; where no place is served, the pair once per reason. There what speaks against the
     pair itself counts before what speaks against a memory at one of its places."""
     if not senseless.alone:

@@ -154,8 +154,8 @@ def _rounded(points: list[Point], sizes: tuple[int, ...]) -> Iterator[str]:
         if point.curve.layout is not None and point.size not in sizes:
             found.setdefault(str(point.curve.layout), set()).add(point.size)
     for text, rounded in found.items():
-        told = ", ".join(map(format_bytes, sorted(rounded)))
-        yield f"a {text} takes whole numbers of its pieces: --sizes gives {told}"
+        given = ", ".join(map(format_bytes, sorted(rounded)))
+        yield f"a {text} takes whole numbers of its pieces: --sizes gives {given}"
 
 
 def _chosen(
@@ -213,5 +213,5 @@ def _reasons(refusals: list[Refusal]) -> str:
     examples: dict[str, str] = {}
     for refusal in sorted(refusals, key=lambda refusal: "@" not in refusal.path):
         examples.setdefault(refusal.reason, refusal.path)
-    told = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
-    return "; ".join(told)
+    stated = [f"{path}: {reason}" for reason, path in examples.items()][:MOST_REASONS]
+    return "; ".join(stated)

@@ -29,7 +29,7 @@ anything less would go through the page cache."""
 
 COSTLY_OCTAVES = 2
 """Between the sizes of a principal curve of what moves in place, since each sample costs a way
-back, and of what a search has to tune, of which few sizes tell the latency, the rate, and where the
+back, and of what a search has to tune, of which few sizes show the latency, the rate, and where the
 plain copy is slower; unless the preset wants more of every curve."""
 
 FILE_OCTAVES = 3
@@ -209,7 +209,7 @@ class Points:
 
     def _few(self, curve: Curve, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """What is measured of every member of a class: of a principal curve several sizes, of the
-        others, and of what has to be brought back after each sample, one that tells its rate; of
+        others, and of what has to be brought back after each sample, one that shows its rate; of
         several such at once nothing, and where time is short nothing between GPUs."""
         few = tuple(size for size in wanted if size in self.preset.equal_sizes)
         if not self.preset.equal_sizes or curve.operation is not None:
@@ -218,7 +218,7 @@ class Points:
         if len(curve.transfers) > 1 and (not cheap or self._is_searched(curve)):
             return ()
         # What is brought back between GPUs takes a third of a second for each of many pairs, and
-        # their links are told by copies: where time is short, the first pair has to do.
+        # copies measure their links: where time is short, the first pair has to do.
         places = (place for transfer in curve.transfers for place in transfer.path.places)
         if self.preset.seconds and not cheap and all(place.kind == "gpu" for place in places):
             return ()
@@ -230,7 +230,7 @@ class Points:
         self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
     ) -> Iterator[Point]:
         preset = self.preset
-        # Where time is short, what has to be brought back after each sample tells no more of it.
+        # Where time is short, what has to be brought back after each sample adds nothing.
         again = not preset.seconds or self._is_repeatable(curve)
         again = again and curve.is_default and not self._is_searched(curve)
         again = again and preset.depth > Depth.DEFAULTS

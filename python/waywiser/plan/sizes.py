@@ -28,7 +28,7 @@ LATENCY_BELOW = 64 * 2**10
 """The time of smaller sizes is mostly latency."""
 
 MOST_POINTS = 64
-"""Points per octave: neighbours would differ by 1 %, which is as fine as a median is told."""
+"""Points per octave: neighbours would differ by 1 %, which is as fine as a median is stated."""
 
 ALIGNMENT = 8
 """Points between powers of two are rounded to it from 64 B up, so that no size is awkward."""

@@ -15,7 +15,7 @@ _BLOCK = re.compile(r", block \d+$")
 _EXECUTOR = re.compile(r" by ([a-z0-9-]+)")
 
 
-def told(members: Sequence[str]) -> Iterator[str]:
+def member_lines(members: Sequence[str]) -> Iterator[str]:
     """A line for each, or for more than `MOST` the first of each executor's: one line for all
     executors with as many."""
     if len(members) <= MOST:
@@ -52,6 +52,11 @@ def merged(groups: Iterable[tuple[str, Sequence[str]]]) -> list[tuple[str, list[
         (f"{', '.join(kinds)} {rest}" if kinds else rest, members)
         for rest, (kinds, members) in found.items()
     ]
+
+
+def of_kinds(members: Sequence[str]) -> bool:
+    """Whether all are pairs of kinds of memory with an executor, and none names a place."""
+    return all(_sort(member) == "pair" for member in members)
 
 
 def counted(members: Sequence[str]) -> str:

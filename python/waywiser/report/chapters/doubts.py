@@ -8,7 +8,7 @@ from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
 from waywiser.series.reasons import Group
-from waywiser.words.members import counted, merged, told
+from waywiser.words.members import counted, member_lines, merged
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes
 
@@ -60,7 +60,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
     if not groups:
         yield Words("Nothing: all that was planned was measured.")
     for title, reason, members in groups:
-        points = [*map(with_sizes, told(list(members)))]
+        points = [*map(with_sizes, member_lines(list(members)))]
         listing = Listing(tuple(points[:MOST_MEMBERS]), max(0, len(points) - MOST_MEMBERS))
         yield Fold(f"{title}: {reason} ({counted(members)})", (listing,))
 

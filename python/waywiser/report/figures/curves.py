@@ -43,7 +43,7 @@ class Drawn(Value, frozen=True):
 def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity) -> Picture:
     """Of curves that share a size axis; those beyond what can be told apart are left to tables."""
     noun = "Rate" if what == "rate" else "Time"
-    drawn = [Drawn(each.label, told) for each in drawn if (told := _told(each.lines, what))]
+    drawn = [Drawn(each.label, kept) for each in drawn if (kept := _meaningful(each.lines, what))]
     return Picture(
         name=name,
         title=f"{title}: {noun.lower()} over size",
@@ -53,8 +53,8 @@ def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity
     )
 
 
-def _told(lines: tuple[Line, ...], what: Quantity) -> tuple[Line, ...]:
-    """Those of the sizes that the quantity tells of; all of them where hardly any is."""
+def _meaningful(lines: tuple[Line, ...], what: Quantity) -> tuple[Line, ...]:
+    """The lines at sizes where the quantity says more than the other one; all if hardly any is."""
     known = tuple(line for line in lines if _value(line, what))
     if what == "rate":
         kept = tuple(line for line in known if line.bytes >= RATES_FROM)
@@ -150,11 +150,11 @@ def _bounds(drawn: Sequence[Drawn]) -> list[float]:
     rates = {
         line.bound.bytes_per_second / 1e9 for each in drawn for line in each.lines if line.bound
     }
-    told: list[float] = []
+    kept: list[float] = []
     for rate in sorted(rates, reverse=True):
-        if not told or math.log10(told[-1] / rate) > 0.12:
-            told.append(rate)
-    return told
+        if not kept or math.log10(kept[-1] / rate) > 0.12:
+            kept.append(rate)
+    return kept
 
 
 def _description(noun: str, drawn: Sequence[Drawn], what: Quantity) -> str:

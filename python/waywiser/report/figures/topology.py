@@ -152,13 +152,13 @@ def _gpu(drawing: Drawing, gpu: GpuBox, middle: float) -> None:
 
 def _rates(drawing: Drawing, x: float, y: float, down: str, up: str) -> None:
     """Of both directions of a link, on it."""
-    told = [text for text in (f"↓ {down}" if down else "", f"↑ {up}" if up else "") if text]
-    if not told:
+    texts = [text for text in (f"↓ {down}" if down else "", f"↑ {up}" if up else "") if text]
+    if not texts:
         return
-    height = 15.0 * len(told) + 4
+    height = 15.0 * len(texts) + 4
     drawing.box((x - GPU_WIDTH / 2, y - height / 2), GPU_WIDTH, height, PAPER)
-    for n, text in enumerate(told):
-        _text(drawing, x, y + (n - (len(told) - 1) / 2) * 15, text)
+    for n, text in enumerate(texts):
+        _text(drawing, x, y + (n - (len(texts) - 1) / 2) * 15, text)
 
 
 def _arc(drawing: Drawing, start: float, end: float, each: Direct) -> None:
