@@ -37,11 +37,11 @@ FILE_OCTAVES = 3
 preset is as thorough with every curve."""
 
 SEARCHED_LARGEST = 256 * 2**20
-"""Of the sizes of what a search has to tune."""
+"""The largest size of what a search has to tune."""
 
 
 VISIT_SECONDS = 0.02
-"""Of a visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
+"""A visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
 
 BYTE_SECONDS = 0.8e-9
 """More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""
@@ -68,9 +68,9 @@ class Point:
     size: int
     workload: Workload
     buffer_bytes: int
-    """Of all its buffers together, and of what stages bytes between them."""
+    """All its buffers together, and what stages bytes between them."""
     host_bytes: int = 0
-    """Of its buffers in memory of the host and in files, which CPUs fill and compare."""
+    """Its buffers in memory of the host and in files, which CPUs fill and compare."""
     processes: int = 1
     """Processes that measure it."""
     priority: Priority = Priority.REST
@@ -88,7 +88,7 @@ class Point:
 
     @cached_property
     def identity(self) -> str:
-        """Of its series."""
+        """The identity of its series."""
         return self.workload.identity
 
     @property
