@@ -15,7 +15,8 @@ set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
 
 .PHONY: survey test lint format wheel build clean help
 
-survey: build
+survey: $(ready)
+	scripts/build dev product
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
 # A native test that fails does not hide what pytest finds, which runs files of tests side by side.
