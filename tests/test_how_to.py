@@ -13,6 +13,8 @@ import pytest
 
 HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
 CALLS = HOW_TO.parents[1] / "python" / "waywiser" / "transfer" / "__init__.py"
+LIBRARY = HOW_TO.parents[1] / "python" / "waywiser" / "lib" / "libwaywiser_transfer.so"
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -42,6 +44,30 @@ def test_the_copies_from_cpp_compile() -> None:
     )
     assert answer.returncode == 0, answer.stderr
     assert "examples/copies.cpp" in (HOW_TO / "copy-from-cpp.md").read_text()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@pytest.mark.skipif(not LIBRARY.exists(), reason="the library is not built")
+def test_the_commands_for_c_run_as_they_are_written(tmp_path: Path) -> None:
+    page = (HOW_TO / "copy-from-cpp.md").read_text()
+    (command,) = [block for block in SHELL.findall(page) if "gcc " in block]
+    answer = subprocess.run(
+        ["bash", "-ec", command.replace("-o copies", f"-o {tmp_path}/copies")
+                               .replace("./copies", f"{tmp_path}/copies")],
+        cwd=HOW_TO.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("copied 100000 bytes")
+
+
+def test_pages_with_programs_name_the_python_of_a_clone() -> None:
+    docs = HOW_TO.parent
+    for page in (docs / "transfer.md", HOW_TO / "load-a-model.md", HOW_TO / "copy-from-cpp.md"):
+        assert ".venv/bin/python" in page.read_text(), page
+        assert "source .venv/bin/activate" in page.read_text(), page
 
 
 def test_the_calls_of_the_guides_exist() -> None:

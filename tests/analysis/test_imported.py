@@ -50,10 +50,10 @@ def block(node: Node) -> BlockSummary:
 
 def test_repetitions_and_a_deviation_that_is_told_are_the_spread(tmp_path: Path) -> None:
     several = block(imported(tmp_path, "several", repetitions(1000, 1010, 1020)))
-    assert several.spread == pytest.approx(10 / 1010)
+    assert several.deviation == pytest.approx(10 / 1010)
     told = block(imported(tmp_path, "told", aggregates(1000, 30)))
-    assert told.spread == pytest.approx(0.03)
-    assert block(imported(tmp_path, "one", repetitions(1000))).spread == 0
+    assert told.deviation == pytest.approx(0.03)
+    assert block(imported(tmp_path, "one", repetitions(1000))).deviation == 0
 
 
 @pytest.mark.parametrize("deviation", [float("nan"), -1.0, 0.0, 1e300])
@@ -61,7 +61,7 @@ def test_a_deviation_that_makes_no_sense_widens_or_is_none(
     tmp_path: Path, deviation: float
 ) -> None:
     found = imported(tmp_path, "odd", aggregates(1000, deviation))
-    assert 0 <= block(found).spread < float("inf")
+    assert 0 <= block(found).deviation < float("inf")
     (path,) = compare([found], [imported(tmp_path, "new", repetitions(1200))]).paths
     assert path.verdict in ("no change", "suspected")
 

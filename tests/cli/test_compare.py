@@ -129,6 +129,31 @@ def test_all_paths_are_listed_when_asked_for(files: dict[str, str], capsys: Outp
     assert sum(line.startswith("no change") for line in lines) == 10
 
 
+def test_paths_that_changed_by_their_own_interval_alone_are_counted_and_listed() -> None:
+    base, new = (nodes.node(seed, blocks=4, between_blocks=0.03) for seed in (25, 125))
+    found = compare([base], [new])
+    assert len(found.changed_alone) == 2
+    for path in found.changed_alone:
+        assert path.verdict == "no change" and path.evidence is not None
+        decision = path.evidence.decision
+        assert decision.interval is not None and decision.interval.low > 1
+        assert decision.p_corrected is not None and decision.p_corrected > 0.025
+
+    def printed(everything: bool) -> str:
+        paper = io.StringIO()
+        print_comparison(found, Console(file=paper, width=200), everything)
+        return paper.getvalue()
+
+    said = (
+        "note: 2 paths changed by more than the threshold by their own 95 % interval (2 faster), "
+        "but not among all 82 that were tested, of which some do by chance"
+    )
+    assert f"{said}; --all lists them\n" in printed(False)
+    assert f"{said}\n" in printed(True)
+    assert printed(True).count("by its own interval alone") == 2
+    assert "by its own interval alone" not in printed(False)
+
+
 def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:
     found = compare([read_node(files["base"])], [read_node(files[n]) for n in ("slow", "again")])
     paper = io.StringIO()

@@ -103,3 +103,15 @@ def test_what_makes_no_sense_is_told(
 ) -> None:
     assert run(["report", str(file), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_without_a_figure_their_list_is_an_error_of_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = profiles.write(tmp_path / "a.wwp")
+    monkeypatch.setattr(Document, "pictures", lambda _: [])
+    assert run(["report", str(file), "--figure", "list"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "there is no figure: the profiles show too little for one (survey more" in said.err

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.report.writing import percent
-from waywiser.stats.order import Interval
+from waywiser.report.writing import percent, value
+from waywiser.series.estimate import rate
+from waywiser.stats.order import Interval, relative
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,15 @@ def test_an_effect_has_digits_that_say_something(
     part: float, interval: Interval | None, told: str
 ) -> None:
     assert percent(part, interval) == told
+
+
+def test_a_rate_and_its_time_have_the_same_deviation() -> None:
+    time = Interval(0.8, 1.4)
+    found = rate(10**9, 1.0, time)
+    assert found is not None and found.interval is not None
+    told = value(found.value, "B/s", found.interval)
+    assert told.endswith(" ±30 %")
+    assert value(1.0, "s", time).endswith(" ±30 %")
+    assert relative(found.value, found.interval, of_rate=True) == pytest.approx(0.3)
+    assert relative(0.0, time) is None
+    assert relative(1.0, Interval(0.0, 1.0), of_rate=True) is None

@@ -108,7 +108,7 @@ def test_few_samples_have_a_spread_instead_of_an_interval(tmp_path: Path) -> Non
     one = profiles.visit(profiles.WHAT, 1, Samples(span=(1.0,)))
     foreign = profiles.visit(profiles.WHAT, 2, Samples(span=(1.0, 2.0), flags=(SUMMARY, SUMMARY)))
     (short,) = frame_of(stored(tmp_path / "a.wwp", [few, one, foreign])).summaries()
-    assert [block.spread for block in short.blocks] == [pytest.approx(0.5), 0.0, 0.0]
+    assert [block.deviation for block in short.blocks] == [pytest.approx(0.5), 0.0, 0.0]
     assert all(block.low is None for block in short.blocks)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -235,8 +237,30 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert SHARDS[0] in refusal(FileNotFoundError, write_index(tmp_path, {"a": SHARDS[0]}))
 
 
+def test_a_file_that_cannot_be_opened_has_its_number_and_what_to_do(tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere.safetensors"
+    with pytest.raises(FileNotFoundError) as caught, open_checkpoint(missing):
+        pass
+    assert caught.value.errno == errno.ENOENT
+    assert str(caught.value) == f"{missing}: No such file or directory (check the path)"
+    index = write_index(tmp_path, {"a": SHARDS[0]})
+    assert f"download all files that {index} lists" in refusal(FileNotFoundError, index)
+    assert "no folder" in refusal(OSError, index / "model.safetensors")
+    assert "null byte" in refusal(OSError, "model\0.safetensors")
+
+
 def test_no_path_is_an_error() -> None:
     assert "no file is named" in refusal(SafetensorsError, [])
+
+
+@pytest.mark.parametrize("paths", [3, None, [3], object()])
+def test_something_that_is_no_path_is_named(paths: Any) -> None:
+    assert "paths is" in refusal(TypeError, paths)
+
+
+@pytest.mark.parametrize("keys", ["a", 3, [3], [["a"]]])
+def test_keys_that_are_no_names_are_named(tmp_path: Path, keys: Any) -> None:
+    assert "pass a list of the names" in refusal(TypeError, tmp_path, keys)
 
 
 def test_a_link_to_a_shard_is_followed(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ import waywiser.transfer
 from transfer import torch_stand_in
 from transfer.safetensors_files import write_bytes
 from transfer.transfer_stand_in import StandInTransfers
+from waywiser.transfer.errors import TransferError, UnsupportedTransfer
 from waywiser.transfer.read_plan import SMALL_BYTES, plan_reads
 from waywiser.transfer.safetensors_header import DTYPE_BITS
 
@@ -390,8 +391,43 @@ def test_a_device_that_cannot_be_loaded_to_is_refused(
 ) -> None:
     path = tmp_path / "model.safetensors"
     write_model(path)
-    with pytest.raises(Exception, match=r"device|NoneType"):
+    with pytest.raises(TransferError, match=rf"^load_files: device is {device!r}, .*\(.+\)$"):
         loading.load_file(path, device)
+    assert transfers.asked == []
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "built_with", "kind", "words"),
+    [
+        ("cuda", 0, "12.4", UnsupportedTransfer, ["'cuda'", "no GPU", "nvidia-smi"]),
+        ("cuda:1", 0, None, UnsupportedTransfer, ["'cuda:1'", "no CUDA", "load to 'cpu'"]),
+        (0, 0, "12.4", UnsupportedTransfer, ["device is 0", "load to 'cpu'"]),
+        ("cuda:2", 2, "12.4", ValueError, ["'cuda:2'", "2 GPUs", "'cuda:0' up to 'cuda:1'"]),
+        (1, 1, "12.4", ValueError, ["device is 1", "1 GPU (load to 'cuda:0')"]),
+        (-1, 1, "12.4", ValueError, ["device is -1", "'cuda:0'"]),
+        ("gpu", 1, "12.4", ValueError, ["device is 'gpu'", "pass 'cpu'"]),
+        (1.5, 1, "12.4", TypeError, ["device is 1.5", "pass 'cpu'"]),
+    ],
+)
+def test_a_device_that_is_not_there_is_named_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+    transfers: StandInTransfers,
+    tmp_path: Path,
+    device: Any,
+    gpus: int,
+    built_with: str | None,
+    kind: type[Exception],
+    words: list[str],
+) -> None:
+    monkeypatch.setattr(torch_stand_in.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch_stand_in.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch_stand_in.version, "cuda", built_with)
+    loading = load_module(monkeypatch, torch_stand_in)
+    with pytest.raises(kind) as caught:
+        loading.load_file(tmp_path / "it-is-not-opened.safetensors", device)
+    assert isinstance(caught.value, TransferError)
+    assert all(each in str(caught.value) for each in words), caught.value
+    assert str(caught.value).isprintable()
     assert transfers.asked == []
 
 

@@ -226,8 +226,8 @@ def opened_header(content: bytes, file_bytes: int | None = None) -> Header:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "the file ends at byte 0, within its header"),
-        (b"\x02\0\0\0\0\0\0", "the file ends at byte 7, within its header"),
+        (b"", "the file is empty (download"),
+        (b"\x02\0\0\0\0\0\0", "the file ends at byte 7, within its header (check"),
         (b"\x00" * 8, "does not start with '{'"),
         (b"\x03\0\0\0\0\0\0\0{}", "would have 3 bytes and the file has 10"),
         (b"\xff" * 8 + b"{}", "would have 18,446,744,073,709,551,615 bytes and the format allows"),
@@ -238,7 +238,7 @@ def opened_header(content: bytes, file_bytes: int | None = None) -> Header:
         ),
         (struct.pack(">Q", 2) + b"{}", "and the format allows"),
         (b"PK\x03\x04 a zip file, as torch.save makes", "and the format allows"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "and the format allows"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],
 )
 def test_a_file_that_is_no_safetensors_file_is_refused(content: bytes, words: str) -> None:

@@ -38,7 +38,15 @@ class device:
     def __init__(self, kind: str | device, index: int | None = None) -> None:
         if isinstance(kind, device):
             kind, index = kind.type, kind.index
+        if not isinstance(kind, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type(kind).__name__}")
         self.type, _, number = kind.partition(":")
+        if self.type not in ("cpu", "cuda", "meta"):
+            raise RuntimeError(
+                f"Expected one of cpu, cuda, meta device type at start of device string: {kind}"
+            )
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         self.index = int(number) if number else index
 
 
@@ -85,7 +93,8 @@ def empty(shape: Sequence[int] | int, *, dtype: dtype, device: device) -> Tensor
     return Tensor(np.empty(shape, dtype.numpy), dtype)
 
 
-cuda = SimpleNamespace(current_device=lambda: 0)
+cuda = SimpleNamespace(current_device=lambda: 0, is_available=lambda: False, device_count=lambda: 0)
+version = SimpleNamespace(cuda="12.4")
 
 for _name in [
     *("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),

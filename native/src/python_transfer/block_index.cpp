@@ -15,8 +15,10 @@ namespace waywiser::python {
 namespace {
 
 constexpr const char* kCall = "copy_blocks";
+constexpr const char* kPassNumbers =
+    "pass the numbers of the blocks, as a list or an integer array on the host";
 
-[[noreturn]] void refuse(Failure kind, const std::string& what, const std::string& remedy = "") {
+[[noreturn]] void refuse(Failure kind, const std::string& what, const std::string& remedy) {
     raise(kind, {.what = what, .where = kCall, .remedy = remedy});
 }
 
@@ -46,9 +48,10 @@ std::vector<std::int64_t> read_array(nb::handle object, const char* name) {
         refuse(Failure::unsupported, std::string(name) + " is on a GPU", "pass it on the host");
     }
     if (operand.dimensions != 1) {
-        refuse(Failure::invalid_transfer, std::string(name) + " has " +
-                                              std::to_string(operand.dimensions) +
-                                              " dimensions, not one");
+        refuse(Failure::invalid_transfer,
+               std::string(name) + " has " + std::to_string(operand.dimensions) +
+                   " dimensions, not one",
+               "pass a list of block numbers, or an array of one dimension");
     }
     const bool is_signed = operand.type.code == TypeCode::integer;
     const bool is_integer = is_signed || operand.type.code == TypeCode::unsigned_integer;
@@ -67,8 +70,10 @@ std::vector<std::int64_t> read_array(nb::handle object, const char* name) {
             default: break;
         }
     }
-    refuse(Failure::invalid_operand, std::string(name) + " holds " + text(operand.type) +
-                                         ", not integers of 8, 16, 32 or 64 bits");
+    refuse(Failure::invalid_operand,
+           std::string(name) + " holds " + text(operand.type) +
+               ", not integers of 8, 16, 32 or 64 bits",
+           kPassNumbers);
 }
 
 bool is_sequence(nb::handle object) {
@@ -84,9 +89,9 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
                "pass [n] for one block");
     }
     if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || object.is_none()) {
-        refuse(Failure::invalid_operand, std::string(name) + " is a " +
-                                             Py_TYPE(object.ptr())->tp_name +
-                                             ", not a list or an array of integers");
+        refuse(Failure::invalid_operand,
+               std::string(name) + " is " + given(object) + ", not a list or an array of integers",
+               kPassNumbers);
     }
     if (!is_sequence(object)) {
         return read_array(object, name);
@@ -95,15 +100,18 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
         const nb::object number = nb::steal(PyNumber_Index(entry.ptr()));
         if (!number.is_valid() || PyBool_Check(entry.ptr())) {
             PyErr_Clear();
-            refuse(Failure::invalid_operand, std::string(name) + " holds a " +
-                                                 Py_TYPE(entry.ptr())->tp_name + ", not integers");
+            refuse(Failure::invalid_operand,
+                   std::string(name) + "[" + std::to_string(index.size()) + "] is " + given(entry) +
+                       ", not an integer",
+                   kPassNumbers);
         }
         const long long value = PyLong_AsLongLong(number.ptr());
         if (value == -1 && PyErr_Occurred() != nullptr) {
             PyErr_Clear();
-            refuse(Failure::invalid_transfer, std::string(name) +
-                                                  " holds a number that is no "
-                                                  "index of any array");
+            refuse(Failure::invalid_transfer,
+                   std::string(name) + "[" + std::to_string(index.size()) +
+                       "] is a number that is no index of any array",
+                   kPassNumbers);
         }
         index.push_back(value);
     }
@@ -114,7 +122,8 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
 std::size_t block_bytes(const Operand& operand, Role role) {
     if (operand.dimensions == 0) {
         refuse(Failure::invalid_transfer,
-               "the " + std::string(text(role)) + " has no dimension of blocks");
+               "the " + std::string(text(role)) + " has no dimension of blocks",
+               "pass an array whose first dimension counts blocks");
     }
     if (operand.bytes == 0) return 0;
     auto expected = static_cast<std::int64_t>(operand.item);
@@ -154,9 +163,10 @@ void check_blocks(const Operand& destination, const Operand& source) {
 void check_index(const std::vector<std::int64_t>& index, const Operand& operand, const char* name) {
     for (std::size_t i = 0; i < index.size(); ++i) {
         if (index[i] >= 0 && index[i] < operand.shape[0]) continue;
-        refuse(Failure::invalid_transfer, std::string(name) + "[" + std::to_string(i) + "] is " +
-                                              std::to_string(index[i]) + ", out of range for " +
-                                              std::to_string(operand.shape[0]) + " blocks");
+        refuse(Failure::invalid_transfer,
+               std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(index[i]) +
+                   ", out of range for " + std::to_string(operand.shape[0]) + " blocks",
+               "blocks are counted from 0");
     }
 }
 
@@ -176,9 +186,10 @@ BlockList blocks_of(const Operand& destination, const Operand& source, nb::handl
     blocks.from_index = index_of(from_index, "src_index");
     const std::size_t count = blocks.count();
     if (count != blocks.from_index.size()) {
-        refuse(Failure::invalid_transfer, "dst_index has " + std::to_string(count) +
-                                              " entries, src_index " +
-                                              std::to_string(blocks.from_index.size()));
+        refuse(Failure::invalid_transfer,
+               "dst_index has " + std::to_string(count) + " entries, src_index " +
+                   std::to_string(blocks.from_index.size()),
+               "give each destination block its source block");
     }
     check_index(blocks.to_index, destination, "dst_index");
     check_index(blocks.from_index, source, "src_index");

@@ -24,7 +24,8 @@ bool names_objects(const std::string& format) {
 void refuse_objects(bool has_objects, Role role) {
     if (!has_objects) return;
     raise(Failure::unsupported,
-          {.what = "the " + std::string(text(role)) + " holds Python objects, not plain values"});
+          {.what = "the " + std::string(text(role)) + " holds Python objects, not plain values",
+           .remedy = "convert it to a dtype of numbers, or copy its items in Python"});
 }
 
 // Throws cast_error for what is malformed.
@@ -66,7 +67,8 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
         read_fields(object, nb::cast<nb::dict>(described), role, operand);
     } catch (const nb::cast_error&) {
         raise(Failure::invalid_operand, {.what = "the __array_interface__ of the " +
-                                                 std::string(text(role)) + " is malformed"});
+                                                 std::string(text(role)) + " is malformed",
+                                         .remedy = "pass numpy.asarray(...) of it"});
     }
     complete(operand, role);
     return true;
@@ -81,7 +83,8 @@ bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
         nb::python_error why;
         if (read_array_interface(object, role, operand)) return true;
         raise(Failure::unsupported, {.what = "the " + std::string(text(role)) +
-                                             " gives no buffer: " + printed(why.value())});
+                                             " gives no buffer: " + printed(why.value()),
+                                     .remedy = "pass a numpy array of the same bytes"});
     }
     held.push_back(nb::steal(view));
     const Py_buffer* const buffer = PyMemoryView_GET_BUFFER(view);
@@ -89,7 +92,8 @@ bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
         std::any_of(buffer->suboffsets, buffer->suboffsets + buffer->ndim,
                     [](Py_ssize_t offset) { return offset >= 0; })) {
         raise(Failure::unsupported, {.what = "the " + std::string(text(role)) +
-                                             " is a buffer with indirections (suboffsets)"});
+                                             " is a buffer with indirections (suboffsets)",
+                                     .remedy = "pass its rows one by one, or a copy of it"});
     }
     operand.data = static_cast<std::byte*>(buffer->buf);
     operand.read_only = buffer->readonly != 0;

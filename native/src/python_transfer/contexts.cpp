@@ -94,7 +94,9 @@ void ContextState::check_process() const {
 
 void ContextState::check_reaches(const Operand& operand) const {
     if (operand.gpu == kHost || no_gpu_.empty()) return;
-    raise(Failure::unsupported, {.what = no_gpu_, .where = text(operand)});
+    raise(Failure::unsupported,
+          {.what = no_gpu_ + "; the array is " + text(operand),
+           .remedy = "pass host arrays, or make the GPU usable by this process"});
 }
 
 void raise_closed() {

@@ -129,9 +129,9 @@ nb::tuple sequence(nb::handle objects, const char* name) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
     PyErr_Clear();
     raise(Failure::invalid_operand,
-          {.what = std::string(name) + " is a " + Py_TYPE(objects.ptr())->tp_name +
-                   ", not a sequence of arrays",
-           .where = "copy_batch"});
+          {.what = std::string(name) + " is " + given(objects) + ", not a sequence of arrays",
+           .where = "copy_batch",
+           .remedy = "pass lists: copy_batch(dsts=[...], srcs=[...])"});
 }
 
 Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
@@ -144,9 +144,10 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     const std::size_t count = destinations.size();
     const std::size_t others = sources.size();
     if (count != others) {
-        raise(Failure::invalid_transfer, {.what = std::to_string(count) + " destinations and " +
-                                                  std::to_string(others) + " sources",
-                                          .where = kCall});
+        raise(Failure::invalid_transfer, {.what = "dsts has " + std::to_string(count) +
+                                                  " arrays and srcs has " + std::to_string(others),
+                                          .where = kCall,
+                                          .remedy = "give each destination its source"});
     }
     Submission submission;
     submission.kept.to.reserve(count);

@@ -12,7 +12,8 @@ namespace {
 
 [[noreturn]] void refuse(Role role, const std::string& why) {
     raise(Failure::invalid_operand,
-          {.what = "the __cuda_array_interface__ of the " + std::string(text(role)) + " " + why});
+          {.what = "the __cuda_array_interface__ of the " + std::string(text(role)) + " " + why,
+           .remedy = "pass an array whose library follows version 2 or 3 of the interface"});
 }
 
 nb::object entry(const nb::dict& fields, const char* name) {

@@ -45,7 +45,8 @@ Exported exported(const nb::object& capsule, Role role) {
         if (managed->version.major != 1) {
             raise(Failure::unsupported,
                   {.what = "the " + std::string(text(role)) + " speaks DLPack " +
-                           std::to_string(managed->version.major) + ", not 1"});
+                           std::to_string(managed->version.major) + ", not 1",
+                   .remedy = "use a version of its library that speaks DLPack 1"});
         }
         return {&managed->tensor, managed->flags};
     }
@@ -54,7 +55,8 @@ Exported exported(const nb::object& capsule, Role role) {
                      ->tensor};
     }
     raise(Failure::invalid_operand,
-          {.what = "__dlpack__ of the " + std::string(text(role)) + " gave no DLPack capsule"});
+          {.what = "__dlpack__ of the " + std::string(text(role)) + " gave no DLPack capsule",
+           .remedy = "pass an array whose __dlpack__ returns a new capsule at each call"});
 }
 
 }  // namespace
@@ -68,7 +70,8 @@ void read_dlpack_tensor(const dlpack::Tensor& tensor, Role role, Operand& operan
         default:
             raise(Failure::unsupported,
                   {.what = "the " + std::string(text(role)) + " is on a device of DLPack's type " +
-                           std::to_string(tensor.device.type) + ", which is neither CPU nor CUDA"});
+                           std::to_string(tensor.device.type) + ", which is neither CPU nor CUDA",
+                   .remedy = "copy it to the host or to a CUDA GPU with its own library first"});
     }
     operand.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
     operand.type = {.code = static_cast<TypeCode>(tensor.dtype.code),
@@ -76,9 +79,9 @@ void read_dlpack_tensor(const dlpack::Tensor& tensor, Role role, Operand& operan
                     .lanes = tensor.dtype.lanes};
     operand.item = operand.type.bytes();
     if (operand.item == 0) {
-        raise(Failure::unsupported,
-              {.what = "elements of the " + std::string(text(role)) +
-                       " are no whole number of bytes: " + text(operand.type)});
+        raise(Failure::unsupported, {.what = "elements of the " + std::string(text(role)) +
+                                             " are no whole number of bytes: " + text(operand.type),
+                                     .remedy = "pass a view of its bytes"});
     }
     check_dimensions(tensor.dimensions, role);
     operand.dimensions = tensor.dimensions;
@@ -102,7 +105,8 @@ bool read_dlpack(nb::handle object, Role role, const std::optional<void*>& strea
     if (!nb::try_cast(nb::object(device()), where)) {
         raise(Failure::invalid_operand,
               {.what = "__dlpack_device__ of the " + std::string(text(role)) +
-                       " gave no pair of numbers"});
+                       " gave no pair of numbers",
+               .remedy = "pass an array that follows DLPack: (device type, device number)"});
     }
     nb::dict arguments;
     if (where.first == dlpack::kCuda || where.first == dlpack::kCudaManaged) {
@@ -118,7 +122,8 @@ bool read_dlpack(nb::handle object, Role role, const std::optional<void*>& strea
     operand.read_only = (found.flags & dlpack::kReadOnly) != 0;
     if (role == Role::destination && (found.flags & dlpack::kIsCopied) != 0) {
         raise(Failure::invalid_transfer,
-              {.what = "__dlpack__ of the destination gave a copy of its memory"});
+              {.what = "__dlpack__ of the destination gave a copy of its memory",
+               .remedy = "pass an array whose own memory DLPack can show"});
     }
     return true;
 }

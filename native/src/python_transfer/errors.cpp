@@ -25,6 +25,15 @@ const char* class_of(Failure kind, int error) {
     return "TransferError";
 }
 
+thread_local const char* call_under_way = nullptr;
+
+// The library names some of its calls itself.
+std::string where_of(const Message& message) {
+    if (!message.where.empty() || call_under_way == nullptr) return message.where;
+    const std::string call = call_under_way;
+    return message.what.starts_with(call + ": ") ? "" : call;
+}
+
 Failure failure_of(waywiser_status status) {
     switch (status) {
         case WAYWISER_INVALID: return Failure::invalid_transfer;
@@ -52,11 +61,19 @@ nb::object text_of(const std::string& bytes) {
 
 }  // namespace
 
+CallScope::CallScope(const char* name) : before_(call_under_way) { call_under_way = name; }
+CallScope::~CallScope() { call_under_way = before_; }
+
+std::string given(nb::handle object) {
+    if (object.is_none()) return "None";
+    return std::string("of type ") + Py_TYPE(object.ptr())->tp_name;
+}
+
 void raise(Failure kind, const Message& message, std::size_t moved, int error) {
     const nb::object type =
         nb::module_::import_("waywiser.transfer.errors").attr(class_of(kind, error));
     nb::dict fields;
-    fields["where"] = text_of(message.where);
+    fields["where"] = text_of(where_of(message));
     fields["remedy"] = text_of(message.remedy);
     fields["moved"] = moved;
     if (kind == Failure::file) fields["number"] = error;
@@ -73,6 +90,13 @@ void raise_status(waywiser_status status, std::size_t moved) {
 void raise_status(waywiser_status status, const std::string& message, std::size_t moved, int error,
                   const std::string& file_call) {
     if (status != WAYWISER_IO) raise(failure_of(status), {.what = message}, moved);
+    if (error == EBADF && !file_call.empty()) {  // the number that failed is of a duplicate
+        raise(Failure::file,
+              {.what = "the file is not open for this",
+               .where = file_call,
+               .remedy = file_remedy(error)},
+              moved, error);
+    }
     // The library may have said it.
     const bool has_remedy = message.find("free space") != std::string::npos;
     raise(Failure::file,

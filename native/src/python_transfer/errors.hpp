@@ -25,7 +25,22 @@ enum class Failure {
     internal,
 };
 
-// One line: what happened, where, and the remedy.
+// The call that this thread is in, for messages that do not name it. `name` lives as long.
+class CallScope {
+public:
+    explicit CallScope(const char* name);
+    ~CallScope();
+    CallScope(const CallScope&) = delete;
+    CallScope& operator=(const CallScope&) = delete;
+
+private:
+    const char* before_;
+};
+
+// "of type list", or "None": what was given for an argument.
+std::string given(nanobind::handle object);
+
+// One line: what happened, where, and the remedy. An empty `where` is the call under way.
 struct Message {
     std::string what;
     std::string where;

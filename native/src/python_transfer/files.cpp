@@ -29,6 +29,14 @@ const char* text(Way way) { return way == Way::read ? "read" : "write"; }
           {.what = std::strerror(error), .where = call, .remedy = file_remedy(error)}, 0, error);
 }
 
+[[noreturn]] void refuse_closed(const std::string& call) {
+    raise(Failure::file,
+          {.what = "this descriptor is not open",
+           .where = call,
+           .remedy = "pass the number of an open file, or its path"},
+          0, EBADF);
+}
+
 // "read 'weights.bin'", on one line whatever the name is made of.
 std::string call_on(Way way, nb::handle name) {
     const nb::object shown = nb::steal(PyObject_Repr(name.ptr()));
@@ -43,16 +51,17 @@ std::uint64_t number_of(nb::handle number, const char* name, Way way, std::uint6
     if (!index.is_valid()) {
         PyErr_Clear();
         raise(Failure::invalid_operand,
-              {.what = std::string(name) + " is a " + Py_TYPE(number.ptr())->tp_name +
-                       ", not a whole number",
-               .where = text(way)});
+              {.what = std::string(name) + " is " + given(number) + ", not a whole number",
+               .where = text(way),
+               .remedy = "pass a number of bytes"});
     }
     const long long value = PyLong_AsLongLong(index.ptr());
     if (value >= 0) return static_cast<std::uint64_t>(value);
     PyErr_Clear();
     raise(Failure::invalid_transfer, {.what = std::string(name) + " is " + printed(index) +
                                               ", which is negative or beyond any file",
-                                      .where = text(way)});
+                                      .where = text(way),
+                                      .remedy = "pass a number of bytes from 0 to 2^63 - 1"});
 }
 
 void check_offsets_count(const File& file) {
@@ -66,7 +75,10 @@ void check_offsets_count(const File& file) {
 
 File duplicate(int descriptor, Way way, std::string call) {
     const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) refuse_file(call, errno);
+    if (copy < 0) {
+        if (errno == EBADF) refuse_closed(call);
+        refuse_file(call, errno);
+    }
     File file(copy, std::move(call));
     if (way == Way::write) check_offsets_count(file);
     return file;
@@ -74,8 +86,14 @@ File duplicate(int descriptor, Way way, std::string call) {
 
 File open_path(nb::handle path, Way way) {
     PyObject* converted = nullptr;
-    if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0)
-        throw nb::python_error();
+    if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0) {
+        nb::python_error why;
+        const bool is_name = PyUnicode_Check(path.ptr()) || PyBytes_Check(path.ptr());
+        if (!is_name || !why.matches(PyExc_ValueError)) throw why;  // the object raised it
+        raise(Failure::invalid_transfer, {.what = printed(why.value()),
+                                          .where = call_on(way, path),
+                                          .remedy = "pass the path of a file"});
+    }
     const nb::object bytes = nb::steal(converted);
     const char* const name = PyBytes_AS_STRING(converted);
     const nb::object decoded = nb::steal(PyUnicode_DecodeFSDefault(name));
@@ -116,24 +134,24 @@ File file_of(nb::handle file, Way way) {
     if (PyLong_Check(file.ptr()) && !PyBool_Check(file.ptr())) {
         const std::string call = std::string(text(way)) + " descriptor " + printed(file);
         int descriptor = -1;
-        if (!nb::try_cast(file, descriptor)) refuse_file(call, EBADF);
+        if (!nb::try_cast(file, descriptor)) refuse_closed(call);
         return duplicate(descriptor, way, call);
     }
     if (is_path(file)) return open_path(file, way);
     const nb::object fileno = attribute(file, "fileno");
     if (!fileno.is_valid()) {
-        raise(Failure::invalid_operand,
-              {.what = std::string("the file is a ") + Py_TYPE(file.ptr())->tp_name,
-               .where = text(way),
-               .remedy = "pass a path, a descriptor or a file object"});
+        raise(Failure::invalid_operand, {.what = "the file is " + given(file),
+                                         .where = text(way),
+                                         .remedy = "pass a path, a descriptor or a file object"});
     }
     flush_object(file, way);
     const nb::object number = fileno();
     int descriptor = -1;
     if (!nb::try_cast(number, descriptor)) {
-        raise(Failure::invalid_operand, {.what = "fileno() of the file gave no descriptor",
-                                         .where = text(way),
-                                         .remedy = "pass a path, a descriptor or a file object"});
+        raise(Failure::invalid_operand,
+              {.what = "fileno() of the file gave " + given(number) + ", no descriptor",
+               .where = text(way),
+               .remedy = "pass a path, a descriptor or a file object"});
     }
     const nb::object name = attribute(file, "name");
     const bool named = name.is_valid() && !PyLong_Check(name.ptr());
@@ -174,13 +192,17 @@ FileCall prepare(const Context& context, Way way, nb::handle file, nb::handle ar
     if (wanted > operand.bytes) {
         raise(Failure::invalid_transfer,
               {.what = "nbytes is " + std::to_string(wanted) + ", but the array has " +
-                       std::to_string(operand.bytes),
-               .where = text(way)});
+                       std::to_string(operand.bytes) + " bytes",
+               .where = text(way),
+               .remedy = "pass a longer array, or leave nbytes out for all of it"});
     }
     constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (call.offset > kEnd - wanted) {
         raise(Failure::invalid_transfer,
-              {.what = "the range ends beyond any file", .where = text(way)});
+              {.what = std::to_string(wanted) + " bytes from offset " +
+                       std::to_string(call.offset) + " go past what a file can have (2^63 - 1)",
+               .where = text(way),
+               .remedy = "pass a smaller offset"});
     }
     context->check_reaches(operand);
     call.data = operand.data;

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -58,6 +59,12 @@ void close_written() {
         all.pop_front();
         retire(std::move(event));
     }
+}
+
+std::string seconds_text(double seconds) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%g s", seconds);
+    return text.data();
 }
 
 File descriptor_or_raise(int descriptor) {
@@ -131,8 +138,10 @@ std::size_t Flight::wait(std::optional<double> seconds) {
     if (transfer_ == nullptr) return bytes_;
     check_process();
     if (seconds && (std::isnan(*seconds) || *seconds < 0)) {
-        raise(Failure::invalid_transfer, {.what = "the timeout is negative or not a number",
-                                          .where = "TransferHandle.result"});
+        raise(Failure::invalid_transfer,
+              {.what = "the timeout is " + seconds_text(*seconds),
+               .where = "TransferHandle.result",
+               .remedy = "pass seconds from 0 on, or None to wait without limit"});
     }
     const bool limited = seconds && *seconds < 1e9;  // else the end is out of the clock's range
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -159,12 +168,12 @@ std::size_t Flight::wait(std::optional<double> seconds) {
         if (!limited) continue;
         slice = std::min(kSlice, seconds_until(end));
         if (slice > 0) continue;
-        raise(Failure::timeout,
-              {.what = "the transfer has not ended within " + std::to_string(*seconds) +
-                       " s and goes on",
-               .where = "TransferHandle.result",
-               .remedy = "wait longer"},
-              moved);
+        raise(
+            Failure::timeout,
+            {.what = "the transfer has not ended within " + seconds_text(*seconds) + " and goes on",
+             .where = "TransferHandle.result",
+             .remedy = "wait longer"},
+            moved);
     }
 }
 

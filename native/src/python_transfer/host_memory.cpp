@@ -22,7 +22,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 [[noreturn]] void refuse(std::size_t bytes) {
     raise(Failure::out_of_memory,
           {.what = "no " + std::to_string(bytes) + " bytes of host memory are left",
-           .where = "waywiser.transfer"});
+           .remedy = "free memory, or copy the array in parts"});
 }
 
 // The library gives ordinary memory where there is no GPU that it could be pinned for.
@@ -60,6 +60,7 @@ HostMemory::HostMemory(HostMemory&& other) noexcept
       process_(other.process_) {}
 
 HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
+    const CallScope scope("pinned_empty");
     void* data = nullptr;
     waywiser_status status = WAYWISER_OK;
     bool pinned = false;
@@ -80,6 +81,7 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
 }
 
 HostMemory HostMemory::pageable(std::size_t bytes) {
+    const CallScope scope("to_host");
     if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kHugePage) {
         refuse(bytes);
     }

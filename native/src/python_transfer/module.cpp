@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "contexts.hpp"
 #include "copies.hpp"
 #include "errors.hpp"
@@ -137,6 +138,37 @@ Result returned(Result result) {
     return result;
 }
 
+// The call that its asynchronous form is a form of: messages name that one.
+std::string call_of(const std::string& name) {
+    const std::size_t end = name.rfind("_async");
+    return end == std::string::npos ? name : name.substr(0, end);
+}
+
+// Binds a method after `call` has been bound to its name: for arguments that do not fit.
+template <class Class, class... Extra>
+void refuse_other_arguments(Class& scope, const char* name, const char* owner,
+                            const Extra&... extra) {
+    Signature signature = signature_of(name, extra...);
+    signature.owner = owner;
+    // The same as of the call, and its signature: the overload is no call of its own.
+    const char* const doc = signature.doc;
+    const std::string written = "def " + text(signature);
+    scope.def(
+        name,
+        [signature = std::move(signature)](nb::handle self, const nb::args& by_position,
+                                           const nb::kwargs& by_name) {
+            if (!nb::isinstance<typename Class::Type>(self)) {
+                raise(Failure::invalid_operand,
+                      {.what = "it is called on an object " + given(self) +
+                               ", which does not have this method",
+                       .where = signature.owner + signature.call,
+                       .remedy = "call it on a Context or a handle of waywiser.transfer"});
+            }
+            refuse_arguments(signature, by_position, by_name);
+        },
+        nb::sig(written.c_str()), doc);
+}
+
 struct DefineMethods {
     nb::class_<PyContext>& scope;
     template <class Result, class... Arguments, class... Extra>
@@ -144,7 +176,8 @@ struct DefineMethods {
                     const Extra&... extra) const {
         scope.def(
             name,
-            [call](PyContext& self, Arguments... arguments) {
+            [call, where = call_of(name)](PyContext& self, Arguments... arguments) {
+                const CallScope here(where.c_str());
                 if constexpr (std::is_void_v<Result>) {
                     call(self.state, arguments...);
                 } else {
@@ -152,6 +185,7 @@ struct DefineMethods {
                 }
             },
             extra...);
+        refuse_other_arguments(scope, name, "", extra...);
     }
 };
 
@@ -162,7 +196,8 @@ struct DefineFunctions {
                     const Extra&... extra) const {
         scope.def(
             name,
-            [call](Arguments... arguments) {
+            [call, where = call_of(name)](Arguments... arguments) {
+                const CallScope here(where.c_str());
                 const Context& context = default_context();
                 if constexpr (std::is_void_v<Result>) {
                     call(context, arguments...);
@@ -171,38 +206,67 @@ struct DefineFunctions {
                 }
             },
             extra...);
+        Signature signature = signature_of(name, extra...);
+        const char* const doc = signature.doc;
+        const std::string written = "def " + text(signature);
+        scope.def(
+            name,
+            [signature = std::move(signature)](const nb::args& by_position,
+                                               const nb::kwargs& by_name) {
+                refuse_arguments(signature, by_position, by_name);
+            },
+            nb::sig(written.c_str()), doc);
     }
 };
 
+// None, or seconds from the caller.
+std::optional<double> seconds_of(nb::handle timeout) {
+    if (timeout.is_none()) return std::nullopt;
+    const double seconds = PyFloat_AsDouble(timeout.ptr());
+    if (seconds == -1.0 && PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        raise(Failure::invalid_operand,
+              {.what = "the timeout is " + given(timeout) + ", not a number of seconds",
+               .where = "TransferHandle.result",
+               .remedy = "pass seconds from 0 on, or None to wait without limit"});
+    }
+    return seconds;
+}
+
 void bind_handle(nb::module_& m) {
-    nb::class_<PyHandle>(m, "TransferHandle", nb::is_weak_referenceable())
-        .def(
-            "done", [](PyHandle& self) { return self.flight->done(); },
-            "Returns whether the transfer has ended, in success or failure. Does not wait.")
-        .def(
-            "result",
-            [](PyHandle& self, std::optional<double> timeout) {
-                const Handle flight = self.flight;  // another thread may drop the handle
-                return flight->wait(timeout);
-            },
-            "timeout"_a = nb::none(),
-            "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
-            "Raises what the transfer failed with, and TransferTimeout if it has not ended; then "
-            "it goes on.")
-        .def(
-            "wait",
-            [](PyHandle& self, Object stream) {
-                const Handle flight = self.flight;
-                flight->order(stream_of(stream));
-            },
-            "stream"_a = nb::none(),
-            "Blocks until the last device operation is submitted, then makes the stream wait for "
-            "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
-            "that the\ncall was ordered in.")
-        .def("_descriptor", [](PyHandle& self) { return self.flight->descriptor(); })
-        .def("__await__", [](nb::handle_t<PyHandle> self) {
-            return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
-        });
+    nb::class_<PyHandle> handle(m, "TransferHandle", nb::is_weak_referenceable());
+    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
+        handle.def(name, call, extra...);
+        refuse_other_arguments(handle, name, "TransferHandle.", extra...);
+    };
+    define(
+        "done", [](PyHandle& self) { return self.flight->done(); },
+        "Returns whether the transfer has ended, in success or failure. Does not wait.");
+    define(
+        "result",
+        [](PyHandle& self, Object timeout) {
+            const Handle flight = self.flight;  // another thread may drop the handle
+            return flight->wait(seconds_of(timeout));
+        },
+        "timeout"_a = nb::none(),
+        "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
+        "Raises what the transfer failed with, and TransferTimeout if it has not ended; then "
+        "it goes on.");
+    define(
+        "wait",
+        [](PyHandle& self, Object stream) {
+            const CallScope here("TransferHandle.wait");
+            const Handle flight = self.flight;
+            flight->order(stream_of(stream));
+        },
+        "stream"_a = nb::none(),
+        "Blocks until the last device operation is submitted, then makes the stream wait for "
+        "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
+        "that the\ncall was ordered in.");
+    handle.def("_descriptor", [](PyHandle& self) { return self.flight->descriptor(); });
+    handle.def("__await__", [](nb::handle_t<PyHandle> self) {
+        return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
+    });
 }
 
 void bind_context(nb::module_& m) {

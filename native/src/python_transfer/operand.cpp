@@ -18,8 +18,6 @@ bool is_plain_buffer(nb::handle object) {
            std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0;
 }
 
-std::string name_of_type(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
-
 [[noreturn]] void refuse_size(Role role) {
     raise(Failure::invalid_operand, {.what = "the shape and strides of the " +
                                              std::string(text(role)) + " are beyond any memory",
@@ -71,7 +69,8 @@ void complete(Operand& operand, Role role) {
         if (operand.shape[i] >= 0) continue;
         raise(Failure::invalid_operand,
               {.what = "the " + std::string(text(role)) +
-                       " has a negative length: " + std::to_string(operand.shape[i])});
+                       " has a negative length: " + std::to_string(operand.shape[i]),
+               .remedy = "pass an array whose lengths are 0 or more"});
     }
     if (std::find(operand.shape.begin(), operand.shape.begin() + count, 0) !=
         operand.shape.begin() + count) {
@@ -111,8 +110,7 @@ void read_operand(nb::handle object, Role role, const std::optional<void*>& stre
                                              !read_buffer(object, role, operand, held) &&
                                              !read_dlpack(object, role, stream, operand, held)) {
         raise(Failure::invalid_operand,
-              {.what = "the " + std::string(text(role)) + " is a " + name_of_type(object) +
-                       ", not an array",
+              {.what = "the " + std::string(text(role)) + " is " + given(object) + ", not an array",
                .remedy = "pass a torch tensor, a numpy or cupy array, or an object with the "
                          "buffer protocol, DLPack or the CUDA array interface"});
     }

@@ -33,6 +33,11 @@ void* number_of(nb::handle number) {
     return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number));
 }
 
+// A number, which is negative or beyond an address then, or a type.
+std::string shown(nb::handle stream) {
+    return PyLong_CheckExact(stream.ptr()) ? printed(stream) : given(stream);
+}
+
 // Streams of torch and cupy may be the default stream of a GPU that is not the current one.
 void* with_device(nb::handle stream, void* number) {
     if (!is_default(number)) return number;
@@ -73,8 +78,7 @@ std::optional<void*> stream_of(nb::handle stream) {
         PyErr_Clear();
     }
     raise(Failure::invalid_operand,
-          {.what = "the stream is a " + std::string(Py_TYPE(stream.ptr())->tp_name) +
-                   ", not a CUDA stream",
+          {.what = "the stream is " + shown(stream) + ", not a CUDA stream",
            .remedy = "pass a stream of torch or cupy, an object with __cuda_stream__, or the "
                      "number of a cudaStream_t"});
 }

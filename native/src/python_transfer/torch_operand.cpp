@@ -192,7 +192,8 @@ void read_by_attributes(nb::handle object, Role role, const Torch& torch, Operan
     } else if (kind == "cpu") {
         operand.gpu = kHost;
     } else {
-        refuse(role, "is on the device '" + kind + "', which is neither cpu nor cuda", "");
+        refuse(role, "is on the device '" + kind + "', which is neither cpu nor cuda",
+               "move it to the device 'cpu' or 'cuda' first");
     }
     const auto type = torch.types.find(nb::object(object.attr("dtype")).ptr());
     if (type == torch.types.end()) {
@@ -219,7 +220,7 @@ void read_by_exchange(nb::handle object, Role role, const Torch& torch, Operand&
     dlpack::Tensor tensor{};
     if (torch.exchange->tensor_from_py_object(object.ptr(), &tensor) != 0) {
         nb::python_error why;
-        refuse(role, "has no plain memory: " + first_line(why), "");
+        refuse(role, "has no plain memory: " + first_line(why), "pass a plain, dense tensor");
     }
     read_dlpack_tensor(tensor, role, operand);
 }
@@ -245,7 +246,7 @@ void read_torch(nb::handle object, Role role, Operand& operand) {
             if (!error.matches(PyExc_RuntimeError) && !error.matches(PyExc_NotImplementedError)) {
                 throw;
             }
-            refuse(role, "has no plain memory: " + first_line(error), "");
+            refuse(role, "has no plain memory: " + first_line(error), "pass a plain, dense tensor");
         }
     }
     check_bits(object, role, operand.type);

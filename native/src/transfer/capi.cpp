@@ -83,7 +83,8 @@ waywiser_status caught() {
     } catch (const Refused& error) {
         return failed(WAYWISER_UNSUPPORTED, error.what());
     } catch (const std::bad_alloc&) {
-        return failed(WAYWISER_OUT_OF_MEMORY, "host memory is exhausted");
+        return failed(WAYWISER_OUT_OF_MEMORY,
+                      "host memory is exhausted: free memory, or move fewer bytes at a time");
     } catch (const std::exception& error) {
         return failed(WAYWISER_INTERNAL, error.what());
     } catch (...) {
@@ -104,6 +105,16 @@ waywiser_status guarded(const Call& call) {
 void need(bool holds, const char* message) {
     if (!holds) throw transfer::InvalidCopy(message);
 }
+
+// `argument`: as the header names it. `pass`: what to pass instead.
+template <class Pointer>
+void need_argument(Pointer given, const char* argument, const char* pass) {
+    if (given != nullptr) return;
+    throw transfer::InvalidCopy(std::string("the argument ") + argument +
+                                " is a null pointer: pass " + pass);
+}
+
+constexpr const char* kTransferPlace = "the address of a waywiser_transfer*";
 
 // A struct of the caller, which may be compiled with another version of the header: a later one
 // only appends fields. `name`: as a caller writes it.
@@ -155,7 +166,9 @@ transfer::EngineOptions engine_options(const waywiser_options* given) {
             std::clamp<std::size_t>(known.list_multiprocessors, 1, 1U << 16U)),
         .plain = known.plain != 0 || plain_in_environment(),
         .peer_access = known.no_peer_access == 0};
-    need(known.relay_count == 0 || known.relays != nullptr, "the relays are a null pointer");
+    if (known.relay_count > 0) {
+        need_argument(known.relays, "options.relays", "the numbers of relay_count GPUs");
+    }
     options.relays.assign(known.relays, known.relays + known.relay_count);
     return options;
 }
@@ -174,7 +187,8 @@ void check_relays(const std::vector<int>& relays, const Machine& machine) {
     }
 }
 
-constexpr const char* kNotANumber = "the timeout is not a number";
+constexpr const char* kNotANumber =
+    "the timeout is not a number: pass seconds, or a negative number to wait without limit";
 
 waywiser_status too_late(const char* what, double timeout) {
     return failed(WAYWISER_TIMEOUT, "the transfer has not " + std::string(what) + " within " +
@@ -182,14 +196,14 @@ waywiser_status too_late(const char* what, double timeout) {
 }
 
 void need_context(const waywiser_context* context) {
-    need(context != nullptr, "the context is a null pointer");
+    need_argument(context, "context", "what waywiser_context_create gave");
 }
 
 // Starts a transfer for the caller; after a failure, *handle is null.
 template <class Start>
 waywiser_status begin(waywiser_context* context, waywiser_transfer** handle, const Start& start) {
     return guarded([&] {
-        need(handle != nullptr, "the place for the transfer is a null pointer");
+        need_argument(handle, "transfer", kTransferPlace);
         *handle = nullptr;
         need_context(context);
         *handle = new waywiser_transfer{context->engine, start()};
@@ -208,7 +222,7 @@ uint32_t waywiser_transfer_abi(void) { return WAYWISER_TRANSFER_ABI; }
 waywiser_status waywiser_context_create(const waywiser_options* options,
                                         waywiser_context** context) {
     return guarded([&] {
-        need(context != nullptr, "the place for the context is a null pointer");
+        need_argument(context, "context", "the address of a waywiser_context*");
         *context = nullptr;
         transfer::EngineOptions chosen = engine_options(options);
         Machine machine = discovered();
@@ -230,7 +244,7 @@ void waywiser_context_release(waywiser_context* context) {
 waywiser_status waywiser_context_usage(waywiser_context* context, waywiser_usage* usage) {
     return guarded([&] {
         need_context(context);
-        need(usage != nullptr, "the usage is a null pointer");
+        need_argument(usage, "usage", "the address of a waywiser_usage");
         context->engine->check_process();
         const Engine& engine = *context->engine;
         give(usage,
@@ -258,9 +272,9 @@ waywiser_status waywiser_require_gpu(waywiser_context* context) {
 waywiser_status waywiser_describe(const void* data, size_t bytes,
                                   waywiser_description* description) {
     return guarded([&] {
-        need(description != nullptr, "the description is a null pointer");
+        need_argument(description, "description", "the address of a waywiser_description");
         check_size(*description, "waywiser_description");
-        transfer::check_range(data, bytes, "describe");
+        transfer::check_range(data, bytes, "describe", "data");
         const gpu::CallerState keep;
         const auto parts = transfer::segments(data, std::max<std::size_t>(bytes, 1));
         waywiser_description found{};
@@ -280,7 +294,7 @@ waywiser_status waywiser_describe(const void* data, size_t bytes,
 
 waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data) {
     return guarded([&] {
-        need(data != nullptr, "the place for the memory is a null pointer");
+        need_argument(data, "data", "the address of a void*");
         *data = nullptr;
         const gpu::CallerState keep;
         *data = transfer::pinned_allocate(bytes, numa);
@@ -305,7 +319,7 @@ waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, cons
                                        size_t bytes, void* stream, double timeout,
                                        waywiser_transfer** handle) {
     return guarded([&] {
-        need(handle != nullptr, "the place for the transfer is a null pointer");
+        need_argument(handle, "transfer", kTransferPlace);
         *handle = nullptr;
         need_context(context);
         need(!std::isnan(timeout), kNotANumber);
@@ -326,8 +340,11 @@ waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                     const void* const* from, const size_t* sizes, size_t count,
                                     void* stream, waywiser_transfer** handle) {
     const auto list = [&] {
-        need(count == 0 || (to != nullptr && from != nullptr && sizes != nullptr),
-             "copy_batch: a null pointer");
+        if (count > 0) {
+            need_argument(to, "to", "an array of count destinations");
+            need_argument(from, "from", "an array of count sources");
+            need_argument(sizes, "sizes", "an array of count sizes");
+        }
         return transfer::list_of({to, count}, {from, count}, {sizes, count});
     };
     if (handle != nullptr) {
@@ -347,9 +364,12 @@ waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t
                                      const int64_t* from_index, size_t count, void* stream,
                                      waywiser_transfer** handle) {
     const auto list = [&] {
-        need(count == 0 ||
-                 (to != nullptr && from != nullptr && to_index != nullptr && from_index != nullptr),
-             "copy_blocks: a null pointer");
+        if (count > 0) {
+            need_argument(to, "to", "the memory of the destination");
+            need_argument(from, "from", "the memory of the source");
+            need_argument(to_index, "to_index", "an array of count block numbers");
+            need_argument(from_index, "from_index", "an array of count block numbers");
+        }
         return transfer::list_of({.data = static_cast<std::byte*>(to),
                                   .stride = to_stride,
                                   .blocks = to_blocks,
@@ -409,7 +429,7 @@ waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t off
 
 waywiser_status waywiser_mark(waywiser_context* context, void* stream, waywiser_transfer** handle) {
     return guarded([&] {
-        need(handle != nullptr, "the place for the transfer is a null pointer");
+        need_argument(handle, "transfer", kTransferPlace);
         *handle = nullptr;
         need_context(context);
         auto marked = transfer::mark(*context->engine, CallerStream::of(stream));
@@ -479,7 +499,8 @@ waywiser_status waywiser_explain(waywiser_context* context, const void* to, cons
                                  size_t bytes, char* text, size_t capacity) {
     return guarded([&] {
         need_context(context);
-        need(text != nullptr && capacity > 0, "the place for the text has no bytes");
+        need_argument(text, "text", "an array of capacity characters");
+        need(capacity > 0, "the argument capacity is 0: pass the size of the array text");
         const std::string line = transfer::explain(*context->engine, to, from, bytes);
         const std::size_t length = std::min(line.size(), capacity - 1);
         std::memcpy(text, line.data(), length);
@@ -489,8 +510,8 @@ waywiser_status waywiser_explain(waywiser_context* context, const void* to, cons
 
 waywiser_status waywiser_machine(char* text, size_t capacity, size_t* needed) {
     return guarded([&] {
-        need(needed != nullptr, "the place for the length is a null pointer");
-        need(text != nullptr || capacity == 0, "the place for the text is a null pointer");
+        need_argument(needed, "needed", "the address of a size_t");
+        if (capacity > 0) need_argument(text, "text", "an array of capacity characters");
         const gpu::CallerState keep;
         const std::string json = transfer::machine_json(transfer::discover_machine());
         *needed = json.size() + 1;

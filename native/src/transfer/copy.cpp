@@ -67,8 +67,8 @@ bool gpu_reaches(const Side& side) {
 }
 
 void check_arguments(const void* to, const void* from, std::size_t bytes) {
-    check_range(to, bytes, "copy");
-    check_range(from, bytes, "copy");
+    check_range(to, bytes, "copy", "to");
+    check_range(from, bytes, "copy", "from");
     if (overlap(to, from, bytes)) {
         throw InvalidCopy("copy: source and destination overlap in " + std::to_string(bytes) +
                           " bytes: copy through a third buffer");
@@ -115,8 +115,9 @@ std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t b
                                          ready.choice.shape);
 }
 
-Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call) {
-    check_range(data, bytes, call);
+Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call,
+                 const char* argument) {
+    check_range(data, bytes, call, argument);
     Side side =
         engine.machine().gpus.empty() ? Side{.end = End::host(data, false)} : side_of(data, bytes);
     if (side.managed) side.end = End::host(data, false);  // CPUs reach it
@@ -163,12 +164,15 @@ FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t b
     constexpr std::uint64_t kLastOffset = std::numeric_limits<std::int64_t>::max();
     if (file.offset > kLastOffset || bytes > kLastOffset - file.offset) {
         throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) + " bytes from offset " +
-                          std::to_string(file.offset) + " go past what a file can have (2^63 - 1)");
+                          std::to_string(file.offset) +
+                          " go past what a file can have (2^63 - 1): pass a smaller offset");
     }
-    const Side memory = file_memory(engine, data, bytes, call);
+    const Side memory = file_memory(engine, data, bytes, call, reads ? "to" : "from");
     FileCopy made{.job = nullptr, .order = ordering(engine, stream, memory.end.gpu)};
     if (made.order.capturing) {
-        throw Refused("the stream is being captured: files cannot be read or written then");
+        throw Refused(
+            "the stream is being captured: files cannot be read or written then; do it before the "
+            "capture");
     }
     End end = memory.end;
     if (end.kind == End::Kind::host) end.pinned = false;  // the CPU moves the bytes
@@ -327,12 +331,15 @@ bool CallerStream::is_legacy() const { return reinterpret_cast<std::uintptr_t>(h
 
 // --- choosing --------------------------------------------------------------------------------
 
-void check_range(const void* data, std::size_t bytes, const char* call) {
-    if (data == nullptr) throw InvalidCopy(std::string(call) + ": a null pointer");
+void check_range(const void* data, std::size_t bytes, const char* call, const char* argument) {
+    if (data == nullptr) {
+        throw InvalidCopy(std::string(call) + ": the argument " + argument +
+                          " is a null pointer: pass memory of " + std::to_string(bytes) + " bytes");
+    }
     if (reinterpret_cast<std::uintptr_t>(data) >
         std::numeric_limits<std::uintptr_t>::max() - bytes) {
-        throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) +
-                          " bytes exceed the address space");
+        throw InvalidCopy(std::string(call) + ": " + std::to_string(bytes) + " bytes from " +
+                          argument + " exceed the address space: check the number of bytes");
     }
 }
 

@@ -102,7 +102,7 @@ struct Side {
 Side side_of(void* data, std::size_t bytes);
 
 // Throws InvalidCopy for a null pointer and for a range beyond the address space. `call`: whose.
-void check_range(const void* data, std::size_t bytes, const char* call);
+void check_range(const void* data, std::size_t bytes, const char* call, const char* argument);
 
 // How a copy is done.
 struct Choice {

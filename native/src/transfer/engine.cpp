@@ -406,7 +406,7 @@ void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::E
     const bool empty = job->bytes() == 0;
     {
         const std::lock_guard lock(mutex_);
-        if (stopping_) throw Cancelled("the transfer context is closed");
+        if (stopping_) throw Cancelled("the transfer context is closed: create another one");
         job->start_ = std::move(after);
         if (waits) {
             waiting_.push_back(job);

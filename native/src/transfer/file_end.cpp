@@ -26,6 +26,14 @@ std::string described(const std::string& what, int error) {
     return text;
 }
 
+// What failed at a byte of a file, with the number of its descriptor where that is what is wrong.
+FileError failed_at(const char* what, int file, std::uint64_t at, int error) {
+    const std::string text = std::string(what) + " a file at byte " + std::to_string(at);
+    if (error != EBADF) return {text, error};
+    return {text + " by descriptor " + std::to_string(file) + ", which is not open for " + what,
+            error};
+}
+
 // Pages of a range that the page cache holds (cachestat, since Linux 6.5); nothing where the system
 // does not say.
 std::optional<std::uint64_t> cached_pages(int file, std::uint64_t at, std::size_t bytes) {
@@ -83,7 +91,7 @@ std::size_t FileEnd::read_buffered(std::byte* to, std::size_t bytes, std::uint64
     while (done < bytes) {
         const ssize_t now = pread(file_, to + done, bytes - done, static_cast<off_t>(at + done));
         if (now < 0 && errno == EINTR) continue;
-        if (now < 0) throw FileError("reading a file at byte " + std::to_string(at + done), errno);
+        if (now < 0) throw failed_at("reading", file_, at + done, errno);
         if (now == 0) break;
         done += static_cast<std::size_t>(now);
     }
@@ -150,7 +158,7 @@ void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) 
         const ssize_t now = pwrite(file_, from, bytes, static_cast<off_t>(at));
         if (now < 0 && errno == EINTR) continue;
         if (now <= 0) {  // some file systems write nothing where they cannot, and say no more
-            throw FileError("writing a file at byte " + std::to_string(at), now < 0 ? errno : EIO);
+            throw failed_at("writing", file_, at, now < 0 ? errno : EIO);
         }
         from += now;
         at += static_cast<std::uint64_t>(now);

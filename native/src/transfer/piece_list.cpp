@@ -18,13 +18,16 @@ void check_blocks(const Blocks& side, std::size_t block, const char* name) {
     if (block > side.stride && side.blocks > 1) {
         throw InvalidCopy(std::string("copy_blocks: a block of ") + std::to_string(block) +
                           " bytes is longer than the stride of the " + name + ", " +
-                          std::to_string(side.stride) + " bytes");
+                          std::to_string(side.stride) +
+                          " bytes: pass a stride of at least a block");
     }
     const auto start = reinterpret_cast<std::uintptr_t>(side.data);
     if (side.blocks != 0 && (side.stride > (kLastAddress - start) / side.blocks ||
                              block > kLastAddress - start - side.stride * (side.blocks - 1))) {
         throw InvalidCopy(std::string("copy_blocks: the ") + name +
-                          " goes past the end of the address space");
+                          " goes past the end of the address space: check its stride of " +
+                          std::to_string(side.stride) + " bytes and its " +
+                          std::to_string(side.blocks) + " blocks");
     }
     const auto outside = [&](std::int64_t index) {
         return static_cast<std::uint64_t>(index) >= side.blocks;  // a negative one, too
@@ -53,6 +56,14 @@ bool follows(const Piece& one, const Piece& next) {
 
 [[noreturn]] void refuse_overlap_of_sides() {
     throw InvalidCopy("a source overlaps a destination: copy through a third buffer");
+}
+
+[[noreturn]] void refuse_null(const char* argument, std::size_t i, std::size_t bytes) {
+    std::string text = "copy_batch: ";
+    text.append(argument).append("[").append(std::to_string(i));
+    text.append("] is a null pointer: pass memory of sizes[").append(std::to_string(i));
+    text.append("] = ").append(std::to_string(bytes)).append(" bytes");
+    throw InvalidCopy(text);
 }
 
 // Whether an index occurs twice, by a bit for each block and without a branch.
@@ -133,7 +144,9 @@ void check_pieces(std::span<const Piece> pieces) {
     sort(to);
     for (std::size_t i = 1; i < to.size(); ++i) {
         if (to[i].first < to[i - 1].second) {
-            throw InvalidCopy("two destinations overlap: which bytes arrive last is not defined");
+            throw InvalidCopy(
+                "two destinations overlap, and which bytes arrive last is not defined: give each "
+                "destination once");
         }
     }
     std::vector<Bounds> from = bounds_of(pieces, ListSide::from);
@@ -152,13 +165,14 @@ CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         if (sizes[i] == 0) continue;
         if (to[i] == nullptr || from[i] == nullptr) {
-            throw InvalidCopy("copy_batch: piece " + std::to_string(i) + " is a null pointer");
+            refuse_null(to[i] == nullptr ? "to" : "from", i, sizes[i]);
         }
         const auto last = std::max(reinterpret_cast<std::uintptr_t>(to[i]),
                                    reinterpret_cast<std::uintptr_t>(from[i]));
         if (sizes[i] > kLastAddress - last) {
             throw InvalidCopy("copy_batch: piece " + std::to_string(i) +
-                              " goes past the end of the address space");
+                              " goes past the end of the address space: check sizes[" +
+                              std::to_string(i) + "] = " + std::to_string(sizes[i]));
         }
         list.pieces.push_back(
             {static_cast<std::byte*>(to[i]), static_cast<const std::byte*>(from[i]), sizes[i]});

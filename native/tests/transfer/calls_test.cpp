@@ -424,6 +424,38 @@ TEST_F(Calls, ReturnNothingAfterAFailure) {
     none.wait();
 }
 
+TEST_F(Calls, NameTheArgumentThatIsANullPointer) {
+    const Context context(small());
+    waywiser_context* const one = context.get();
+    std::byte here{};
+    void* to[] = {nullptr};
+    const void* from[] = {&here};
+    const std::size_t size[] = {8};
+    const std::int64_t index[] = {0};
+    const auto says = [](waywiser_status status, const std::string& said) {
+        EXPECT_EQ(status, WAYWISER_INVALID);
+        EXPECT_NE(std::string(waywiser_last_error()).find(said), std::string::npos)
+            << waywiser_last_error() << " has no: " << said;
+    };
+    says(waywiser_copy(nullptr, &here, &here, 1, nullptr), "context is a null pointer: pass");
+    says(waywiser_copy(one, nullptr, &here, 8, nullptr), "copy: the argument to is a null");
+    says(waywiser_copy(one, &here, nullptr, 8, nullptr), "copy: the argument from is a null");
+    says(waywiser_copy_async(one, &here, &here, 8, nullptr, nullptr), "argument transfer is");
+    says(waywiser_copy_batch(one, nullptr, from, size, 1, nullptr, nullptr), "argument to is");
+    says(waywiser_copy_batch(one, to, nullptr, size, 1, nullptr, nullptr), "argument from is");
+    says(waywiser_copy_batch(one, to, from, nullptr, 1, nullptr, nullptr), "argument sizes is");
+    says(waywiser_copy_batch(one, to, from, size, 1, nullptr, nullptr), "to[0] is a null pointer");
+    says(
+        waywiser_copy_blocks(one, &here, 8, 1, &here, 8, 1, 8, index, nullptr, 1, nullptr, nullptr),
+        "argument from_index is");
+    says(waywiser_read(one, 0, 0, nullptr, 8, nullptr, nullptr, nullptr), "read: the argument to");
+    says(waywiser_write(one, 1, 0, nullptr, 8, nullptr, nullptr, nullptr),
+         "write: the argument from");
+    says(waywiser_context_usage(one, nullptr), "argument usage is");
+    says(waywiser_describe(&here, 1, nullptr), "argument description is");
+    says(waywiser_machine(nullptr, 0, nullptr), "argument needed is");
+}
+
 TEST_F(Calls, RefuseWhatMakesNoSense) {
     Context context(small());
     std::vector<std::byte> host(2 * kMiB);

@@ -35,6 +35,26 @@ protected:
     int file_;
 };
 
+TEST_F(FileCalls, NameADescriptorThatIsNotOpen) {
+    Context context;
+    std::vector<std::byte> data(100);
+    constexpr int kClosed = 9999;
+    const auto says = [](const char* said, auto call) {
+        try {
+            call();
+            ADD_FAILURE() << said;
+        } catch (const TransferError& error) {
+            EXPECT_EQ(error.status(), WAYWISER_IO);
+            EXPECT_EQ(error.error_number(), EBADF);
+            EXPECT_NE(std::string(error.what()).find(said), std::string::npos) << error.what();
+        }
+    };
+    says("descriptor 9999, which is not open for reading",
+         [&] { context.read(kClosed, 0, data.data(), data.size()); });
+    says("descriptor 9999, which is not open for writing",
+         [&] { context.write(kClosed, 0, data.data(), data.size()); });
+}
+
 TEST_F(FileCalls, RefuseOffsetsThatNoFileHas) {
     Context context;
     std::vector<std::byte> data(4 * kMiB, std::byte{1});

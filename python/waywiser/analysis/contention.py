@@ -20,7 +20,7 @@ from waywiser.analysis.together import Together, found_together
 from waywiser.plan.name import name_of
 from waywiser.severity import Severity
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.order import Interval
+from waywiser.stats.order import Interval, relative
 from waywiser.words import Transfer, format_bytes
 from waywiser.words.number_format import count, format_rate
 
@@ -85,8 +85,6 @@ def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
 
 
 def _row(each: Together) -> tuple[Cell, ...]:
-    rate = each.point.estimate.rate
-    half = rate.interval.width / 2 / rate.value if rate and rate.interval else None
     different = each.decision.verdict == "different"
     return (
         Cell(each.curve.name),
@@ -95,7 +93,7 @@ def _row(each: Together) -> tuple[Cell, ...]:
             "no" if each.is_unslowed else "yes" if different else "unclear",
             each.curve.text,
         ),
-        Cell(format_rate(each.rate, half), "", each.point.line.workload),
+        Cell(format_rate(each.rate, each.point.estimate.relative), "", each.point.line.workload),
         Cell(f"{each.share:.0%}"),
         Cell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
         Cell(f"×{min(each.slowdowns):.2f}"),
@@ -347,7 +345,7 @@ def _rate_text(rate: float, span: Interval | None) -> str:
     """``101.2 GB/s (101.0–101.5)``."""
     if span is None:
         return f"{format_rate(rate)} GB/s"
-    half = span.width / 2 / rate
+    half = relative(rate, span, of_rate=True)
     low, high = format_rate(span.low, half), format_rate(span.high, half)
     return f"{format_rate(rate, half)} GB/s ({low}–{high})"
 

@@ -28,7 +28,7 @@ def as_imported(summaries: Sequence[SeriesSummary], plan_json: str) -> Iterator[
     recorded = _recorded(plan_json)
     for series in summaries:
         origins = recorded.get(series.identity, ())
-        blocks = tuple(_with_spread(block, origins) for block in series.blocks)
+        blocks = tuple(_with_deviation(block, origins) for block in series.blocks)
         yield msgspec.structs.replace(series, blocks=blocks)
 
 
@@ -47,9 +47,9 @@ def _recorded(plan_json: str) -> dict[str, list[_Origin]]:
         return {}  # it says less of where its blocks are from; they are what they are
 
 
-def _with_spread(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
-    spread = block.spread
-    if not spread and 0 <= block.block < len(origins):
+def _with_deviation(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
+    deviation = block.deviation
+    if not deviation and 0 <= block.block < len(origins):
         stated = origins[block.block].deviation
-        spread = stated if 0 < stated < math.inf else 0.0
-    return msgspec.structs.replace(block, spread=spread)
+        deviation = stated if 0 < stated < math.inf else 0.0
+    return msgspec.structs.replace(block, deviation=deviation)

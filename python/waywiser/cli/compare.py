@@ -149,6 +149,8 @@ def print_comparison(
         say(console, line)
     for note in found.notes:
         say(console, f"note: {note}")
+    if alone := changed_alone(found):
+        say(console, f"note: {alone}{'' if everything else '; --all lists them'}")
     print_paths(console, found, everything)
     unconfirmed = dict.fromkeys(path.unconfirmed for path in found.of("suspected"))
     for reason in unconfirmed:
@@ -172,7 +174,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
             left.append(f"{len(paths) - most} more {_plural(verdict, len(paths) - most)}")
     if shown and console.width < TABLE_COLUMNS:
         for path in shown:
-            _print_narrow(console, path)
+            _print_narrow(console, path, found)
     elif shown:
         headings = (
             "verdict",
@@ -187,7 +189,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         )
         words = "verdict", "path", "at"
         columns = [Column(name, left=name in words, folds=name in words[1:]) for name in headings]
-        cells = [(path.verdict, *_cells(path)) for path in shown]
+        cells = [(path.verdict, *_cells(path, found)) for path in shown]
         print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
     if left:
         say(console, f"and {', '.join(left)}: see --all")
@@ -200,13 +202,13 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
             say(console, f"and {len(names) - MOST} more {verdict}: {why} (see --all)")
 
 
-def _print_narrow(console: Console, path: PathChange) -> None:
+def _print_narrow(console: Console, path: PathChange, found: ProfileComparison) -> None:
     """Prints a line for the path, and one for its figures."""
     from rich.text import Text
 
     from waywiser.cli.lines import say
 
-    name, size, before, now, change, interval, hidden, about = _cells(path)
+    name, size, before, now, change, interval, hidden, about = _cells(path, found)
     verdict = (f"{path.verdict:<12}", STYLES.get(path.verdict, ""))
     console.print(Text.assemble(verdict, name))
     figures = f"{before} before, {now} now, {change}" + (f" ({interval})" if interval else "")
@@ -242,6 +244,24 @@ def summary(found: ProfileComparison) -> str:
     return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
 
 
+def changed_alone(found: ProfileComparison) -> str:
+    """How many paths have no change although their own interval excludes none; empty without."""
+    from waywiser.words.number_format import count
+
+    paths = found.changed_alone
+    if not paths:
+        return ""
+    slower = sum(path.ratio < 1 for path in paths)
+    kinds = [
+        f"{n} {word}" for n, word in ((len(paths) - slower, "faster"), (slower, "slower")) if n
+    ]
+    return (
+        f"{count(len(paths), 'path')} changed by more than the threshold by "
+        f"{'its' if len(paths) == 1 else 'their'} own 95 % interval ({', '.join(kinds)}), but not "
+        f"among all {len(found.measured)} that were tested, of which some do by chance"
+    )
+
+
 def _headline_lines(found: ProfileComparison) -> Iterator[str]:
     """For each group of headline paths: the member with the lowest ratio, and what could be
     missed."""
@@ -266,7 +286,7 @@ def detectable_text(loss: float | None) -> str:
     return "noise not known" if loss is None else f"detectable from {loss:.1%}"
 
 
-def _cells(path: PathChange) -> Iterator[str]:
+def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
     yield path.name
     evidence = path.evidence
     if evidence is None:
@@ -280,7 +300,7 @@ def _cells(path: PathChange) -> Iterator[str]:
         yield f"{decision.ratio - 1:+.1%}"
         yield _span(decision.interval)
         yield f"{decision.detectable:.1%}" if decision.detectable is not None else "not known"
-    yield path.why
+    yield path.why or ("by its own interval alone" if found.is_changed_alone(path) else "")
 
 
 def _span(interval: Interval | None) -> str:

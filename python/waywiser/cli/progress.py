@@ -31,7 +31,9 @@ LINE_SECONDS = 5.0
 """Between two plain lines, unless a tenth of the work was done in less."""
 
 SETTLING_SECONDS = 5.0
-"""So much of the expected time counts as gone as expected: early visits tell little of the rest."""
+SETTLING_SHARE = 0.1
+"""So much of the expected time counts as gone as expected, and at most this share of it: early
+visits say little about the rest."""
 
 
 def format_seconds(seconds: float) -> str:
@@ -94,7 +96,8 @@ class Tally:
     def seconds_left(self) -> float:
         """The expected rest, corrected by how the expectation has done so far."""
         expected = self._done - self._earlier
-        pace = (self.seconds + SETTLING_SECONDS) / (expected + SETTLING_SECONDS)
+        settling = min(SETTLING_SECONDS, SETTLING_SHARE * self._total)
+        pace = (self.seconds + settling) / (expected + settling)
         until = max(self._deadline - self.seconds, 0.0)
         return until if self._uses_all else min(max(self._total - self._done, 0.0) * pace, until)
 

@@ -44,11 +44,21 @@ def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:
 
     made = document(read(files))
     if figure == LIST:
-        print("\n".join(f"{picture.name}  {picture.title}" for picture in made.pictures()))
-        return 0
+        return _list(made)
     output = output or ("report.html" if format == "html" else "-")
     content = _content(made, format, figure)
     write_page(output, content)
+    return 0
+
+
+def _list(made: Document) -> int:
+    pictures = made.pictures()
+    if not pictures:
+        raise ReportError(
+            "there is no figure: the profiles show too little for one",
+            remedy="survey more sizes or paths",
+        )
+    print("\n".join(f"{picture.name}  {picture.title}" for picture in pictures))
     return 0
 
 

@@ -170,6 +170,16 @@ class ProfileComparison(Value, frozen=True):
         return tuple(path for path in self.paths if path.parts)
 
     @property
+    def changed_alone(self) -> tuple[PathChange, ...]:
+        """Paths without a change whose own interval excludes none: of many paths some have such an
+        interval by chance."""
+        return tuple(path for path in self.of("no change") if self.is_changed_alone(path))
+
+    def is_changed_alone(self, path: PathChange) -> bool:
+        evidence = path.evidence if path.verdict == "no change" else None
+        return evidence is not None and evidence.decision.is_different_alone(self.threshold)
+
+    @property
     def undecided(self) -> tuple[PathChange, ...]:
         """Those of `hiding` that leave a check inconclusive: of the groups `BOUNDED`, or repeated
         by no process."""

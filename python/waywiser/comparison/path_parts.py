@@ -246,5 +246,5 @@ def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
 def _deviation(block: BlockSummary) -> float:
     """The relative deviation of a process' median by its samples; 0 if they do not show it."""
     if block.low is None or block.high is None:
-        return _MEDIAN * block.spread / math.sqrt(block.count)
+        return _MEDIAN * block.deviation / math.sqrt(block.count)
     return (block.high - block.low) / 2 / _Z / block.median

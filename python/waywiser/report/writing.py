@@ -6,7 +6,7 @@ from waywiser.analysis.answer import Unit
 from waywiser.analysis.texts import MANY_TIMES
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line
-from waywiser.stats.order import Interval
+from waywiser.stats.order import Interval, relative
 from waywiser.words.number_format import (
     RATE_BYTES,
     format_number,
@@ -31,22 +31,22 @@ def quantity(found: Estimate, size: int) -> str:
     return format_rate(found.rate.value, found.relative)
 
 
-def spread(relative: float | None) -> str:
+def spread(sure: float | None) -> str:
     """``±0.6 %``; empty where there is no interval."""
-    return "" if relative is None else format_relative(relative)
+    return "" if sure is None else format_relative(sure)
 
 
 def value(number: float, unit: Unit, interval: Interval | None) -> str:
     """``55.42 GB/s ±0.1 %``, with as many digits as the interval allows."""
-    relative = interval.width / 2 / abs(number) if interval is not None and number else None
-    after = f" {format_relative(relative)}" if relative is not None else ""
+    sure = relative(number, interval, of_rate=unit == "B/s")
+    after = f" {format_relative(sure)}" if sure is not None else ""
     if unit == "B/s":
-        return f"{format_rate(number, relative)} GB/s{after}"
+        return f"{format_rate(number, sure)} GB/s{after}"
     if unit == "s":
-        return f"{format_time(number, relative)}{after}"
+        return f"{format_time(number, sure)}{after}"
     if unit == "B":
         return f"{_size(number)}{after}"
-    return f"{format_number(number, relative or 0.005)}{after}"
+    return f"{format_number(number, sure or 0.005)}{after}"
 
 
 def _size(number: float) -> str:

@@ -50,6 +50,7 @@ class BlockEstimate(Value, frozen=True):
     quantiles: dict[str, float] | None
     """``p0`` to ``p100``; None where repetitions were batched, since a mean of several has none."""
     spread: float
+    """The interquartile range over the median."""
     farthest: float
     drift: float
     outliers: OutlierCount
@@ -62,7 +63,7 @@ class BlockEstimate(Value, frozen=True):
     @property
     def deviation(self) -> float:
         """Standard error of the median by the samples alone, as a fraction of it."""
-        if self.interval is None:
+        if self.interval is None:  # of so few samples the range is about a standard deviation
             return _MEDIAN * self.spread / math.sqrt(max(self.count, 1))
         return self.interval.width / 2 / _NORMAL / self.median
 

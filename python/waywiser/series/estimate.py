@@ -20,7 +20,7 @@ from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.doubts import Doubt, doubts
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
-from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval
+from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval, relative
 from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Stop, Value
@@ -73,13 +73,13 @@ class Estimate(Value, frozen=True):
 
     @property
     def relative(self) -> float | None:
-        """Half the interval's width over the median."""
-        return _relative(self.interval, self.median)
+        """Half the interval's width over the median; of the rate as well."""
+        return relative(self.median, self.interval)
 
     @property
     def host_relative(self) -> float | None:
         """The same of what the application sees."""
-        return _relative(self.host_interval, self.host_median)
+        return relative(self.host_median or 0.0, self.host_interval)
 
 
 def estimate(series: Series, machine: Machine | None = None) -> Estimate | None:
@@ -190,7 +190,3 @@ def _interval(
         return "within process", None
     low, high = min(each.low for each in known), max(each.high for each in known)
     return "within process", Interval(low, high)
-
-
-def _relative(interval: Interval | None, middle: float | None) -> float | None:
-    return interval.width / 2 / middle if interval is not None and middle else None

@@ -246,9 +246,9 @@ class SeriesFrame:
         def block(n: int) -> BlockSummary:
             row = self.visits[n].row
             few = low[n] is None and lower_rank(counts[n]) is None
-            spread = deviations[n] if few else 0.0
+            deviation = deviations[n] if few else 0.0
             return BlockSummary(row.block, medians[n], low[n], high[n], counts[n], row.stop,
-                                row.mode, spread, row.process)  # fmt: skip
+                                row.mode, deviation, row.process)  # fmt: skip
 
         return [
             SeriesSummary(

@@ -23,7 +23,7 @@ class BlockSummary(Value, frozen=True):
     """Samples that count."""
     stop: Stop = "converged"
     mode: TimingMode = "device"
-    spread: float = 0.0
+    deviation: float = 0.0
     """Relative standard deviation of samples that are too few for an interval, or of those that
     another tool did not keep; 0 if it is not known, or if there is an interval."""
     process: int = 0

@@ -77,6 +77,14 @@ class Decision(Value, frozen=True):
     def slower(self) -> bool:
         return self.ratio < 1
 
+    def is_different_alone(self, threshold: float) -> bool:
+        """Whether it exceeds the threshold and its own interval excludes no change, but it is not
+        significant among all that was asked together."""
+        if self.verdict == "different" or self.suspected or self.interval is None:
+            return False
+        beyond = abs(math.log(self.ratio)) > math.log1p(threshold)
+        return beyond and not self.interval.low <= 1 <= self.interval.high
+
 
 def decide(
     effects: Sequence[Effect],

@@ -34,6 +34,19 @@ class Interval(Value, frozen=True):
         return self.low <= other.high and other.low <= self.high
 
 
+def relative(value: float, interval: Interval | None, *, of_rate: bool = False) -> float | None:
+    """What is written after ±: half the width of a value's interval over the value.
+
+    A rate has that of its time, whatever the quantity that is shown: ``of_rate`` turns its interval
+    back into that of the time. None without an interval, or if the value or an end is 0.
+    """
+    if interval is None or not value:
+        return None
+    if not of_rate:
+        return interval.width / 2 / abs(value)
+    return (value / interval.low - value / interval.high) / 2 if interval.low > 0 else None
+
+
 def at_least(interval: Interval, median: float, width: float) -> Interval:
     """``interval`` widened around ``median`` to ``width`` where it is narrower; not below 0."""
     if interval.width >= width:

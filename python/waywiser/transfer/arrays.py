@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 HUGE_PAGES_FROM = 8 << 20
 """Bytes from which a new host array gets pages of its own, huge ones where the system allows."""
 
+NODES = 'pass the index of a node of machine()["numa"], or None for that of the calling thread'
+
 
 def to_host(tensor: Any, *, stream: Any = None, copy: Callable[..., None] = native.copy) -> Any:
     """Copies an array to new host memory and returns it when it is filled.
@@ -48,10 +50,12 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
         node = -1 if numa is None else operator.index(numa)
     except TypeError:
         raise InvalidOperand(
-            f"numa is {numa!r}, not the index of a node", where="pinned_empty"
+            f"numa is {numa!r}, not the index of a node", where="pinned_empty", remedy=NODES
         ) from None
     if numa is not None and node < 0:
-        raise InvalidTransfer(f"numa is {node}, not the index of a node", where="pinned_empty")
+        raise InvalidTransfer(
+            f"numa is {node}, not the index of a node", where="pinned_empty", remedy=NODES
+        )
 
     def allocate(nbytes: int) -> HostMemory:
         return native.pinned_memory(nbytes, node)
@@ -74,9 +78,17 @@ def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
         else:
             sizes = (operator.index(shape),)
     except TypeError:
-        raise InvalidOperand(f"{shape!r} is no shape", where="pinned_empty") from None
+        raise InvalidOperand(
+            f"{shape!r} is no shape",
+            where="pinned_empty",
+            remedy="pass a whole number or a tuple of them",
+        ) from None
     if any(size < 0 for size in sizes):
-        raise InvalidTransfer(f"the shape {sizes} has a negative length", where="pinned_empty")
+        raise InvalidTransfer(
+            f"the shape {sizes} has a negative length",
+            where="pinned_empty",
+            remedy="pass lengths from 0 on",
+        )
     return sizes
 
 
@@ -96,9 +108,15 @@ def _numpy_array(sizes: tuple[int, ...], dtype: Any, allocate: Callable[[int], H
     try:
         known = numpy.dtype(dtype)
     except TypeError as error:
-        raise InvalidOperand(str(error), where="pinned_empty") from None
+        raise InvalidOperand(
+            str(error), where="pinned_empty", remedy="pass a dtype of numpy or of torch"
+        ) from None
     if known.hasobject:
-        raise InvalidOperand("an array of Python objects cannot be pinned", where="pinned_empty")
+        raise InvalidOperand(
+            "an array of Python objects cannot be pinned",
+            where="pinned_empty",
+            remedy="pass a dtype of numbers",
+        )
     nbytes = math.prod(sizes) * known.itemsize
     if nbytes == 0:
         return numpy.empty(sizes, dtype=known)
@@ -148,7 +166,7 @@ def _described(array: Any) -> tuple[tuple[int, ...], Any]:
         view = memoryview(array)
     except TypeError:
         raise InvalidOperand(
-            f"a {type(array).__name__} is not an array",
+            f"an object of type {type(array).__name__} is not an array",
             where="to_host",
             remedy="pass a torch tensor, a cupy array or an object with the CUDA array interface",
         ) from None

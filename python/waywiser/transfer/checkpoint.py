@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.errors import WaywiserError
+from waywiser.transfer.errors import InvalidOperand, TransferFileError, TransferFileNotFound
 from waywiser.transfer.safetensors_header import (
     COPY_AGAIN,
     Header,
@@ -24,6 +26,19 @@ INDEX_NAME = "model.safetensors.index.json"
 INDEX_SUFFIX = ".safetensors.index.json"
 FILE_SUFFIX = ".safetensors"
 INDEX_BYTES_LIMIT = 100_000_000
+
+CALL = "load_files"
+PASS_NAMES = "pass a list of the names of tensors, which are texts"
+REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path: a part of it is no folder",
+    errno.EACCES: "check the permissions of the file and of its folders",
+    errno.ENXIO: "pass a safetensors file",
+    errno.EMFILE: "raise the limit of open files (ulimit -n), or load fewer files at once",
+    errno.ENFILE: "close files of other programs, or load fewer files at once",
+    errno.EIO: "check the disk, or copy the file to another one",
+}
+"""What to do about an error of the system."""
 
 MATCHED_NAMES = 20_000
 """The most names that are searched for one like a missing one; comparing takes some 10 µs each."""
@@ -75,36 +90,45 @@ def open_checkpoint(
 
     Raises `SafetensorsError` for a file or an index that is not valid or a tensor that two files
     have, `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that
-    the index lists, `OSError` for a file that cannot be read.
+    the index lists, `TransferFileError` for a file that cannot be read.
     """
     wanted = _wanted(keys)
     sources = [source for path in _paths(paths) for source in _sources(path)]
     with ExitStack() as stack:
-        opened = [
-            (source, _open(source.path, stack)) for source in _needed_sources(sources, wanted)
-        ]
+        opened = [(source, _open(source, stack)) for source in _needed_sources(sources, wanted)]
         yield _select(sources, opened, wanted)
 
 
 def _paths(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
 ) -> list[Path]:
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    if not given:
-        raise SafetensorsError("no file is named", remedy="pass the path of a safetensors file")
-    return [Path(path) for path in given]
+    try:
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        found = [Path(path) for path in given]
+    except TypeError as error:
+        raise InvalidOperand(
+            f"paths is {clipped(paths)}, not a path or a list of paths: {error}",
+            where=CALL,
+            remedy="pass the path of a safetensors file",
+        ) from None
+    if not found:
+        raise SafetensorsError(
+            "no file is named", where=CALL, remedy="pass the path of a safetensors file"
+        )
+    return found
 
 
 def _wanted(keys: Iterable[str] | None) -> dict[str, None] | None:
     if keys is None:
         return None
-    if isinstance(keys, str):
-        raise TypeError(f"keys is the single text {clipped(keys)}: pass a list of names")
-    wanted = dict.fromkeys(keys)
-    for key in wanted:
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        what = "the single text" if isinstance(keys, str) else "the single value"
+        raise InvalidOperand(f"keys is {what} {clipped(keys)}", where=CALL, remedy=PASS_NAMES)
+    names = list(keys)
+    for key in names:
         if not isinstance(key, str):
-            raise TypeError(f"keys holds {key!r}: names of tensors are texts")
-    return wanted
+            raise InvalidOperand(f"keys holds {clipped(key)}", where=CALL, remedy=PASS_NAMES)
+    return dict.fromkeys(names)
 
 
 def _sources(path: Path) -> list[_Source]:
@@ -116,7 +140,8 @@ def _sources(path: Path) -> list[_Source]:
 
 
 def _folder_sources(folder: Path) -> list[_Source]:
-    names = sorted(os.listdir(folder))
+    with _named_errors(folder):
+        names = sorted(os.listdir(folder))
     indices = [name for name in names if name.endswith(INDEX_SUFFIX)]
     if INDEX_NAME in indices:
         indices = [INDEX_NAME]
@@ -155,10 +180,11 @@ def _read_index(index: Path) -> bytes:
         if nbytes > INDEX_BYTES_LIMIT:
             raise StrictJsonError(f"it has {nbytes:,} bytes, more than {INDEX_BYTES_LIMIT:,}")
         parts = []
-        while part := os.read(descriptor, 2**20):
-            parts.append(part)
-            if sum(map(len, parts)) > INDEX_BYTES_LIMIT:
-                raise StrictJsonError(f"it has more than {INDEX_BYTES_LIMIT:,} bytes")
+        with _named_errors(index):
+            while part := os.read(descriptor, 2**20):
+                parts.append(part)
+                if sum(map(len, parts)) > INDEX_BYTES_LIMIT:
+                    raise StrictJsonError(f"it has more than {INDEX_BYTES_LIMIT:,} bytes")
         return b"".join(parts)
 
 
@@ -194,18 +220,41 @@ def _expected(sources: list[_Source]) -> frozenset[str]:
     return frozenset().union(*(source.expected for source in sources))
 
 
-def _open(path: Path, stack: ExitStack) -> OpenFile:
-    descriptor, nbytes = _open_regular(path, stack)
-    try:
+def _open(source: _Source, stack: ExitStack) -> OpenFile:
+    path = source.path
+    descriptor, nbytes = _open_regular(path, stack, source.index_path)
+    with _named_errors(path):
         return OpenFile(path, descriptor, read_header(descriptor, nbytes, str(path)))
+
+
+@contextmanager
+def _named_errors(path: Path, index: Path | None = None) -> Iterator[None]:
+    """Errors of the system with the path, and with what to do; ``index``: what lists the file."""
+    try:
+        yield
+    except SafetensorsError:
+        raise
     except OSError as error:
-        raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from None
+        missing = error.errno == errno.ENOENT
+        kind = TransferFileNotFound if missing else TransferFileError
+        remedy = REMEDIES.get(error.errno or 0, "")
+        if missing and index is not None:
+            remedy = f"download all files that {index} lists into its folder"
+        what = os.strerror(error.errno) if error.errno else str(error)
+        raise kind(what, where=str(path), remedy=remedy, number=error.errno) from None
+    except StrictJsonError:
+        raise
+    except ValueError as error:  # a null byte
+        raise TransferFileError(
+            str(error), where=repr(str(path)), remedy="pass the path of a file", number=errno.EINVAL
+        ) from None
 
 
-def _open_regular(path: Path, stack: ExitStack) -> tuple[int, int]:
+def _open_regular(path: Path, stack: ExitStack, index: Path | None = None) -> tuple[int, int]:
     """Opens a regular file for reading; returns its descriptor and its bytes."""
     # Without O_NONBLOCK, opening a FIFO would wait for a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    with _named_errors(path, index):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     stack.callback(os.close, descriptor)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):

@@ -71,8 +71,8 @@ class Context(native.Context):
             relays=_gpus("relays", relays),
             relay_bytes=_limit("relay_bytes", relay_bytes),
             polite_bytes=_limit("polite_bytes", polite_bytes),
-            plain=bool(plain),
-            peer_access=bool(peer_access),
+            plain=_switch("plain", plain),
+            peer_access=_switch("peer_access", peer_access),
             list_multiprocessors=_limit("list_multiprocessors", list_multiprocessors),
         )
 
@@ -85,7 +85,21 @@ def _number(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidOperand(f"{name} is {value!r}, not a whole number", where="Context") from None
+        raise InvalidOperand(
+            f"{name} is {value!r}, not a whole number",
+            where="Context",
+            remedy="pass an int",
+        ) from None
+
+
+def _switch(name: str, value: Any) -> bool:
+    if isinstance(value, str):  # any text but the empty one would be true
+        raise InvalidOperand(
+            f"{name} is {value!r}, which is neither True nor False",
+            where="Context",
+            remedy=f"pass {name}=True or {name}=False",
+        )
+    return bool(value)
 
 
 def _limit(name: str, value: Any) -> int | None:

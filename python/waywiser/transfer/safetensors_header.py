@@ -51,6 +51,9 @@ DTYPE_BITS = {
 
 _INTEGERS = frozenset({int})
 COPY_AGAIN = "download or copy the file again"
+CHECK_KIND = "check that it is a safetensors file"
+GIT_POINTER = b"version "
+"""How the file begins that Git keeps instead of a large one."""
 
 
 class SafetensorsError(WaywiserError, ValueError):
@@ -80,12 +83,22 @@ def read_header(descriptor: int, file_bytes: int, where: str) -> Header:
 
     Raises `SafetensorsError` if the header is not valid or the file ends early.
     """
-    length = int.from_bytes(_read(descriptor, 0, LENGTH_BYTES, where), "little")
+    if file_bytes == 0:
+        raise SafetensorsError("the file is empty", where=where, remedy=COPY_AGAIN)
+    start = _read(descriptor, 0, LENGTH_BYTES, where)
+    if start == GIT_POINTER:
+        raise SafetensorsError(
+            "it is no safetensors file, and begins like a pointer of Git LFS",
+            where=where,
+            remedy="get the file itself with git lfs pull",
+        )
+    length = int.from_bytes(start, "little")
     if length > HEADER_BYTES_LIMIT:
         raise SafetensorsError(
-            f"its header would have {length:,} bytes and the format allows {HEADER_BYTES_LIMIT:,}",
+            "it is no safetensors file: its header would have "
+            f"{length:,} bytes and the format allows {HEADER_BYTES_LIMIT:,}",
             where=where,
-            remedy="check that it is a safetensors file",
+            remedy=CHECK_KIND,
         )
     if length > file_bytes - LENGTH_BYTES:
         raise SafetensorsError(
@@ -124,7 +137,7 @@ def _read(descriptor: int, offset: int, nbytes: int, where: str) -> bytes:
             raise SafetensorsError(
                 f"the file ends at byte {offset + len(parts):,}, within its header",
                 where=where,
-                remedy=COPY_AGAIN,
+                remedy=f"{CHECK_KIND}, or {COPY_AGAIN}",
             )
         parts += part
     return bytes(parts)

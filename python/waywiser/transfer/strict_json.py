@@ -60,9 +60,12 @@ def parse_object(raw: bytes, *, counts_only: bool) -> dict[str, Any]:
     return parsed
 
 
-def clipped(text: str, most: int = 80) -> str:
-    """The text quoted and on one line, for a message; only its start if it is long."""
-    return repr(text) if len(text) <= most else f"{text[:most]!r}…"
+def clipped(value: object, most: int = 80) -> str:
+    """A text quoted, or another value, on one line for a message; only its start if it is long."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= most else f"{value[:most]!r}…"
+    shown = " ".join(repr(value).split())
+    return shown if len(shown) <= most else f"{shown[:most]}…"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from waywiser import transfer
 from waywiser.errors import WaywiserError
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
+from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
 from waywiser.transfer.read_plan import PlannedRead, plan_reads
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.strict_json import clipped
@@ -43,6 +44,9 @@ except ModuleNotFoundError as error:
         where="waywiser.transfer.torch",
         remedy="install torch; the other calls of waywiser.transfer do without",
     ) from None
+
+CALL = "load_files"
+DEVICES = "pass 'cpu', 'cuda', 'cuda:0' or the number of a GPU"
 
 MOST_TRANSFERS = 64
 MOST_BYTES = 512 * 2**20
@@ -104,8 +108,10 @@ def load_files(
     Raises `SafetensorsError` for a file or an index that is not valid, a tensor that two files
     have, a type that torch does not have, or a file that was cut while it was read;
     `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that the
-    index lists; `OSError` for a file that cannot be read; what torch raises if memory is short; and
-    what ``waywiser.transfer.read_async`` raises. No transfer runs any more when an error is raised.
+    index lists; `TransferFileError`, which is an `OSError`, for a file that cannot be read;
+    `UnsupportedTransfer` or `InvalidTransfer` for a device that torch cannot use here; what torch
+    raises if memory is short; and what ``waywiser.transfer.read_async`` raises. No transfer runs
+    any more when an error is raised.
     """
     target = _device(device)
     tensors: dict[str, torch.Tensor] = {}
@@ -125,16 +131,50 @@ def load_files(
 
 
 def _device(device: str | int | torch.device) -> torch.device:
-    if isinstance(device, bool):
-        raise TypeError(f"device is {device}: pass 'cpu', 'cuda:0' or the number of a GPU")
-    target = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-    if target.type == "cuda" and target.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
+    try:
+        if isinstance(device, bool):
+            raise TypeError
+        target = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    except (TypeError, RuntimeError) as error:
+        kind = InvalidOperand if isinstance(error, TypeError) else InvalidTransfer
+        raise kind(
+            f"device is {device!r}, which names no device", where=CALL, remedy=DEVICES
+        ) from None
     if target.type not in ("cpu", "cuda"):
-        raise WaywiserError(
-            f"loading to device {target} is not supported", remedy="load to 'cpu' or 'cuda'"
+        raise UnsupportedTransfer(
+            f"device is {device!r}, and files are loaded to host memory and to CUDA GPUs only",
+            where=CALL,
+            remedy="load to 'cpu' or 'cuda'",
         )
-    return target
+    return target if target.type == "cpu" else torch.device("cuda", _gpu(device, target.index))
+
+
+def _gpu(device: object, index: int | None) -> int:
+    """The number of a GPU that torch can use; ``index`` None: the current one."""
+    if not torch.cuda.is_available():
+        has_cuda = torch.version.cuda is not None
+        raise UnsupportedTransfer(
+            f"device is {device!r}, and "
+            + ("torch finds no GPU that it can use" if has_cuda else "this torch has no CUDA"),
+            where=CALL,
+            remedy="load to 'cpu', or "
+            + (
+                "check what nvidia-smi and CUDA_VISIBLE_DEVICES show"
+                if has_cuda
+                else "install a torch with CUDA"
+            ),
+        )
+    if index is None:
+        current: int = torch.cuda.current_device()
+        return current
+    count = torch.cuda.device_count()
+    if not 0 <= index < count:
+        raise InvalidTransfer(
+            f"device is {device!r}, and torch can use {count} GPU{'' if count == 1 else 's'}",
+            where=CALL,
+            remedy="load to 'cuda:0'" + (f" up to 'cuda:{count - 1}'" if count > 1 else ""),
+        )
+    return index
 
 
 def _dtypes(selections: list[Selection]) -> dict[str, torch.dtype]:
