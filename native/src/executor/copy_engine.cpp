@@ -1,5 +1,5 @@
-// Copies by the runtime's memcpy: the DMA engines of a GPU, with whatever the runtime adds where a
-// side is not page-locked (staging), or where both sides are on the host (its own CPU copy).
+// Copies by the runtime's memcpy: the DMA engines of a GPU, with staging by the runtime if a side
+// is not page-locked, or its CPU copy if both sides are on the host.
 #include "executor/pieces.hpp"
 #include "executor/reach.hpp"
 #include "gpu/gpu.hpp"
@@ -9,9 +9,9 @@
 namespace waywiser {
 namespace {
 
-// How the contiguous bytes of a transfer are copied, and every piece of a list.
+// The call for contiguous bytes, and for each piece of a list.
 enum class Call { async, peer_async, sync };
-// How a box is.
+// The call for a box.
 enum class BoxCall { volume, planes };
 
 struct Calls {
@@ -54,7 +54,7 @@ public:
         if (calls_.piece != Call::sync) stream_.synchronize();
     }
 
-    // How the runtime hands a 3-D copy to the engine is not documented; at worst plane by plane.
+    // How the runtime submits a 3-D copy is not documented; the worst case is plane by plane.
     [[nodiscard]] std::size_t entries() const override { return planes_; }
 
 private:
@@ -96,7 +96,7 @@ private:
     Calls calls_;
     int source_gpu_;
     int destination_gpu_;
-    std::size_t planes_;  // of a box
+    std::size_t planes_;  // planes of a box
     gpu::Stream& stream_;
 };
 
@@ -162,9 +162,9 @@ public:
         return parameter(*this, transfer, machine, "peer") == "on";
     }
 
-    // What blocks the host behind a closed gate has to be timed by the host: pageable sides,
+    // Copies that block the host behind a closed gate need host timing: pageable sides,
     // host-to-host, synchronous calls, and copies between GPUs that the runtime stages. Many calls
-    // for one transfer fill the stream's queue, which blocks as well.
+    // for one transfer fill the stream's queue, which also blocks.
     [[nodiscard]] TimingMode timing(const Transfer& transfer,
                                     const Machine& machine) const override {
         const Path& path = transfer.path;
@@ -234,7 +234,7 @@ private:
                     "node's number",
                 .choices = std::move(choices)};
     }
-    // With one node there is nothing to choose.
+    // With one node there is no choice.
     static std::vector<std::string> submit_choices(const Machine& machine) {
         std::vector<std::string> choices{"nearest"};
         if (machine.numa.size() > 1) {

@@ -5,7 +5,7 @@
 namespace waywiser {
 namespace {
 
-// Reached by reading and writing, and not by an address.
+// Whether memory is accessed by reading and writing, not by an address.
 bool is_file(const Memory& memory) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     return memory.in_file() && kind != nullptr && !kind->cpu_accessible();

@@ -58,7 +58,7 @@ void Home::restore(const View& view) const {
     const std::size_t before = reinterpret_cast<std::uintptr_t>(view.data) % granule;
     std::byte* first = view.data - before;
     const std::size_t bytes = (before + view.bytes + granule - 1) / granule * granule;
-    // Of what is mostly read the other side would keep its copy, and have nothing to fetch.
+    // The other side would keep its copy of read-mostly memory and have nothing to fetch.
     if (read_mostly_) gpu::advise(first, bytes, gpu::Advice::not_read_mostly, location_);
     gpu::prefetch_async(first, bytes, location_, stream_);
     stream_.synchronize();

@@ -1,6 +1,6 @@
-// Copies scattered bytes in one piece: gathered where they are into staging memory, copied, and
-// scattered where they go. A side on a GPU is gathered or scattered by a kernel there, a side on
-// the host by CPU threads.
+// Copies scattered bytes as one contiguous piece: gathers them into staging memory, copies that,
+// and scatters it at the destination. A kernel gathers or scatters on a GPU, CPU threads on the
+// host.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -19,9 +19,9 @@ namespace waywiser {
 namespace {
 
 constexpr unsigned kThreads = 512;
-constexpr unsigned kBlocksPerMultiprocessor = 2;  // as many threads as keep a GPU's memory busy
+constexpr unsigned kBlocksPerMultiprocessor = 2;  // enough threads to keep a GPU's memory busy
 
-// Whether the bytes lie together, in their order.
+// Whether the bytes are contiguous and in order.
 bool together(const Arrangement& lie) {
     switch (lie.kind) {
         case Layout::Kind::contiguous: return true;
@@ -32,7 +32,7 @@ bool together(const Arrangement& lie) {
     return false;
 }
 
-// Where the runtime's copy takes the bytes as they lie, at its best.
+// Whether the runtime's copy can take the bytes directly, at full bandwidth.
 bool copied_directly(const Memory& memory, const Arrangement& lie) {
     return together(lie) && known_to_gpus(memory);
 }
@@ -44,13 +44,12 @@ transfer::Slot staging_of(std::optional<transfer::Slot> slot, const Memory& memo
                   std::to_string(bytes) + " bytes more exceed its budget: allow more memory");
 }
 
-// One end of the way: gathers what is there, or scatters it, through staging memory that it holds
-// as long as it lives.
+// One end of the copy: gathers or scatters its side through staging memory that it owns.
 class End {
 public:
     virtual ~End() = default;
     [[nodiscard]] virtual std::byte* staging() const = 0;
-    // To and from such memory.
+    // Copies to and from the staging memory.
     virtual void gather(std::byte* to, const View& from) = 0;
     virtual void scatter(const View& to, std::byte* from) = 0;
     virtual void wake() {}
@@ -111,8 +110,8 @@ private:
 
 class PackExecution final : public Execution {
 public:
-    // The first lane copies; a second one scatters on another GPU, and is waited for by the first.
-    // Without an end a side is copied as it lies.
+    // The first lane copies; a second one scatters on another GPU, and the first waits for it. A
+    // side without an end is copied directly.
     PackExecution(const Path& path, std::unique_ptr<End> source, std::unique_ptr<End> destination,
                   const std::vector<gpu::Stream*>& lanes)
         : path_(path),
@@ -128,8 +127,8 @@ public:
     ~PackExecution() override {
         for (const gpu::Stream* lane : lanes_) {
             try {
-                lane->synchronize();       // staging memory may be in use where a start has failed
-            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+                lane->synchronize();  // a failed start may still use staging memory
+            } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
             }
         }
     }
@@ -151,7 +150,7 @@ public:
         if (!destination_) {
             copy(destination.data, packed, source.bytes);
         } else if (path_.source.place == path_.destination.place) {
-            destination_->scatter(destination, packed);  // of one GPU: already where it is to go
+            destination_->scatter(destination, packed);  // on one GPU: already at the destination
         } else {
             std::byte* const arrived = destination_->staging();
             copy(arrived, packed, source.bytes);
@@ -161,7 +160,7 @@ public:
 
     void finish() override { lanes_.front()->synchronize(); }
 
-    // Between GPUs: the gathering, the copy, the event, and the wait for the second lane.
+    // Between GPUs: the gather, the copy, the event, and the wait for the second lane.
     [[nodiscard]] std::size_t entries() const override { return 4; }
 
 private:
@@ -188,7 +187,7 @@ private:
     std::unique_ptr<End> source_;
     std::unique_ptr<End> destination_;
     std::vector<gpu::Stream*> lanes_;
-    std::vector<gpu::Event> done_;  // of each lane, where there are two
+    std::vector<gpu::Event> done_;  // one for each lane, if there are two
 };
 
 class Pack final : public Executor {
@@ -239,7 +238,7 @@ public:
         return direct_access(transfer.path, machine);
     }
 
-    // CPUs are not on a stream, and copies between GPUs that the runtime stages block.
+    // CPUs are not ordered in a stream, and copies between GPUs that the runtime stages block.
     [[nodiscard]] TimingMode timing(const Transfer& transfer,
                                     const Machine& machine) const override {
         const bool streams =
@@ -265,7 +264,7 @@ public:
             if (!side->on_gpu()) {
                 needs.pinned_bytes += slot;
             } else {
-                // Within one GPU the bytes are gathered into what they are scattered from.
+                // Within one GPU, gather and scatter use the same staging memory.
                 const bool staged = side == &path.source || path.source.place != side->place;
                 needs.device_bytes[side->place.index] +=
                     (staged ? slot : 0) + table_bytes(transfer, 1);
@@ -314,7 +313,7 @@ private:
         if (!path.source.on_gpu()) return &path.source;
         return path.destination.on_gpu() ? nullptr : &path.destination;
     }
-    // Whose CPUs gather or scatter: the host side's own, else those from which transfers are
+    // The CPUs that gather or scatter: those of the host side, else those from which transfers are
     // started, else any.
     const NumaNode* host_node(const Transfer& transfer, const Machine& machine) const {
         const NumaNode* node = machine.node(submit_node(transfer, machine));

@@ -1,5 +1,5 @@
-// Managed memory that moves because the other side touches it: the driver migrates page after page,
-// as faults tell it who wants them.
+// Managed memory that migrates because the destination touches it: the driver migrates pages on
+// demand, at each page fault.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace waywiser {
 namespace {
 
-// As in the paper: a grid of 256 blocks of 256 threads, a warp to each page.
+// As in the paper: a grid of 256 blocks of 256 threads, one warp per page.
 constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
 constexpr std::size_t kWarp = 32;
 
@@ -28,7 +28,7 @@ std::size_t page_bytes() {
     return bytes;
 }
 
-// What is touched of a range, in bytes.
+// The parameters of touching, in bytes.
 struct Pattern {
     std::size_t chunk, stride;
     [[nodiscard]] Touches of(const View& view) const {
@@ -68,7 +68,7 @@ private:
     gpu::Stream& stream_;
 };
 
-// The thread that starts takes the first share of the range, a team of the others the rest.
+// The starting thread touches the first share of the range, a team of the other threads the rest.
 class CpuTouches final : public Execution {
 public:
     CpuTouches(const Path& path, Pattern pattern, const std::vector<int>& cpus, std::size_t threads)
@@ -208,7 +208,7 @@ private:
                 .kind = ParameterKind::ordered,
                 .choices = page_choices({std::size_t{64} << 10})};
     }
-    // One page, and what is longer.
+    // One page, and larger sizes.
     static std::vector<std::string> page_choices(std::initializer_list<std::size_t> longer) {
         std::vector<std::string> choices{std::to_string(page_bytes())};
         for (const std::size_t bytes : longer) {

@@ -1,7 +1,7 @@
-// Views as runs for kernels and CPUs.
+// Converts views to runs for kernels and CPUs.
 //
 // A side is an arrangement (a box by its formula, a list by a table of offsets in the memory of the
-// device that moves it), or lies together; then it is cut into the runs of the other.
+// device that moves it), or contiguous; then it is cut into the runs of the other side.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace waywiser {
 using transfer::move_runs;
 using transfer::Runs;
 
-// The runs of an arrangement for who finds the first byte at `data`, and the offsets of a list at
-// `offsets`. `bits` does not know the offsets.
+// The runs of an arrangement that starts at `data`, with the offsets of a list at `offsets`. `bits`
+// does not include the offsets.
 inline Runs runs_of(const Arrangement& lie, std::byte* data, const std::size_t* offsets) {
     Runs runs{.data = data, .run = lie.run, .count = lie.count, .pitch = lie.run};
     runs.bits = lie.run;
@@ -34,24 +34,24 @@ inline Runs runs_of(const Arrangement& lie, std::byte* data, const std::size_t* 
     return runs;
 }
 
-// Those of a view, for a CPU.
+// The runs of a view, for a CPU.
 inline Runs runs_of(const View& view) {
     if (view.arrangement == nullptr) return Runs::together(view.data, view.bytes);
     return runs_of(*view.arrangement, view.data, view.arrangement->offsets.data());
 }
 
-// An arrangement for the kernels of one device. The offsets of a list are in the device's memory:
-// programs with tables of blocks have them on the GPU. Immutable and thread safe; the arrangement
-// that it was made of is not needed any more. Making one allocates and copies, which must not
-// happen behind a closed gate.
+// An arrangement for the kernels of one device. The offsets of a list are in the device's memory,
+// as in programs with block tables on the GPU. Immutable and thread safe; the original arrangement
+// need not outlive it. The constructor allocates and copies, which must not happen behind a closed
+// gate.
 class RunTable {
 public:
-    // Without an arrangement the bytes lie together.
+    // nullptr: contiguous.
     RunTable(const Arrangement* lie, int device) {
         if (lie == nullptr) return;
         runs_ = runs_of(*lie, nullptr, nullptr);
         lie_ = *lie;
-        lie_.offsets = {};  // what the device has
+        lie_.offsets = {};  // the device has them
         if (lie->kind != Layout::Kind::list || lie->offsets.empty()) return;
         const std::size_t bytes = lie->count * sizeof(std::size_t);
         offsets_.emplace(device, bytes);
@@ -60,9 +60,8 @@ public:
         runs_.offsets = reinterpret_cast<const std::size_t*>(offsets_->data());
     }
 
-    // The runs of a view: it lies as the arrangement says, or together. `data`: where a kernel of
-    // the device finds its first byte. Throws Refused for a view that is arranged otherwise, as far
-    // as its measures tell.
+    // The runs of a view that is contiguous or has this arrangement. `data`: the address of its
+    // first byte for kernels of the device. Throws Refused for a view with another arrangement.
     [[nodiscard]] Runs of(const View& view, std::byte* data) const {
         if (view.arrangement == nullptr) return Runs::together(data, view.bytes);
         check_lie(view, lie_);
@@ -77,7 +76,7 @@ private:
     std::optional<gpu::DeviceBuffer> offsets_;
 };
 
-// The bytes that the tables of a transfer take on a device that moves so many of its sides.
+// The bytes of a transfer's tables on a device that moves `sides` of its sides.
 inline std::size_t table_bytes(const Transfer& transfer, std::size_t sides) {
     const auto piece = transfer.layout.settings.find("piece");
     if (transfer.layout.kind != Layout::Kind::list || layout_refusal(transfer)) return 0;

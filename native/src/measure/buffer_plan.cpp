@@ -9,12 +9,12 @@
 namespace waywiser::measure {
 namespace {
 
-// Slices, as far as they are needed: up to so many, that together are so many bytes of payload;
-// and no more than so many bytes of buffers, which a large granule fills quickly.
+// Limits of slices: their number, their total payload, and the total size of buffers, which a large
+// granule can make large.
 constexpr std::size_t kMostSlices = 64;
 constexpr std::size_t kSlicedBytes = std::size_t{16} << 20;
 constexpr std::size_t kSlicedBuffer = std::size_t{256} << 20;
-constexpr std::size_t kSlicedBuffers = std::size_t{1} << 30;  // of all of a workload
+constexpr std::size_t kSlicedBuffers = std::size_t{1} << 30;  // of all buffers of a workload
 constexpr std::size_t kPage = 4096;
 
 std::size_t aligned(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -60,10 +60,10 @@ std::size_t slices_for(const Request& request, const std::vector<Lie>& lies) {
                                    1, kMostSlices);
 }
 
-// No more of them than the places of files have bytes for.
+// Limits them to the bytes that the file places allow.
 std::size_t slices_in_files(const Request& request, const std::vector<Lie>& lies,
                             const Machine& machine, std::size_t slices) {
-    std::map<std::string, std::size_t> strides;  // of all buffers at a place together
+    std::map<std::string, std::size_t> strides;  // sum of the strides of all buffers at a place
     std::map<std::string, std::size_t> most;
     for (std::size_t i = 0; i < lies.size(); ++i) {
         const Path& path = request.transfers[i].path;
@@ -80,7 +80,7 @@ std::size_t slices_in_files(const Request& request, const std::vector<Lie>& lies
     return slices;
 }
 
-// Which buffer each side of each transfer takes: its own, or, shared, the one of its memory.
+// The buffer of each side of each transfer: its own or, if shared, that of its memory.
 class Wants {
 public:
     Wants(bool shared, std::vector<BufferPool::Want>& wants) : shared_(shared), wants_(wants) {}
@@ -103,8 +103,9 @@ private:
     std::map<std::pair<Side, std::string>, std::size_t> named_;
 };
 
-// Two transfers that share a buffer lie in it alike: in a list, the number of pieces decides too.
-bool alike(const Transfer& a, const Transfer& b) {
+// Whether two transfers that share a buffer have the same layout in it. For a list, that includes
+// the number of pieces.
+bool same_layout(const Transfer& a, const Transfer& b) {
     return a.layout == b.layout && (a.layout.kind != Layout::Kind::list || a.bytes == b.bytes);
 }
 
@@ -151,7 +152,7 @@ std::optional<std::string> sharing_refusal(const Request& request, const Machine
               std::pair{Side::destination, &transfer.path.destination}}) {
             const Transfer& first =
                 *named.try_emplace({side, memory->text()}, &transfer).first->second;
-            if (!alike(first, transfer)) {
+            if (!same_layout(first, transfer)) {
                 return "transfers of different layouts cannot share " + memory->text();
             }
         }

@@ -30,8 +30,8 @@ struct Session::State {
     measure::Streams streams;
     measure::ClockRaiser clocks;
     measure::BufferSides sides{machine, streams};
-    std::set<std::pair<int, int>> peers;        // enabled so far
-    std::optional<gpu::Gate> gate;              // made at the first device-timed workload,
+    std::set<std::pair<int, int>> peers;  // with peer access enabled
+    std::optional<gpu::Gate> gate;  // made at the first device-timed workload,
     std::optional<measure::Watchdog> watchdog;  // since both need a GPU
 
     void make_gate() {
@@ -44,7 +44,7 @@ struct Session::State {
     void enable_peers(const Transfer& transfer);
     void enable_peers(int one, int other);
     [[nodiscard]] TimingMode timing(const Request& request) const;
-    void tell_sides(const measure::Workbench& bench, const Request& request, Outcome& outcome);
+    void report_sides(const measure::Workbench& bench, const Request& request, Outcome& outcome);
     Outcome measure_transfers(const Request& request,
                               const std::function<void(const Progress&)>& progress,
                               const Evidence& evidence);
@@ -100,7 +100,7 @@ TimingMode Session::State::timing(const Request& request) const {
                                                              : TimingMode::host;
 }
 
-void Session::State::tell_sides(const measure::Workbench& bench, const Request& request,
+void Session::State::report_sides(const measure::Workbench& bench, const Request& request,
                                 Outcome& outcome) {
     if (!options.sides) return;
     for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
@@ -148,20 +148,20 @@ Outcome Session::State::measure_transfers(const Request& request,
     const bool once_apart = outcome.mode == TimingMode::device || repetitions > 1;
     measure::take_samples({*timer, request.rule, repetitions, once_apart, condition, progress},
                           outcome);
-    tell_sides(bench, request, outcome);
+    report_sides(bench, request, outcome);
     if (evidence) {
         measure::be_watched(*timer, condition, request, outcome.samples.back().host, evidence);
     }
 
     bench.fill();
     condition(repetitions);
-    timer->take(repetitions);  // as all samples were taken: behind the gate, and slice after slice
+    timer->take(repetitions);  // like all samples: behind the gate, slice after slice
     bench.check(repetitions);
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;
 }
 
-// The session's streams and gate, as operations see them.
+// Gives operations access to the session's streams and gate.
 class Session::State::Tools final : public OperationTools {
 public:
     explicit Tools(State& state) : state_(state) {}
@@ -195,7 +195,7 @@ Outcome Session::State::measure_operation(const Request& request,
     if (auto reason = refusal(call, machine)) throw Refused(*reason);
     const Operation& operation = *Operations::instance().find(call.name);
     const double start = host::now();
-    pool.clear();  // what an operation allocates is not to find the room taken
+    pool.clear();  // free memory for the operation's own allocations
     if (call.place.kind == Place::Kind::gpu) clocks.raise(call.place.index);
     const host::RunOn there(machine.cpus(call.place));
     Tools tools(*this);

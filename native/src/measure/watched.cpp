@@ -5,11 +5,11 @@
 namespace waywiser::measure {
 namespace {
 
-// A hundred thousand times what the coarsest counter counts in, and all transfers together less
-// than half of where the smallest counter begins anew (4 GiB).
+// A hundred thousand times the unit of the coarsest link counter; all transfers together less than
+// half of the smallest counter's range (4 GiB).
 constexpr std::size_t kBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostBytes = std::size_t{2} << 30;
-constexpr double kSeconds = 0.1;  // slow paths move less in that time, and it is enough
+constexpr double kSeconds = 0.1;  // enough even for slow paths, which move less in that time
 
 std::size_t executions_of(const Request& request, double seconds) {
     std::size_t together = 0, largest = 0;

@@ -1,4 +1,4 @@
-// Executions for nothing but to be watched by counters of links.
+// Extra executions while link counters are read.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace waywiser::measure {
 
-// Executes the workload one by one, as an application would start it: so often that its largest
-// transfer moves some 256 MiB, where that takes a tenth of a second at most, and in any case once.
-// `seconds` is about what an execution takes.
+// Executes the workload one by one, as an application would start it, until its largest transfer
+// has moved about 256 MiB or 0.1 s has passed, but at least once. `seconds` is the expected time of
+// an execution.
 void be_watched(Timer& timer, const std::function<void(std::size_t)>& condition,
                 const Request& request, double seconds, const Evidence& evidence);
 

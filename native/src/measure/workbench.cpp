@@ -12,8 +12,8 @@
 namespace waywiser::measure {
 namespace {
 
-// The machine as one transfer of several sees it: its CPUs come first that no earlier one took.
-// The first CPU of a node, where interrupts land, comes last where there are others.
+// The machine for one of several transfers: CPUs that no earlier transfer uses come first. The
+// first CPU of a node, which handles interrupts, comes last if there are others.
 Machine rotated(const Machine& machine, std::size_t used) {
     Machine view = machine;
     for (NumaNode& node : view.numa) {
@@ -34,7 +34,7 @@ bool writable(const Memory& memory, const Machine& machine) {
     return Memories::instance().find(memory.kind)->writable(memory, machine);
 }
 
-// Throws WrongBytes where there are some.
+// Throws WrongBytes if there are any.
 void expect_none(const Mismatch& wrong, const Transfer& transfer, const char* which) {
     if (wrong.count == 0) return;
     throw WrongBytes(std::to_string(wrong.count) + " of " + std::to_string(transfer.bytes) +
@@ -63,7 +63,7 @@ Workbench::~Workbench() {
         for (const gpu::Stream* lane : part.lanes) {
             try {
                 lane->synchronize();
-            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+            } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
             }
         }
     }
@@ -145,8 +145,8 @@ std::vector<int> Workbench::gpus() const {
     return {gpus.begin(), gpus.end()};
 }
 
-// Each piece that is moved has bytes of its own, so that those of another transfer, or of another
-// slice, are wrong there. Transfers that share buffers have to agree on what these hold.
+// Each slice of each transfer has its own pattern, so that bytes of another transfer or slice are
+// detected. Transfers that share buffers must agree on their content.
 std::uint64_t Workbench::seed(std::size_t transfer, std::size_t slice) const {
     const std::size_t buffers = request_.shared ? 0 : transfer;
     return request_.seed + buffers * plan_.slices + slice;
@@ -185,10 +185,10 @@ void Workbench::check(std::size_t index, std::size_t slice) const {
     expect_none(wrong, transfer, "are wrong, the first at offset ");
     if (part.in_place) return;
     expect_none(measure::check_gaps(destination, seed(index, slice), machine_), transfer,
-                "were written beside the right place, the first at offset ");
+                "were written outside the right place, the first at offset ");
 }
 
-// What executions and memories ask for, in this order: a memory has the last word on its state.
+// Restores the state of executions, then of memories, whose state has priority.
 void Workbench::restore(std::size_t slices) const {
     std::vector<std::size_t> spans(buffers_.size(), 0);
     for (std::size_t i = 0; i < parts_.size(); ++i) {

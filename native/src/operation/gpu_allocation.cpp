@@ -1,5 +1,4 @@
-// What it costs to get and give back memory of a GPU: at once, in the order of a stream, or
-// managed.
+// The cost of allocating and freeing GPU memory: plain, stream-ordered, or managed.
 #include <memory>
 #include <utility>
 
@@ -27,13 +26,13 @@ private:
     int gpu_;
 };
 
-// In the order of a stream: what is given back stays in the pool, which the device keeps.
+// Stream-ordered allocation: freed memory stays in the pool, which the device keeps.
 class PoolTrial final : public Trial {
 public:
     PoolTrial(Half half, std::size_t bytes, const gpu::Stream& stream)
         : half_(half), bytes_(bytes), stream_(stream) {}
     double run(std::size_t repetitions) override {
-        static_cast<void>(there_and_back());  // the pool holds enough from here on
+        static_cast<void>(there_and_back());  // the pool holds enough from now on
         double seconds = 0;
         for (std::size_t i = 0; i < repetitions; ++i) seconds += there_and_back();
         stream_.synchronize();

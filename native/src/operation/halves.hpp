@@ -1,4 +1,4 @@
-// Things that are made and given back, of which one half is timed.
+// Times one of the two halves of an operation: creating or releasing a resource.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace waywiser {
 
 enum class Half { making, giving_back };
 
-// Makes something and gives it back, so many times; seconds of the one half or the other.
+// Creates and releases the resource `repetitions` times; returns the seconds of one half.
 template <class Resource>
 double seconds_of(Half half, std::size_t repetitions, const auto&... made_of) {
     double seconds = 0;

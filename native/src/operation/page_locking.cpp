@@ -1,4 +1,4 @@
-// What it costs to lock pages of the host, so that GPUs reach them, and to unlock them.
+// The cost of page-locking host memory for GPUs, and of unlocking it.
 #include <memory>
 #include <optional>
 
@@ -14,8 +14,8 @@ constexpr std::size_t kMostRepetitions = 64;
 
 class RegistrationTrial final : public Trial {
 public:
-    // Pages are locked for every GPU that the process has a context on: here for all of them, and
-    // not for those that happened to be measured before.
+    // Pages are locked for every GPU on which the process has a context: create one on all of them,
+    // so that the cost does not depend on earlier measurements.
     RegistrationTrial(Half half, const NumaNode& node, std::size_t bytes, const Machine& machine)
         : half_(half),
           pages_(bytes, node, host::PageSize::standard),

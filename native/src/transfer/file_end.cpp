@@ -134,11 +134,11 @@ bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
     return got > 0 || !nowait_;
 }
 
-std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bool room) {
+std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bool padded) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(to) % kDiskBlock == at % kDiskBlock;
     std::size_t done = 0;
     // What is cached in part is read anew as a whole: direct I/O wants whole blocks.
-    if (bytes > 0 && room && aligned && try_direct_ && !is_cached(bytes, at) &&
+    if (bytes > 0 && padded && aligned && try_direct_ && !is_cached(bytes, at) &&
         read_direct(to, bytes, at, done)) {
         return done;
     }
