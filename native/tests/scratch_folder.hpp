@@ -51,7 +51,7 @@ public:
     // Whether a direct descriptor can be had here: some file systems of containers refuse it.
     [[nodiscard]] bool direct() const {
         try {
-            host::direct_twin(host::readable_file(user_file()).get());
+            host::reopen_direct(host::readable_file(user_file()).get());
             return true;
         } catch (const Refused&) {
             return false;

@@ -10,7 +10,8 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kLine = 64;  // shares are cut at cache lines, so that two threads never share one
+constexpr std::size_t kLine =
+    64;  // shares are cut at cache lines, so that two threads never share one
 
 std::vector<std::vector<int>> others(const std::vector<int>& cpus, std::size_t threads) {
     std::vector<std::vector<int>> team;

@@ -127,7 +127,7 @@ public:
     ~PackExecution() override {
         for (const gpu::Stream* lane : lanes_) {
             try {
-                lane->synchronize();  // a failed start may still use staging memory
+                lane->synchronize();       // a failed start may still use staging memory
             } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
             }
         }

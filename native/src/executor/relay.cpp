@@ -105,8 +105,9 @@ public:
         needs.threads = shape.threads;
         needs.host_links.push_back(own);
         const std::size_t whole = (transfer.bytes + shape.chunk - 1) / shape.chunk * shape.chunk;
-        const std::size_t in_flight = known_to_gpus(host) ? shape.slots * shape.chunk
-                                                       : shape.threads * shape.slots * shape.chunk;
+        const std::size_t in_flight = known_to_gpus(host)
+                                          ? shape.slots * shape.chunk
+                                          : shape.threads * shape.slots * shape.chunk;
         if (!known_to_gpus(host)) needs.pinned_bytes = std::min(whole, in_flight);
         for (const int relay : shape.relays) {
             needs.host_links.push_back(relay);

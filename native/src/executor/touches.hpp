@@ -12,8 +12,8 @@ namespace waywiser {
 struct Touches {
     std::size_t page;    // bytes
     std::size_t before;  // bytes of the first page before the range
-    std::size_t pages;  // number of pages that the range touches
-    std::size_t chunk;  // pages per chunk
+    std::size_t pages;   // number of pages that the range touches
+    std::size_t chunk;   // pages per chunk
     std::size_t stride;  // pages from one chunk start to the next
 
     static Touches of(const std::byte* data, std::size_t bytes, std::size_t page,

@@ -55,7 +55,7 @@ private:
     }
 
     static std::unique_ptr<host::Child> start(int device) {
-        const auto program = host::program_beside(kOwnerProgram);
+        const auto program = host::find_program(kOwnerProgram);
         if (!program) {
             throw std::runtime_error(std::string(kOwnerProgram) +
                                      " is missing next to the library: install waywiser again");

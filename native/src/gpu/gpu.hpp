@@ -16,9 +16,9 @@
 namespace waywiser::gpu {
 
 enum class Failure {
-    other,  // the call failed, but the context can still be used
+    other,          // the call failed, but the context can still be used
     out_of_memory,  // of the device, or of memory that can be pinned
-    sticky,  // the context is lost: only a new process can continue
+    sticky,         // the context is lost: only a new process can continue
     unavailable,    // no driver, no device, or a driver too old
 };
 
@@ -60,18 +60,17 @@ struct Device {
     std::size_t l2_bytes = 0;
     bool pageable_access = false;
     bool concurrent_managed = false;
-    bool memory_pools = false;  // allocate_async, DeviceUse::pool
-    bool vmm = false;           // DeviceUse::mapped
-    bool ipc = false;           // DeviceUse::foreign
-    bool host_native_atomics =
-        false;  // the link supports its system-scope atomics to host memory
+    bool memory_pools = false;         // allocate_async, DeviceUse::pool
+    bool vmm = false;                  // DeviceUse::mapped
+    bool ipc = false;                  // DeviceUse::foreign
+    bool host_native_atomics = false;  // the link supports its system-scope atomics to host memory
 };
 
 std::string backend();             // "cuda", "none" or "fake"
-std::string runtime_version();  // of the runtime in this build: "13.0"; "" for none
-std::string driver_version();  // supported by the installed driver: "13.0"; "" for none
+std::string runtime_version();     // of the runtime in this build: "13.0"; "" for none
+std::string driver_version();      // supported by the installed driver: "13.0"; "" for none
 std::string unavailable_reason();  // "" if devices can be used; else one line with the remedy
-int device_count();  // 0 if unavailable; never throws
+int device_count();                // 0 if unavailable; never throws
 Device device(int index);
 bool can_access_peer(int from, int to);
 std::size_t free_bytes(int device);
@@ -354,8 +353,8 @@ public:
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    void close(const Stream& stream);  // later work on the stream waits
-    void open() noexcept;  // from any thread, any number of times
+    void close(const Stream& stream);        // later work on the stream waits
+    void open() noexcept;                    // from any thread, any number of times
     [[nodiscard]] std::string kind() const;  // "stream-wait-value" or "spin-kernel"
 
 private:

@@ -5,7 +5,7 @@
 
 namespace waywiser::host {
 
-std::vector<int> allowed_cpus();  // of this thread, in order
+std::vector<int> allowed_cpus();            // of this thread, in order
 bool run_on(const std::vector<int>& cpus);  // binds this thread to any of them
 
 // Binds this thread to `cpus` until the end of the scope, then restores its affinity.

@@ -133,12 +133,12 @@ std::string Child::read(std::size_t bytes, milliseconds patience) {
     return answer;
 }
 
-std::optional<std::filesystem::path> program_beside(const std::string& name) {
+std::optional<std::filesystem::path> find_program(const std::string& name) {
     namespace fs = std::filesystem;
     std::error_code none;
     std::vector<fs::path> folders;
     Dl_info self{};
-    if (dladdr(reinterpret_cast<const void*>(&program_beside), &self) != 0) {
+    if (dladdr(reinterpret_cast<const void*>(&find_program), &self) != 0) {
         folders.push_back(fs::absolute(self.dli_fname, none).lexically_normal().parent_path());
     }
     // For an executable, dli_fname is the name that its caller used.

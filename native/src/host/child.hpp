@@ -54,12 +54,12 @@ private:
 
     std::string name_;
     std::chrono::milliseconds to_leave_;
-    Descriptor input_;  // we write to it
+    Descriptor input_;   // we write to it
     Descriptor output_;  // we read from it
     pid_t pid_ = -1;
 };
 
 // The path of a program in the folder of this library or executable, or in `lib` below it.
-std::optional<std::filesystem::path> program_beside(const std::string& name);
+std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace waywiser::host

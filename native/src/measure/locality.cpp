@@ -17,8 +17,8 @@ namespace waywiser::measure {
 namespace {
 
 constexpr std::size_t kCopyBytes = 8;
-constexpr std::size_t kCopies = 9;  // per round and GPU; odd, so that the median is one of them
-constexpr std::size_t kRounds = 3;  // for a buffer of a series
+constexpr std::size_t kCopies = 9;   // per round and GPU; odd, so that the median is one of them
+constexpr std::size_t kRounds = 3;   // for a buffer of a series
 constexpr std::size_t kPage = 4096;  // pieces of a block start at pages
 
 // A chase within one window stays within the second-level TLB, so that a load measures memory
@@ -213,7 +213,8 @@ LocalityOutcome locality(const LocalityRequest& request, const Machine& machine,
     for (const auto& block : blocks) outcome.blocks.push_back({block->placement(), {}, {}});
     if (kind->page_locked() && !machine.gpus.empty()) {
         SmallCopies copies(machine, streams);
-        for (const auto& block : blocks) (void)copies.round(block->data());  // the first round maps the pages
+        for (const auto& block : blocks)
+            (void)copies.round(block->data());  // the first round maps the pages
         time_copies(request, blocks, copies, outcome);
     }
     if (!host::flush_instruction().empty()) time_reads(request, blocks, start, outcome);

@@ -30,8 +30,8 @@ struct Session::State {
     measure::Streams streams;
     measure::ClockRaiser clocks;
     measure::BufferSides sides{machine, streams};
-    std::set<std::pair<int, int>> peers;  // with peer access enabled
-    std::optional<gpu::Gate> gate;  // made at the first device-timed workload,
+    std::set<std::pair<int, int>> peers;        // with peer access enabled
+    std::optional<gpu::Gate> gate;              // made at the first device-timed workload,
     std::optional<measure::Watchdog> watchdog;  // since both need a GPU
 
     void make_gate() {
@@ -101,7 +101,7 @@ TimingMode Session::State::timing(const Request& request) const {
 }
 
 void Session::State::report_sides(const measure::Workbench& bench, const Request& request,
-                                Outcome& outcome) {
+                                  Outcome& outcome) {
     if (!options.sides) return;
     for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
         const Path& path = request.transfers[i / 2].path;

@@ -18,12 +18,12 @@ namespace waywiser::measure {
 struct Part {
     std::unique_ptr<Execution> execution;
     std::vector<gpu::Stream*> lanes;  // the first is timed
-    std::vector<int> cpu;  // CPUs of its host thread
+    std::vector<int> cpu;             // CPUs of its host thread
     View source;
     View destination;
     std::size_t stride = 0;  // bytes from one slice of the buffers to the next
     std::size_t slices = 1;  // distinct slices that repetitions use in turn
-    bool in_place = false;  // source and destination are the same bytes
+    bool in_place = false;   // source and destination are the same bytes
 
     void start(std::size_t repetition) const {
         const std::size_t offset = repetition % slices * stride;

@@ -18,8 +18,8 @@ public:
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
-    void closing();  // the gate is about to be closed
-    bool opened();  // the owner opened the gate; false if the watchdog was first
+    void closing();   // the gate is about to be closed
+    bool opened();    // the owner opened the gate; false if the watchdog was first
     void finished();  // all work behind the gate is done
 
 private:

@@ -28,9 +28,10 @@ constexpr std::array<Allocator, 4> kAllocators = {{
 const Allocator& allocator_of(const Memory& memory) {
     const auto from = memory.variant.find(kFrom);
     if (from == memory.variant.end()) return kAllocators.front();
-    const auto allocator =
-        std::ranges::find_if(kAllocators, [&](const Allocator& each) { return from->second == each.name; });
-    if (allocator == kAllocators.end()) throw Refused("no allocator of device memory is " + from->second);
+    const auto allocator = std::ranges::find_if(
+        kAllocators, [&](const Allocator& each) { return from->second == each.name; });
+    if (allocator == kAllocators.end())
+        throw Refused("no allocator of device memory is " + from->second);
     return *allocator;
 }
 

@@ -26,7 +26,8 @@ public:
     [[nodiscard]] static std::unique_ptr<RuntimeLocked> on(const NumaNode& node, std::size_t bytes,
                                                            gpu::HostUse use,
                                                            const Machine& machine) {
-        const host::RunOn allocating(node.cpus);  // the kernel takes pages of the calling thread's node
+        const host::RunOn allocating(
+            node.cpus);  // the kernel takes pages of the calling thread's node
         return std::make_unique<RuntimeLocked>(bytes, use, node.index, machine.gpus.front().index);
     }
     RuntimeLocked(std::size_t bytes, gpu::HostUse use, int node, int gpu)

@@ -15,7 +15,8 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kHeldBytes = std::size_t{64} << 20;  // maximum held by all repetitions of a sample
+constexpr std::size_t kHeldBytes = std::size_t{64}
+                                   << 20;  // maximum held by all repetitions of a sample
 constexpr std::size_t kMostRepetitions = 1024;
 
 void touch(void* data, std::size_t bytes) {
@@ -96,7 +97,8 @@ std::vector<AllocationMethod> allocation_methods() {
 
 class AllocationTrial final : public Trial {
 public:
-    AllocationTrial(const AllocationMethod& method, std::size_t bytes) : method_(method), bytes_(bytes) {
+    AllocationTrial(const AllocationMethod& method, std::size_t bytes)
+        : method_(method), bytes_(bytes) {
         got_.reserve(most_repetitions());
     }
 

@@ -22,7 +22,8 @@ double slope(const Walk& walk) {
         const double steps = seconds.twice_as_many - seconds.some;
         if (steps > 0) return steps;
     }
-    throw Refused("twice as many steps take no longer than once as many: the timer cannot resolve them");
+    throw Refused(
+        "twice as many steps take no longer than once as many: the timer cannot resolve them");
 }
 
 }  // namespace waywiser

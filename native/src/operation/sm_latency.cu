@@ -17,10 +17,10 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kApart = 128;  // bytes: each cell is a GPU cache line
-constexpr std::size_t kLeastLoads = 256;  // per sample: the shortest cycle twice
+constexpr std::size_t kApart = 128;          // bytes: each cell is a GPU cache line
+constexpr std::size_t kLeastLoads = 256;     // per sample: the shortest cycle twice
 constexpr std::size_t kMostLoads = 1 << 16;  // per sample
-constexpr std::size_t kTimesTheCache = 4;  // this many times the cache's bytes evict its content
+constexpr std::size_t kTimesTheCache = 4;    // this many times the cache's bytes evict its content
 constexpr gpu::Shape kLinking{.blocks = 256, .threads = 256};
 
 struct Link {

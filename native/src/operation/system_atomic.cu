@@ -16,11 +16,11 @@ namespace {
 
 using Counter = unsigned long long;
 
-constexpr std::size_t kApart = 128;  // bytes: each counter is a GPU cache line
-constexpr std::size_t kLeastAdds = 256;  // per sample, by a single thread
+constexpr std::size_t kApart = 128;           // bytes: each counter is a GPU cache line
+constexpr std::size_t kLeastAdds = 256;       // per sample, by a single thread
 constexpr std::size_t kLeastAddsOfMany = 16;  // per sample, by each of many threads
-constexpr std::size_t kMostAdds = 1 << 20;  // per sample, by all threads together
-constexpr std::size_t kTriedAdds = 8;  // per thread, to check that none is lost
+constexpr std::size_t kMostAdds = 1 << 20;    // per sample, by all threads together
+constexpr std::size_t kTriedAdds = 8;         // per thread, to check that none is lost
 
 struct AddMethod {
     const char* name;
@@ -33,8 +33,8 @@ struct AddMethod {
 };
 
 constexpr AddMethod kMethods[] = {{"chain", {.blocks = 1, .threads = 1}, false},
-                         {"shared", {.blocks = 32, .threads = 32}, false},
-                         {"apart", {.blocks = 32, .threads = 32}, true}};
+                                  {"shared", {.blocks = 32, .threads = 32}, false},
+                                  {"apart", {.blocks = 32, .threads = 32}, true}};
 
 const AddMethod& method_named(const std::string& name) {
     for (const AddMethod& method : kMethods) {
@@ -79,8 +79,8 @@ struct Sum {
 
 class AtomicTrial final : public Trial {
 public:
-    AtomicTrial(const AddMethod& method, gpu::Stream& stream, const Place& place, const Machine& machine,
-                OperationTools& tools)
+    AtomicTrial(const AddMethod& method, gpu::Stream& stream, const Place& place,
+                const Machine& machine, OperationTools& tools)
         : method_(method),
           stream_(stream),
           memory_(stream.device(), ReachedMemory::at(place), method.counters() * kApart, machine,
@@ -119,8 +119,9 @@ private:
     }
     [[nodiscard]] Counter sum() const {
         const gpu::DeviceBuffer total(stream_.device(), sizeof(Counter));
-        gpu::launch(stream_, {},
-                    Sum{memory_.data(), method_.counters(), reinterpret_cast<Counter*>(total.data())});
+        gpu::launch(
+            stream_, {},
+            Sum{memory_.data(), method_.counters(), reinterpret_cast<Counter*>(total.data())});
         stream_.synchronize();
         Counter sum = 0;
         gpu::copy_sync(&sum, total.data(), sizeof(sum), stream_.device());

@@ -15,7 +15,7 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Calls of other threads that do not end within this time are left alone when the process ends.
+// At the end of the process, calls of other threads that take longer than this are abandoned.
 constexpr auto kExitPatience = std::chrono::seconds(1);
 
 // The contexts of this process. Never destroyed: threads may be in a call when the process ends.
@@ -31,7 +31,7 @@ Registry& registry() { return *contexts; }
 
 void after_fork() {
     ++forks;
-    contexts = new Registry();  // the mutex of the old one may be locked for ever
+    contexts = new Registry();  // the mutex of the old one may be locked forever
 }
 
 waywiser_options options_of(const Options& options) {
@@ -73,7 +73,7 @@ waywiser_status ContextState::create(const Options& options, std::shared_ptr<Con
 ContextState::~ContextState() { close(); }
 
 void ContextState::close() {
-    if (process_ != fork_count()) return;  // its mutex may be locked for ever
+    if (process_ != fork_count()) return;  // its mutex may be locked forever
     release(std::unique_lock(mutex_));
 }
 

@@ -23,9 +23,9 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Between two looks at signals. A person does not notice it.
+// Interval at which signals are handled, too short to be noticed.
 constexpr double kSlice = 0.1;
-// How many transfers a call looks at, so that a call takes as long however many there are.
+// Transfers that a call checks, so that its time does not depend on their number.
 constexpr std::size_t kLooks = 4;
 
 std::deque<std::shared_ptr<Flight>>& kept() {
@@ -35,7 +35,7 @@ std::deque<std::shared_ptr<Flight>>& kept() {
 
 using Clock = std::chrono::steady_clock;
 
-// Event descriptors that nobody waits for any more, but that the library is about to write to.
+// Event descriptors that nobody waits for any more, but that the library will still write to.
 std::deque<File>& unwritten() {
     static auto& all = *new std::deque<File>();
     return all;
@@ -96,11 +96,11 @@ Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Stream
 
 Flight::~Flight() {
     if (!of_this_process()) {
-        for (nb::object& object : held_) object.release();  // as it was in the parent: held
+        for (nb::object& object : held_) object.release();  // kept, as in the parent
         return;
     }
     if (transfer_ == nullptr) return;
-    // With it may end a context that was closed, which waits for GPUs to free staging memory.
+    // This may also destroy a closed context, which waits for GPUs to free staging memory.
     const Unlocked unlocked;
     waywiser_transfer_release(transfer_);
 }
@@ -115,7 +115,7 @@ void Flight::settle() {
     settled_ = true;
     if (notifying_ == 0) retire(std::exchange(event_, File()));
     file_ = File();
-    // Last, and from a copy: the end of an object may run code that calls this module.
+    // Last, and from a copy: destroying an object may run code that calls this module.
     const Held held = std::exchange(held_, {});
 }
 
@@ -134,7 +134,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
         raise(Failure::invalid_transfer, {.what = "the timeout is negative or not a number",
                                           .where = "TransferHandle.result"});
     }
-    const bool limited = seconds && *seconds < 1e9;  // else the end is out of the clock's range
+    const bool limited = seconds && *seconds < 1e9;  // else the end exceeds the clock's range
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(limited ? *seconds : 0));
     double slice = limited ? std::min(kSlice, *seconds) : kSlice;
@@ -171,7 +171,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
 void Flight::order(const std::optional<void*>& stream) {
     if (transfer_ == nullptr) return;
     check_process();
-    // A number of a default stream means that of the operand's GPU, whichever is current.
+    // The number of a default stream means that of the operand's GPU, not of the current one.
     order_stream(stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
     if (!stream && streams_.other) order_stream(*streams_.other);
 }
@@ -192,13 +192,13 @@ int Flight::descriptor() {
     check_process();
     const bool is_new = event_.descriptor() < 0;
     if (is_new) event_ = descriptor_or_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    // Before other threads run: they may let go of the event.
+    // Before other threads run: they may release the event.
     File copy = descriptor_or_raise(fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0));
     if (is_new) notify_event();
     return copy.release();
 }
 
-// Has the library write to the event at the end: it stays readable then, and open until then.
+// Asks the library to write to the event at the end. The event stays open and readable until then.
 void Flight::notify_event() {
     if (settled_) {
         eventfd_write(event_.descriptor(), 1);
@@ -211,7 +211,7 @@ void Flight::notify_event() {
         status = waywiser_transfer_notify(transfer_, event_.descriptor());
     }
     --notifying_;
-    // Nobody writes after a failure: whoever waits finds out from result().
+    // After a failure nothing is written: waiters find out from result().
     if (status != WAYWISER_OK) eventfd_write(event_.descriptor(), 1);
     if (status != WAYWISER_OK || settled_) retire(std::exchange(event_, File()));
     check(status);

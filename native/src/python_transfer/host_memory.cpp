@@ -25,7 +25,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
            .where = "waywiser.transfer"});
 }
 
-// The library gives ordinary memory where there is no GPU that it could be pinned for.
+// The library returns ordinary memory if there is no GPU to pin it for.
 bool is_pinned(const void* data) {
     waywiser_description found{};
     found.size = sizeof found;
@@ -83,13 +83,13 @@ HostMemory HostMemory::pageable(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kHugePage) {
         refuse(bytes);
     }
-    const std::size_t mapped = bytes + kHugePage;  // room to start on a huge page
+    const std::size_t mapped = bytes + kHugePage;  // space to start on a huge page
     void* const mapping =
         mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) refuse(bytes);
     const auto start = reinterpret_cast<std::uintptr_t>(mapping);
     void* const data = reinterpret_cast<void*>((start + kHugePage - 1) & ~(kHugePage - 1));
-    madvise(data, bytes, MADV_HUGEPAGE);  // where that is not allowed, ordinary pages do
+    madvise(data, bytes, MADV_HUGEPAGE);  // ordinary pages if this is not allowed
     return {data, bytes, mapping, mapped, false};
 }
 
@@ -97,7 +97,7 @@ HostMemory::~HostMemory() {
     if (data_ == nullptr) return;
     if (!pinned_) {
         munmap(mapping_, mapped_);
-    } else if (process_ == fork_count()) {  // the GPU of a parent may use it still
+    } else if (process_ == fork_count()) {  // a parent's GPU may still use it
         const Unlocked unlocked;
         waywiser_pinned_free(data_);
     }

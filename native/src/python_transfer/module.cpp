@@ -1,4 +1,4 @@
-// The transfer library as Python sees it; _transfer.pyi is the contract.
+// The Python module of the transfer library; _transfer.pyi declares it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -24,7 +24,7 @@ using namespace nb::literals;
 namespace waywiser::python {
 namespace {
 
-// What a Python object TransferHandle holds.
+// The content of a Python object TransferHandle.
 struct PyHandle {
     Handle flight;
 
@@ -40,7 +40,7 @@ struct PyHandle {
     }
 };
 
-// What a Python object Context holds.
+// The content of a Python object Context.
 struct PyContext {
     Context state;
 
@@ -50,7 +50,7 @@ struct PyContext {
             const Unlocked unlocked;
             status = ContextState::create(options, state);
         }
-        if (status == WAYWISER_INVALID) {  // of all that is given, only relays can be wrong
+        if (status == WAYWISER_INVALID) {  // of all options, only relays can be invalid
             raise(Failure::invalid_transfer,
                   {.what = waywiser_last_error(),
                    .where = "Context",
@@ -72,8 +72,8 @@ struct PyContext {
 
 using Object = nb::handle;
 
-// The same calls as methods of Context and as functions of the module. `Scope` is nb::class_ or
-// nb::module_; `context_of` gives the context of the first argument, or the default one.
+// Binds the same calls as methods of Context and as functions of the module. `Scope` is nb::class_
+// or nb::module_; `context_of` returns the context of the first argument, or the default one.
 template <class Define>
 void define_calls(const Define& define) {
     define("copy", &copy, "dst"_a.none(), "src"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
@@ -130,7 +130,7 @@ void define_calls(const Define& define) {
            "most_pinned_bytes, transfers.");
 }
 
-// What a call returns to Python.
+// Converts the result of a call to Python.
 inline PyHandle returned(Handle handle) { return PyHandle(std::move(handle)); }
 template <class Result>
 Result returned(Result result) {
@@ -256,8 +256,8 @@ std::string machine_json() {
 
 NB_MODULE(_transfer, m) {
     using namespace waywiser::python;
-    nb::set_leak_warnings(false);  // a transfer that never ends is kept, with what it uses
-    fork_count();                  // from now on it counts
+    nb::set_leak_warnings(false);  // a transfer that never ends is kept, with its objects
+    fork_count();                  // counts from now on
     m.attr("version") = waywiser_version();
     bind_handle(m);
     bind_context(m);

@@ -9,7 +9,7 @@
 namespace waywiser::python {
 namespace {
 
-// Threads that may get the GIL late, if another one keeps it, are waited for so long.
+// How long to wait for threads that may be late to get the GIL because another one keeps it.
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kNap = std::chrono::microseconds(100);
 

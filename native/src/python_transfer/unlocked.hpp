@@ -1,4 +1,4 @@
-// The calls of the library are made without the GIL.
+// Releases the GIL for calls of the library.
 #pragma once
 
 #include <Python.h>
@@ -6,8 +6,8 @@
 namespace waywiser::python {
 
 // Releases the GIL for a scope. A thread whose scope ends after the interpreter has begun to end
-// stays here for ever: to take the GIL then would end the thread through frames of C++, which
-// aborts the process.
+// blocks here forever: taking the GIL then would end the thread through C++ frames, which aborts
+// the process.
 class Unlocked {
 public:
     Unlocked() : state_(PyEval_SaveThread()) {}
@@ -19,7 +19,7 @@ private:
     PyThreadState* state_;
 };
 
-// To be called once by the thread that ends the interpreter, with the GIL.
+// Call it once with the GIL, in the thread that ends the interpreter.
 void begin_exit();
 
 }  // namespace waywiser::python

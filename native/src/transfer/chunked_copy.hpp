@@ -18,7 +18,7 @@ struct End {
     enum class Kind { host, device, file };
     Kind kind = Kind::host;
     std::byte* data = nullptr;
-    int gpu = -1;  // the GPU of device memory
+    int gpu = -1;         // the GPU of device memory
     bool pinned = false;  // for host memory: GPUs can access all of it
     int file = -1;
     std::uint64_t offset = 0;  // in the file
@@ -30,15 +30,15 @@ struct End {
 
 // Parameters of a chunked copy.
 struct CopyShape {
-    std::size_t chunk = std::size_t{2} << 20;  // maximum size of a chunk; a multiple of 4 KiB
+    std::size_t chunk = std::size_t{2} << 20;    // maximum size of a chunk; a multiple of 4 KiB
     std::size_t least = std::size_t{512} << 10;  // minimum size of a chunk, see Job
-    std::size_t threads = 0;  // maximum number of threads; 0: all
-    std::size_t slots = 2;  // chunks in flight per thread or relay
-    bool streaming = false;  // non-temporal stores to host memory
-    bool direct_io = true;  // O_DIRECT for file pages that are not cached
-    bool sync = false;  // fdatasync a written file at the end
-    bool direct_route = true;  // also use the GPU's own link
-    std::vector<int> relays;  // other GPUs whose links carry chunks
+    std::size_t threads = 0;                     // maximum number of threads; 0: all
+    std::size_t slots = 2;                       // chunks in flight per thread or relay
+    bool streaming = false;                      // non-temporal stores to host memory
+    bool direct_io = true;                       // O_DIRECT for file pages that are not cached
+    bool sync = false;                           // fdatasync a written file at the end
+    bool direct_route = true;                    // also use the GPU's own link
+    std::vector<int> relays;                     // other GPUs whose links carry chunks
 };
 
 class ChunkedCopy final : public Job {

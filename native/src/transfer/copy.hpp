@@ -21,8 +21,8 @@ namespace waywiser::transfer {
 // A stream as a caller names it.
 struct CallerStream {
     void* handle = nullptr;  // the runtime's stream handle
-    int gpu = -1;  // owner of a default stream; -1: the current GPU
-    bool none = false;  // ordered with no stream: only for host memory and files
+    int gpu = -1;            // owner of a default stream; -1: the current GPU
+    bool none = false;       // ordered with no stream: only for host memory and files
 
     // Converts the stream constants of transfer.h.
     static CallerStream of(void* given);

@@ -25,7 +25,8 @@ class ListPart {
 public:
     // The list, its index arrays and `buffer` must outlive this. pieces() writes into `buffer` if
     // it has to make pieces.
-    ListPart(const CopyList& list, std::size_t first, std::size_t wanted, std::vector<Piece>& room);
+    ListPart(const CopyList& list, std::size_t first, std::size_t wanted,
+             std::vector<Piece>& buffer);
 
     [[nodiscard]] std::size_t count() const { return last_ - first_; }
     [[nodiscard]] bool is_all() const { return count() == list_.count(); }
@@ -45,7 +46,7 @@ private:
 
     const CopyList& list_;
     std::size_t first_, last_;
-    std::vector<Piece>& room_;
+    std::vector<Piece>& buffer_;
 };
 
 // Enqueues the moves of all pieces; both sides are device or pinned memory. Does not block. While

@@ -32,12 +32,12 @@ namespace waywiser::transfer {
 struct EngineOptions {
     std::size_t threads = 0;            // 0: thread_limit()
     std::size_t pinned_bytes = 0;       // 0: 16 MiB for each thread; capped by pinned_limit()
-    std::vector<int> relays;  // GPUs whose links may be used too, in this order
-    std::size_t relay_bytes = 0;  // staging memory on each of them; 0: 64 MiB
-    std::size_t polite_bytes = 0;  // limit of bytes queued on a copy engine; 0: none
+    std::vector<int> relays;            // GPUs whose links may be used too, in this order
+    std::size_t relay_bytes = 0;        // staging memory on each of them; 0: 64 MiB
+    std::size_t polite_bytes = 0;       // limit of bytes queued on a copy engine; 0: none
     unsigned list_multiprocessors = 1;  // for a list of short pieces over a GPU's link
     bool plain = false;                 // only plain copies of the runtime
-    bool peer_access = true;  // may enable peer access between the GPUs of a copy
+    bool peer_access = true;            // may enable peer access between the GPUs of a copy
 };
 
 class Engine {
@@ -152,9 +152,9 @@ private:
     std::condition_variable help_;  // a calling thread waits on it
     std::uint64_t generation_ = 0;  // counts changes of the available work
     std::size_t sleeping_ = 0;
-    std::size_t woken_ = 0;  // sleeping threads that are being woken
-    std::list<std::shared_ptr<Job>> waiting_;  // jobs that have not started
-    std::deque<std::shared_ptr<Job>> ready_;  // jobs with chunks that no thread has taken
+    std::size_t woken_ = 0;                       // sleeping threads that are being woken
+    std::list<std::shared_ptr<Job>> waiting_;     // jobs that have not started
+    std::deque<std::shared_ptr<Job>> ready_;      // jobs with chunks that no thread has taken
     std::vector<std::unique_ptr<Held>> orphans_;  // chunks whose thread has left
     struct Queue {
         std::size_t bytes = 0;
@@ -177,7 +177,7 @@ private:
     std::set<std::string> warnings_;
     ListStaging lists_;
     std::atomic<bool> unpinned_{false};  // some staging could not be pinned
-    int pinning_device_ = -1;  // the GPU in whose context memory is pinned
+    int pinning_device_ = -1;            // the GPU in whose context memory is pinned
 };
 
 // A child process uses an engine of its parent.

@@ -47,8 +47,8 @@ struct Batch {
 
 // A chunk in flight.
 struct Chunk {
-    std::size_t at = 0;  // offset in the transfer
-    std::size_t bytes = 0;  // fill() reduces it at the end of a file
+    std::size_t at = 0;       // offset in the transfer
+    std::size_t bytes = 0;    // fill() reduces it at the end of a file
     std::size_t claimed = 0;  // `bytes` before fill()
     std::size_t route = 0;
     Slot slot;
@@ -56,8 +56,8 @@ struct Chunk {
     gpu::Stream* stream = nullptr;   // of the route's device
     gpu::Stream* second = nullptr;   // of its second device
     gpu::Event* handover = nullptr;  // between the two, for submit()
-    std::size_t skew = 0;  // offset of the chunk in its slot
-    std::shared_ptr<Batch> batch;  // for a job that gathers; guarded by the job's mutex
+    std::size_t skew = 0;            // offset of the chunk in its slot
+    std::shared_ptr<Batch> batch;    // for a job that gathers; guarded by the job's mutex
 };
 
 class Job {
@@ -98,7 +98,7 @@ public:
     // True once all descriptors are written: they can be closed then.
     [[nodiscard]] bool done() const {
         const State state = state_.load(std::memory_order_acquire);
-        return state == State::done || (state == State::telling && told());
+        return state == State::done || (state == State::notifying && notifications_written());
     }
     // Bytes whose chunks are complete; for a file that ends early, those before its end.
     [[nodiscard]] std::size_t moved() const;
@@ -121,21 +121,21 @@ protected:
     std::size_t most_threads_ = std::numeric_limits<std::size_t>::max();
     int node_ = -1;
     std::size_t chunks_per_thread_ = 3;  // in flight at once
-    bool fills_ = false;  // CPUs fill chunks for a link
-    bool gathers_ = false;  // ready chunks are submitted together
-    bool two_links_ = false;  // each chunk crosses two links in turn
+    bool fills_ = false;                 // CPUs fill chunks for a link
+    bool gathers_ = false;               // ready chunks are submitted together
+    bool two_links_ = false;             // each chunk crosses two links in turn
     // Sets an earlier end than expected, if a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
 
 private:
     friend class Engine;
-    enum class State { running, telling, done };
+    enum class State { running, notifying, done };
 
     // With the lock held. False if the condition is not met within `seconds`.
     template <class Condition>
     bool wait_until(std::unique_lock<std::mutex>& lock, double seconds, Condition condition);
     // Waits until the descriptors are written.
-    [[nodiscard]] bool told() const;
+    [[nodiscard]] bool notifications_written() const;
     // With the mutex held: no transition is in progress then.
     [[nodiscard]] bool ended() const { return state_.load() != State::running; }
     void end();
@@ -147,9 +147,10 @@ private:
 
     // Guarded by the engine's mutex.
     std::shared_ptr<const gpu::Event> start_;  // in the stream that the transfer follows
-    std::size_t next_ = 0;  // first byte that belongs to no chunk yet
-    std::vector<std::pair<std::size_t, std::size_t>> returned_;  // chunks that got no staging memory
-    std::size_t on_way_ = 0;                                     // chunks that are not complete
+    std::size_t next_ = 0;                     // first byte that belongs to no chunk yet
+    std::vector<std::pair<std::size_t, std::size_t>>
+        returned_;                   // chunks that got no staging memory
+    std::size_t incomplete_ = 0;     // chunks that are not complete
     std::size_t not_submitted_ = 0;  // of these, chunks that are not submitted
     std::vector<std::size_t> on_route_;
     std::size_t threads_ = 0;  // threads that work on it

@@ -24,8 +24,8 @@ std::optional<std::size_t> cpu_quota(const std::filesystem::path& cgroup,
 
 // Bytes that may still be allocated below the memory limits of a cgroup and all its ancestors;
 // nullopt without a limit.
-std::optional<std::size_t> memory_room(const std::filesystem::path& cgroup,
-                                       const std::filesystem::path& root = "/sys/fs/cgroup");
+std::optional<std::size_t> memory_headroom(const std::filesystem::path& cgroup,
+                                           const std::filesystem::path& root = "/sys/fs/cgroup");
 
 // Number of processes of one job on this node, from the environment of MPI launchers, Slurm or
 // torchrun; 1 if unknown.

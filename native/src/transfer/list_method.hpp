@@ -11,7 +11,7 @@ namespace waywiser::transfer {
 
 enum class ListMethod {
     copies,  // one copy of the runtime for each merged piece
-    batch,  // the runtime's batched copy of merged pieces
+    batch,   // the runtime's batched copy of merged pieces
     kernel,  // loads and stores of a GPU's threads
 };
 
@@ -22,7 +22,7 @@ struct ListTraits {
     ListPath path = ListPath::from_host;
     std::size_t bytes = 0;
     std::size_t merged = 0;  // number of pieces after neighbours are joined
-    std::size_t run = 0;  // bytes; the size of every piece is a multiple of it
+    std::size_t run = 0;     // bytes; the size of every piece is a multiple of it
     std::size_t access = 1;  // bytes that a thread can load and store at once: 1, 4, 8 or 16
     // Bytes from piece to piece if a side is regular; 0 if it needs a table.
     std::size_t to_pitch = 0;
@@ -41,13 +41,13 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 // use no multiprocessor.
 struct ListCosts {
     double engine_seconds_per_piece = 0.7e-6;  // to submit it, concurrently with moving others
-    double engine_bandwidth = 55e9;  // bytes/s over the link to the host
+    double engine_bandwidth = 55e9;            // bytes/s over the link to the host
     double engine_bandwidth_of_gpus = 380e9;
-    double block_bandwidth_to_gpu = 48e9;  // bytes/s of one block over the link to the host,
+    double block_bandwidth_to_gpu = 48e9;   // bytes/s of one block over the link to the host,
     double block_bandwidth_to_host = 42e9;  // with accesses of 16 bytes
     double block_bandwidth_within_gpu = 64e9;
-    double kernel_bandwidth = 51e9;  // any number of blocks over the link to the host
-    double kernel_seconds = 10e-6;  // its launch and the copy of its tables
+    double kernel_bandwidth = 51e9;         // any number of blocks over the link to the host
+    double kernel_seconds = 10e-6;          // its launch and the copy of its tables
     double table_seconds_per_entry = 2e-9;  // to write it and copy it to the GPU
 };
 
@@ -59,8 +59,8 @@ struct ListChoice {
 // Limits of a list on the GPU that would run a kernel.
 struct ListLimits {
     unsigned multiprocessors = 1;  // of the GPU
-    unsigned most_over_link = 1;  // limit for a list to or from the host
-    bool spare_engine = false;  // polite: use the engine only for what a kernel cannot move
+    unsigned most_over_link = 1;   // limit for a list to or from the host
+    bool spare_engine = false;     // polite: use the engine only for what a kernel cannot move
 };
 
 // The fastest method within the limits.

@@ -21,7 +21,7 @@ namespace waywiser::transfer {
 // The runs of one side as a kernel or a CPU accesses them.
 struct Runs {
     std::byte* data = nullptr;
-    std::size_t run = 0;  // contiguous bytes
+    std::size_t run = 0;    // contiguous bytes
     std::size_t count = 0;  // of runs
     // Bytes from run to run if there is no table; a box has `height` runs per plane.
     std::size_t pitch = 0;

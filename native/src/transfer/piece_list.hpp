@@ -35,13 +35,13 @@ struct CopyList {
     std::vector<Piece> pieces;  // without empty pieces; no pieces if there are blocks
     Extent to, from;
     Blocks to_blocks, from_blocks;  // indexes of equal length, owned by the caller
-    std::size_t block = 0;  // bytes of each block
+    std::size_t block = 0;          // bytes of each block
 
     [[nodiscard]] std::size_t count() const;
     [[nodiscard]] std::size_t bytes() const;
     // Up to `wanted` pieces from `first` on, in `buffer` if they have to be made.
     std::span<const Piece> part(std::size_t first, std::size_t wanted,
-                                std::vector<Piece>& room) const;
+                                std::vector<Piece>& buffer) const;
     // Converts all blocks to pieces.
     void make_pieces();
 };

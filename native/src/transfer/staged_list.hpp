@@ -29,7 +29,7 @@ public:
 
 private:
     struct Cut {
-        std::size_t run = 0;  // bytes of a run for a kernel; 0: copies only
+        std::size_t run = 0;    // bytes of a run for a kernel; 0: copies only
         std::size_t chunk = 0;  // bytes of data in a slot
     };
     static Cut cut(const std::vector<Piece>& pieces, std::size_t slot_bytes);

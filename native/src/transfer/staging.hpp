@@ -77,7 +77,7 @@ private:
     struct Entry {
         std::unique_ptr<Slab> slab;
         std::size_t bytes = 0;
-        std::size_t slot = 0;  // bytes of each slot
+        std::size_t slot = 0;    // bytes of each slot
         std::size_t in_use = 0;  // slots
         bool abandoned = false;  // its slots are not used again
     };
@@ -85,13 +85,13 @@ private:
     void add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size);
     bool cut_idle(std::size_t size);
     void add_free(std::byte* data, std::size_t bytes, std::size_t size);
-    void tell_change();
+    void notify_change();
     void give_back(std::byte* data) noexcept;
     void abandon(std::byte* data) noexcept;
     void forget_free(const std::byte* begin, const Entry& entry) noexcept;
     std::optional<Slot> take_free(std::size_t size);
     std::vector<std::unique_ptr<Slab>> evict_idle(std::size_t needed);
-    std::size_t make_room(std::size_t size);
+    std::size_t next_slab_bytes(std::size_t size);
 
     const std::size_t budget_;
     const std::size_t slab_bytes_;

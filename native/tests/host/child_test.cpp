@@ -132,11 +132,11 @@ TEST(Child, DiesWithItsParent) {
 TEST(ProgramBeside, IsFoundInTheFolderAndInLib) {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::string name = "waywiser-test-" + std::to_string(getpid());
-    EXPECT_EQ(program_beside(name), std::nullopt);
+    EXPECT_EQ(find_program(name), std::nullopt);
     for (const auto& path : {folder / name, folder / "lib" / name}) {
         const bool made = std::filesystem::create_directories(path.parent_path());
         std::ofstream(path) << "here\n";
-        EXPECT_EQ(program_beside(name), path);
+        EXPECT_EQ(find_program(name), path);
         std::filesystem::remove(path);
         if (made) std::filesystem::remove(path.parent_path());
     }
