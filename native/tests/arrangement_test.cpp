@@ -26,8 +26,8 @@ std::vector<std::size_t> starts(const Arrangement& lie) {
     return found;
 }
 
-// Whatever the layout: all bytes, each once, within the extent and, but for a box,
-// up to its end.
+// For every layout: all bytes are moved once, within the extent, and up to its end except for a
+// box.
 TEST(Arrangement, HoldsEveryByteOnceWithinItsExtent) {
     std::vector<test::Shaped> all = test::awkward_layouts();
     all.push_back({{}, 4099});
@@ -59,7 +59,7 @@ TEST(Arrangement, IsTheSameEveryTimeAndOtherOnEachSideOfAList) {
     EXPECT_EQ(source, starts(arrange(transfer, Side::source)));
     EXPECT_NE(source, starts(arrange(transfer, Side::destination)));
     EXPECT_FALSE(std::ranges::is_sorted(source));
-    EXPECT_EQ(source[0], 238080u) << "shuffled in another way: series would not compare";
+    EXPECT_EQ(source[0], 238080u) << "shuffled in another order: series would not compare";
 }
 
 TEST(Arrangement, ScattersAListOverTwiceItsBytesOnTheSidesThatAreAsked) {
@@ -100,7 +100,7 @@ TEST(Arrangement, OfContiguousBytesIsOneRun) {
     EXPECT_EQ(lie.offset(0), 0u);
 }
 
-TEST(Arrangement, RefusesWhatMakesNoSenseInOneLine) {
+TEST(Arrangement, RejectsInvalidLayoutsInOneLine) {
     const std::vector<Transfer> senseless{
         shaped(list({}), 64),
         shaped(list({{"piece", "0"}}), 64),

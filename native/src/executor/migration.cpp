@@ -17,8 +17,8 @@ std::optional<std::string> migration_refusal(const Path& path) {
     if (path.source.on_host() && path.destination.on_host()) {
         return "managed memory migrates from or to a GPU, not between NUMA nodes";
     }
-    const std::string told = advice_of(path.destination);
-    if (told != "none" && told != advice_of(path.source)) {
+    const std::string advice = advice_of(path.destination);
+    if (advice != "none" && advice != advice_of(path.source)) {
         return "both sides are one buffer: give its advice at the source";
     }
     return std::nullopt;

@@ -214,7 +214,7 @@ public:
                                                      const Machine& machine) const override {
         const Path& path = transfer.path;
         if (!path.source.on_gpu() && !path.destination.on_gpu()) {
-            return "packing is for a way to or from a GPU: between hosts the cpu moves the runs";
+            return "packing needs a GPU on one side: between hosts the cpu executor moves the runs";
         }
         for (const Memory* memory : {&path.source, &path.destination}) {
             if (auto reason = copy_refusal(*memory)) return reason;

@@ -72,10 +72,10 @@ std::size_t free_for_scratch(const std::string& folder) {
 }
 
 Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
-    const std::size_t room = free_for_scratch(folder);
-    if (bytes > room) {
+    const std::size_t available = free_for_scratch(folder);
+    if (bytes > available) {
         throw Refused("a scratch file of " + std::to_string(bytes >> 20) + " MiB in " + folder +
-                      " would leave others too little: " + std::to_string(room >> 20) +
+                      " would leave others too little: " + std::to_string(available >> 20) +
                       " MiB may be taken");
     }
     Descriptor file = nameless(folder);

@@ -62,9 +62,9 @@ struct Operand {
     Operand() {}  // NOLINT: leaves shape and strides alone
 };
 
-// Finds out what `object` is, and appends to `held` what keeps its memory. `stream` is the stream
-// that the caller asked for. Raises InvalidOperand for what is no array, UnsupportedTransfer for
-// tensors without plain memory, InvalidTransfer for a destination that cannot be written.
+// Reads `object`, and appends the owners of its memory to `held`. `stream` is the stream that the
+// caller asked for. Raises InvalidOperand if it is no array, UnsupportedTransfer for tensors
+// without plain memory, InvalidTransfer for a destination that cannot be written.
 void read_operand(nanobind::handle object, Role role, const std::optional<void*>& stream,
                   Operand& operand, Held& held);
 

@@ -1,4 +1,4 @@
-// Which pages of a range are touched.
+// The pages of a range that are touched.
 #include "executor/touches.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// The offsets that are touched, in their order.
+// The touched offsets, in order.
 std::vector<std::size_t> touched(std::uintptr_t at, std::size_t bytes, std::size_t chunk,
                                  std::size_t stride) {
     const auto* data = reinterpret_cast<const std::byte*>(at);
@@ -38,7 +38,7 @@ TEST(Touches, MeetTheOnePageOfARangeThatIsShorter) {
     EXPECT_EQ(touched(8 * kPage, 0, kPage, kPage), Offsets{});
 }
 
-// A range that starts within a page reaches into one more than its length says.
+// A range that starts within a page touches one more page than its length suggests.
 TEST(Touches, MeetThePagesOfARangeThatStartsWithinOne) {
     EXPECT_EQ(touched(8 * kPage + 4000, 200, kPage, kPage), (Offsets{0, 96}));
     EXPECT_EQ(touched(8 * kPage + 1, 2 * kPage, kPage, kPage),
@@ -57,7 +57,7 @@ TEST(Touches, TakeChunksAndStridesInWholePages) {
     EXPECT_EQ(touched(0, 4 * kPage, kPage + 1, kPage), (Offsets{0, kPage, 2 * kPage, 3 * kPage}));
 }
 
-// A chunk that is longer than its stride would be touched again: then all is dense.
+// A chunk that is longer than its stride would be touched twice: then all is dense.
 TEST(Touches, NeverMeetAPageTwice) {
     EXPECT_EQ(touched(0, 5 * kPage, 2 * kPage, kPage),
               (Offsets{0, kPage, 2 * kPage, 3 * kPage, 4 * kPage}));

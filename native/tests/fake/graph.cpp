@@ -1,4 +1,4 @@
-// Graphs of the fake: what a stream recorded instead of doing it.
+// Graphs of the fake: the recorded work of a stream.
 #include <memory>
 #include <utility>
 #include <vector>

@@ -5,7 +5,7 @@
 namespace waywiser::fake {
 namespace {
 
-// Sleeping ends late by less than this on an idle machine; a spin of this length costs no one much.
+// A sleep ends later by less than this on an idle machine; a spin of this length is cheap.
 constexpr auto kAwake = std::chrono::microseconds(60);
 
 }  // namespace

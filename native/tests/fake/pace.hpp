@@ -1,4 +1,4 @@
-// How long simulated work lasts, steadily: asleep for most of it, awake for the end.
+// Waits for simulated durations precisely: sleeps for most of them and spins at the end.
 #pragma once
 
 #include <chrono>

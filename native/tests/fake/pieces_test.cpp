@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPiece = 64;
 
-// Pieces of page-locked memory, each to its own place on the device.
+// Pieces of page-locked memory, each with its own place on the device.
 class FakePieces : public test::OnFake {
 protected:
     explicit FakePieces(std::size_t count = 200)

@@ -12,7 +12,7 @@ using fake::Point;
 constexpr int kInvalidHandle = 400;
 constexpr int kNotReady = 600;
 
-// Two neighbours a tick apart are the closest that events can tell, as on H200.
+// The resolution of events: differences below one tick cannot be seen, as on H200.
 constexpr auto kTick = std::chrono::nanoseconds(32);
 
 fake::Instant tick(fake::Instant when) { return when - when.time_since_epoch() % kTick; }

@@ -20,7 +20,7 @@ protected:
 
     const Machine machine = test::this_machine();
 
-    // Each kind of memory at each place that has addresses and can be written, with so many bytes.
+    // Each kind of memory at each place that has addresses and can be written, with `bytes` bytes.
     template <class Visit>
     void for_each(std::size_t bytes, Visit visit) {
         for (const Memory& memory : test::memories(machine)) {
@@ -109,7 +109,7 @@ TEST_F(Pattern, IsTheSameOnEveryMemory) {
     });
 }
 
-// Runs of any length, apart: every kind of memory, one side of a transfer of it.
+// Separate runs of any length: one side of a transfer on every kind of memory.
 class PatternInRuns : public Pattern {
 protected:
     template <class Visit>
@@ -193,7 +193,7 @@ TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
     });
 }
 
-// Bytes that move to whoever reaches for them are looked at from where they are.
+// Migrating memory is checked at its place.
 TEST_F(Pattern, IsCheckedByTheCpuWhereMemoryIsNotPageLocked) {
     for_each(4096, [&](const View& view) {
         const MemoryKind& kind = *Memories::instance().find(view.memory->kind);

@@ -21,7 +21,7 @@ Transfer copy(int node, const char* threads) {
     return {{memory, memory, "cpu"}, 4096, {{"threads", threads}}};
 }
 
-// Threads on one node take no CPU from transfers of another: they would run out of them there.
+// Threads on one node take no CPU from transfers of another node.
 TEST(Workbench, SharesOutTheCpusOfEachNodeByItself) {
     const Machine machine{{{0, range(0, 8)}, {1, range(8, 16)}}, {}};
     const Request request{.transfers = {copy(0, "3"), copy(1, "6"), copy(0, "3")}, .rule = {}};

@@ -1,4 +1,4 @@
-// What a process may use, from files as the kernel writes them.
+// Limits of a process, from files in the kernel's formats.
 #include "transfer/limits.hpp"
 
 #include <gtest/gtest.h>
