@@ -25,8 +25,8 @@ public:
     void start(const View& source, const View& destination) override {
         static thread_local std::vector<void*> to;
         static thread_local std::vector<const void*> from;
-        check_lie(source, from_);
-        check_lie(destination, to_);
+        check_arrangement(source, from_);
+        check_arrangement(destination, to_);
         for (std::size_t first = 0; first < from_.count; first += kMostPieces) {
             const std::size_t last = std::min(from_.count, first + kMostPieces);
             to.clear();
@@ -43,8 +43,9 @@ public:
 
 private:
     // The address of a piece; a view without an arrangement is contiguous.
-    static std::byte* start_of(const View& view, const Arrangement& lie, std::size_t n) {
-        return view.data + (view.arrangement == nullptr ? n * lie.run : lie.offset(n));
+    static std::byte* start_of(const View& view, const Arrangement& arrangement, std::size_t n) {
+        return view.data +
+               (view.arrangement == nullptr ? n * arrangement.run : arrangement.offset(n));
     }
 
     const bool stream_order_;

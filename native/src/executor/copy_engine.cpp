@@ -20,8 +20,10 @@ struct Calls {
 };
 
 gpu::Pitched pitched(const View& view) {
-    const Arrangement& lie = *view.arrangement;
-    return {.data = view.data, .pitch = lie.pitch, .rows = lie.plane / lie.pitch};
+    const Arrangement& arrangement = *view.arrangement;
+    return {.data = view.data,
+            .pitch = arrangement.pitch,
+            .rows = arrangement.plane / arrangement.pitch};
 }
 
 gpu::Pitched plane_of(const View& view, std::size_t n) {
@@ -60,8 +62,8 @@ public:
 private:
     static std::size_t planes_of(const Transfer& transfer) {
         if (transfer.layout.kind != Layout::Kind::box) return 1;
-        const Arrangement lie = arrange(transfer, Side::source);
-        return lie.count / lie.height;
+        const Arrangement arrangement = arrange(transfer, Side::source);
+        return arrangement.count / arrangement.height;
     }
 
     void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) const {
@@ -75,8 +77,10 @@ private:
     }
 
     void copy_volume(const View& source, const View& destination) const {
-        const Arrangement& lie = *source.arrangement;
-        const gpu::Box box{.width = lie.run, .height = lie.height, .depth = lie.count / lie.height};
+        const Arrangement& arrangement = *source.arrangement;
+        const gpu::Box box{.width = arrangement.run,
+                           .height = arrangement.height,
+                           .depth = arrangement.count / arrangement.height};
         if (calls_.piece == Call::peer_async) {
             gpu::copy_box_peer_async(pitched(destination), destination_gpu_, pitched(source),
                                      source_gpu_, box, stream_);
@@ -86,10 +90,10 @@ private:
     }
 
     void copy_planes(const View& source, const View& destination) const {
-        const Arrangement& lie = *source.arrangement;
-        for (std::size_t n = 0; n < lie.count / lie.height; ++n) {
-            gpu::copy_rows_async(plane_of(destination, n), plane_of(source, n), lie.run, lie.height,
-                                 stream_);
+        const Arrangement& arrangement = *source.arrangement;
+        for (std::size_t n = 0; n < arrangement.count / arrangement.height; ++n) {
+            gpu::copy_rows_async(plane_of(destination, n), plane_of(source, n), arrangement.run,
+                                 arrangement.height, stream_);
         }
     }
 

@@ -21,8 +21,8 @@ std::vector<std::vector<int>> others(const std::vector<int>& cpus, std::size_t t
 
 // Shares are multiples of this many bytes: whole runs if there are enough for all threads.
 std::size_t grain(const View& view, std::size_t threads) {
-    const Arrangement* lie = view.arrangement;
-    return lie != nullptr && lie->count >= threads ? lie->run : kLine;
+    const Arrangement* arrangement = view.arrangement;
+    return arrangement != nullptr && arrangement->count >= threads ? arrangement->run : kLine;
 }
 
 void copy(std::byte* to, const std::byte* from, std::size_t bytes, bool streaming) {

@@ -22,19 +22,20 @@ constexpr unsigned kThreads = 512;
 constexpr unsigned kBlocksPerMultiprocessor = 2;  // enough threads to keep a GPU's memory busy
 
 // Whether the bytes are contiguous and in order.
-bool together(const Arrangement& lie) {
-    switch (lie.kind) {
+bool together(const Arrangement& arrangement) {
+    switch (arrangement.kind) {
         case Layout::Kind::contiguous: return true;
         case Layout::Kind::box: break;
         case Layout::Kind::list:
-            return lie.extent == lie.run * lie.count && std::ranges::is_sorted(lie.offsets);
+            return arrangement.extent == arrangement.run * arrangement.count &&
+                   std::ranges::is_sorted(arrangement.offsets);
     }
     return false;
 }
 
 // Whether the runtime's copy can take the bytes directly, at full bandwidth.
-bool copied_directly(const Memory& memory, const Arrangement& lie) {
-    return together(lie) && known_to_gpus(memory);
+bool copied_directly(const Memory& memory, const Arrangement& arrangement) {
+    return together(arrangement) && known_to_gpus(memory);
 }
 
 transfer::Slot staging_of(std::optional<transfer::Slot> slot, const Memory& memory,
@@ -57,12 +58,12 @@ public:
 
 class GpuEnd final : public End {
 public:
-    GpuEnd(gpu::Stream& stream, const Arrangement& lie, transfer::Slot staging)
+    GpuEnd(gpu::Stream& stream, const Arrangement& arrangement, transfer::Slot staging)
         : stream_(stream),
           shape_{.blocks = kBlocksPerMultiprocessor *
                            static_cast<unsigned>(gpu::device(stream.device()).multiprocessors),
                  .threads = kThreads},
-          table_(&lie, stream.device()),
+          table_(&arrangement, stream.device()),
           staging_(std::move(staging)) {}
 
     [[nodiscard]] std::byte* staging() const override { return staging_.data(); }
@@ -83,20 +84,20 @@ private:
 class HostEnd final : public End {
 public:
     // Staging memory is page-locked, at the node.
-    HostEnd(const NumaNode& node, std::size_t threads, const Arrangement& lie,
+    HostEnd(const NumaNode& node, std::size_t threads, const Arrangement& arrangement,
             transfer::Slot staging)
         : memory_{"pinned", {Place::Kind::numa, node.index, {}}, {}},
           mover_(node.cpus, threads, false),
-          lie_(lie),
+          arrangement_(arrangement),
           staging_(std::move(staging)) {}
 
     [[nodiscard]] std::byte* staging() const override { return staging_.data(); }
     void gather(std::byte* to, const View& from) override {
-        check_lie(from, lie_);
+        check_arrangement(from, arrangement_);
         mover_.move({.data = to, .bytes = from.bytes, .memory = &memory_}, from);
     }
     void scatter(const View& to, std::byte* from) override {
-        check_lie(to, lie_);
+        check_arrangement(to, arrangement_);
         mover_.move(to, {.data = from, .bytes = to.bytes, .memory = &memory_});
     }
     void wake() override { mover_.wake(); }
@@ -104,7 +105,7 @@ public:
 private:
     const Memory memory_;
     CpuMover mover_;
-    const Arrangement lie_;
+    const Arrangement arrangement_;
     const transfer::Slot staging_;
 };
 
@@ -280,8 +281,8 @@ public:
         const Path& path = transfer.path;
         const auto end = [&](Side side, const Memory& memory,
                              gpu::Stream& lane) -> std::unique_ptr<End> {
-            const Arrangement lie = arrange(transfer, side);
-            if (copied_directly(memory, lie)) return nullptr;
+            const Arrangement arrangement = arrange(transfer, side);
+            if (copied_directly(memory, arrangement)) return nullptr;
             const std::size_t bytes = transfer.bytes;
             if (memory.on_gpu()) {
                 transfer::Slot staging;
@@ -289,12 +290,12 @@ public:
                     staging =
                         staging_of(engine.device_staging(lane.device(), bytes), memory, bytes);
                 }
-                return std::make_unique<GpuEnd>(lane, lie, std::move(staging));
+                return std::make_unique<GpuEnd>(lane, arrangement, std::move(staging));
             }
             const NumaNode& node = *host_node(transfer, machine);
             const auto count = std::stoul(parameter(*this, transfer, machine, "threads"));
             return std::make_unique<HostEnd>(
-                node, count, lie,
+                node, count, arrangement,
                 staging_of(engine.host_staging(node.index, lane.device(), bytes), memory, bytes));
         };
         return std::make_unique<PackExecution>(

@@ -8,7 +8,7 @@
 
 #include "executor/cpu_mover.hpp"
 #include "executor/migration.hpp"
-#include "executor/touches.hpp"
+#include "executor/touched_pages.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
 #include "host/team.hpp"
@@ -31,14 +31,14 @@ std::size_t page_bytes() {
 // The parameters of touching, in bytes.
 struct Pattern {
     std::size_t chunk, stride;
-    [[nodiscard]] Touches of(const View& view) const {
-        return Touches::of(view.data, view.bytes, page_bytes(), chunk, stride);
+    [[nodiscard]] TouchedPages of(const View& view) const {
+        return TouchedPages::of(view.data, view.bytes, page_bytes(), chunk, stride);
     }
 };
 
 struct TouchByWarps {
     std::byte* data;
-    Touches touches;
+    TouchedPages touches;
 
     WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         if (thread.index % kWarp != 0) return;
@@ -83,7 +83,7 @@ public:
     }
 
     void start(const View& source, const View&) override {
-        const Touches touches = pattern_.of(source);
+        const TouchedPages touches = pattern_.of(source);
         const auto share = [&](std::size_t thread) {
             const std::size_t end = touches.chunks() * (thread + 1) / threads_;
             for (std::size_t n = touches.chunks() * thread / threads_; n < end; ++n) {

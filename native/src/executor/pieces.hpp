@@ -10,10 +10,11 @@ namespace waywiser {
 
 // Throws Refused if a view's arrangement differs from that of the prepared transfer (offsets are
 // not compared). A view without an arrangement is contiguous and always valid.
-inline void check_lie(const View& view, const Arrangement& prepared) {
-    const Arrangement* lie = view.arrangement;
-    if (lie == nullptr || (lie->kind == prepared.kind && lie->run == prepared.run &&
-                           lie->count == prepared.count && lie->extent == prepared.extent)) {
+inline void check_arrangement(const View& view, const Arrangement& prepared) {
+    const Arrangement* arrangement = view.arrangement;
+    if (arrangement == nullptr ||
+        (arrangement->kind == prepared.kind && arrangement->run == prepared.run &&
+         arrangement->count == prepared.count && arrangement->extent == prepared.extent)) {
         return;
     }
     throw Refused("the bytes lie otherwise than those of the transfer that was prepared");
@@ -24,13 +25,13 @@ inline void check_lie(const View& view, const Arrangement& prepared) {
 template <class Move>
 void for_each_piece(const View& destination, const View& source, std::size_t first,
                     std::size_t last, const Move& move) {
-    const Arrangement* lie =
+    const Arrangement* arrangement =
         source.arrangement != nullptr ? source.arrangement : destination.arrangement;
-    if (lie == nullptr) {
+    if (arrangement == nullptr) {
         if (first < last) move(destination.data + first, source.data + first, last - first);
         return;
     }
-    const std::size_t run = lie->run;
+    const std::size_t run = arrangement->run;
     const auto start = [run](const View& view, std::size_t n) {
         return view.data + (view.arrangement == nullptr ? n * run : view.arrangement->offset(n));
     };

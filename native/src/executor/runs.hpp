@@ -20,15 +20,16 @@ using transfer::Runs;
 
 // The runs of an arrangement that starts at `data`, with the offsets of a list at `offsets`. `bits`
 // does not include the offsets.
-inline Runs runs_of(const Arrangement& lie, std::byte* data, const std::size_t* offsets) {
-    Runs runs{.data = data, .run = lie.run, .count = lie.count, .pitch = lie.run};
-    runs.bits = lie.run;
-    if (lie.kind == Layout::Kind::box) {
-        runs.pitch = lie.pitch;
-        runs.height = lie.height;
-        runs.plane = lie.plane;
-        runs.bits |= lie.pitch | lie.plane;
-    } else if (lie.kind == Layout::Kind::list) {
+inline Runs runs_of(const Arrangement& arrangement, std::byte* data, const std::size_t* offsets) {
+    Runs runs{
+        .data = data, .run = arrangement.run, .count = arrangement.count, .pitch = arrangement.run};
+    runs.bits = arrangement.run;
+    if (arrangement.kind == Layout::Kind::box) {
+        runs.pitch = arrangement.pitch;
+        runs.height = arrangement.height;
+        runs.plane = arrangement.plane;
+        runs.bits |= arrangement.pitch | arrangement.plane;
+    } else if (arrangement.kind == Layout::Kind::list) {
         runs.offsets = offsets;
     }
     return runs;
@@ -47,16 +48,16 @@ inline Runs runs_of(const View& view) {
 class RunTable {
 public:
     // nullptr: contiguous.
-    RunTable(const Arrangement* lie, int device) {
-        if (lie == nullptr) return;
-        runs_ = runs_of(*lie, nullptr, nullptr);
-        lie_ = *lie;
-        lie_.offsets = {};  // the device has them
-        if (lie->kind != Layout::Kind::list || lie->offsets.empty()) return;
-        const std::size_t bytes = lie->count * sizeof(std::size_t);
+    RunTable(const Arrangement* arrangement, int device) {
+        if (arrangement == nullptr) return;
+        runs_ = runs_of(*arrangement, nullptr, nullptr);
+        arrangement_ = *arrangement;
+        arrangement_.offsets = {};  // the device has them
+        if (arrangement->kind != Layout::Kind::list || arrangement->offsets.empty()) return;
+        const std::size_t bytes = arrangement->count * sizeof(std::size_t);
         offsets_.emplace(device, bytes);
-        for (const std::size_t offset : lie->offsets) runs_.bits |= offset;
-        gpu::copy_sync(offsets_->data(), lie->offsets.data(), bytes, device);
+        for (const std::size_t offset : arrangement->offsets) runs_.bits |= offset;
+        gpu::copy_sync(offsets_->data(), arrangement->offsets.data(), bytes, device);
         runs_.offsets = reinterpret_cast<const std::size_t*>(offsets_->data());
     }
 
@@ -64,7 +65,7 @@ public:
     // first byte for kernels of the device. Throws Refused for a view with another arrangement.
     [[nodiscard]] Runs of(const View& view, std::byte* data) const {
         if (view.arrangement == nullptr) return Runs::together(data, view.bytes);
-        check_lie(view, lie_);
+        check_arrangement(view, arrangement_);
         Runs runs = runs_;
         runs.data = data;
         return runs;
@@ -72,7 +73,7 @@ public:
 
 private:
     Runs runs_;
-    Arrangement lie_;
+    Arrangement arrangement_;
     std::optional<gpu::DeviceBuffer> offsets_;
 };
 

@@ -1,8 +1,8 @@
 // Device memory from the four allocators.
 
 #include "cuda_call.hpp"
-#include "cuda_foreign.hpp"
-#include "cuda_reach.hpp"
+#include "cuda_ipc_memory.hpp"
+#include "cuda_peer_access.hpp"
 
 namespace waywiser::gpu {
 namespace {

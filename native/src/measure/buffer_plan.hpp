@@ -13,7 +13,7 @@
 namespace waywiser::measure {
 
 // One transfer in the buffers of its workload.
-struct Lie {
+struct PlannedTransfer {
     Arrangement source;
     Arrangement destination;
     std::size_t source_buffer = 0;  // index of the buffer; if in place, both are the same
@@ -23,8 +23,8 @@ struct Lie {
 };
 
 struct BufferPlan {
-    std::vector<BufferPool::Want> wants;
-    std::vector<Lie> transfers;
+    std::vector<BufferPool::Spec> specs;
+    std::vector<PlannedTransfer> transfers;
     // Number of slices of every buffer that repetitions of a sample use in turn: more than one if
     // repeating an execution on the same bytes would not be the same (because of caches, say).
     std::size_t slices = 1;

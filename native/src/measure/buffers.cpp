@@ -41,12 +41,12 @@ bool BufferPool::make_room(const Memory& memory, std::size_t bytes) {
 }
 
 // The smallest sufficient buffer: the same workload may need a larger one.
-std::shared_ptr<Buffer> BufferPool::idle_for(const Want& want) {
+std::shared_ptr<Buffer> BufferPool::idle_for(const Spec& spec) {
     auto best = entries_.end();
     for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-        if (it->memory != want.memory || !idle(it->buffer)) continue;
+        if (it->memory != spec.memory || !idle(it->buffer)) continue;
         const std::size_t bytes = it->buffer->bytes();
-        if (bytes < want.bytes || (best != entries_.end() && bytes >= best->buffer->bytes())) {
+        if (bytes < spec.bytes || (best != entries_.end() && bytes >= best->buffer->bytes())) {
             continue;
         }
         best = it;
@@ -56,31 +56,31 @@ std::shared_ptr<Buffer> BufferPool::idle_for(const Want& want) {
     return entries_.back().buffer;
 }
 
-std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Want>& wants,
+std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Spec>& specs,
                                                           Manner manner) {
     const bool generous = manner == Manner::generous && kUsual * kUsualFraction <= available();
     std::vector<std::shared_ptr<Buffer>> taken;
-    for (const Want& want : wants) {
-        if (auto found = idle_for(want)) {
+    for (const Spec& spec : specs) {
+        if (auto found = idle_for(spec)) {
             taken.push_back(std::move(found));
             continue;
         }
         // A file may have no more bytes than requested.
-        const bool enlarge = generous && !want.memory.in_file();
-        const std::size_t bytes = enlarge ? std::max(want.bytes, kUsual) : want.bytes;
-        if (!make_room(want.memory, bytes)) return {};
-        const MemoryKind* kind = Memories::instance().find(want.memory.kind);
-        entries_.push_back({want.memory, kind->allocate(want.memory, bytes, machine_)});
+        const bool enlarge = generous && !spec.memory.in_file();
+        const std::size_t bytes = enlarge ? std::max(spec.bytes, kUsual) : spec.bytes;
+        if (!make_room(spec.memory, bytes)) return {};
+        const MemoryKind* kind = Memories::instance().find(spec.memory.kind);
+        entries_.push_back({spec.memory, kind->allocate(spec.memory, bytes, machine_)});
         taken.push_back(entries_.back().buffer);
         peak_ = std::max(peak_, this->bytes());
     }
     return taken;
 }
 
-std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& wants) {
+std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Spec>& specs) {
     const auto generously = [&]() -> std::vector<std::shared_ptr<Buffer>> {
         try {
-            return take_all(wants, Manner::generous);
+            return take_all(specs, Manner::generous);
         } catch (const Refused&) {
             return {};  // idle scratch files may use up their place's limit,
         } catch (const std::bad_alloc&) {
@@ -91,10 +91,10 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take(const std::vector<Want>& w
         }
     };
     auto taken = generously();
-    if (taken.size() == wants.size()) return taken;
+    if (taken.size() == specs.size()) return taken;
     clear();
-    taken = take_all(wants, Manner::exact);
-    if (taken.size() == wants.size()) return taken;
+    taken = take_all(specs, Manner::exact);
+    if (taken.size() == specs.size()) return taken;
     throw Refused("the workload's buffers need more than the " + std::to_string(limit_ >> 20) +
                   " MiB allowed: raise --memory");
 }

@@ -16,14 +16,14 @@ class BufferPool {
 public:
     BufferPool(const Machine& machine, std::size_t limit_bytes);
 
-    struct Want {
+    struct Spec {
         Memory memory;
         std::size_t bytes = 0;
     };
     // The buffers of one workload, in this order, each with at least the requested bytes and no
     // other holder. Frees idle buffers, oldest first, if the limit requires it. Throws Refused if
     // the workload exceeds the limit, and what the memory kinds throw.
-    std::vector<std::shared_ptr<Buffer>> take(const std::vector<Want>& wants);
+    std::vector<std::shared_ptr<Buffer>> take(const std::vector<Spec>& specs);
     std::shared_ptr<Buffer> take(const Memory& memory, std::size_t bytes);
 
     // Reserves bytes of the limit for the next workload's staging memory.
@@ -43,8 +43,8 @@ private:
     // reuse. exact: a new buffer of the requested size.
     enum class Manner { generous, exact };
     // Empty if the limit does not allow them in this manner.
-    std::vector<std::shared_ptr<Buffer>> take_all(const std::vector<Want>& wants, Manner manner);
-    std::shared_ptr<Buffer> idle_for(const Want& want);
+    std::vector<std::shared_ptr<Buffer>> take_all(const std::vector<Spec>& specs, Manner manner);
+    std::shared_ptr<Buffer> idle_for(const Spec& spec);
     bool make_room(const Memory& memory, std::size_t bytes);
 
     const Machine& machine_;

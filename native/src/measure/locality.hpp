@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "measure/workbench.hpp"
+#include "measure/prepared_workload.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser::measure {

@@ -189,15 +189,15 @@ Mismatch check_all(const View& view, bool gaps, Word seed, const Machine& machin
 }
 
 // The runs in the order of their addresses; those of a box already are.
-Arrangement in_order(const Arrangement& lie) {
-    Arrangement sorted = lie;
+Arrangement in_order(const Arrangement& arrangement) {
+    Arrangement sorted = arrangement;
     std::ranges::sort(sorted.offsets);
     return sorted;
 }
 
 // The view with another arrangement of its bytes.
-View arranged(View view, const Arrangement& lie) {
-    view.arrangement = &lie;
+View arranged(View view, const Arrangement& arrangement) {
+    view.arrangement = &arrangement;
     return view;
 }
 

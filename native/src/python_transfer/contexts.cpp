@@ -8,7 +8,7 @@
 #include <set>
 
 #include "errors.hpp"
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 namespace nb = nanobind;
 
@@ -112,14 +112,14 @@ const std::shared_ptr<ContextState>& default_context() {
     std::shared_ptr<ContextState> made;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = ContextState::create({}, made);
     }
     check(status);
     if (!context) {  // else another thread was faster
         context = std::move(made);
     } else {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         made.reset();
     }
     return context;
@@ -133,7 +133,7 @@ void close_all() {
             if (auto context = known.lock()) living.push_back(std::move(context));
         }
     }
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     for (const auto& context : living) context->close_soon();
     living.clear();
 }

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "contexts.hpp"
-#include "flights.hpp"
+#include "pending_transfers.hpp"
 
 namespace waywiser::python {
 
 using Context = std::shared_ptr<ContextState>;
-using Handle = std::shared_ptr<Flight>;
+using Handle = std::shared_ptr<PendingTransfer>;
 
 // The operands and the stream are what the caller passed; the stream may be None.
 void copy(const Context& context, nanobind::handle to, nanobind::handle from,

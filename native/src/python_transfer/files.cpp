@@ -87,7 +87,7 @@ File open_path(nb::handle path, Direction direction) {
         int descriptor = -1;
         int error = 0;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             descriptor = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
             error = errno;
         }
@@ -238,10 +238,10 @@ Handle start(ContextState& context, FileCall call) {
             return submit(c, call, 0, call.bytes, nullptr, &transfer);
         }));
     }
-    auto flight = std::make_shared<Flight>(transfer, 0, std::move(call.held), call.streams,
-                                           std::move(call.file));
-    keep(flight);
-    return flight;
+    auto pending = std::make_shared<PendingTransfer>(transfer, 0, std::move(call.held),
+                                                     call.streams, std::move(call.file));
+    keep(pending);
+    return pending;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "contexts.hpp"
 #include "errors.hpp"
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -64,7 +64,7 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
     waywiser_status status = WAYWISER_OK;
     bool pinned = false;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = waywiser_pinned_alloc(bytes, numa, &data);
         pinned = status == WAYWISER_OK && is_pinned(data);
         if (!pinned) waywiser_pinned_free(std::exchange(data, nullptr));
@@ -98,7 +98,7 @@ HostMemory::~HostMemory() {
     if (!pinned_) {
         munmap(mapping_, mapped_);
     } else if (process_ == fork_count()) {  // a parent's GPU may still use it
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         waywiser_pinned_free(data_);
     }
 }

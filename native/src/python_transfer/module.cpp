@@ -13,10 +13,10 @@
 #include "contexts.hpp"
 #include "copies.hpp"
 #include "errors.hpp"
-#include "flights.hpp"
+#include "gil_release.hpp"
 #include "host_memory.hpp"
+#include "pending_transfers.hpp"
 #include "streams.hpp"
-#include "unlocked.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,16 +26,16 @@ namespace {
 
 // The content of a Python object TransferHandle.
 struct PyHandle {
-    Handle flight;
+    Handle pending;
 
-    explicit PyHandle(Handle started) : flight(std::move(started)) {}
+    explicit PyHandle(Handle started) : pending(std::move(started)) {}
     PyHandle(PyHandle&&) = default;
     PyHandle& operator=(PyHandle&&) = default;
     PyHandle(const PyHandle&) = delete;
     PyHandle& operator=(const PyHandle&) = delete;
     ~PyHandle() {
-        if (!flight) return;
-        flight.reset();
+        if (!pending) return;
+        pending.reset();
         prune();
     }
 };
@@ -47,7 +47,7 @@ struct PyContext {
     explicit PyContext(const Options& options) {
         waywiser_status status = WAYWISER_OK;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             status = ContextState::create(options, state);
         }
         if (status == WAYWISER_INVALID) {  // of all options, only relays can be invalid
@@ -63,7 +63,7 @@ struct PyContext {
     PyContext& operator=(const PyContext&) = delete;
     void close() {
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             if (state) state->close();
         }
         prune_all();
@@ -177,13 +177,13 @@ struct DefineFunctions {
 void bind_handle(nb::module_& m) {
     nb::class_<PyHandle>(m, "TransferHandle", nb::is_weak_referenceable())
         .def(
-            "done", [](PyHandle& self) { return self.flight->done(); },
+            "done", [](PyHandle& self) { return self.pending->done(); },
             "Returns whether the transfer has ended, in success or failure. Does not wait.")
         .def(
             "result",
             [](PyHandle& self, std::optional<double> timeout) {
-                const Handle flight = self.flight;  // another thread may drop the handle
-                return flight->wait(timeout);
+                const Handle pending = self.pending;  // another thread may drop the handle
+                return pending->wait(timeout);
             },
             "timeout"_a = nb::none(),
             "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
@@ -192,14 +192,14 @@ void bind_handle(nb::module_& m) {
         .def(
             "wait",
             [](PyHandle& self, Object stream) {
-                const Handle flight = self.flight;
-                flight->order(stream_of(stream));
+                const Handle pending = self.pending;
+                pending->order(stream_of(stream));
             },
             "stream"_a = nb::none(),
             "Blocks until the last device operation is submitted, then makes the stream wait for "
             "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
             "that the\ncall was ordered in.")
-        .def("_descriptor", [](PyHandle& self) { return self.flight->descriptor(); })
+        .def("_descriptor", [](PyHandle& self) { return self.pending->descriptor(); })
         .def("__await__", [](nb::handle_t<PyHandle> self) {
             return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
         });
@@ -239,7 +239,7 @@ std::string machine_json() {
     std::string text;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = waywiser_machine(nullptr, 0, &needed);
         if (status == WAYWISER_OK) {
             text.resize(needed);

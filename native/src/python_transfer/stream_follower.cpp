@@ -14,7 +14,7 @@ StreamFollower::~StreamFollower() {
         return;
     }
     if (mark_ == nullptr) return;
-    keep(std::make_shared<Flight>(mark_, 0, std::move(held_), streams_));
+    keep(std::make_shared<PendingTransfer>(mark_, 0, std::move(held_), streams_));
 }
 
 waywiser_status StreamFollower::mark(waywiser_context* context) {

@@ -1,8 +1,8 @@
 // Keeps objects until a stream has completed the work of a call.
 #pragma once
 
-#include "flights.hpp"
 #include "operand.hpp"
+#include "pending_transfers.hpp"
 #include "streams.hpp"
 #include "waywiser/transfer.h"
 

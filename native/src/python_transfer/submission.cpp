@@ -74,8 +74,8 @@ void run_inline(ContextState& context, Submission& copy) {
                                       kWaitSlice, &left);
     }));
     if (left == nullptr) return;
-    wait_or_keep(
-        std::make_shared<Flight>(left, copy.bytes, std::move(copy.kept).all(), copy.streams));
+    wait_or_keep(std::make_shared<PendingTransfer>(left, copy.bytes, std::move(copy.kept).all(),
+                                                   copy.streams));
 }
 
 // Calls part(context, at, bytes) for all of the copy, and handles signals between parts.
@@ -155,12 +155,12 @@ void run_submitting(ContextState& context, Submission& copy) {
         return now;
     });
     if (transfer != nullptr) {
-        const auto flight = std::make_shared<Flight>(transfer, copy.bytes,
-                                                     std::move(copy.kept).all(), copy.streams);
+        const auto pending = std::make_shared<PendingTransfer>(
+            transfer, copy.bytes, std::move(copy.kept).all(), copy.streams);
         if (status == WAYWISER_OK) {
-            wait_or_keep(flight);
+            wait_or_keep(pending);
         } else {
-            keep(flight);
+            keep(pending);
         }
     }
     check_use(status);
@@ -190,7 +190,7 @@ bool is_pageable(const Submission& copy) {
     bool pageable = true;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         if (!copy.listed()) {
             status = is_pageable(copy.to_host ? copy.to : copy.from, copy.bytes, pageable);
         }
@@ -221,7 +221,7 @@ void run(ContextState& context, Submission& copy) {
     return is_pageable(copy) ? run_helping(context, copy) : run_submitting(context, copy);
 }
 
-std::shared_ptr<Flight> start(ContextState& context, Submission& copy) {
+std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& copy) {
     if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
         const PieceView first =
             copy.listed() ? copy.piece(0) : PieceView{copy.to, copy.from, copy.bytes};
@@ -235,10 +235,10 @@ std::shared_ptr<Flight> start(ContextState& context, Submission& copy) {
             return status == WAYWISER_OK ? asynchronous(c, copy, &transfer) : status;
         }));
     }
-    auto flight =
-        std::make_shared<Flight>(transfer, copy.bytes, std::move(copy.kept).all(), copy.streams);
-    keep(flight);
-    return flight;
+    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes,
+                                                     std::move(copy.kept).all(), copy.streams);
+    keep(pending);
+    return pending;
 }
 
 bool wait_for_stream(ContextState& context, void* stream) {
@@ -253,16 +253,16 @@ bool wait_for_stream(ContextState& context, void* stream) {
         waywiser_transfer_release(std::exchange(mark, nullptr));
         return now;
     });
-    if (mark != nullptr) Flight(mark, 0, {}, {}).wait(std::nullopt);
+    if (mark != nullptr) PendingTransfer(mark, 0, {}, {}).wait(std::nullopt);
     check_use(status);
     return marked;
 }
 
-std::size_t wait_or_keep(const std::shared_ptr<Flight>& flight) {
+std::size_t wait_or_keep(const std::shared_ptr<PendingTransfer>& pending) {
     try {
-        return flight->wait(std::nullopt);
+        return pending->wait(std::nullopt);
     } catch (...) {
-        keep(flight);  // it continues on its own, unless it has ended
+        keep(pending);  // it continues on its own, unless it has ended
         throw;
     }
 }

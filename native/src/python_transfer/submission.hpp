@@ -6,10 +6,10 @@
 
 #include "contexts.hpp"
 #include "errors.hpp"
-#include "flights.hpp"
+#include "gil_release.hpp"
+#include "pending_transfers.hpp"
 #include "pieces.hpp"
 #include "streams.hpp"
-#include "unlocked.hpp"
 
 namespace waywiser::python {
 
@@ -27,7 +27,7 @@ constexpr auto kOtherCaptured = static_cast<waywiser_status>(14);
 // and returns a status.
 template <class Call>
 waywiser_status use(ContextState& context, const Call& call) {
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     const ContextState::Use in_use(context);
     return in_use.get() == nullptr ? kClosed : call(in_use.get());
 }
@@ -68,12 +68,12 @@ struct Submission {
 // Copies, and returns when copy() of the module does (see _transfer.pyi).
 void run(ContextState& context, Submission& submission);
 // Starts the copy and returns at once.
-std::shared_ptr<Flight> start(ContextState& context, Submission& submission);
+std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& submission);
 
 // Waits until the stream has completed its work, handling signals. False if there was nothing to
 // wait for: on a machine without a GPU, and while the stream is captured.
 bool wait_for_stream(ContextState& context, void* stream);
-// Like Flight::wait(); if that raises, the transfer is kept.
-std::size_t wait_or_keep(const std::shared_ptr<Flight>& flight);
+// Like PendingTransfer::wait(); if that raises, the transfer is kept.
+std::size_t wait_or_keep(const std::shared_ptr<PendingTransfer>& pending);
 
 }  // namespace waywiser::python

@@ -42,20 +42,20 @@ std::atomic<unsigned>& process_count() {
 }
 
 // Engines that exit() has to stop while the driver still works. Never destroyed.
-struct Living {
+struct LiveEngines {
     std::mutex mutex;
     std::set<Engine*> engines;
 };
 
-Living& living() {
-    static Living& all = *new Living();
+LiveEngines& live_engines() {
+    static LiveEngines& all = *new LiveEngines();
     return all;
 }
 
 // Holds the mutex throughout, so that no other thread destroys an engine meanwhile.
 void stop_all() {
-    const std::lock_guard lock(living().mutex);
-    for (Engine* engine : living().engines) {
+    const std::lock_guard lock(live_engines().mutex);
+    for (Engine* engine : live_engines().engines) {
         if (!engine->forked()) engine->stop();
     }
 }
@@ -63,9 +63,9 @@ void stop_all() {
 unsigned this_process() {
     static const bool watched = [] {
         // The mutex is free in a child, which may create its own engines.
-        pthread_atfork([] { living().mutex.lock(); }, [] { living().mutex.unlock(); },
+        pthread_atfork([] { live_engines().mutex.lock(); }, [] { live_engines().mutex.unlock(); },
                        [] {
-                           living().mutex.unlock();
+                           live_engines().mutex.unlock();
                            ++process_count();
                        });
         std::atexit(stop_all);
@@ -133,14 +133,14 @@ Engine::Engine(Machine machine, EngineOptions options)
       process_(this_process()),
       lists_(list_bytes(options_), usable_node(-1),
              [this](const std::string& why) { warn_of_pinning(why); }) {
-    const std::lock_guard lock(living().mutex);
-    living().engines.insert(this);
+    const std::lock_guard lock(live_engines().mutex);
+    live_engines().engines.insert(this);
 }
 
 Engine::~Engine() {
     stop();
-    const std::lock_guard lock(living().mutex);
-    living().engines.erase(this);
+    const std::lock_guard lock(live_engines().mutex);
+    live_engines().engines.erase(this);
 }
 
 bool Engine::forked() const { return process_ != process_count(); }

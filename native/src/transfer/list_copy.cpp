@@ -145,7 +145,7 @@ bool same_addresses(const PieceGroup& group, int gpu) {
 }
 
 // What remains to be moved after the rest was moved or put on the caller's stream.
-struct Left {
+struct Remaining {
     std::shared_ptr<Job> job;
     Ordering order;
 };
@@ -161,10 +161,10 @@ CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream
 }
 
 // Moves all groups; if `leave_last` is set, the last one that is staged is only prepared.
-std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
-                                const CallerStream& stream, bool leave_last) {
-    std::optional<Left> left;
-    const auto run = [&](const Left& one) { run_ordered(engine, one.job, one.order, stream); };
+std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
+                                     const CallerStream& stream, bool leave_last) {
+    std::optional<Remaining> left;
+    const auto run = [&](const Remaining& one) { run_ordered(engine, one.job, one.order, stream); };
     for (PieceGroup& group : groups) {
         Ordering order = ordering(engine, stream, operand_of(group));
         const GroupMethod method = method_of(engine, group);
@@ -182,7 +182,7 @@ std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
             continue;
         }
         if (left) run(*left);
-        left = Left{job_of(engine, group), std::move(order)};
+        left = Remaining{job_of(engine, group), std::move(order)};
     }
     if (left && !leave_last) {
         run(*left);

@@ -25,12 +25,12 @@ TEST(Runs, AreAccessedAsWidelyAsAllOfThemAllow) {
     EXPECT_EQ(Runs::together(address(4096), 36).access(16), 4u);
     const Transfer transfer =
         test::in_box("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
-    Arrangement lie = arrange(transfer, Side::source);
-    const View view{address(4096), transfer.bytes, &transfer.path.source, &lie};
+    Arrangement arrangement = arrange(transfer, Side::source);
+    const View view{address(4096), transfer.bytes, &transfer.path.source, &arrangement};
     EXPECT_EQ(runs_of(view).access(16), 16u);
-    lie.pitch += 4;
+    arrangement.pitch += 4;
     EXPECT_EQ(runs_of(view).access(16), 4u);
-    lie.plane += 2;
+    arrangement.plane += 2;
     EXPECT_EQ(runs_of(view).access(16), 2u);
 }
 
@@ -62,11 +62,11 @@ TEST_F(RunsOnFake, TablesDoNotNeedTheArrangementThatTheyWereMadeOf) {
 TEST_F(RunsOnFake, TablesRefuseAViewThatLiesOtherwise) {
     const Transfer transfer =
         test::in_list("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
-    Arrangement lie = arrange(transfer, Side::source);
-    const RunTable table(&lie, 0);
-    const View view{address(4096), transfer.bytes, &transfer.path.source, &lie};
+    Arrangement arrangement = arrange(transfer, Side::source);
+    const RunTable table(&arrangement, 0);
+    const View view{address(4096), transfer.bytes, &transfer.path.source, &arrangement};
     EXPECT_NO_THROW((void)table.of(view, view.data));
-    --lie.count;
+    --arrangement.count;
     EXPECT_THROW((void)table.of(view, view.data), Refused);
 }
 
@@ -152,18 +152,18 @@ TEST_F(RunsOnFake, BringEveryByteAndTouchNoOther) {
 TEST_F(RunsOnFake, FollowOffsetsThatAreLessAligned) {
     constexpr std::size_t kRun = 32;
     const Memory memory = test::at("device", "gpu:0");
-    const Arrangement lie{.kind = Layout::Kind::list,
-                          .run = kRun,
-                          .count = 3,
-                          .extent = 201,
-                          .offsets = {169, 4, 62}};
-    const gpu::DeviceBuffer apart(0, lie.extent);
+    const Arrangement arrangement{.kind = Layout::Kind::list,
+                                  .run = kRun,
+                                  .count = 3,
+                                  .extent = 201,
+                                  .offsets = {169, 4, 62}};
+    const gpu::DeviceBuffer apart(0, arrangement.extent);
     const gpu::DeviceBuffer packed(0, 3 * kRun);
-    const auto sent = test::sequence(lie.extent, 4);
+    const auto sent = test::sequence(arrangement.extent, 4);
     gpu::copy_sync(apart.data(), sent.data(), sent.size(), 0);
     const gpu::Stream stream(0);
-    const RunTable table(&lie, 0);
-    const View view{apart.data(), 3 * kRun, &memory, &lie};
+    const RunTable table(&arrangement, 0);
+    const View view{apart.data(), 3 * kRun, &memory, &arrangement};
     const Runs runs = table.of(view, apart.data());
     EXPECT_EQ(runs.access(16), 1u);
     move_runs(stream, {.blocks = 2, .threads = 64}, Runs::together(packed.data(), 3 * kRun), runs);
@@ -171,7 +171,7 @@ TEST_F(RunsOnFake, FollowOffsetsThatAreLessAligned) {
     std::vector<std::byte> arrived(3 * kRun);
     gpu::copy_sync(arrived.data(), packed.data(), arrived.size(), 0);
     for (std::size_t i = 0; i < arrived.size(); ++i) {
-        ASSERT_EQ(arrived[i], sent[lie.offsets[i / kRun] + i % kRun]) << i;
+        ASSERT_EQ(arrived[i], sent[arrangement.offsets[i / kRun] + i % kRun]) << i;
     }
 }
 

@@ -86,7 +86,7 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
         if (bytes != 0) std::memset(destination, value, bytes);
         if (side.managed()) fake::Managed::instance().move(destination, bytes, {.device = device});
         const auto settings = context.options();
-        fake::last_until(
+        fake::wait_until(
             fake::later(began, settings->latency_seconds +
                                    static_cast<double>(bytes) / (settings->d2d_gb_per_s * 1e9)));
     });

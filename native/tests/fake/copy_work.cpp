@@ -77,9 +77,9 @@ void perform(const Copy& copy, const Effects& effects, const std::function<void(
                                              static_cast<double>(copy.bytes) / rate);
         move_bytes(copy, effects);
         const auto rest = std::min(copy.bytes, kTakenAlong);
-        last_until(later(end, -static_cast<double>(rest) / rate));
+        wait_until(later(end, -static_cast<double>(rest) / rate));
         taken();
-        last_until(end);
+        wait_until(end);
     }
     taken();
 }

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "async_call.hpp"
 #include "conformance.hpp"
 #include "failure.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
-#include "patience.hpp"
 #include "units.hpp"
 
 namespace waywiser {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gpu/gpu.hpp"
-#include "pace.hpp"
+#include "simulated_time.hpp"
 #include "stream_thread.hpp"
 
 namespace waywiser::fake {

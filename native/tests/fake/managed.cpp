@@ -111,7 +111,7 @@ void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Strea
             });
         }
         if (effects.flip) data[bytes - 1] ^= std::byte{1};
-        fake::last_until(fake::later(began, seconds));
+        fake::wait_until(fake::later(began, seconds));
     });
     if (effects.block) thread.wait(entry);
 }

@@ -1,8 +1,8 @@
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {

@@ -85,7 +85,7 @@ void Event::record(const Stream& stream) {
         if (effects.hang) context.hang();
         if (effects.lost) context.lose();
         if (!context.lost()) {
-            fake::last_until(fake::later(fake::now(), context.options()->event_seconds));
+            fake::wait_until(fake::later(fake::now(), context.options()->event_seconds));
         }
         mark->reach(tick(fake::now()));
     });

@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {

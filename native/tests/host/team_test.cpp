@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "host/affinity.hpp"
-#include "patience.hpp"
 
 namespace waywiser::host {
 namespace {

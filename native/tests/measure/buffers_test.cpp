@@ -47,8 +47,8 @@ TEST_F(Buffers, AreFreedForOthersWithinTheLimit) {
 TEST_F(Buffers, OfManyTransfersAreNoLargerThanTheBoundHolds) {
     BufferPool pool(machine, 1024 * kMiB);
     EXPECT_GT(pool.take(device, kMiB)->bytes(), kMiB);
-    const std::vector<BufferPool::Want> wants(100, {device, kMiB});
-    const auto taken = pool.take(wants);
+    const std::vector<BufferPool::Spec> specs(100, {device, kMiB});
+    const auto taken = pool.take(specs);
     EXPECT_EQ(taken.size(), 100u);
     EXPECT_LE(pool.peak_bytes(), 1024 * kMiB);
 }

@@ -8,7 +8,7 @@
 #include "fake/fake.hpp"
 #include "fake/fixture.hpp"
 #include "host/cache.hpp"
-#include "measure/workbench.hpp"
+#include "measure/prepared_workload.hpp"
 
 namespace waywiser::measure {
 namespace {

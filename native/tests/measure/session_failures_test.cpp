@@ -2,11 +2,11 @@
 #include <functional>
 #include <optional>
 
+#include "async_call.hpp"
 #include "failure.hpp"
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
 #include "measure/session_test.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {

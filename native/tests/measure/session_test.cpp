@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "async_call.hpp"
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {

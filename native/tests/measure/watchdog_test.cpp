@@ -4,8 +4,8 @@
 
 #include <thread>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
-#include "patience.hpp"
 
 namespace waywiser::measure {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 

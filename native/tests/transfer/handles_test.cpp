@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 #include "transfer/engine.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"

@@ -23,13 +23,13 @@ private:
     std::map<int, std::vector<std::unique_ptr<gpu::Stream>>> streams_;
 };
 
-class Workbench {
+class PreparedWorkload {
 public:
-    Workbench(const Request& request, const Machine& machine, BufferPool& pool, Streams& streams,
-              transfer::Engine& engine);
-    ~Workbench();  // waits for the work of a failed execution, since buffers are reused
-    Workbench(const Workbench&) = delete;
-    Workbench& operator=(const Workbench&) = delete;
+    PreparedWorkload(const Request& request, const Machine& machine, BufferPool& pool,
+                     Streams& streams, transfer::Engine& engine);
+    ~PreparedWorkload();  // waits for the work of a failed execution, since buffers are reused
+    PreparedWorkload(const PreparedWorkload&) = delete;
+    PreparedWorkload& operator=(const PreparedWorkload&) = delete;
 
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
     // In the order of the transfers: source, destination.

@@ -1,4 +1,4 @@
-#include "pace.hpp"
+#include "simulated_time.hpp"
 
 #include <thread>
 
@@ -15,7 +15,7 @@ Instant later(Instant from, double seconds) {
            std::chrono::duration_cast<Instant::duration>(std::chrono::duration<double>(seconds));
 }
 
-void last_until(Instant end) {
+void wait_until(Instant end) {
     if (end - now() > kAwake) std::this_thread::sleep_until(end - kAwake);
     while (now() < end) {
     }

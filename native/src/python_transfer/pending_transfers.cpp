@@ -1,4 +1,4 @@
-#include "flights.hpp"
+#include "pending_transfers.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 #include "contexts.hpp"
 #include "errors.hpp"
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 namespace nb = nanobind;
 
@@ -28,8 +28,8 @@ constexpr double kSlice = 0.1;
 // Transfers that a call checks, so that its time does not depend on their number.
 constexpr std::size_t kLooks = 4;
 
-std::deque<std::shared_ptr<Flight>>& kept() {
-    static auto& all = *new std::deque<std::shared_ptr<Flight>>();
+std::deque<std::shared_ptr<PendingTransfer>>& kept() {
+    static auto& all = *new std::deque<std::shared_ptr<PendingTransfer>>();
     return all;
 }
 
@@ -82,8 +82,8 @@ File::~File() {
     if (descriptor_ >= 0) close(descriptor_);
 }
 
-Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
-               File file)
+PendingTransfer::PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held,
+                                 Streams streams, File file)
     : transfer_(transfer),
       bytes_(bytes),
       held_(std::move(held)),
@@ -94,24 +94,24 @@ Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Stream
     if (transfer_ == nullptr) settle();
 }
 
-Flight::~Flight() {
+PendingTransfer::~PendingTransfer() {
     if (!of_this_process()) {
         for (nb::object& object : held_) object.release();  // kept, as in the parent
         return;
     }
     if (transfer_ == nullptr) return;
     // This may also destroy a closed context, which waits for GPUs to free staging memory.
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     waywiser_transfer_release(transfer_);
 }
 
-bool Flight::of_this_process() const { return process_ == fork_count(); }
+bool PendingTransfer::of_this_process() const { return process_ == fork_count(); }
 
-void Flight::check_process() const {
+void PendingTransfer::check_process() const {
     if (!of_this_process()) raise_forked();
 }
 
-void Flight::settle() {
+void PendingTransfer::settle() {
     settled_ = true;
     if (notifying_ == 0) retire(std::exchange(event_, File()));
     file_ = File();
@@ -119,7 +119,7 @@ void Flight::settle() {
     const Held held = std::exchange(held_, {});
 }
 
-bool Flight::done() {
+bool PendingTransfer::done() {
     if (settled_) return true;
     check_process();
     if (waywiser_transfer_done(transfer_) == 0) return false;
@@ -127,7 +127,7 @@ bool Flight::done() {
     return true;
 }
 
-std::size_t Flight::wait(std::optional<double> seconds) {
+std::size_t PendingTransfer::wait(std::optional<double> seconds) {
     if (transfer_ == nullptr) return bytes_;
     check_process();
     if (seconds && (std::isnan(*seconds) || *seconds < 0)) {
@@ -142,7 +142,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
         std::size_t moved = 0;
         waywiser_status status = WAYWISER_OK;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             status = waywiser_transfer_result(transfer_, slice, &moved);
         }
         if (status != WAYWISER_TIMEOUT) {
@@ -168,7 +168,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
     }
 }
 
-void Flight::order(const std::optional<void*>& stream) {
+void PendingTransfer::order(const std::optional<void*>& stream) {
     if (transfer_ == nullptr) return;
     check_process();
     // The number of a default stream means that of the operand's GPU, not of the current one.
@@ -176,11 +176,11 @@ void Flight::order(const std::optional<void*>& stream) {
     if (!stream && streams_.other) order_stream(*streams_.other);
 }
 
-void Flight::order_stream(void* stream) {
+void PendingTransfer::order_stream(void* stream) {
     for (;;) {
         waywiser_status status = WAYWISER_OK;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             status = waywiser_transfer_wait(transfer_, stream, kSlice);
         }
         if (status != WAYWISER_TIMEOUT) return check(status);
@@ -188,7 +188,7 @@ void Flight::order_stream(void* stream) {
     }
 }
 
-int Flight::descriptor() {
+int PendingTransfer::descriptor() {
     check_process();
     const bool is_new = event_.descriptor() < 0;
     if (is_new) event_ = descriptor_or_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -199,7 +199,7 @@ int Flight::descriptor() {
 }
 
 // Asks the library to write to the event at the end. The event stays open and readable until then.
-void Flight::notify_event() {
+void PendingTransfer::notify_event() {
     if (settled_) {
         eventfd_write(event_.descriptor(), 1);
         return;
@@ -207,7 +207,7 @@ void Flight::notify_event() {
     ++notifying_;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = waywiser_transfer_notify(transfer_, event_.descriptor());
     }
     --notifying_;
@@ -217,17 +217,17 @@ void Flight::notify_event() {
     check(status);
 }
 
-void keep(const std::shared_ptr<Flight>& flight) {
-    if (!flight->settled()) kept().push_back(flight);
+void keep(const std::shared_ptr<PendingTransfer>& pending) {
+    if (!pending->settled()) kept().push_back(pending);
 }
 
 void prune() {
     close_written();
     auto& all = kept();
     for (std::size_t looks = std::min(kLooks, all.size()); looks > 0 && !all.empty(); --looks) {
-        const std::shared_ptr<Flight> flight = std::move(all.front());
+        const std::shared_ptr<PendingTransfer> pending = std::move(all.front());
         all.pop_front();
-        if (!flight->of_this_process() || !flight->done()) all.push_back(flight);
+        if (!pending->of_this_process() || !pending->done()) all.push_back(pending);
     }
 }
 

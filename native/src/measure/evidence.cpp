@@ -1,4 +1,4 @@
-#include "measure/watched.hpp"
+#include "measure/evidence.hpp"
 
 #include <algorithm>
 
@@ -24,8 +24,8 @@ std::size_t executions_of(const Request& request, double seconds) {
 
 }  // namespace
 
-void be_watched(Timer& timer, const std::function<void(std::size_t)>& condition,
-                const Request& request, double seconds, const Evidence& evidence) {
+void run_for_evidence(Timer& timer, const std::function<void(std::size_t)>& condition,
+                      const Request& request, double seconds, const Evidence& evidence) {
     const std::size_t executions = executions_of(request, seconds);
     evidence(0);
     for (std::size_t n = 0; n < executions; ++n) {

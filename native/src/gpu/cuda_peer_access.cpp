@@ -1,4 +1,4 @@
-#include "cuda_reach.hpp"
+#include "cuda_peer_access.hpp"
 
 #include <cstdint>
 #include <map>

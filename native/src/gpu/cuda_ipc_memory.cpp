@@ -1,4 +1,4 @@
-#include "cuda_foreign.hpp"
+#include "cuda_ipc_memory.hpp"
 
 #include <cstdlib>
 #include <cstring>

@@ -9,6 +9,6 @@ using Instant = std::chrono::steady_clock::time_point;
 
 inline Instant now() { return std::chrono::steady_clock::now(); }
 Instant later(Instant from, double seconds);
-void last_until(Instant end);
+void wait_until(Instant end);
 
 }  // namespace waywiser::fake

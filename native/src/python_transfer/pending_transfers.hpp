@@ -41,14 +41,14 @@ private:
     std::string call_;
 };
 
-class Flight {
+class PendingTransfer {
 public:
     // `transfer` may be null: nothing is in flight any more, and `bytes` have arrived.
-    Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
-           File file = {});
-    ~Flight();
-    Flight(const Flight&) = delete;
-    Flight& operator=(const Flight&) = delete;
+    PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
+                    File file = {});
+    ~PendingTransfer();
+    PendingTransfer(const PendingTransfer&) = delete;
+    PendingTransfer& operator=(const PendingTransfer&) = delete;
 
     [[nodiscard]] bool done();
     // Waits without the GIL, in intervals between which signals are handled. Returns the bytes that
@@ -81,7 +81,7 @@ private:
 };
 
 // Keeps a transfer that nobody waits for now.
-void keep(const std::shared_ptr<Flight>& flight);
+void keep(const std::shared_ptr<PendingTransfer>& pending);
 // Releases some of the transfers that have ended; called by every call.
 void prune();
 // The same for all transfers, at the end of the interpreter.

@@ -9,15 +9,15 @@
 namespace waywiser {
 
 // Pages are numbered from the one that holds the first byte of the range.
-struct Touches {
+struct TouchedPages {
     std::size_t page;    // bytes
     std::size_t before;  // bytes of the first page before the range
     std::size_t pages;   // number of pages that the range touches
     std::size_t chunk;   // pages per chunk
     std::size_t stride;  // pages from one chunk start to the next
 
-    static Touches of(const std::byte* data, std::size_t bytes, std::size_t page,
-                      std::size_t chunk_bytes, std::size_t stride_bytes) {
+    static TouchedPages of(const std::byte* data, std::size_t bytes, std::size_t page,
+                           std::size_t chunk_bytes, std::size_t stride_bytes) {
         const auto whole = [page](std::size_t some) { return (some + page - 1) / page; };
         const std::size_t before = reinterpret_cast<std::uintptr_t>(data) % page;
         const std::size_t chunk = std::max<std::size_t>(whole(chunk_bytes), 1);

@@ -8,12 +8,12 @@ namespace waywiser::python {
 // Releases the GIL for a scope. A thread whose scope ends after the interpreter has begun to end
 // blocks here forever: taking the GIL then would end the thread through C++ frames, which aborts
 // the process.
-class Unlocked {
+class GilRelease {
 public:
-    Unlocked() : state_(PyEval_SaveThread()) {}
-    ~Unlocked();
-    Unlocked(const Unlocked&) = delete;
-    Unlocked& operator=(const Unlocked&) = delete;
+    GilRelease() : state_(PyEval_SaveThread()) {}
+    ~GilRelease();
+    GilRelease(const GilRelease&) = delete;
+    GilRelease& operator=(const GilRelease&) = delete;
 
 private:
     PyThreadState* state_;

@@ -1,4 +1,4 @@
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ std::atomic<unsigned> returning{0};  // threads that are about to take the GIL
 
 }  // namespace
 
-Unlocked::~Unlocked() {
+GilRelease::~GilRelease() {
     ++returning;
     if (ends && ending_thread.load() != std::this_thread::get_id()) {
         --returning;
