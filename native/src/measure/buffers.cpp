@@ -30,7 +30,7 @@ void BufferPool::clear() {
     std::erase_if(entries_, [](const Entry& entry) { return idle(entry.buffer); });
 }
 
-bool BufferPool::make_room(const Memory& memory, std::size_t bytes) {
+bool BufferPool::evict_for(const Memory& memory, std::size_t bytes) {
     // A smaller idle buffer of the same memory is not likely to be reused soon.
     std::erase_if(entries_,
                   [&](const Entry& entry) { return entry.memory == memory && idle(entry.buffer); });
@@ -68,7 +68,7 @@ std::vector<std::shared_ptr<Buffer>> BufferPool::take_all(const std::vector<Spec
         // A file may have no more bytes than requested.
         const bool enlarge = generous && !spec.memory.in_file();
         const std::size_t bytes = enlarge ? std::max(spec.bytes, kUsual) : spec.bytes;
-        if (!make_room(spec.memory, bytes)) return {};
+        if (!evict_for(spec.memory, bytes)) return {};
         const MemoryKind* kind = Memories::instance().find(spec.memory.kind);
         entries_.push_back({spec.memory, kind->allocate(spec.memory, bytes, machine_)});
         taken.push_back(entries_.back().buffer);

@@ -45,7 +45,7 @@ private:
     // Empty if the limit does not allow them in this manner.
     std::vector<std::shared_ptr<Buffer>> take_all(const std::vector<Spec>& specs, Manner manner);
     std::shared_ptr<Buffer> idle_for(const Spec& spec);
-    bool make_room(const Memory& memory, std::size_t bytes);
+    bool evict_for(const Memory& memory, std::size_t bytes);
 
     const Machine& machine_;
     std::size_t limit_;

@@ -145,21 +145,21 @@ protected:
     std::string also;  // additional settings of the fake
     int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-    enum class Call { copy, wait, async };
+    enum class Variant { copy, wait, async };
 
-    Operation copy(std::string name, Call call, std::byte* to, std::byte* from, std::size_t bytes,
-                   Options options = {}) {
+    Operation copy(std::string name, Variant variant, std::byte* to, std::byte* from,
+                   std::size_t bytes, Options options = {}) {
         const auto call = [=, this](waywiser_context* context) {
             waywiser_transfer* transfer = nullptr;
             waywiser_status status = WAYWISER_OK;
-            switch (call) {
-                case Call::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
-                case Call::wait:
+            switch (variant) {
+                case Variant::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
+                case Variant::wait:
                     status = waywiser_copy_and_wait(context, to, from, bytes, stream.handle(),
                                                     kLong, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
-                case Call::async: break;
+                case Variant::async: break;
             }
             status = waywiser_copy_async(context, to, from, bytes, stream.handle(), &transfer);
             return completed(status, transfer, stream.handle(), bytes);
@@ -178,14 +178,14 @@ protected:
     }
 
     // The same for a copy that threads make in chunks.
-    Operation chunked(std::string name, Call call, std::byte* to, std::byte* from,
+    Operation chunked(std::string name, Variant variant, std::byte* to, std::byte* from,
                       std::size_t bytes, const Options& options = {}) {
         const CContext own(options);
         std::array<char, 256> method{};
         EXPECT_EQ(waywiser_explain(own.context, to, from, bytes, method.data(), method.size()),
                   WAYWISER_OK);
         EXPECT_TRUE(std::string(method.data()).starts_with("chunked copy")) << method.data();
-        return copy(std::move(name), call, to, from, bytes, options);
+        return copy(std::move(name), variant, to, from, bytes, options);
     }
 
     void expect_success(const Operation& operation, const CContext& own) {
@@ -282,17 +282,17 @@ protected:
 
 TEST_F(EveryCallFails, OfPlainCopies) {
     std::vector<Operation> all;
-    for (const Call call : {Call::copy, Call::wait, Call::async}) {
-        const std::string by = call == Call::copy   ? "copy "
-                               : call == Call::wait ? "wait "
-                                                    : "async ";
-        all.push_back(copy(by + "pinned to GPU", call, one.data(), pinned.data(), kSmall));
-        all.push_back(copy(by + "GPU to pinned", call, pinned.data(), one.data(), kSmall));
-        all.push_back(copy(by + "pageable to GPU", call, one.data(), pageable.data(), kSmall));
-        all.push_back(copy(by + "GPU to pageable", call, pageable.data(), one.data(), kSmall));
-        all.push_back(copy(by + "within a GPU", call, again.data(), one.data(), kSmall));
-        all.push_back(copy(by + "between GPUs", call, two.data(), one.data(), kSmall));
-        all.push_back(copy(by + "managed to GPU", call, one.data(), managed.data(), kSmall));
+    for (const Variant variant : {Variant::copy, Variant::wait, Variant::async}) {
+        const std::string by = variant == Variant::copy   ? "copy "
+                               : variant == Variant::wait ? "wait "
+                                                          : "async ";
+        all.push_back(copy(by + "pinned to GPU", variant, one.data(), pinned.data(), kSmall));
+        all.push_back(copy(by + "GPU to pinned", variant, pinned.data(), one.data(), kSmall));
+        all.push_back(copy(by + "pageable to GPU", variant, one.data(), pageable.data(), kSmall));
+        all.push_back(copy(by + "GPU to pageable", variant, pageable.data(), one.data(), kSmall));
+        all.push_back(copy(by + "within a GPU", variant, again.data(), one.data(), kSmall));
+        all.push_back(copy(by + "between GPUs", variant, two.data(), one.data(), kSmall));
+        all.push_back(copy(by + "managed to GPU", variant, one.data(), managed.data(), kSmall));
     }
     fail_each(all);
 }
@@ -300,24 +300,24 @@ TEST_F(EveryCallFails, OfPlainCopies) {
 // Slow copies: a failure after one is submitted waits for it.
 TEST_F(EveryCallFails, AndCopiesInFlightAreWaitedFor) {
     also = "delay=0.01@1+";
-    fail_each({copy("async", Call::async, one.data(), pinned.data(), kSmall),
-               copy("wait", Call::wait, pinned.data(), one.data(), kSmall)});
+    fail_each({copy("async", Variant::async, one.data(), pinned.data(), kSmall),
+               copy("wait", Variant::wait, pinned.data(), one.data(), kSmall)});
 }
 
 TEST_F(EveryCallFails, OfStagedCopies) {
-    fail_each({chunked("to GPU", Call::copy, one.data(), pageable.data(), kStaged),
-               chunked("from GPU", Call::async, pageable.data(), one.data(), kStaged),
-               chunked("between GPUs", Call::copy, two.data(), one.data(), kStaged,
+    fail_each({chunked("to GPU", Variant::copy, one.data(), pageable.data(), kStaged),
+               chunked("from GPU", Variant::async, pageable.data(), one.data(), kStaged),
+               chunked("between GPUs", Variant::copy, two.data(), one.data(), kStaged,
                        {.peer_access = false})},
               kOfMany);
 }
 
 TEST_F(EveryCallFails, OfRelayedCopies) {
-    fail_each(
-        {chunked("pinned to GPU", Call::copy, one.data(), pinned.data(), kRelayed, {.relays = {1}}),
-         chunked("GPU to pageable", Call::async, pageable.data(), one.data(), kRelayed,
-                 {.relays = {1}})},
-        kOfMany);
+    fail_each({chunked("pinned to GPU", Variant::copy, one.data(), pinned.data(), kRelayed,
+                       {.relays = {1}}),
+               chunked("GPU to pageable", Variant::async, pageable.data(), one.data(), kRelayed,
+                       {.relays = {1}})},
+              kOfMany);
 }
 
 // A copy across two registrations is cut at their border.
@@ -328,9 +328,9 @@ TEST_F(EveryCallFails, OfCopiesAcrossRegistrations) {
     const gpu::Registration first(base, 128 * kKiB, 0);
     const gpu::Registration second(base + 128 * kKiB, 128 * kKiB, 0);
     std::vector<Operation> all;
-    for (const Call call : {Call::copy, Call::wait, Call::async}) {
-        all.push_back(copy("to GPU", call, one.data(), base, 384 * kKiB));
-        all.push_back(copy("from GPU", call, base, one.data(), 384 * kKiB));
+    for (const Variant variant : {Variant::copy, Variant::wait, Variant::async}) {
+        all.push_back(copy("to GPU", variant, one.data(), base, 384 * kKiB));
+        all.push_back(copy("from GPU", variant, base, one.data(), 384 * kKiB));
     }
     fail_each(all);
 }
