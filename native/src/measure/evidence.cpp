@@ -7,9 +7,10 @@ namespace {
 
 // A hundred thousand times the unit of the coarsest link counter; all transfers together less than
 // half of the smallest counter's range (4 GiB).
-constexpr std::size_t kBytes = std::size_t{256} << 20;
+constexpr std::size_t kEvidenceBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostBytes = std::size_t{2} << 30;
-constexpr double kSeconds = 0.1;  // enough even for slow paths, which move less in that time
+constexpr double kEvidenceSeconds =
+    0.1;  // enough even for slow paths, which move less in that time
 
 std::size_t executions_of(const Request& request, double seconds) {
     std::size_t together = 0, largest = 0;
@@ -17,8 +18,8 @@ std::size_t executions_of(const Request& request, double seconds) {
         together += transfer.bytes;
         largest = std::max(largest, transfer.bytes);
     }
-    const auto in_time = static_cast<std::size_t>(kSeconds / std::max(seconds, 1e-9));
-    const std::size_t enough = (kBytes + largest - 1) / largest;
+    const auto in_time = static_cast<std::size_t>(kEvidenceSeconds / std::max(seconds, 1e-9));
+    const std::size_t enough = (kEvidenceBytes + largest - 1) / largest;
     return std::max<std::size_t>(std::min({enough, in_time, kMostBytes / together}), 1);
 }
 
