@@ -143,8 +143,8 @@ WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, 
                                            size_t bytes, void* stream);
 /* Like waywiser_copy() with one side on a GPU, but returns when a host destination is filled and a
  * host source can be reused, even if it is pinned. Waits at most `timeout` seconds (negative:
- * without limit). If the copy is not complete by then, *transfer is its handle, else NULL. While the
- * stream is captured, the copy is recorded and not waited for. */
+ * without limit). If the copy is not complete by then, *transfer is its handle, else NULL. While
+ * the stream is captured, the copy is recorded and not waited for. */
 WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
                                                     const void* from, size_t bytes, void* stream,
                                                     double timeout, waywiser_transfer** transfer);
@@ -164,9 +164,9 @@ WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void
                                                  size_t count, void* stream,
                                                  waywiser_transfer** transfer);
 /* Copies `count` blocks of `block` bytes: from `from + from_index[i] * from_stride` to
- * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the two
- * arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in `to_index`.
- * `transfer` is as in waywiser_copy_batch(). */
+ * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the
+ * two arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in
+ * `to_index`. `transfer` is as in waywiser_copy_batch(). */
 WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to,
                                                   size_t to_stride, size_t to_blocks,
                                                   const void* from, size_t from_stride,
@@ -177,7 +177,7 @@ WAYWISER_API waywiser_status waywiser_copy_blocks(waywiser_context* context, voi
 
 /* Reads up to `bytes` of an open file into any memory; fewer only at the end of the file. If
  * `transfer` is NULL, it returns when all bytes are read and their copies are in the stream, and
- * sets *moved. Otherwise it returns at once, and the file must stay open until the transfer ends. */
+ * sets *moved. Else it returns at once, and the file must stay open until the transfer ends. */
 WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offset,
                                            void* to, size_t bytes, void* stream, size_t* moved,
                                            waywiser_transfer** transfer);
@@ -187,8 +187,8 @@ WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file,
                                             size_t* moved, waywiser_transfer** transfer);
 
 /* Marks the end of the work in the stream: a transfer of no bytes that ends when the stream reaches
- * it. waywiser_transfer_wait() orders another stream after it. *transfer is NULL if there is nothing
- * to wait for: on a machine without a GPU, or while the stream is captured. */
+ * it. waywiser_transfer_wait() orders another stream after it. *transfer is NULL if there is
+ * nothing to wait for: on a machine without a GPU, or while the stream is captured. */
 WAYWISER_API waywiser_status waywiser_mark(waywiser_context* context, void* stream,
                                            waywiser_transfer** transfer);
 

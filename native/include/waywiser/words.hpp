@@ -46,7 +46,8 @@ struct Path {
     [[nodiscard]] std::string text() const;
 };
 
-// The layout of a transfer's bytes, the same on both sides. docs/design.md explains the settings.
+// The layout of a transfer's bytes, the same on both sides. python/waywiser/words/transfer.py
+// explains the settings.
 struct Layout {
     enum class Kind { contiguous, box, list };
     Kind kind = Kind::contiguous;
