@@ -9,10 +9,10 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t kMostBytes =
-    std::size_t{1} << 40;  // of one setting or transfer, so that products do not wrap
-constexpr std::size_t kSlotsPerPiece = 2;  // a list lies in a pool half of it in use
+    std::size_t{1} << 40;  // limit of one setting or transfer, so that products do not overflow
+constexpr std::size_t kSlotsPerPiece = 2;  // a list is in a pool of which half is used
 
-// The number that a setting says, its default where it says nothing; 0 for what is no number.
+// The value of a numeric setting, or its default; 0 if it is not a number.
 std::size_t number(const Layout& layout, const std::string& name, std::size_t fallback) {
     const auto it = layout.settings.find(name);
     if (it == layout.settings.end()) return fallback;
@@ -41,7 +41,7 @@ std::optional<std::string> unknown_setting(const Layout& layout,
                                            const std::vector<std::string>& known) {
     for (const auto& [name, value] : layout.settings) {
         if (std::ranges::find(known, name) == known.end()) {
-            return "a " + layout.text() + " makes no sense: there is no '" + name + "'";
+            return "a " + layout.text() + " is invalid: there is no '" + name + "'";
         }
     }
     return std::nullopt;
@@ -108,7 +108,7 @@ std::vector<std::size_t> shuffled(std::size_t count, std::size_t slots, std::uin
 
 Arrangement arrange_list(const Transfer& transfer, Side side) {
     Arrangement made{.kind = Layout::Kind::list, .run = number(transfer.layout, "piece", 0)};
-    // What has no piece was refused.
+    // Layouts without a piece size were rejected.
     made.count = transfer.bytes / made.run;  // NOLINT(clang-analyzer-core.DivideZero)
     const std::string sides = scattered(transfer.layout);
     const bool here = sides == "both" || (sides == "source") == (side == Side::source);

@@ -13,7 +13,7 @@ std::string choices_text(const Parameter& parameter) {
     return text;
 }
 
-// Subsets are several different choices, joined by plus signs.
+// A subset is several different choices, joined by plus signs.
 bool is_subset(const Parameter& parameter, const std::string& value) {
     std::set<std::string> members;
     std::istringstream stream(value);

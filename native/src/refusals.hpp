@@ -1,4 +1,4 @@
-// Reasons why a machine refuses what is asked of it, shared by transfers and operations.
+// Reasons why a machine does not support a transfer or an operation.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace waywiser {
 
-// Names the first setting that is not known, or whose value is not taken; `owner` is in the text.
+// Names the first unknown setting or invalid value; `owner` is part of the text.
 std::optional<std::string> bad_setting(const std::string& owner,
                                        const std::vector<Parameter>& known,
                                        const Settings& settings);
 // The value of a parameter in the settings, else its default; empty for an unknown parameter.
-// Throws Refused for a value that is not taken.
+// Throws Refused for an invalid value.
 std::string setting(const std::string& owner, const std::vector<Parameter>& known,
                     const Settings& settings, const std::string& name);
 bool among(const std::vector<Place::Kind>& kinds, Place::Kind kind);

@@ -25,7 +25,7 @@ std::optional<std::string> memory_refusal(const Memory& memory, const Machine& m
     return kind->refusal(memory, machine);
 }
 
-// Memory whose pages come to whoever touches them is moved by that alone.
+// Migrating memory can only be moved in place.
 std::optional<std::string> coming_refusal(const Executor& executor, const Transfer& transfer,
                                           const Machine& machine) {
     for (const Memory* side : {&transfer.path.source, &transfer.path.destination}) {

@@ -20,14 +20,14 @@ Transfer shaped(const Layout& layout, std::size_t bytes) {
 Layout list(Settings settings) { return {Layout::Kind::list, std::move(settings)}; }
 Layout box(Settings settings) { return {Layout::Kind::box, std::move(settings)}; }
 
-std::vector<std::size_t> starts(const Arrangement& lie) {
+std::vector<std::size_t> starts(const Arrangement& arrangement) {
     std::vector<std::size_t> found;
-    for (std::size_t n = 0; n < lie.count; ++n) found.push_back(lie.offset(n));
+    for (std::size_t n = 0; n < arrangement.count; ++n) found.push_back(arrangement.offset(n));
     return found;
 }
 
-// Whatever the layout: all bytes, each once, within the extent and, but for a box,
-// up to its end.
+// For every layout: all bytes are moved once, within the extent, and up to its end except for a
+// box.
 TEST(Arrangement, HoldsEveryByteOnceWithinItsExtent) {
     std::vector<test::Shaped> all = test::awkward_layouts();
     all.push_back({{}, 4099});
@@ -35,19 +35,20 @@ TEST(Arrangement, HoldsEveryByteOnceWithinItsExtent) {
         for (const Side side : {Side::source, Side::destination}) {
             const Transfer transfer = shaped(asked.layout, asked.bytes);
             SCOPED_TRACE(transfer.text());
-            const Arrangement lie = arrange(transfer, side);
-            EXPECT_EQ(lie.kind, asked.layout.kind);
-            EXPECT_EQ(lie.run * lie.count, asked.bytes);
-            std::vector<std::size_t> sorted = starts(lie);
+            const Arrangement arrangement = arrange(transfer, side);
+            EXPECT_EQ(arrangement.kind, asked.layout.kind);
+            EXPECT_EQ(arrangement.run * arrangement.count, asked.bytes);
+            std::vector<std::size_t> sorted = starts(arrangement);
             std::ranges::sort(sorted);
             for (std::size_t n = 1; n < sorted.size(); ++n) {
-                ASSERT_LE(sorted[n - 1] + lie.run, sorted[n]) << "runs overlap";
+                ASSERT_LE(sorted[n - 1] + arrangement.run, sorted[n]) << "runs overlap";
             }
-            EXPECT_LE(sorted.back() + lie.run, lie.extent);
-            if (lie.kind == Layout::Kind::box) {
-                EXPECT_EQ(lie.extent % lie.plane, 0u) << "an array has whole planes";
+            EXPECT_LE(sorted.back() + arrangement.run, arrangement.extent);
+            if (arrangement.kind == Layout::Kind::box) {
+                EXPECT_EQ(arrangement.extent % arrangement.plane, 0u)
+                    << "an array has whole planes";
             } else {
-                EXPECT_EQ(sorted.back() + lie.run, lie.extent);
+                EXPECT_EQ(sorted.back() + arrangement.run, arrangement.extent);
             }
         }
     }
@@ -59,7 +60,7 @@ TEST(Arrangement, IsTheSameEveryTimeAndOtherOnEachSideOfAList) {
     EXPECT_EQ(source, starts(arrange(transfer, Side::source)));
     EXPECT_NE(source, starts(arrange(transfer, Side::destination)));
     EXPECT_FALSE(std::ranges::is_sorted(source));
-    EXPECT_EQ(source[0], 238080u) << "shuffled in another way: series would not compare";
+    EXPECT_EQ(source[0], 238080u) << "shuffled in another order: series would not compare";
 }
 
 TEST(Arrangement, ScattersAListOverTwiceItsBytesOnTheSidesThatAreAsked) {
@@ -68,14 +69,14 @@ TEST(Arrangement, ScattersAListOverTwiceItsBytesOnTheSidesThatAreAsked) {
         const Transfer transfer =
             shaped(list({{"piece", "64"}, {"scattered", sides}}), 64 * kPieces);
         for (const Side side : {Side::source, Side::destination}) {
-            const Arrangement lie = arrange(transfer, side);
+            const Arrangement arrangement = arrange(transfer, side);
             const std::string here = side == Side::source ? "source" : "destination";
             if (sides == std::string("both") || sides == here) {
-                EXPECT_GT(lie.extent, 64 * kPieces * 19 / 10);
-                EXPECT_LE(lie.extent, 64 * kPieces * 2);
+                EXPECT_GT(arrangement.extent, 64 * kPieces * 19 / 10);
+                EXPECT_LE(arrangement.extent, 64 * kPieces * 2);
             } else {
-                EXPECT_EQ(lie.extent, 64 * kPieces);
-                EXPECT_TRUE(std::ranges::is_sorted(lie.offsets));
+                EXPECT_EQ(arrangement.extent, 64 * kPieces);
+                EXPECT_TRUE(std::ranges::is_sorted(arrangement.offsets));
             }
         }
     }
@@ -84,23 +85,23 @@ TEST(Arrangement, ScattersAListOverTwiceItsBytesOnTheSidesThatAreAsked) {
 TEST(Arrangement, LaysABoxInRowsAndPlanes) {
     const Transfer transfer = shaped(
         box({{"width", "10"}, {"height", "3"}, {"pitch", "16"}, {"rows", "5"}}), 10UL * 3 * 2);
-    const Arrangement lie = arrange(transfer, Side::source);
-    EXPECT_EQ(starts(lie), (std::vector<std::size_t>{0, 16, 32, 80, 96, 112}));
-    EXPECT_EQ(lie.extent, 160u);
+    const Arrangement arrangement = arrange(transfer, Side::source);
+    EXPECT_EQ(starts(arrangement), (std::vector<std::size_t>{0, 16, 32, 80, 96, 112}));
+    EXPECT_EQ(arrangement.extent, 160u);
     const Arrangement usual =
         arrange(shaped(box({{"width", "10"}, {"height", "3"}}), 60), Side::destination);
     EXPECT_EQ(starts(usual), (std::vector<std::size_t>{0, 20, 40, 120, 140, 160}));
 }
 
 TEST(Arrangement, OfContiguousBytesIsOneRun) {
-    const Arrangement lie = arrange(shaped({}, 77), Side::source);
-    EXPECT_EQ(lie.run, 77u);
-    EXPECT_EQ(lie.count, 1u);
-    EXPECT_EQ(lie.extent, 77u);
-    EXPECT_EQ(lie.offset(0), 0u);
+    const Arrangement arrangement = arrange(shaped({}, 77), Side::source);
+    EXPECT_EQ(arrangement.run, 77u);
+    EXPECT_EQ(arrangement.count, 1u);
+    EXPECT_EQ(arrangement.extent, 77u);
+    EXPECT_EQ(arrangement.offset(0), 0u);
 }
 
-TEST(Arrangement, RefusesWhatMakesNoSenseInOneLine) {
+TEST(Arrangement, RejectsInvalidLayoutsInOneLine) {
     const std::vector<Transfer> senseless{
         shaped(list({}), 64),
         shaped(list({{"piece", "0"}}), 64),

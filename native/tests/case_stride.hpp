@@ -1,4 +1,4 @@
-// How many of very many like cases a test runs.
+// The fraction of very many similar cases that a test runs.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,15 @@
 
 namespace waywiser::test {
 
-// Races depend on which threads meet and not on how many bytes they move or where: under the thread
-// sanitizer, which takes ten times as long, tests use few sizes.
+// Races depend on which threads meet, not on the number and place of bytes: under the thread
+// sanitizer, which is ten times slower, tests use few sizes.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kManySizes = false;
 #else
 inline constexpr bool kManySizes = true;
 #endif
 
-// Under a sanitizer a test of very many like cases runs one in `kCaseStride`. Without one it runs
-// all of them.
+// Under a sanitizer a test of very many similar cases runs one in `kCaseStride`, else all of them.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t kCaseStride = 5;
 #elif defined(__SANITIZE_ADDRESS__)
@@ -27,7 +26,7 @@ inline constexpr std::size_t kCaseStride = 3;
 inline constexpr std::size_t kCaseStride = 1;
 #endif
 
-// One in `kCaseStride` of the cases, in their order, and the same ones in each run.
+// One in `kCaseStride` of the cases, in order, the same ones in each run.
 template <class Case>
 std::vector<Case> some_of(const std::vector<Case>& cases) {
     std::vector<Case> kept;

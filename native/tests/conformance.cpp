@@ -14,12 +14,13 @@ namespace waywiser::test {
 namespace {
 
 constexpr std::size_t kPlacesPerKind = 2;
-constexpr std::size_t kScratchBytes = std::size_t{1} << 30;  // that tests may use of a folder
-// Of the file that is only read: what tests look at, and a hole behind it.
+constexpr std::size_t kScratchBytes = std::size_t{1}
+                                      << 30;  // maximum that tests may use of a folder
+// For the file that is only read: the part that tests read, and a hole after it.
 constexpr std::size_t kNamedBytes = std::size_t{160} << 20;
 constexpr std::size_t kNamedContent = std::size_t{8} << 20;
 
-// "0-3,8" of /sys, as far as this process may use them.
+// Parses "0-3,8" of /sys and keeps CPUs that this process may use.
 std::vector<int> listed_cpus(const std::filesystem::path& file) {
     const std::vector<int> allowed = host::allowed_cpus();
     std::vector<int> cpus;
@@ -72,7 +73,7 @@ std::vector<Place> places_of(const MemoryKind& memory, const Machine& machine) {
     return found;
 }
 
-// A folder of the process, gone with it.
+// A temporary folder of the process, removed at its end.
 class Folder {
 public:
     explicit Folder(const std::filesystem::path& in)
@@ -214,7 +215,7 @@ std::vector<Transfer> variations(const Path& path, const Machine& machine, const
     return found;
 }
 
-// Enough for every size of these tests, and few enough to be taken in turn.
+// Enough for every size of these tests, and few enough to be reused in turn.
 constexpr std::size_t kStaging = std::size_t{64} << 20;
 
 Caller::Caller(const Transfer& transfer, const Machine& machine)

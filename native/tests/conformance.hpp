@@ -1,5 +1,5 @@
-// Every transfer that the registries and this machine make possible, and what one needs of its
-// caller. A new executor, memory kind or layout is covered without a word here.
+// Every transfer that the registries and this machine support, and what it needs from its caller. A
+// new executor, memory kind or layout is covered without a change here.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@
 
 namespace waywiser::test {
 
-// NUMA nodes with CPUs that may be used, the GPUs that the seam shows, folders for scratch files
-// and a file that is only read.
+// NUMA nodes with usable CPUs, the GPUs of the seam, folders for scratch files and a file that is
+// only read.
 Machine this_machine();
 
-// Whether a text for users is one line and says something.
+// Whether a text for users is a single non-empty line.
 inline bool one_line(const std::string& text) {
     return !text.empty() && text.find('\n') == std::string::npos;
 }
 
-// What the process made of these, which goes with it unless it is killed: for tests that are.
+// Temporary files of the process, which are removed at its end unless it is killed; for tests that
+// kill it.
 void remove_files();
 
 // Every kind of memory at the first two of its NUMA nodes and GPUs, and at all file places, in its
 // default variant.
 std::vector<Memory> memories(const Machine& machine);
-// Between all of them, by every executor: refused ones included.
+// Between all of them, by every executor, including unsupported paths.
 std::vector<Path> paths(const Machine& machine);
 
 // Boxes and lists that are awkward to move, each with a number of bytes.
@@ -41,19 +42,19 @@ struct Shaped {
 };
 std::vector<Shaped> awkward_layouts();
 
-// The path in a layout with its defaults, with every other value of every parameter, and, where its
-// bytes are contiguous, with every other variant of either side: one at a time.
+// The path in a layout with its defaults; with every other value of every parameter; and, if its
+// bytes are contiguous, with every other variant of either side: one change at a time.
 std::vector<Transfer> variations(const Path& path, const Machine& machine,
                                  const Layout& layout = {});
 
-// What a transfer needs of its caller: streams, peer access, a thread on the right CPUs.
+// What a transfer needs from its caller: streams, peer access, a thread on the right CPUs.
 class Caller {
 public:
     Caller(const Transfer& transfer, const Machine& machine);
 
     [[nodiscard]] const Executor& executor() const { return *executor_; }
     [[nodiscard]] std::unique_ptr<Execution> prepare() const;
-    // Starts and returns when the transfer's own way of timing would stop the clock.
+    // Starts and returns when the transfer's own timing would stop the clock.
     void run(Execution& execution, const View& source, const View& destination) const;
     [[nodiscard]] const std::vector<gpu::Stream*>& lanes() const { return lanes_; }
     [[nodiscard]] TimingMode timing() const;
@@ -68,8 +69,8 @@ private:
     std::unique_ptr<transfer::Engine> engine_;
 };
 
-// Moves the bytes once, at these offsets from where they may start; says what was wrong, or
-// nothing.
+// Moves the bytes once, at these offsets from their earliest start; returns what is wrong, or an
+// empty text.
 std::string move_once(const Caller& caller, Execution& execution, GuardedTransfer& bytes,
                       Offsets offsets, unsigned seed);
 

@@ -19,7 +19,7 @@ const Executor& executor_of(const Transfer& transfer) {
     return *Executors::instance().find(transfer.path.executor);
 }
 
-// By memory's own means: a sanitizer looks at each byte that a loop touches.
+// By memcmp: a sanitizer checks each byte that a loop touches.
 bool same(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -51,7 +51,8 @@ bool starts_anywhere(const Transfer& transfer, const Machine& machine) {
 std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
     std::vector<std::byte> filled(bytes);
     std::uint64_t state = (seed + 1) * 0x9E3779B97F4A7C15ULL;
-    for (std::size_t at = 0; at < bytes; at += sizeof state) {  // by words: tests fill a lot
+    for (std::size_t at = 0; at < bytes;
+         at += sizeof state) {  // by words, since tests fill many bytes
         state = state * 6364136223846793005ULL + 1442695040888963407ULL;
         const std::uint64_t word = state ^ (state >> 29);
         std::memcpy(filled.data() + at, &word, std::min(sizeof word, bytes - at));
@@ -106,13 +107,13 @@ std::vector<std::byte> GuardedBuffer::read() const {
 
 namespace {
 
-// Bytes from one time to the next: whole granules where they may not start anywhere.
+// Bytes from one slice to the next: whole granules if they may not start anywhere.
 std::size_t stride(const Arrangement& side, std::size_t guard) {
     if (guard == GuardedTransfer::kGuard) return side.extent;
     return (side.extent + guard - 1) / guard * guard;
 }
 
-std::size_t room(const Arrangement& side, std::size_t guard, std::size_t times) {
+std::size_t extent_with_guard(const Arrangement& side, std::size_t guard, std::size_t times) {
     const std::size_t offset =
         guard == GuardedTransfer::kGuard ? GuardedTransfer::kLargestOffset : 0;
     return stride(side, guard) * (times - 1) + side.extent + offset;
@@ -128,10 +129,10 @@ GuardedTransfer::GuardedTransfer(const Transfer& transfer, const Machine& machin
       from_(arrange(transfer, Side::source)),
       to_(arrange(transfer, Side::destination)),
       guard_(guard_of(transfer, machine)),
-      source_(transfer.path.source, room(from_, guard_, times), guard_, machine) {
+      source_(transfer.path.source, extent_with_guard(from_, guard_, times), guard_, machine) {
     if (in_place_) return;
-    destination_ = std::make_unique<GuardedBuffer>(transfer.path.destination,
-                                                   room(to_, guard_, times), guard_, machine);
+    destination_ = std::make_unique<GuardedBuffer>(
+        transfer.path.destination, extent_with_guard(to_, guard_, times), guard_, machine);
 }
 
 std::size_t GuardedTransfer::start(std::size_t time, const Arrangement& side,
@@ -159,12 +160,12 @@ View GuardedTransfer::destination(std::size_t time) const {
 
 void GuardedTransfer::lay(Offsets offsets, unsigned seed) {
     offsets_ = offsets;
-    sent_ = sequence(room(from_, guard_, times_) + 2 * guard_, seed);
+    sent_ = sequence(extent_with_guard(from_, guard_, times_) + 2 * guard_, seed);
     source_.write(sent_);
     if (!source_.writable()) sent_ = source_.read();
     expected_ = sent_;
     if (in_place_) return;
-    expected_.assign(room(to_, guard_, times_) + 2 * guard_, kUntouched);
+    expected_.assign(extent_with_guard(to_, guard_, times_) + 2 * guard_, kUntouched);
     std::vector<std::byte> before = expected_;
     const std::vector<std::byte> other = complement(sent_);
     for (std::size_t time = 0; time < times_; ++time) {

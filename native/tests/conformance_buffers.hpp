@@ -1,5 +1,5 @@
-// The bytes of a transfer in buffers with guards: what arrives is right, and nothing else is
-// written, neither around the bytes nor between their runs.
+// The bytes of a transfer in buffers with guards: checks that the right bytes arrive, and that
+// nothing is written around them or between their runs.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace waywiser::test {
 
-// Bytes of a seeded sequence, none of which repeats for long.
+// Bytes of a seeded sequence without long repetitions.
 std::vector<std::byte> sequence(std::size_t bytes, unsigned seed);
 
-// A buffer with room before and behind what a test uses, read and written by whoever can.
+// A buffer with guards before and after the tested part, accessible by the CPU or a GPU.
 class GuardedBuffer {
 public:
     GuardedBuffer(const Memory& memory, std::size_t bytes, std::size_t guard,
                   const Machine& machine);
 
-    // From `offset` behind the first guard on.
+    // From `offset` after the first guard on.
     [[nodiscard]] View view(std::size_t offset, std::size_t bytes) const;
     [[nodiscard]] bool writable() const { return writable_; }
-    // All of it, guards included.
+    // All of it, including guards.
     void write(const std::vector<std::byte>& all) const;
     [[nodiscard]] std::vector<std::byte> read() const;
 
@@ -35,30 +35,30 @@ private:
     bool writable_;
     int gpu_;
     std::size_t guard_;
-    std::size_t bytes_;  // with guards
+    std::size_t bytes_;  // including guards
     std::unique_ptr<Buffer> buffer_;
 };
 
-// From where the bytes of each side may start at the earliest, up to a page.
+// The earliest start of the bytes on each side, up to a page.
 struct Offsets {
     std::size_t source = 0;
     std::size_t destination = 0;
 };
 
-// Whether bytes may start anywhere: in files, and where they move without changing address, they
-// start at multiples of what the system keeps track of.
+// Whether bytes may start anywhere. In files and for in-place transfers they start at multiples of
+// the granule.
 bool starts_anywhere(const Transfer& transfer, const Machine& machine);
 
-// Both sides of a transfer, several times one behind the other.
+// Both sides of a transfer, with several consecutive slices.
 class GuardedTransfer {
 public:
     GuardedTransfer(const Transfer& transfer, const Machine& machine, std::size_t times = 1);
 
-    // Anew: bytes of the seed at the source, something else at the destination.
+    // Fills the source with bytes of the seed, and the destination with others.
     void lay(Offsets offsets, unsigned seed);
     [[nodiscard]] View source(std::size_t time = 0) const;
     [[nodiscard]] View destination(std::size_t time = 0) const;
-    // After all of them were moved: nothing, or what was wrong.
+    // After all slices were moved: returns what is wrong, or an empty text.
     [[nodiscard]] std::string wrong() const;
 
     static constexpr std::size_t kGuard = 256;
@@ -77,7 +77,7 @@ private:
     Arrangement to_;
     std::size_t guard_;
     GuardedBuffer source_;
-    std::unique_ptr<GuardedBuffer> destination_;  // in place: none
+    std::unique_ptr<GuardedBuffer> destination_;  // null if in place
     Offsets offsets_;
     std::vector<std::byte> sent_;
     std::vector<std::byte> expected_;

@@ -1,5 +1,5 @@
-// What every operation promises, asked of each with each setting alone: on the fake GPU, and on the
-// real one.
+// The contract of every operation, tested with each setting alone: on the fake GPU, and on a real
+// one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr StopRule kQuick{.target = 0.9,
                           .soft_seconds = 0.001,
                           .hard_seconds = 0.05};
 constexpr std::size_t kLargestRange = std::size_t{16} << 20;  // bytes; larger ones only take longer
-constexpr double kLongest = 1.0;  // seconds of one operation: beyond, something hung
+constexpr double kLongest = 1.0;  // seconds of one operation; more means that something hangs
 
 std::vector<Place> places_of(const Operation& operation, const Machine& machine) {
     std::vector<Place> places;
@@ -79,7 +79,8 @@ TEST_P(OperationConformance, TakesASaneTimeWithEachSettingAlone) {
         Outcome outcome;
         try {
             outcome = session.measure({.operation = call, .rule = kQuick}, {});
-        } catch (const Refused& refused) {  // what only trying can tell, as reserved huge pages
+        } catch (const Refused&
+                     refused) {  // not supported, as only trying shows (reserved huge pages, say)
             EXPECT_TRUE(one_line(refused.what())) << refused.what();
             continue;
         }
@@ -131,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Every, OperationConformance, ::testing::ValuesIn(names(
                              return name;
                          });
 
-// True of any machine whose GPU has memory of its own, and so not of the fake.
+// True of any machine whose GPU has its own memory, and so not of the fake.
 TEST(OperationsOnAGpu, MemoryIsFartherThanACache) {
     const Machine machine = this_machine();
     if (gpu::backend() != "cuda" || machine.gpus.empty()) GTEST_SKIP() << "there is no real GPU";
@@ -147,14 +148,14 @@ TEST(OperationsOnAGpu, MemoryIsFartherThanACache) {
     EXPECT_LT(first_level, second_level);
     EXPECT_LT(second_level, own);
     EXPECT_LT(own, host);
-    // A fault brings a page to the GPU; a load of page-locked memory brings a line.
+    // A fault migrates a page to the GPU; a load of page-locked memory reads a line.
     if (gpu::device(gpu.index).concurrent_managed) {
         EXPECT_LT(host, median_of(session, "page-fault-latency", gpu, {}));
     }
 }
 
-// An add that the host is to see goes there and back as a load does.
-TEST(OperationsOnAGpu, AddsOnTheHostTakeLongerThanOnesAtHome) {
+// An add that the host must see takes a round trip, like a load.
+TEST(OperationsOnAGpu, AddsOnTheHostTakeLongerThanOnTheGpu) {
     const Machine machine = this_machine();
     if (gpu::backend() != "cuda" || machine.gpus.empty()) GTEST_SKIP() << "there is no real GPU";
     Session session(machine, {});

@@ -1,5 +1,5 @@
-// The seam alone, the same on the fake and on a real GPU: the right bytes and no others, by every
-// call that moves or holds some.
+// The seam alone, the same tests on the fake and on a real GPU: every call that moves or holds
+// bytes handles the right bytes and no others.
 #include "conformance_seam.hpp"
 
 namespace waywiser {

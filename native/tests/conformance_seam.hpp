@@ -1,4 +1,4 @@
-// What all tests of the seam alone need: a GPU, and bytes brought to its memory and back.
+// Common code of tests of the seam alone: a GPU, and copies to and from its memory.
 #pragma once
 
 #include <gtest/gtest.h>

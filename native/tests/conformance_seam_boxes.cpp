@@ -7,7 +7,7 @@
 namespace waywiser {
 namespace {
 
-// A box inside two arrays of different pitch, neither of which begins with it.
+// A box inside two arrays of different pitch; it is not at the start of either.
 struct Arrays {
     static constexpr gpu::Box box{101, 7, 3};
     static constexpr std::size_t kSourcePitch = 160, kSourceRows = 9;
@@ -24,7 +24,7 @@ struct Arrays {
     [[nodiscard]] static gpu::Pitched to(std::byte* data) {
         return {data + kOffset, kPitch, kRows};
     }
-    // What the destination holds after so many planes of the box arrived.
+    // The expected destination after some planes of the box have arrived.
     [[nodiscard]] std::vector<std::byte> expected(std::size_t planes) const {
         std::vector<std::byte> bytes(kBytes, kUntouched);
         for (std::size_t z = 0; z < planes; ++z) {
@@ -38,7 +38,7 @@ struct Arrays {
     }
 };
 
-// Page-locked, pageable and device memory: whatever the sides, the same bytes.
+// Page-locked, pageable and device memory, with the same expected bytes on all sides.
 class SeamBoxes : public Seam {
 protected:
     using Copy = std::function<void(gpu::Pitched, gpu::Pitched, const gpu::Stream&)>;
@@ -91,15 +91,15 @@ TEST_F(SeamBoxes, RowsBringTheRightBytesAndNoOthers) {
 TEST_F(SeamBoxes, GoFromDeviceToDevice) {
     const int last = gpu::device_count() - 1;
     const gpu::Stream stream(0);
-    const gpu::Stream far(last);
+    const gpu::Stream other(last);
     const gpu::DeviceBuffer from(0, Arrays::kSourceBytes);
     const gpu::DeviceBuffer to(last, Arrays::kBytes);
     write(stream, from.data(), arrays.source);
-    write(far, to.data(), std::vector(Arrays::kBytes, kUntouched));
+    write(other, to.data(), std::vector(Arrays::kBytes, kUntouched));
     gpu::copy_box_peer_async(Arrays::to(to.data()), last, Arrays::from(from.data()), 0, Arrays::box,
                              stream);
     stream.synchronize();
-    EXPECT_EQ(read(far, to.data(), Arrays::kBytes), arrays.expected(Arrays::box.depth));
+    EXPECT_EQ(read(other, to.data(), Arrays::kBytes), arrays.expected(Arrays::box.depth));
 }
 
 }  // namespace

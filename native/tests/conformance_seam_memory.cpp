@@ -1,4 +1,4 @@
-// The seam's device memory in each way that it can be allocated: used, shared and given back.
+// Device memory from each allocator of the seam: used, shared and freed.
 #include <unistd.h>
 
 #include <fstream>
@@ -9,13 +9,13 @@
 namespace waywiser {
 namespace {
 
-struct Way {
+struct Allocator {
     gpu::DeviceUse use;
     const char* name;
     bool gpu::Device::* has;
 };
 
-class SeamDeviceMemory : public Seam, public ::testing::WithParamInterface<Way> {
+class SeamDeviceMemory : public Seam, public ::testing::WithParamInterface<Allocator> {
 protected:
     void SetUp() override {
         Seam::SetUp();
@@ -44,19 +44,19 @@ TEST_P(SeamDeviceMemory, IsFilledAndCopied) {
     }
 }
 
-// Before the two may reach each other and after, with memory that was there before.
+// Before peer access and after, with memory that was allocated before.
 TEST_P(SeamDeviceMemory, IsCopiedBetweenDevices) {
     if (gpu::device_count() < 2) GTEST_SKIP() << "one GPU";
     const gpu::Stream stream(0);
-    const gpu::Stream far(1);
+    const gpu::Stream other(1);
     const auto bytes = test::sequence(kMiB, 21);
     const auto round = [&](const gpu::DeviceBuffer& here, const gpu::DeviceBuffer& there) {
         write(stream, here.data(), bytes);
-        gpu::fill_async(there.data(), 0, kMiB, far);
-        far.synchronize();
+        gpu::fill_async(there.data(), 0, kMiB, other);
+        other.synchronize();
         gpu::copy_peer_async(there.data(), 1, here.data(), 0, kMiB, stream);
         stream.synchronize();
-        EXPECT_EQ(read(far, there.data(), kMiB), bytes);
+        EXPECT_EQ(read(other, there.data(), kMiB), bytes);
     };
     const gpu::DeviceBuffer here = buffer(0, kMiB);
     const gpu::DeviceBuffer there = buffer(1, kMiB);
@@ -91,11 +91,11 @@ TEST_P(SeamDeviceMemory, IsGivenBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Ways, SeamDeviceMemory,
-    ::testing::Values(Way{gpu::DeviceUse::plain, "plain", nullptr},
-                      Way{gpu::DeviceUse::pool, "pool", &gpu::Device::memory_pools},
-                      Way{gpu::DeviceUse::mapped, "mapped", &gpu::Device::vmm},
-                      Way{gpu::DeviceUse::foreign, "foreign", &gpu::Device::ipc}),
+    Allocators, SeamDeviceMemory,
+    ::testing::Values(Allocator{gpu::DeviceUse::plain, "plain", nullptr},
+                      Allocator{gpu::DeviceUse::pool, "pool", &gpu::Device::memory_pools},
+                      Allocator{gpu::DeviceUse::mapped, "mapped", &gpu::Device::vmm},
+                      Allocator{gpu::DeviceUse::foreign, "foreign", &gpu::Device::ipc}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

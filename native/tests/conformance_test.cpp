@@ -1,5 +1,5 @@
-// What every executor promises, asked of each on every path between all kinds of memory: on the
-// fake GPU, and on the real one.
+// The contract of every executor, tested on every path between all kinds of memory: on the fake
+// GPU, and on a real one.
 #include "conformance.hpp"
 #include "case_stride.hpp"
 #include "units.hpp"
@@ -18,13 +18,14 @@ namespace {
 
 constexpr std::size_t kLargest = (std::size_t{1} << 20) + 13;
 
-// About machine words, cache lines, pages, and the 64 KiB and 1 MiB at which runtimes change ways.
+// Around machine words, cache lines, pages, and the 64 KiB and 1 MiB at which runtimes change
+// methods.
 constexpr std::size_t kSizes[] = {1,    3,    7,    8,     63,    64,    65,      511,
                                   4095, 4096, 4097, 65535, 65536, 65537, kLargest};
-// A file moves in blocks: fewer bytes may be refused.
+// A file is accessed in blocks: fewer bytes may be rejected.
 constexpr std::size_t kBlock = 4096;
 
-// Enough of them for what is not the path's default.
+// Enough for variants other than the path's default.
 constexpr std::size_t kFewSizes[] = {1, 65, 4097, 65537};
 constexpr Offsets kOffsets[] = {{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095, 8}};
 
@@ -35,7 +36,7 @@ const Machine& machine() {
 
 class Conformance : public ::testing::TestWithParam<Path> {
 protected:
-    // Those of the path that can be run here.
+    // The transfers of the path that this machine supports.
     static std::vector<Transfer> runnable(std::size_t bytes, const Layout& layout = {}) {
         std::vector<Transfer> kept;
         for (Transfer& transfer : variations(GetParam(), machine(), layout)) {
@@ -44,7 +45,7 @@ protected:
         }
         return kept;
     }
-    // In awkward layouts too.
+    // Also in awkward layouts.
     static std::vector<Transfer> runnable_in_all_layouts(std::size_t bytes) {
         std::vector<Transfer> kept = runnable(bytes);
         for (const Shaped& shaped : awkward_layouts()) {
@@ -52,8 +53,7 @@ protected:
         }
         return kept;
     }
-    // Nothing where the executor says that it does not move so few bytes, which a path does not
-    // know.
+    // Skips sizes that the executor does not support, which it cannot know from the path alone.
     static std::unique_ptr<Execution> prepared(const Caller& caller, const Transfer& transfer) {
         try {
             return caller.prepare();
@@ -122,7 +122,7 @@ TEST_P(Conformance, RefusesSettingsItDoesNotHave) {
 TEST_P(Conformance, BringsTheRightBytesAndNoOthers) {
     for (const std::size_t bytes : kSizes) {
         for (const Transfer& transfer : runnable(bytes)) {
-            // What starts at granules alone takes long to make, and knows no odd addresses.
+            // Memory that starts only at granules is slow to allocate, and has no odd addresses.
             const bool plain = kManySizes && transfer.parameters.empty() &&
                                transfer.path == GetParam() && starts_anywhere(transfer, machine());
             if (!plain && std::ranges::find(kFewSizes, bytes) == std::end(kFewSizes)) continue;
@@ -139,12 +139,12 @@ TEST_P(Conformance, MovesRunsAndNothingBetween) {
     }
 }
 
-// Work enqueued several times before anybody waits, as batches of small transfers are. Only what
-// may be repeated without being brought back is.
+// Work enqueued several times before a wait, like batches of small transfers. Only for transfers
+// that may be repeated without a restore.
 TEST_P(Conformance, StartsRepeatedlyWithoutWaiting) {
     for (const Transfer& transfer : runnable_in_all_layouts(kBlock + 3)) {
         SCOPED_TRACE(transfer.text());
-        // What starts at granules alone takes long to make: files, and what migrates.
+        // Memory that starts only at granules is slow to allocate: files and migrating memory.
         const std::size_t times = starts_anywhere(transfer, machine()) ? 16 : 3;
         GuardedTransfer bytes(transfer, machine(), times);
         bytes.lay({}, 5);
@@ -172,7 +172,7 @@ void expect_to_wait_behind_a_gate(const Transfer& transfer) {
     const auto execution = caller.prepare();
     const View from = bytes.source();
     const View to = bytes.destination();
-    caller.run(*execution, from, to);  // a first execution is never gated
+    caller.run(*execution, from, to);  // the first execution is never gated
     execution->restore(from, to);
     gpu::Gate gate{0};
     for (gpu::Stream* lane : caller.lanes()) gate.close(*lane);
@@ -186,7 +186,7 @@ void expect_to_wait_behind_a_gate(const Transfer& transfer) {
     EXPECT_TRUE(waits) << "the timed lane did not wait for the gate";
 }
 
-// What claims to be timed by the device must not hold its host while the gate is closed.
+// A transfer with device timing must not block its host while the gate is closed.
 TEST_P(Conformance, DeviceTimedStartsReturnBehindAClosedGate) {
     const auto by_device = [](const Transfer& transfer) {
         return Caller(transfer, machine()).timing() == TimingMode::device;
@@ -194,7 +194,7 @@ TEST_P(Conformance, DeviceTimedStartsReturnBehindAClosedGate) {
     for (const Transfer& transfer : runnable_in_all_layouts(kMiB)) {
         if (by_device(transfer)) expect_to_wait_behind_a_gate(transfer);
     }
-    // Runtimes change ways with the size, the fake above 1 MiB.
+    // Runtimes change methods with the size, the fake above 1 MiB.
     const std::size_t large = gpu::backend() == "fake" ? 2 * kMiB : 64 * kMiB;
     for (const std::size_t bytes : {std::size_t{8}, large}) {
         for (const Transfer& transfer : runnable(bytes)) {
@@ -204,7 +204,7 @@ TEST_P(Conformance, DeviceTimedStartsReturnBehindAClosedGate) {
 }
 
 TEST_P(Conformance, LeavesNoMemoryBehind) {
-    // The fake keeps nothing for itself; a runtime does, in steps of 2 MiB.
+    // The fake keeps no memory; a runtime does, in steps of 2 MiB.
     const bool fake = gpu::backend() == "fake";
     const std::size_t most = fake ? kBlock * 16 : 4 * kMiB;
     const std::size_t slack = fake ? 0 : 3 * kMiB;
@@ -229,8 +229,8 @@ TEST_P(Conformance, LeavesNoMemoryBehind) {
         for (const GpuPlace& gpu : machine().gpus) bytes.push_back(gpu::free_bytes(gpu.index));
         return bytes;
     };
-    // A runtime may load code and set up buffers at first, keeps pages of managed memory for later
-    // and gives them back when it likes: what is left behind is left behind every time.
+    // A runtime may load code and allocate buffers at first use, and may keep pages of managed
+    // memory for later: a leak repeats every time.
     const int rounds = fake ? 1 : 4;
     work();
     auto before = free_bytes();

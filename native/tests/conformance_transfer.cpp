@@ -1,5 +1,5 @@
-// What programs call to move data, over whatever implements the seam: copies and lists between all
-// kinds of memory, byte by byte.
+// The calls of programs that move data, over any implementation of the seam: copies and lists
+// between all kinds of memory, byte by byte.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,9 +15,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kRoom = 2 * kMiB;
+constexpr std::size_t kBufferBytes = 2 * kMiB;
 
-// So many bytes of each kind of memory. What lies there is set and read through pinned memory.
+// A buffer of each kind of memory, written and read through pinned memory.
 class TransferCalls : public Seam {
 protected:
     static constexpr std::size_t kKinds = 4;
@@ -28,10 +28,10 @@ protected:
         Seam::SetUp();
         if (IsSkipped()) return;
         const int last = gpu::device_count() > 1 ? 1 : 0;
-        devices_.emplace_back(0, kRoom);
-        devices_.emplace_back(last, kRoom);
-        pinned_.emplace_back(kRoom, gpu::HostUse::portable, 0);
-        pageable_.resize(kRoom);
+        devices_.emplace_back(0, kBufferBytes);
+        devices_.emplace_back(last, kBufferBytes);
+        pinned_.emplace_back(kBufferBytes, gpu::HostUse::portable, 0);
+        pageable_.resize(kBufferBytes);
     }
     [[nodiscard]] std::byte* of(std::size_t kind) {
         if (kind < 2) return devices_[kind].data();
@@ -41,8 +41,8 @@ protected:
         gpu::copy_sync(of(kind), bytes.data(), bytes.size(), 0);
     }
     [[nodiscard]] std::vector<std::byte> content(std::size_t kind) {
-        std::vector<std::byte> bytes(kRoom);
-        gpu::copy_sync(bytes.data(), of(kind), kRoom, 0);
+        std::vector<std::byte> bytes(kBufferBytes);
+        gpu::copy_sync(bytes.data(), of(kind), kBufferBytes, 0);
         return bytes;
     }
 
@@ -61,17 +61,17 @@ std::vector<std::int64_t> shuffled(std::size_t count, std::mt19937& random) {
 
 TEST_F(TransferCalls, MoveBlocksBetweenAllKindsOfMemory) {
     std::mt19937 random(7);
-    const auto sent = test::sequence(kRoom, 5);
-    const std::vector<std::byte> blank(kRoom, std::byte{0x5A});
+    const auto sent = test::sequence(kBufferBytes, 5);
+    const std::vector<std::byte> blank(kBufferBytes, std::byte{0x5A});
     const gpu::Stream stream(0);
     Context context({.pinned_bytes = 16 * kMiB});
     for (std::size_t to = 0; to < kKinds; ++to) {
         for (std::size_t from = 0; from < kKinds; ++from) {
             if (to == from) continue;
-            // Blocks of 4 KiB, of few bytes, that only a byte-wise access serves, and long ones.
+            // Blocks of 4 KiB, small blocks that need byte-wise accesses, and long ones.
             for (const std::size_t block : {4 * kKiB, std::size_t{24}, 3 * kKiB + 1, 300 * kKiB}) {
                 const std::size_t stride = block + (block % 16 == 0 ? 16 : 8);
-                const std::size_t blocks = kRoom / stride;
+                const std::size_t blocks = kBufferBytes / stride;
                 const auto count = std::min<std::size_t>(blocks, 3000);
                 auto to_index = shuffled(blocks, random);
                 auto from_index = shuffled(blocks, random);
@@ -103,15 +103,15 @@ TEST_F(TransferCalls, MoveBlocksBetweenAllKindsOfMemory) {
 }
 
 TEST_F(TransferCalls, CopyBetweenAllKindsOfMemory) {
-    const auto sent = test::sequence(kRoom, 6);
+    const auto sent = test::sequence(kBufferBytes, 6);
     const gpu::Stream stream(0);
     Context context({.pinned_bytes = 16 * kMiB});
     for (std::size_t to = 0; to < kKinds; ++to) {
         for (std::size_t from = 0; from < kKinds; ++from) {
             if (to == from) continue;
-            for (const std::size_t bytes : {std::size_t{1}, 4 * kKiB, kRoom - 3}) {
+            for (const std::size_t bytes : {std::size_t{1}, 4 * kKiB, kBufferBytes - 3}) {
                 put(from, sent);
-                put(to, std::vector<std::byte>(kRoom));
+                put(to, std::vector<std::byte>(kBufferBytes));
                 context.copy(of(to) + 1, of(from) + 2, bytes, stream.handle());
                 stream.synchronize();
                 const auto arrived = content(to);
@@ -120,7 +120,7 @@ TEST_F(TransferCalls, CopyBetweenAllKindsOfMemory) {
                                        sent.begin() + 2))
                     << bytes << " bytes from " << kNames[from] << " to " << kNames[to];
                 ASSERT_EQ(arrived[0], std::byte{0});
-                if (bytes + 1 < kRoom) {
+                if (bytes + 1 < kBufferBytes) {
                     ASSERT_EQ(arrived[bytes + 1], std::byte{0});
                 }
             }

@@ -1,4 +1,4 @@
-// How a call of the runtime failed, for a test to compare.
+// How a call of the runtime failed, for comparison in tests.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace waywiser::test {
 
-// None where the work ended well.
+// None if the call succeeded.
 inline std::optional<gpu::Failure> failure(const std::function<void()>& work) {
     try {
         work();

@@ -1,4 +1,4 @@
-// What goes wrong in the runtime is surfaced by every executor and memory kind, and leaks nothing.
+// Every executor and memory kind reports failures of the runtime, and leaks nothing.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kBytes = 40000;
 
-// Of few runs, since each may be a call that can fail.
+// With few runs, since each may be a call that can fail.
 std::vector<Layout> layouts() {
     return {{},
             {Layout::Kind::list, {{"piece", "10000"}}},
@@ -27,7 +27,7 @@ class Injection : public OnFake {
 protected:
     const Machine machine = this_machine();
 
-    // Every transfer that runs here, each on buffers of its own.
+    // Every transfer that this machine supports, each on its own buffers.
     void for_each(const std::function<void(const Transfer&)>& visit) {
         std::vector<Transfer> runnable;
         for (const Path& path : paths(machine)) {
@@ -45,7 +45,7 @@ protected:
     }
 };
 
-// Prepares and runs one transfer; what it throws is the test's business.
+// Prepares and runs one transfer; the test handles its exceptions.
 struct Once {
     const Transfer& transfer;
     const Machine& machine;
@@ -63,7 +63,7 @@ struct Count {
     std::size_t times;
 };
 
-// How often running it passes each point of the runtime where something can go wrong.
+// How often running it passes each point of the runtime that can fail.
 std::vector<Count> passed(const Once& once) {
     fake::configure("");
     once();
@@ -74,8 +74,8 @@ std::vector<Count> passed(const Once& once) {
             {"event", counts.events}};
 }
 
-// Ends what a failed run has left under way. With its context, a real GPU loses that too; the
-// fake's streams go on, and would move bytes of memory that the next run uses.
+// Ends the work of a failed run. A real GPU loses it with its context; the fake's streams continue,
+// and would write to memory that the next run uses.
 void drain(const Once& once) {
     fake::configure("");
     for (const auto* lane : once.caller.lanes()) lane->synchronize();
@@ -119,7 +119,8 @@ TEST_F(Injection, OutOfMemoryAtEachAllocationIsSurfacedAndLeaksNothing) {
             SCOPED_TRACE("allocation " + std::to_string(n));
             fake::configure("oom_at=" + std::to_string(n));
             const auto found = failure(all);
-            // Staging memory that cannot be pinned is pageable: nothing else goes on without.
+            // Staging memory that cannot be pinned is pageable: nothing else continues without
+            // memory.
             if (found || needs_no_pinning(transfer, machine)) {
                 EXPECT_EQ(found, gpu::Failure::out_of_memory);
             }
@@ -136,7 +137,7 @@ TEST_F(Injection, WhatAGpuCannotHoldIsOutOfMemory) {
         const auto allocate = [&] {
             std::ignore = kind.allocate(memory, std::size_t{2} << 20, machine);
         };
-        if (kind.migrates()) {  // the runtime would give it, and evict
+        if (kind.migrates()) {  // the runtime would allocate it, and evict
             EXPECT_THROW(allocate(), Refused) << memory.text();
         } else {
             EXPECT_EQ(failure(allocate), gpu::Failure::out_of_memory) << memory.text();

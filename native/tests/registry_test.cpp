@@ -35,7 +35,7 @@ TEST(Registry, KnowsByNameAndInOrder) {
     EXPECT_EQ(things.find("third"), nullptr);
 }
 
-// An executor that takes whatever it is asked for, on any path.
+// An executor that accepts any path and parameters.
 class Pliant final : public Executor {
 public:
     [[nodiscard]] const Info& info() const override {
@@ -52,7 +52,7 @@ public:
                  .description = "",
                  .kind = ParameterKind::ordered,
                  .choices = {"2", "1", "8"}},
-                {.name = "way", .description = "", .choices = {"left", "right"}}};
+                {.name = "direction", .description = "", .choices = {"left", "right"}}};
     }
     [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
         return TimingMode::host;
@@ -75,7 +75,7 @@ Transfer with(const Settings& settings) {
 TEST(Parameter, IsTheTransfersOrTheFirstChoice) {
     const Pliant executor;
     EXPECT_EQ(parameter(executor, with({}), {}, "threads"), "2");
-    EXPECT_EQ(parameter(executor, with({{"way", "right"}}), {}, "way"), "right");
+    EXPECT_EQ(parameter(executor, with({{"direction", "right"}}), {}, "direction"), "right");
     EXPECT_EQ(parameter(executor, with({}), {}, "unknown"), "");
 }
 
@@ -86,10 +86,10 @@ TEST(Parameter, OrderedOnesTakeWhatLiesBetween) {
         EXPECT_THROW(parameter(executor, with({{"threads", value}}), {}, "threads"), Refused)
             << value;
     }
-    EXPECT_THROW(parameter(executor, with({{"way", "up"}}), {}, "way"), Refused);
+    EXPECT_THROW(parameter(executor, with({{"direction", "up"}}), {}, "direction"), Refused);
 }
 
-// The default of a machine with one node of one CPU.
+// The defaults for a machine with one node of one CPU.
 const Machine kSmall{{{.index = 0, .cpus = {0}}}, {}};
 
 std::string reason(const Transfer& transfer, const Machine& machine = kSmall) {

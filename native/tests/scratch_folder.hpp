@@ -1,4 +1,4 @@
-// A folder for one test, with a file that somebody has there, and both as file places.
+// A folder for one test, with a user's file, and both as file places.
 #pragma once
 
 #include <unistd.h>
@@ -48,10 +48,10 @@ public:
                 .files = {{"scratch", path_, true, kScratchBytes, "", true},
                           {user_file(), user_file(), false, kFileBytes, "", true}}};
     }
-    // Whether a direct descriptor can be had here: some file systems of containers refuse it.
+    // Whether the file can be opened with O_DIRECT: some container file systems do not support it.
     [[nodiscard]] bool direct() const {
         try {
-            host::direct_twin(host::readable_file(user_file()).get());
+            host::reopen_direct(host::readable_file(user_file()).get());
             return true;
         } catch (const Refused&) {
             return false;

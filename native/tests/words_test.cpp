@@ -27,7 +27,7 @@ TEST(Place, RefusesWhatIsNone) {
     }
 }
 
-TEST(Words, AreWrittenAsTheHouseWritesThem) {
+TEST(Words, AreWrittenInCanonicalForm) {
     const Memory pinned{"pinned", Place::parse("numa:0"), {}};
     const Memory huge{"pageable", Place::parse("numa:1"), {{"pages", "huge"}, {"a", "b"}}};
     const Memory device{"device", Place::parse("gpu:1"), {}};

@@ -1,6 +1,7 @@
-// What can be done, known by name. A file adds itself with one line at namespace scope:
+// Registries of executors, memory kinds and operations by name. A file adds its own with one line
+// at namespace scope:
 //     const Registered<Executor, CopyEngine> registered;
-// Registration survives static linking because the rooms are object libraries.
+// Static linking keeps the registrations because the modules are object libraries.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +13,9 @@ namespace waywiser {
 
 enum class ParameterKind { choice, ordered, subset };
 
-// A setting of an executor or a variant of a memory kind; the first choice is the default.
-// Ordered parameters are whole numbers: `choices` holds the useful ones for this machine. A subset
-// is its default, or several of the other choices joined by plus signs.
+// A setting of an executor, operation or memory kind. The first choice is the default. Ordered
+// parameters are whole numbers; `choices` are the useful ones for this machine. The value of a
+// subset is its default, or one or more of the other choices joined by plus signs.
 struct Parameter {
     std::string name;
     std::string description;
@@ -27,12 +28,12 @@ struct Parameter {
 struct Info {
     std::string name;
     std::string description;            // one line
-    std::vector<Parameter> parameters;  // in general; a machine or path may narrow them
-    std::string source;                 // in the literature
+    std::vector<Parameter> parameters;  // in general; a machine or path may support fewer
+    std::string source;                 // literature reference
 };
 
-// One for each kind of thing. instance() is specialised for MemoryKind, Executor and Operation,
-// each in one .cpp file, so that the shared libraries of a process use the same object.
+// instance() is specialised for MemoryKind, Executor and Operation, each in one .cpp file, so that
+// the shared libraries of a process use the same object.
 template <class T>
 class Registry {
 public:

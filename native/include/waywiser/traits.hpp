@@ -1,5 +1,5 @@
-// What others must know of an executor or a kind of memory, so that nobody treats it specially by
-// its name. All of it is optional: the defaults are those of an executor of which nothing is known.
+// Properties of executors and memory kinds that planning, statistics and reports use, so that no
+// code depends on a name. All are optional.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace waywiser {
 
-// A class of paths: within the host, with a GPU at an end, of unified memory, of files.
+// A class of paths: within the host, to or from a GPU, of unified memory, of files.
 enum class PathClass { none, host, gpu, unified, file };
 
-// Executors of one family do their work by the same means.
+// Executors of one family use the same mechanism.
 enum class Family { other, runtime_copy, kernel, cpu, unified_memory, file, staged };
 
-// The links that bytes take: those of the shortest route between both sides; also between two GPUs
-// that are peers those to the host; those of other GPUs too, named by the parameter `relays`.
+// The links that bytes cross: those of the shortest route; those through the host, even between
+// peer GPUs; or also those of the GPUs that the parameter `relays` names.
 enum class Route { shortest, through_host, over_relays };
 
-// What an executor uses that other work on the machine uses too. What the memory of a path adds
-// (the driver's CPUs stage pageable memory) is not part of it.
+// The resources of an executor that other work on the machine shares, without those that the memory
+// of a path adds (the driver stages pageable memory with CPUs).
 struct Shares {
     bool links = true;
     bool host_memory = true;
@@ -29,38 +29,38 @@ struct Shares {
 // Another executor that a program may use instead on the same path. Reports compare the two.
 struct Alternative {
     std::string executor;    // empty for none
-    std::string question;    // as the title of a table
-    std::string own;         // in a cell, if this executor is the faster one
-    std::string other;       // the same of the other executor
-    bool host_only = false;  // asked only of paths with memory of the host at an end
+    std::string question;    // title of a table
+    std::string own;         // text of a cell if this executor is faster
+    std::string other;       // text of a cell if the other executor is faster
+    bool host_only = false;  // only for paths with host memory at an end
 };
 
 struct Traits {
-    // Of a contiguous transfer: fewer bytes take the time of its own work. They are measured only
-    // if somebody asks for the size.
+    // Smaller contiguous transfers are dominated by the executor's own overhead and are measured
+    // only on request.
     std::size_t least_bytes = 0;
-    // Programs do it, and the transfer library never does: only a full survey measures it unasked.
+    // The transfer library never uses it: by default only a full survey measures it.
     bool survey_only = false;
-    // Its best settings are found by a search: only a full survey varies them unasked.
+    // Its best settings need a search: by default only a full survey varies them.
     bool settings_on_request = false;
-    // It is read beside another executor of its class, and never asked for itself.
+    // It is measured only for comparison with another executor of its class.
     bool comparison = false;
-    // Transfers of all GPUs at once are measured by it too, and not by the reference alone.
+    // Concurrent transfers of all GPUs are measured with it, not only with the reference.
     bool in_sets = false;
 
     Family family = Family::other;
     Shares shares;
     Route route = Route::shortest;
-    // The class of paths that are judged by it: at most one executor for each class.
+    // The class of paths for which it is the reference: at most one executor for each class.
     PathClass reference = PathClass::none;
     Alternative alternative;
 };
 
 struct MemoryTraits {
-    // The class of paths that are judged by memory of this kind: at most one kind for each class
-    // and kind of place.
+    // The class of paths for which this kind of memory is the reference: at most one kind for each
+    // class and kind of place.
     PathClass reference = PathClass::none;
-    // GPUs reach it exactly as they reach this other kind of memory.
+    // The other kind of memory that GPUs reach in exactly the same way.
     std::string same_as;
 };
 

@@ -21,13 +21,13 @@
 
 namespace waywiser {
 
-// A call of the library that failed: the status, and in what() one line with cause and remedy.
+// A failed call of the library: its status, and in what() one line with cause and remedy.
 class TransferError : public std::runtime_error {
 public:
     TransferError(waywiser_status status, const std::string& message, int error, std::size_t moved)
         : std::runtime_error(message), status_(status), errno_(error), moved_(moved) {}
     [[nodiscard]] waywiser_status status() const { return status_; }
-    // The errno value of a failure of a file, else 0.
+    // The errno value if a file operation failed, else 0.
     [[nodiscard]] int error_number() const { return errno_; }
     // Bytes that had arrived when the transfer failed.
     [[nodiscard]] std::size_t moved() const { return moved_; }
@@ -45,8 +45,8 @@ inline void check_transfer(waywiser_status status, std::size_t moved = 0) {
 }
 }  // namespace detail
 
-// Programs may compile some files for one default stream and some for the other: StreamRef is two
-// classes then, of which each file uses its own.
+// A program may compile some files for one default stream and some for the other. The inline
+// namespaces give them two distinct StreamRef classes.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
 inline namespace per_thread_default_stream {
 #else
@@ -85,7 +85,7 @@ private:
 
 }  // namespace
 
-// A transfer under way. Destroying it does not wait: the transfer goes on.
+// A transfer in progress. The destructor does not wait: the transfer continues.
 class TransferHandle {
 public:
     TransferHandle() = default;
@@ -115,7 +115,7 @@ public:
     void wait(StreamRef stream = {}, double timeout = -1) const {
         detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get(), timeout));
     }
-    // Has 8 bytes written to the descriptor (an eventfd) when the transfer ends.
+    // Writes 8 bytes to the descriptor (an eventfd) when the transfer ends.
     void notify(int descriptor) const {
         detail::check_transfer(waywiser_transfer_notify(transfer_, descriptor));
     }
@@ -125,7 +125,7 @@ private:
     waywiser_transfer* transfer_ = nullptr;
 };
 
-// What a context may use. Zero means the default that transfer.h states.
+// What a context may use. Zero means the default; see waywiser_options in transfer.h.
 struct ContextOptions {
     std::size_t threads = 0;
     std::size_t pinned_bytes = 0;
@@ -137,7 +137,7 @@ struct ContextOptions {
     std::size_t list_multiprocessors = 0;
 };
 
-// Equal blocks within an array: `count` of them, each `stride` bytes after the one before.
+// An array of `count` equal blocks, `stride` bytes from the start of one to the next.
 template <class Byte>
 struct BlockArray {
     Byte* data = nullptr;
@@ -145,9 +145,9 @@ struct BlockArray {
     std::size_t count = 0;
 };
 
-// Threads and staging memory that transfers share. Thread safe. Its destructor cancels transfers
-// that wait for their stream and waits for those that threads make. Copies of the GPU runtime
-// (pinned memory, lists, small copies) go on in their stream.
+// Threads and staging memory that transfers share. Thread safe. The destructor cancels transfers
+// that wait for their stream and waits for those that its threads have started. Copies of the GPU
+// runtime (pinned memory, lists, small copies) continue in their stream.
 class Context {
 public:
     explicit Context(const ContextOptions& options = {}) {
@@ -171,8 +171,8 @@ public:
     void copy(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
         detail::check_transfer(waywiser_copy(context_, to, from, bytes, stream.get()));
     }
-    // The same with one side on a GPU, and returns when a host destination is filled and a host
-    // source can be reused, also if it is pinned.
+    // Like copy() with one side on a GPU, but returns when a host destination is filled and a host
+    // source can be reused, even if it is pinned.
     void copy_and_wait(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
         waywiser_transfer* none = nullptr;
         detail::check_transfer(
@@ -247,15 +247,15 @@ public:
         return TransferHandle(transfer);
     }
 
-    // Ends when what is in the stream at the call is done. Empty without a GPU, and when the stream
-    // is being captured.
+    // A transfer that ends when the work in the stream at the call is done. Empty without a GPU or
+    // while the stream is captured.
     [[nodiscard]] TransferHandle mark(StreamRef stream = {}) {
         waywiser_transfer* transfer = nullptr;
         detail::check_transfer(waywiser_mark(context_, stream.get(), &transfer));
         return TransferHandle(transfer);
     }
 
-    // One line that says how a copy would be done.
+    // One line that describes how a copy would be done.
     [[nodiscard]] std::string explain(const void* to, const void* from, std::size_t bytes) const {
         std::string text(1024, '\0');
         detail::check_transfer(
@@ -297,7 +297,7 @@ private:
     waywiser_context* context_ = nullptr;
 };
 
-// What and where memory is, over the whole range.
+// The kind and place of memory, over the whole range.
 inline waywiser_description describe(const void* data, std::size_t bytes) {
     waywiser_description description{};
     description.size = sizeof description;
@@ -315,7 +315,7 @@ inline std::string machine_json() {
     return text;
 }
 
-// Pinned memory that is freed with its owner, after the GPUs that may use it are done.
+// Owns pinned memory. The destructor waits for the GPUs that may use it.
 class PinnedBuffer {
 public:
     explicit PinnedBuffer(std::size_t bytes, int numa = -1) : bytes_(bytes) {

@@ -1,4 +1,5 @@
-// The words of the house on the native side; docs/design.md defines them, words.py is the twin.
+// The data model in C++: places, memories, paths, layouts, transfers and operations. docs/design.md
+// defines them; python/waywiser/words has the same types.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,8 @@ struct Path {
     [[nodiscard]] std::string text() const;
 };
 
-// How the bytes of a transfer lie, on both sides alike; words.py says what the settings mean.
+// The layout of a transfer's bytes, the same on both sides. python/waywiser/words/transfer.py
+// explains the settings.
 struct Layout {
     enum class Kind { contiguous, box, list };
     Kind kind = Kind::contiguous;
@@ -66,7 +68,7 @@ struct Transfer {
     [[nodiscard]] std::string text() const;
 };
 
-// Something that costs time but moves no bytes of its own, at a place.
+// An operation at a place with its parameters.
 struct OperationCall {
     std::string name;
     Place place;
@@ -79,29 +81,29 @@ struct OperationCall {
 enum class Cache { warm, dirtied, flushed };
 enum class TimingMode { device, host };
 
-// What the survey knows of the machine and executors may ask: places and how they see each other.
-// It comes from a capture, so it can describe a machine that nobody in the room owns.
+// The places of a machine and which of them reach each other. It is read from a capture, so it can
+// describe a machine other than this one.
 struct NumaNode {
-    int index = 0;          // the operating system's
-    std::vector<int> cpus;  // logical CPUs this process may use there; empty for none
+    int index = 0;          // as the operating system numbers it
+    std::vector<int> cpus;  // logical CPUs of the node that this process may use
     bool operator==(const NumaNode&) const = default;
 };
 struct GpuPlace {
-    int index = 0;  // CUDA's, with CUDA_DEVICE_ORDER=PCI_BUS_ID
+    int index = 0;  // as CUDA numbers it with CUDA_DEVICE_ORDER=PCI_BUS_ID
     std::string uuid;
-    int numa = -1;           // -1 where the system does not say
+    int numa = -1;           // -1 if unknown
     std::vector<int> peers;  // GPUs whose memory this one can access directly
     bool pageable_access = false;
     bool operator==(const GpuPlace&) const = default;
 };
-// A file place by its name, and what the name stands for here.
+// A place for files, and what its name stands for on this machine.
 struct FilePlace {
     std::string name;        // as in file:NAME; "scratch" and "tmpfs" are the survey's own
     std::string path;        // the file, or the folder in which scratch files are made
     bool scratch = false;    // files are made there and removed; else it exists and is read only
-    std::size_t bytes = 0;   // that may be used: of the file, or of scratch files together
-    std::string filesystem;  // its type, as the system names it: "ext4", "tmpfs"; "" where unknown
-    bool direct = true;      // files there can be opened with O_DIRECT, around the page cache
+    std::size_t bytes = 0;   // maximum that may be used of the file, or by all scratch files
+    std::string filesystem;  // its type, as the system names it: "ext4", "tmpfs"; "" if unknown
+    bool direct = true;      // files there can be opened with O_DIRECT
     bool operator==(const FilePlace&) const = default;
 };
 struct Machine {
@@ -112,11 +114,11 @@ struct Machine {
     [[nodiscard]] const NumaNode* node(int index) const;
     [[nodiscard]] const GpuPlace* gpu(int index) const;
     [[nodiscard]] const FilePlace* file(const std::string& name) const;
-    // CPUs at a NUMA node; none at a node that is not there, and at other places.
+    // The CPUs of a NUMA node; empty for a node that does not exist and for other places.
     [[nodiscard]] std::vector<int> cpus(const Place& place) const;
 };
 
-// A workload that this machine or this build cannot run, with the reason a person can act on.
+// This machine or this build does not support a workload; what() is the reason.
 class Refused : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -11,11 +11,11 @@
 namespace waywiser {
 namespace {
 
-// In one call: the runtime takes more pieces at a lower rate (46 GB/s H2D by calls of 1,024 pieces
-// of 28 KiB, 27 by one call for all; measured on H200).
+// Pieces per call: with more pieces in one call the bandwidth falls (46 GB/s H2D by calls of 1,024
+// pieces of 28 KiB, 27 GB/s by one call for all; measured on H200).
 constexpr std::size_t kMostPieces = 1024;
 
-// Immutable: the addresses of a start are made from the offsets, in memory of the calling thread.
+// Immutable: each start computes its addresses from the offsets, in memory of the calling thread.
 class BatchExecution final : public Execution {
 public:
     BatchExecution(bool stream_order, gpu::Stream& stream, const Arrangement& source,
@@ -25,8 +25,8 @@ public:
     void start(const View& source, const View& destination) override {
         static thread_local std::vector<void*> to;
         static thread_local std::vector<const void*> from;
-        check_lie(source, from_);
-        check_lie(destination, to_);
+        check_arrangement(source, from_);
+        check_arrangement(destination, to_);
         for (std::size_t first = 0; first < from_.count; first += kMostPieces) {
             const std::size_t last = std::min(from_.count, first + kMostPieces);
             to.clear();
@@ -42,9 +42,10 @@ public:
     void finish() override { stream_.synchronize(); }
 
 private:
-    // Of a piece; without an arrangement a view lies together.
-    static std::byte* start_of(const View& view, const Arrangement& lie, std::size_t n) {
-        return view.data + (view.arrangement == nullptr ? n * lie.run : lie.offset(n));
+    // The address of a piece; a view without an arrangement is contiguous.
+    static std::byte* start_of(const View& view, const Arrangement& arrangement, std::size_t n) {
+        return view.data +
+               (view.arrangement == nullptr ? n * arrangement.run : arrangement.offset(n));
     }
 
     const bool stream_order_;
@@ -73,7 +74,7 @@ public:
         return kind == Layout::Kind::list;
     }
 
-    // Whether the runtime has the call is known where it runs: prepare() says so.
+    // Only prepare() can find out whether the runtime supports the call.
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override {
         const Path& path = transfer.path;
@@ -101,9 +102,9 @@ public:
         return true;
     }
 
-    // How many entries of a stream's queue a batch takes is not documented: with one for each piece
-    // a long list would block its host behind a closed gate. The host's part in handing over a list
-    // is also what one wants to compare.
+    // The number of queue entries that a batch takes is not documented: with one for each piece a
+    // long list would block its host behind a closed gate. Host timing also includes the host's
+    // cost of submitting a list, which is worth comparing.
     [[nodiscard]] TimingMode timing(const Transfer&, const Machine&) const override {
         return TimingMode::host;
     }

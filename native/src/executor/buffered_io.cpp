@@ -1,5 +1,5 @@
-// Reads and writes of a file through the page cache, as most programs do them: the disk's DMA into
-// the kernel's pages, and a copy by the CPU.
+// Reads and writes a file through the page cache, as most programs do: DMA between the disk and the
+// kernel's pages, and a copy by the CPU.
 #include "executor/file_path.hpp"
 #include "host/files.hpp"
 
@@ -26,7 +26,7 @@ private:
 
 class BufferedIo final : public FileExecutor {
 public:
-    // One at a time, as a program that reads a file from its start to its end.
+    // The default depth is 1, as in a program that reads a file sequentially.
     BufferedIo() : FileExecutor({"1", "8"}) {}
 
     [[nodiscard]] const Info& info() const override {

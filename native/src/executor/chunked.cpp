@@ -8,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kUsualThreads = 12;  // one PCIe 5.0 link gains nothing from more
+constexpr std::size_t kUsualThreads = 12;  // more do not help one PCIe 5.0 link
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What executors share that copy in chunks with an engine's threads and staging memory.
+// Helpers of executors that copy in chunks with an engine's threads and staging memory.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace waywiser {
 
-// One side of a copy, as a start gives it.
+// Converts a view to one side of a copy.
 transfer::End end_of(const View& view);
 
 class ChunkedExecution final : public Execution {
@@ -28,16 +28,17 @@ private:
 // The GPU whose links carry the bytes: the destination's, else the source's; -1 for none.
 int gpu_of(const Path& path);
 
-// Why CPUs cannot fill or drain slots from the memory: GPUs that reach it need no slots.
+// Returns why CPUs cannot fill or drain slots from the memory, or nullopt. Memory that GPUs can
+// access needs no slots.
 std::optional<std::string> staging_refusal(const Memory& memory);
 
-// `threads`: the useful numbers for one link on the machine, the usual one first.
+// The parameter `threads`: useful numbers for one link on the machine, the usual one first.
 Parameter copying_threads(const Machine& machine);
 Parameter chunk_parameter(std::vector<std::string> choices);
 Parameter slots_parameter(std::vector<std::string> choices);
 Parameter stores_parameter();
 
-// The shape that the transfer's parameters ask for.
+// The shape from the transfer's parameters.
 transfer::CopyShape shape_of(const Executor& executor, const Transfer& transfer,
                              const Machine& machine);
 

@@ -1,5 +1,5 @@
-// Copies by the runtime's memcpy: the DMA engines of a GPU, with whatever the runtime adds where a
-// side is not page-locked (staging), or where both sides are on the host (its own CPU copy).
+// Copies by the runtime's memcpy: the DMA engines of a GPU, with staging by the runtime if a side
+// is not page-locked, or its CPU copy if both sides are on the host.
 #include "executor/pieces.hpp"
 #include "executor/reach.hpp"
 #include "gpu/gpu.hpp"
@@ -9,9 +9,9 @@
 namespace waywiser {
 namespace {
 
-// How the contiguous bytes of a transfer are copied, and every piece of a list.
+// The call for contiguous bytes, and for each piece of a list.
 enum class Call { async, peer_async, sync };
-// How a box is.
+// The call for a box.
 enum class BoxCall { volume, planes };
 
 struct Calls {
@@ -20,8 +20,10 @@ struct Calls {
 };
 
 gpu::Pitched pitched(const View& view) {
-    const Arrangement& lie = *view.arrangement;
-    return {.data = view.data, .pitch = lie.pitch, .rows = lie.plane / lie.pitch};
+    const Arrangement& arrangement = *view.arrangement;
+    return {.data = view.data,
+            .pitch = arrangement.pitch,
+            .rows = arrangement.plane / arrangement.pitch};
 }
 
 gpu::Pitched plane_of(const View& view, std::size_t n) {
@@ -54,14 +56,14 @@ public:
         if (calls_.piece != Call::sync) stream_.synchronize();
     }
 
-    // How the runtime hands a 3-D copy to the engine is not documented; at worst plane by plane.
+    // How the runtime submits a 3-D copy is not documented; the worst case is plane by plane.
     [[nodiscard]] std::size_t entries() const override { return planes_; }
 
 private:
     static std::size_t planes_of(const Transfer& transfer) {
         if (transfer.layout.kind != Layout::Kind::box) return 1;
-        const Arrangement lie = arrange(transfer, Side::source);
-        return lie.count / lie.height;
+        const Arrangement arrangement = arrange(transfer, Side::source);
+        return arrangement.count / arrangement.height;
     }
 
     void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) const {
@@ -75,8 +77,10 @@ private:
     }
 
     void copy_volume(const View& source, const View& destination) const {
-        const Arrangement& lie = *source.arrangement;
-        const gpu::Box box{.width = lie.run, .height = lie.height, .depth = lie.count / lie.height};
+        const Arrangement& arrangement = *source.arrangement;
+        const gpu::Box box{.width = arrangement.run,
+                           .height = arrangement.height,
+                           .depth = arrangement.count / arrangement.height};
         if (calls_.piece == Call::peer_async) {
             gpu::copy_box_peer_async(pitched(destination), destination_gpu_, pitched(source),
                                      source_gpu_, box, stream_);
@@ -86,17 +90,17 @@ private:
     }
 
     void copy_planes(const View& source, const View& destination) const {
-        const Arrangement& lie = *source.arrangement;
-        for (std::size_t n = 0; n < lie.count / lie.height; ++n) {
-            gpu::copy_rows_async(plane_of(destination, n), plane_of(source, n), lie.run, lie.height,
-                                 stream_);
+        const Arrangement& arrangement = *source.arrangement;
+        for (std::size_t n = 0; n < arrangement.count / arrangement.height; ++n) {
+            gpu::copy_rows_async(plane_of(destination, n), plane_of(source, n), arrangement.run,
+                                 arrangement.height, stream_);
         }
     }
 
     Calls calls_;
     int source_gpu_;
     int destination_gpu_;
-    std::size_t planes_;  // of a box
+    std::size_t planes_;  // planes of a box
     gpu::Stream& stream_;
 };
 
@@ -162,9 +166,9 @@ public:
         return parameter(*this, transfer, machine, "peer") == "on";
     }
 
-    // What blocks the host behind a closed gate has to be timed by the host: pageable sides,
+    // Copies that block the host behind a closed gate need host timing: pageable sides,
     // host-to-host, synchronous calls, and copies between GPUs that the runtime stages. Many calls
-    // for one transfer fill the stream's queue, which blocks as well.
+    // for one transfer fill the stream's queue, which also blocks.
     [[nodiscard]] TimingMode timing(const Transfer& transfer,
                                     const Machine& machine) const override {
         const Path& path = transfer.path;
@@ -234,7 +238,7 @@ private:
                     "node's number",
                 .choices = std::move(choices)};
     }
-    // With one node there is nothing to choose.
+    // With one node there is no choice.
     static std::vector<std::string> submit_choices(const Machine& machine) {
         std::vector<std::string> choices{"nearest"};
         if (machine.numa.size() > 1) {

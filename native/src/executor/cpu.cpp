@@ -1,4 +1,4 @@
-// Copies by CPU threads: memcpy, or stores that go around the caches.
+// Copies by CPU threads: memcpy, or non-temporal stores.
 #include <algorithm>
 
 #include "executor/cpu_mover.hpp"
@@ -120,7 +120,7 @@ private:
                                  const Machine& machine) {
         return machine.cpus((side == "push" ? path.source : path.destination).place);
     }
-    // Those with CPUs: a node may have memory alone.
+    // The sides with CPUs: a node may have only memory.
     static std::vector<std::string> sides(const Path& path, const Machine& machine) {
         std::vector<std::string> found;
         for (const char* side : {"pull", "push"}) {

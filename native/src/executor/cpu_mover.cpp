@@ -10,7 +10,8 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kLine = 64;  // shares are cut at cache lines, so that no two threads meet
+constexpr std::size_t kLine =
+    64;  // shares are cut at cache lines, so that two threads never share one
 
 std::vector<std::vector<int>> others(const std::vector<int>& cpus, std::size_t threads) {
     std::vector<std::vector<int>> team;
@@ -18,10 +19,10 @@ std::vector<std::vector<int>> others(const std::vector<int>& cpus, std::size_t t
     return team;
 }
 
-// Bytes that a share is a whole number of: whole runs, where each thread has some to take.
+// Shares are multiples of this many bytes: whole runs if there are enough for all threads.
 std::size_t grain(const View& view, std::size_t threads) {
-    const Arrangement* lie = view.arrangement;
-    return lie != nullptr && lie->count >= threads ? lie->run : kLine;
+    const Arrangement* arrangement = view.arrangement;
+    return arrangement != nullptr && arrangement->count >= threads ? arrangement->run : kLine;
 }
 
 void copy(std::byte* to, const std::byte* from, std::size_t bytes, bool streaming) {

@@ -1,4 +1,4 @@
-// Threads of the CPU that share the moving of a transfer's bytes.
+// CPU threads that share the bytes of a transfer.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace waywiser {
 
 class CpuMover {
 public:
-    // The thread that moves takes the first share; a team of the others, each on one of the CPUs,
-    // takes the rest.
+    // The calling thread moves the first share; a team of the other threads, each on one of the
+    // CPUs, moves the rest.
     CpuMover(const std::vector<int>& cpus, std::size_t threads, bool streaming);
 
-    // Sleeping threads take up to a fifth of a millisecond to wake, which is not the move's time.
+    // Wakes sleeping threads. That takes up to 0.2 ms, which is not part of the measured time.
     void wake();
     void move(const View& destination, const View& source);
 
@@ -26,7 +26,7 @@ private:
     host::Team team_;
 };
 
-// How many threads, of so many CPUs at most: 1, 2, 4, ... and all.
+// Numbers of threads up to `most`: 1, 2, 4, ... and all.
 std::vector<std::string> thread_choices(std::size_t most);
 
 }  // namespace waywiser

@@ -1,4 +1,4 @@
-// Reads and writes of a file around the page cache: the disk's own DMA into and out of memory.
+// Reads and writes a file with direct I/O: DMA between the disk and memory, without the page cache.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -31,10 +31,10 @@ FileRange part(const FileRange& whole, std::size_t from, std::size_t to) {
     return some;
 }
 
-// Whole blocks of the disk go directly. What is left of a range before the first and behind the
-// last of them goes through the page cache, and memory that starts between two blocks through
-// memory that does not: so any bytes arrive, and those of a survey, which are aligned and no less
-// than a block, directly.
+// Whole disk blocks use direct I/O. The rest of a range before the first and after the last of them
+// goes through the page cache, and memory that is not aligned to a block through memory that is. So
+// any range works, and the ranges of a survey, which are aligned and at least a block, are fully
+// direct.
 class DirectExecution final : public Execution {
 public:
     DirectExecution(std::unique_ptr<host::BlockIo> io, bool sync)
@@ -44,7 +44,7 @@ public:
 
     void start(const View& source, const View& destination) override {
         const FileRange range = file_range(source, destination);
-        if (!same_file(range.file, direct_.get())) direct_ = host::direct_twin(range.file);
+        if (!same_file(range.file, direct_.get())) direct_ = host::reopen_direct(range.file);
         const std::size_t head =
             std::min(range.bytes, (kDiskBlock - range.at % kDiskBlock) % kDiskBlock);
         const std::size_t tail = head + (range.bytes - head) / kDiskBlock * kDiskBlock;
@@ -83,12 +83,12 @@ private:
 
     std::unique_ptr<host::BlockIo> io_;
     bool sync_;
-    host::Descriptor direct_;  // of the file that was moved last
+    host::Descriptor direct_;  // of the file that was used last
 };
 
 class DirectIo final : public FileExecutor {
 public:
-    // Eight of 1 MiB keep a solid-state disk busy; one shows what a plain loop of reads gets.
+    // Eight of 1 MiB keep a solid-state disk busy; one shows what a plain loop of reads achieves.
     DirectIo() : FileExecutor({"8", "1", "32"}) {}
 
     [[nodiscard]] const Info& info() const override {

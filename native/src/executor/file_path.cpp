@@ -5,7 +5,7 @@
 namespace waywiser {
 namespace {
 
-// Reached by reading and writing, and not by an address.
+// Whether memory is accessed by reading and writing, not by an address.
 bool is_file(const Memory& memory) {
     const MemoryKind* kind = Memories::instance().find(memory.kind);
     return memory.in_file() && kind != nullptr && !kind->cpu_accessible();
@@ -31,7 +31,7 @@ std::optional<std::string> FileExecutor::refusal(const Transfer& transfer,
         return "reads and writes of files do not reach " + memory.kind + " memory";
     }
     if (memory.kind == "write-combined") {
-        return "write-combined memory is for the eyes of a GPU: a disk moves pinned memory alike";
+        return "CPUs read write-combined memory slowly: use pinned memory for files";
     }
     if (machine.cpus(memory.place).empty()) {
         return "no CPU of " + memory.place.text() + " may be used";

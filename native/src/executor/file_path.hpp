@@ -1,4 +1,4 @@
-// What executors share that read and write files: which end is the file, what the other may be,
+// Helpers of executors that read and write files: which end is the file, what the other end may be,
 // and their parameters.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace waywiser {
 
-// The ends of a path of which one is a file, in the order in which the file is named first.
+// The two ends of a path, one of which is a file.
 struct FilePath {
     const Memory& file;
     const Memory& memory;
@@ -22,13 +22,13 @@ struct FilePath {
 };
 FilePath file_path(const Path& path);
 
-// One that reads and writes files by calls that return when it is done.
+// An executor whose calls return when the read or write is done.
 class FileExecutor : public Executor {
 public:
-    // Of requests under way at once; the first is the default.
+    // `depths`: numbers of concurrent requests; the first is the default.
     explicit FileExecutor(std::vector<std::string> depths) : depths_(std::move(depths)) {}
 
-    // Why a path is not one between a file and memory of the host.
+    // Returns why a path is not between a file and host memory, or nullopt.
     [[nodiscard]] std::optional<std::string> refusal(const Transfer& transfer,
                                                      const Machine& machine) const override;
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
@@ -41,18 +41,18 @@ public:
     }
 
 protected:
-    // Block, depth, and sync, which means something to a write alone.
+    // Block, depth, and sync, which applies only to writes.
     [[nodiscard]] std::vector<Parameter> all_parameters() const;
 
 private:
     std::vector<std::string> depths_;
 };
 
-// The engine that the transfer's parameters ask for, on the CPUs of its memory.
+// I/O with the transfer's parameters, on the CPUs of its memory.
 std::unique_ptr<host::BlockIo> block_io(const Executor& executor, const Transfer& transfer,
                                         const Machine& machine);
 
-// One side of a transfer as a range of a file and memory, from what was given to a start.
+// The file and memory range of a start's views.
 host::FileRange file_range(const View& source, const View& destination);
 
 }  // namespace waywiser

@@ -17,8 +17,8 @@ std::optional<std::string> migration_refusal(const Path& path) {
     if (path.source.on_host() && path.destination.on_host()) {
         return "managed memory migrates from or to a GPU, not between NUMA nodes";
     }
-    const std::string told = advice_of(path.destination);
-    if (told != "none" && told != advice_of(path.source)) {
+    const std::string advice = advice_of(path.destination);
+    if (advice != "none" && advice != advice_of(path.source)) {
         return "both sides are one buffer: give its advice at the source";
     }
     return std::nullopt;
@@ -58,7 +58,7 @@ void Home::restore(const View& view) const {
     const std::size_t before = reinterpret_cast<std::uintptr_t>(view.data) % granule;
     std::byte* first = view.data - before;
     const std::size_t bytes = (before + view.bytes + granule - 1) / granule * granule;
-    // Of what is mostly read the other side would keep its copy, and have nothing to fetch.
+    // The other side would keep its copy of read-mostly memory and have nothing to fetch.
     if (read_mostly_) gpu::advise(first, bytes, gpu::Advice::not_read_mostly, location_);
     gpu::prefetch_async(first, bytes, location_, stream_);
     stream_.synchronize();

@@ -1,5 +1,5 @@
-// Managed memory on its way from one place to another, and back home: one buffer, whose bytes
-// change places without changing their address.
+// Migration of managed memory: source and destination are one buffer, whose bytes change place but
+// not address.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,21 @@
 
 namespace waywiser {
 
-// Why bytes cannot migrate along the path.
+// Returns why bytes cannot migrate along the path, or nullopt.
 std::optional<std::string> migration_refusal(const Path& path);
-// What the driver was told of the buffer, which is the source's: "none" by default.
+// The advice to the driver on the buffer, from the source's variant: "none" by default.
 std::string advice_of(const Memory& memory);
 gpu::Location location_of(const Memory& memory);
-// The destination's GPU where it is one, else the source's.
+// The destination's GPU if it is on one, else the source's.
 int migration_gpu(const Path& path);
-// Throws Refused where a GPU of the path does not move managed memory page by page.
+// Throws Refused if a GPU of the path does not move managed memory page by page.
 void require_migration(const Path& path);
 
-// Sends bytes back to the source.
+// Migrates bytes back to the source.
 class Home {
 public:
     explicit Home(const Path& path);
-    // Also what else lies in the granules of the view, which the driver may have moved along.
-    // Returns when they are there.
+    // Migrates whole granules of the view, which the driver may have moved, and waits for it.
     void restore(const View& view) const;
 
 private:

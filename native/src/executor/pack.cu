@@ -1,6 +1,6 @@
-// Copies scattered bytes in one piece: gathered where they are into staging memory, copied, and
-// scattered where they go. A side on a GPU is gathered or scattered by a kernel there, a side on
-// the host by CPU threads.
+// Copies scattered bytes as one contiguous piece: gathers them into staging memory, copies that,
+// and scatters it at the destination. A kernel gathers or scatters on a GPU, CPU threads on the
+// host.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -19,22 +19,23 @@ namespace waywiser {
 namespace {
 
 constexpr unsigned kThreads = 512;
-constexpr unsigned kBlocksPerMultiprocessor = 2;  // as many threads as keep a GPU's memory busy
+constexpr unsigned kBlocksPerMultiprocessor = 2;  // enough threads to keep a GPU's memory busy
 
-// Whether the bytes lie together, in their order.
-bool together(const Arrangement& lie) {
-    switch (lie.kind) {
+// Whether the bytes are contiguous and in order.
+bool together(const Arrangement& arrangement) {
+    switch (arrangement.kind) {
         case Layout::Kind::contiguous: return true;
         case Layout::Kind::box: break;
         case Layout::Kind::list:
-            return lie.extent == lie.run * lie.count && std::ranges::is_sorted(lie.offsets);
+            return arrangement.extent == arrangement.run * arrangement.count &&
+                   std::ranges::is_sorted(arrangement.offsets);
     }
     return false;
 }
 
-// Where the runtime's copy takes the bytes as they lie, at its best.
-bool copied_directly(const Memory& memory, const Arrangement& lie) {
-    return together(lie) && known_to_gpus(memory);
+// Whether the runtime's copy can take the bytes directly, at full bandwidth.
+bool copied_directly(const Memory& memory, const Arrangement& arrangement) {
+    return together(arrangement) && known_to_gpus(memory);
 }
 
 transfer::Slot staging_of(std::optional<transfer::Slot> slot, const Memory& memory,
@@ -44,13 +45,12 @@ transfer::Slot staging_of(std::optional<transfer::Slot> slot, const Memory& memo
                   std::to_string(bytes) + " bytes more exceed its budget: allow more memory");
 }
 
-// One end of the way: gathers what is there, or scatters it, through staging memory that it holds
-// as long as it lives.
+// One end of the copy: gathers or scatters its side through staging memory that it owns.
 class End {
 public:
     virtual ~End() = default;
     [[nodiscard]] virtual std::byte* staging() const = 0;
-    // To and from such memory.
+    // Copies to and from the staging memory.
     virtual void gather(std::byte* to, const View& from) = 0;
     virtual void scatter(const View& to, std::byte* from) = 0;
     virtual void wake() {}
@@ -58,12 +58,12 @@ public:
 
 class GpuEnd final : public End {
 public:
-    GpuEnd(gpu::Stream& stream, const Arrangement& lie, transfer::Slot staging)
+    GpuEnd(gpu::Stream& stream, const Arrangement& arrangement, transfer::Slot staging)
         : stream_(stream),
           shape_{.blocks = kBlocksPerMultiprocessor *
                            static_cast<unsigned>(gpu::device(stream.device()).multiprocessors),
                  .threads = kThreads},
-          table_(&lie, stream.device()),
+          table_(&arrangement, stream.device()),
           staging_(std::move(staging)) {}
 
     [[nodiscard]] std::byte* staging() const override { return staging_.data(); }
@@ -84,20 +84,20 @@ private:
 class HostEnd final : public End {
 public:
     // Staging memory is page-locked, at the node.
-    HostEnd(const NumaNode& node, std::size_t threads, const Arrangement& lie,
+    HostEnd(const NumaNode& node, std::size_t threads, const Arrangement& arrangement,
             transfer::Slot staging)
         : memory_{"pinned", {Place::Kind::numa, node.index, {}}, {}},
           mover_(node.cpus, threads, false),
-          lie_(lie),
+          arrangement_(arrangement),
           staging_(std::move(staging)) {}
 
     [[nodiscard]] std::byte* staging() const override { return staging_.data(); }
     void gather(std::byte* to, const View& from) override {
-        check_lie(from, lie_);
+        check_arrangement(from, arrangement_);
         mover_.move({.data = to, .bytes = from.bytes, .memory = &memory_}, from);
     }
     void scatter(const View& to, std::byte* from) override {
-        check_lie(to, lie_);
+        check_arrangement(to, arrangement_);
         mover_.move(to, {.data = from, .bytes = to.bytes, .memory = &memory_});
     }
     void wake() override { mover_.wake(); }
@@ -105,14 +105,14 @@ public:
 private:
     const Memory memory_;
     CpuMover mover_;
-    const Arrangement lie_;
+    const Arrangement arrangement_;
     const transfer::Slot staging_;
 };
 
 class PackExecution final : public Execution {
 public:
-    // The first lane copies; a second one scatters on another GPU, and is waited for by the first.
-    // Without an end a side is copied as it lies.
+    // The first lane copies; a second one scatters on another GPU, and the first waits for it. A
+    // side without an end is copied directly.
     PackExecution(const Path& path, std::unique_ptr<End> source, std::unique_ptr<End> destination,
                   const std::vector<gpu::Stream*>& lanes)
         : path_(path),
@@ -128,8 +128,8 @@ public:
     ~PackExecution() override {
         for (const gpu::Stream* lane : lanes_) {
             try {
-                lane->synchronize();       // staging memory may be in use where a start has failed
-            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+                lane->synchronize();       // a failed start may still use staging memory
+            } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
             }
         }
     }
@@ -151,7 +151,7 @@ public:
         if (!destination_) {
             copy(destination.data, packed, source.bytes);
         } else if (path_.source.place == path_.destination.place) {
-            destination_->scatter(destination, packed);  // of one GPU: already where it is to go
+            destination_->scatter(destination, packed);  // on one GPU: already at the destination
         } else {
             std::byte* const arrived = destination_->staging();
             copy(arrived, packed, source.bytes);
@@ -161,7 +161,7 @@ public:
 
     void finish() override { lanes_.front()->synchronize(); }
 
-    // Between GPUs: the gathering, the copy, the event, and the wait for the second lane.
+    // Between GPUs: the gather, the copy, the event, and the wait for the second lane.
     [[nodiscard]] std::size_t entries() const override { return 4; }
 
 private:
@@ -188,7 +188,7 @@ private:
     std::unique_ptr<End> source_;
     std::unique_ptr<End> destination_;
     std::vector<gpu::Stream*> lanes_;
-    std::vector<gpu::Event> done_;  // of each lane, where there are two
+    std::vector<gpu::Event> done_;  // one for each lane, if there are two
 };
 
 class Pack final : public Executor {
@@ -215,7 +215,7 @@ public:
                                                      const Machine& machine) const override {
         const Path& path = transfer.path;
         if (!path.source.on_gpu() && !path.destination.on_gpu()) {
-            return "packing is for a way to or from a GPU: between hosts the cpu moves the runs";
+            return "packing needs a GPU on one side: between hosts the cpu executor moves the runs";
         }
         for (const Memory* memory : {&path.source, &path.destination}) {
             if (auto reason = copy_refusal(*memory)) return reason;
@@ -239,7 +239,7 @@ public:
         return direct_access(transfer.path, machine);
     }
 
-    // CPUs are not on a stream, and copies between GPUs that the runtime stages block.
+    // CPUs are not ordered in a stream, and copies between GPUs that the runtime stages block.
     [[nodiscard]] TimingMode timing(const Transfer& transfer,
                                     const Machine& machine) const override {
         const bool streams =
@@ -265,7 +265,7 @@ public:
             if (!side->on_gpu()) {
                 needs.pinned_bytes += slot;
             } else {
-                // Within one GPU the bytes are gathered into what they are scattered from.
+                // Within one GPU, gather and scatter use the same staging memory.
                 const bool staged = side == &path.source || path.source.place != side->place;
                 needs.device_bytes[side->place.index] +=
                     (staged ? slot : 0) + table_bytes(transfer, 1);
@@ -281,8 +281,8 @@ public:
         const Path& path = transfer.path;
         const auto end = [&](Side side, const Memory& memory,
                              gpu::Stream& lane) -> std::unique_ptr<End> {
-            const Arrangement lie = arrange(transfer, side);
-            if (copied_directly(memory, lie)) return nullptr;
+            const Arrangement arrangement = arrange(transfer, side);
+            if (copied_directly(memory, arrangement)) return nullptr;
             const std::size_t bytes = transfer.bytes;
             if (memory.on_gpu()) {
                 transfer::Slot staging;
@@ -290,12 +290,12 @@ public:
                     staging =
                         staging_of(engine.device_staging(lane.device(), bytes), memory, bytes);
                 }
-                return std::make_unique<GpuEnd>(lane, lie, std::move(staging));
+                return std::make_unique<GpuEnd>(lane, arrangement, std::move(staging));
             }
             const NumaNode& node = *host_node(transfer, machine);
             const auto count = std::stoul(parameter(*this, transfer, machine, "threads"));
             return std::make_unique<HostEnd>(
-                node, count, lie,
+                node, count, arrangement,
                 staging_of(engine.host_staging(node.index, lane.device(), bytes), memory, bytes));
         };
         return std::make_unique<PackExecution>(
@@ -314,7 +314,7 @@ private:
         if (!path.source.on_gpu()) return &path.source;
         return path.destination.on_gpu() ? nullptr : &path.destination;
     }
-    // Whose CPUs gather or scatter: the host side's own, else those from which transfers are
+    // The CPUs that gather or scatter: those of the host side, else those from which transfers are
     // started, else any.
     const NumaNode* host_node(const Transfer& transfer, const Machine& machine) const {
         const NumaNode* node = machine.node(submit_node(transfer, machine));

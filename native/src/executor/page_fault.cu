@@ -1,5 +1,5 @@
-// Managed memory that moves because the other side touches it: the driver migrates page after page,
-// as faults tell it who wants them.
+// Managed memory that migrates because the destination touches it: the driver migrates pages on
+// demand, at each page fault.
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "executor/cpu_mover.hpp"
 #include "executor/migration.hpp"
-#include "executor/touches.hpp"
+#include "executor/touched_pages.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
 #include "host/team.hpp"
@@ -19,7 +19,7 @@
 namespace waywiser {
 namespace {
 
-// As in the paper: a grid of 256 blocks of 256 threads, a warp to each page.
+// As in the paper: a grid of 256 blocks of 256 threads, one warp per page.
 constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
 constexpr std::size_t kWarp = 32;
 
@@ -28,17 +28,17 @@ std::size_t page_bytes() {
     return bytes;
 }
 
-// What is touched of a range, in bytes.
+// The parameters of touching, in bytes.
 struct Pattern {
     std::size_t chunk, stride;
-    [[nodiscard]] Touches of(const View& view) const {
-        return Touches::of(view.data, view.bytes, page_bytes(), chunk, stride);
+    [[nodiscard]] TouchedPages of(const View& view) const {
+        return TouchedPages::of(view.data, view.bytes, page_bytes(), chunk, stride);
     }
 };
 
 struct TouchByWarps {
     std::byte* data;
-    Touches touches;
+    TouchedPages touches;
 
     WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         if (thread.index % kWarp != 0) return;
@@ -68,7 +68,7 @@ private:
     gpu::Stream& stream_;
 };
 
-// The thread that starts takes the first share of the range, a team of the others the rest.
+// The starting thread touches the first share of the range, a team of the other threads the rest.
 class CpuTouches final : public Execution {
 public:
     CpuTouches(const Path& path, Pattern pattern, const std::vector<int>& cpus, std::size_t threads)
@@ -83,7 +83,7 @@ public:
     }
 
     void start(const View& source, const View&) override {
-        const Touches touches = pattern_.of(source);
+        const TouchedPages touches = pattern_.of(source);
         const auto share = [&](std::size_t thread) {
             const std::size_t end = touches.chunks() * (thread + 1) / threads_;
             for (std::size_t n = touches.chunks() * thread / threads_; n < end; ++n) {
@@ -208,7 +208,7 @@ private:
                 .kind = ParameterKind::ordered,
                 .choices = page_choices({std::size_t{64} << 10})};
     }
-    // One page, and what is longer.
+    // One page, and larger sizes.
     static std::vector<std::string> page_choices(std::initializer_list<std::size_t> longer) {
         std::vector<std::string> choices{std::to_string(page_bytes())};
         for (const std::size_t bytes : longer) {

@@ -1,4 +1,4 @@
-// What the CPU moves of a transfer, or hands to the runtime, piece by piece.
+// Iterates over the contiguous pieces of a transfer.
 #pragma once
 
 #include <algorithm>
@@ -8,29 +8,30 @@
 
 namespace waywiser {
 
-// Throws Refused for a view that does not lie as the transfer that was prepared, as far as its
-// measures tell. Without an arrangement its bytes lie together, which is always right.
-inline void check_lie(const View& view, const Arrangement& prepared) {
-    const Arrangement* lie = view.arrangement;
-    if (lie == nullptr || (lie->kind == prepared.kind && lie->run == prepared.run &&
-                           lie->count == prepared.count && lie->extent == prepared.extent)) {
+// Throws Refused if a view's arrangement differs from that of the prepared transfer (offsets are
+// not compared). A view without an arrangement is contiguous and always valid.
+inline void check_arrangement(const View& view, const Arrangement& prepared) {
+    const Arrangement* arrangement = view.arrangement;
+    if (arrangement == nullptr ||
+        (arrangement->kind == prepared.kind && arrangement->run == prepared.run &&
+         arrangement->count == prepared.count && arrangement->extent == prepared.extent)) {
         return;
     }
     throw Refused("the bytes lie otherwise than those of the transfer that was prepared");
 }
 
-// Calls move(to, from, bytes) for what lies together on both sides, of the bytes from `first` to
-// before `last` that are moved, in their order.
+// Calls move(to, from, bytes) for each piece that is contiguous on both sides, in order, for the
+// transfer's bytes [first, last).
 template <class Move>
 void for_each_piece(const View& destination, const View& source, std::size_t first,
                     std::size_t last, const Move& move) {
-    const Arrangement* lie =
+    const Arrangement* arrangement =
         source.arrangement != nullptr ? source.arrangement : destination.arrangement;
-    if (lie == nullptr) {
+    if (arrangement == nullptr) {
         if (first < last) move(destination.data + first, source.data + first, last - first);
         return;
     }
-    const std::size_t run = lie->run;
+    const std::size_t run = arrangement->run;
     const auto start = [run](const View& view, std::size_t n) {
         return view.data + (view.arrangement == nullptr ? n * run : view.arrangement->offset(n));
     };

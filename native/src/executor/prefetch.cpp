@@ -1,4 +1,4 @@
-// Managed memory told to move: the driver migrates whole ranges ahead of their use.
+// Prefetches managed memory: the driver migrates whole ranges before their use.
 #include "executor/migration.hpp"
 #include "gpu/gpu.hpp"
 #include "waywiser/executor.hpp"

@@ -1,4 +1,4 @@
-// What the kernels of a GPU can load from and store to, and what the runtime's copies move.
+// What GPU kernels can access, and what the runtime's copies can move.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 namespace waywiser {
 
 bool between_gpus(const Path& path);
-// Page-locked or a GPU's own: allocated or registered with the GPU's runtime.
+// Whether memory is page-locked or on a GPU: allocated by or registered with the GPU runtime.
 bool known_to_gpus(const Memory& memory);
 // Whether each of the two GPUs can access the other's memory.
 bool direct_access(const Path& path, const Machine& machine);
 
-// Why kernels of the GPU cannot address the memory.
+// Returns why kernels of the GPU cannot address the memory, or nullopt.
 std::optional<std::string> reach_refusal(const Memory& memory, int gpu, const Machine& machine);
-// Why the runtime's copies do not move the memory as it is meant to be measured.
+// Returns why the runtime's copies do not support the memory, or nullopt.
 std::optional<std::string> copy_refusal(const Memory& memory);
-// Where kernels of the GPU find the bytes, which they can address.
+// The address at which kernels of the GPU access the view.
 std::byte* reached_at(const View& view, int gpu);
 
 }  // namespace waywiser

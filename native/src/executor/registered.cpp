@@ -1,5 +1,5 @@
-// Copies of pageable memory that is pinned for the copy alone: registered, copied by the copy
-// engine, and released again. It is measured since programs do it; it loses to the plain copy.
+// Copies pageable memory that is pinned only for the copy: registered, copied by the copy engine,
+// and unregistered. It is measured because programs do it; it is slower than the plain copy.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Copies between host memory and one GPU over the links of several: chunks from a common queue go
-// over the GPU's own link, or over the link of a relay and from there between the GPUs.
+// Copies between host memory and one GPU over the links of several GPUs: chunks from a common queue
+// go over the GPU's own link, or over the link of a relay and from there between the GPUs.
 #include <algorithm>
 #include <sstream>
 
@@ -77,7 +77,7 @@ public:
         }
         const Memory& host = path.source.on_gpu() ? path.destination : path.source;
         if (known_to_gpus(host)) return {relays(std::move(choices)), chunk(), slots()};
-        // Slots that CPUs fill and drain stay in their caches only where they are few and small.
+        // Slots that CPUs fill and drain stay in their caches only if they are few and small.
         std::vector<Parameter> known{relays(std::move(choices)),
                                      chunk_parameter({"2097152", "1048576", "4194304", "8388608"}),
                                      slots_parameter({"2", "1", "3", "4"}), all_threads(machine)};
@@ -105,13 +105,14 @@ public:
         needs.threads = shape.threads;
         needs.host_links.push_back(own);
         const std::size_t whole = (transfer.bytes + shape.chunk - 1) / shape.chunk * shape.chunk;
-        const std::size_t on_way = known_to_gpus(host) ? shape.slots * shape.chunk
-                                                       : shape.threads * shape.slots * shape.chunk;
-        if (!known_to_gpus(host)) needs.pinned_bytes = std::min(whole, on_way);
+        const std::size_t in_flight = known_to_gpus(host)
+                                          ? shape.slots * shape.chunk
+                                          : shape.threads * shape.slots * shape.chunk;
+        if (!known_to_gpus(host)) needs.pinned_bytes = std::min(whole, in_flight);
         for (const int relay : shape.relays) {
             needs.host_links.push_back(relay);
             needs.peers.emplace_back(own, relay);
-            needs.device_bytes[relay] = std::min(whole, on_way);
+            needs.device_bytes[relay] = std::min(whole, in_flight);
         }
         return needs;
     }
@@ -137,7 +138,7 @@ private:
         }
         return shape;
     }
-    // Each link has use for a dozen of them.
+    // Each link can use a dozen threads.
     static Parameter all_threads(const Machine& machine) {
         Parameter threads = copying_threads(machine);
         std::ranges::rotate(threads.choices, threads.choices.end() - 1);

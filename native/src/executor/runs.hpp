@@ -1,7 +1,7 @@
-// Views as runs for kernels and CPUs.
+// Converts views to runs for kernels and CPUs.
 //
 // A side is an arrangement (a box by its formula, a list by a table of offsets in the memory of the
-// device that moves it), or lies together; then it is cut into the runs of the other.
+// device that moves it), or contiguous; then it is cut into the runs of the other side.
 #pragma once
 
 #include <cstddef>
@@ -18,54 +18,54 @@ namespace waywiser {
 using transfer::move_runs;
 using transfer::Runs;
 
-// The runs of an arrangement for who finds the first byte at `data`, and the offsets of a list at
-// `offsets`. `bits` does not know the offsets.
-inline Runs runs_of(const Arrangement& lie, std::byte* data, const std::size_t* offsets) {
-    Runs runs{.data = data, .run = lie.run, .count = lie.count, .pitch = lie.run};
-    runs.bits = lie.run;
-    if (lie.kind == Layout::Kind::box) {
-        runs.pitch = lie.pitch;
-        runs.height = lie.height;
-        runs.plane = lie.plane;
-        runs.bits |= lie.pitch | lie.plane;
-    } else if (lie.kind == Layout::Kind::list) {
+// The runs of an arrangement that starts at `data`, with the offsets of a list at `offsets`. `bits`
+// does not include the offsets.
+inline Runs runs_of(const Arrangement& arrangement, std::byte* data, const std::size_t* offsets) {
+    Runs runs{
+        .data = data, .run = arrangement.run, .count = arrangement.count, .pitch = arrangement.run};
+    runs.bits = arrangement.run;
+    if (arrangement.kind == Layout::Kind::box) {
+        runs.pitch = arrangement.pitch;
+        runs.height = arrangement.height;
+        runs.plane = arrangement.plane;
+        runs.bits |= arrangement.pitch | arrangement.plane;
+    } else if (arrangement.kind == Layout::Kind::list) {
         runs.offsets = offsets;
     }
     return runs;
 }
 
-// Those of a view, for a CPU.
+// The runs of a view, for a CPU.
 inline Runs runs_of(const View& view) {
     if (view.arrangement == nullptr) return Runs::together(view.data, view.bytes);
     return runs_of(*view.arrangement, view.data, view.arrangement->offsets.data());
 }
 
-// An arrangement for the kernels of one device. The offsets of a list are in the device's memory:
-// programs with tables of blocks have them on the GPU. Immutable and thread safe; the arrangement
-// that it was made of is not needed any more. Making one allocates and copies, which must not
-// happen behind a closed gate.
+// An arrangement for the kernels of one device. The offsets of a list are in the device's memory,
+// as in programs with block tables on the GPU. Immutable and thread safe; the original arrangement
+// need not outlive it. The constructor allocates and copies, which must not happen behind a closed
+// gate.
 class RunTable {
 public:
-    // Without an arrangement the bytes lie together.
-    RunTable(const Arrangement* lie, int device) {
-        if (lie == nullptr) return;
-        runs_ = runs_of(*lie, nullptr, nullptr);
-        lie_ = *lie;
-        lie_.offsets = {};  // what the device has
-        if (lie->kind != Layout::Kind::list || lie->offsets.empty()) return;
-        const std::size_t bytes = lie->count * sizeof(std::size_t);
+    // nullptr: contiguous.
+    RunTable(const Arrangement* arrangement, int device) {
+        if (arrangement == nullptr) return;
+        runs_ = runs_of(*arrangement, nullptr, nullptr);
+        arrangement_ = *arrangement;
+        arrangement_.offsets = {};  // the device has them
+        if (arrangement->kind != Layout::Kind::list || arrangement->offsets.empty()) return;
+        const std::size_t bytes = arrangement->count * sizeof(std::size_t);
         offsets_.emplace(device, bytes);
-        for (const std::size_t offset : lie->offsets) runs_.bits |= offset;
-        gpu::copy_sync(offsets_->data(), lie->offsets.data(), bytes, device);
+        for (const std::size_t offset : arrangement->offsets) runs_.bits |= offset;
+        gpu::copy_sync(offsets_->data(), arrangement->offsets.data(), bytes, device);
         runs_.offsets = reinterpret_cast<const std::size_t*>(offsets_->data());
     }
 
-    // The runs of a view: it lies as the arrangement says, or together. `data`: where a kernel of
-    // the device finds its first byte. Throws Refused for a view that is arranged otherwise, as far
-    // as its measures tell.
+    // The runs of a view that is contiguous or has this arrangement. `data`: the address of its
+    // first byte for kernels of the device. Throws Refused for a view with another arrangement.
     [[nodiscard]] Runs of(const View& view, std::byte* data) const {
         if (view.arrangement == nullptr) return Runs::together(data, view.bytes);
-        check_lie(view, lie_);
+        check_arrangement(view, arrangement_);
         Runs runs = runs_;
         runs.data = data;
         return runs;
@@ -73,11 +73,11 @@ public:
 
 private:
     Runs runs_;
-    Arrangement lie_;
+    Arrangement arrangement_;
     std::optional<gpu::DeviceBuffer> offsets_;
 };
 
-// The bytes that the tables of a transfer take on a device that moves so many of its sides.
+// The bytes of a transfer's tables on a device that moves `sides` of its sides.
 inline std::size_t table_bytes(const Transfer& transfer, std::size_t sides) {
     const auto piece = transfer.layout.settings.find("piece");
     if (transfer.layout.kind != Layout::Kind::list || layout_refusal(transfer)) return 0;

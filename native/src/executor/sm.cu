@@ -1,5 +1,5 @@
-// Copies by a kernel, called zero-copy where a side is on the host: threads of a GPU load from the
-// source and store to the destination, wherever the two are.
+// Copies by a kernel (zero-copy if a side is on the host): GPU threads load from the source and
+// store to the destination, wherever they are.
 #include <algorithm>
 #include <cstdint>
 
@@ -13,24 +13,24 @@
 namespace waywiser {
 namespace {
 
-// The grid that the paper measures with: 4 bytes per access, and nothing done about caches.
+// The grid of the paper: 4 bytes per access, no cache hints.
 constexpr gpu::Shape kPaper{.blocks = 256, .threads = 256};
-// What keeps enough bytes under way for each of a GPU's links. By Little's law PCIe 5.0 x16 wants
-// about 100 KB (64 GB/s for 1.5 us), NVLink about 1 MB (450 GB/s for 2 us) and an HBM3e stack a few
-// MB (2.4 TB/s read for 0.8 us). A block of 512 threads with eight loads of 16 bytes each has 64
-// KiB under way; two of them fill the registers of a multiprocessor. Within a GPU all of that is
-// used. Over a link a part is enough, and leaves room for a kernel that uses another link, or the
-// same one the other way, at the same time: a kernel that fills the GPU would make it wait for its
-// end. Between two H200 a block on each multiprocessor is 0.8 % faster than one on every other, and
-// more blocks bring nothing (docs/results/2026-11-23-surveys).
+// Enough bytes in flight for each of a GPU's links. By Little's law PCIe 5.0 x16 needs about 100 KB
+// (64 GB/s for 1.5 us), NVLink about 1 MB (450 GB/s for 2 us) and an HBM3e stack a few MB (2.4 TB/s
+// read for 0.8 us). A block of 512 threads with eight loads of 16 bytes each has 64 KiB in flight;
+// two of them use all registers of a multiprocessor. Copies within a GPU use all of that. Over a
+// link a part is enough, and leaves resources for a concurrent kernel that uses another link, or
+// the same one in the other direction: that kernel would have to wait for a kernel that fills the
+// GPU. Between two H200 a block on each multiprocessor is 0.8 % faster than one on every other, and
+// more blocks are no faster (docs/results/2026-11-23-surveys).
 constexpr unsigned kTunedThreads = 512;
 constexpr std::size_t kTunedAhead = 8;
 constexpr unsigned kMostPerMultiprocessor = 2;
-constexpr unsigned long kMostBlocks = 65535;  // that anybody can ask for
+constexpr unsigned long kMostBlocks = 65535;  // largest value of a parameter
 constexpr unsigned kMultiprocessorsPerHostBlock = 4;
 
-// How a thread accesses memory: as the compiler does by itself, or so that lines which nobody will
-// use again are the first to leave the caches.
+// How a thread accesses memory: plainly, or with the hint to evict lines first that are not used
+// again.
 struct Plain {
     template <class Unit>
     WAYWISER_ON_GPU static Unit load(const Unit* from) {
@@ -59,15 +59,15 @@ using Streaming = Plain;
 using Sixteen = gpu::Quad;
 #endif
 
-// Whole units where both sides have them at the same bytes, and single bytes at the edges. Each
-// thread has `kAhead` loads under way before it stores the first.
+// Moves whole units that are aligned on both sides, and single bytes at the edges. Each thread has
+// `kAhead` loads in flight before its first store.
 template <class Access, class Unit, std::size_t kAhead>
 struct Copy {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
     std::size_t head;   // bytes before the first unit
-    std::size_t units;  // whole ones
+    std::size_t units;  // whole units
 
     WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
         const std::size_t round = kAhead * thread.count;
@@ -82,8 +82,8 @@ struct Copy {
     }
 
 private:
-    // The units of a round from the first on, so many apart; where not all of them are there, the
-    // end is looked at.
+    // Moves the units of a round, `apart` units from each other. Tests for the end unless all are
+    // there.
     template <bool kAll>
     WAYWISER_ON_GPU void move_round(std::size_t first, std::size_t apart) const {
         const auto* source = reinterpret_cast<const Unit*>(from + head) + first;
@@ -98,17 +98,17 @@ private:
     }
 };
 
-// How many blocks work at most.
+// Maximum number of blocks.
 struct Grid {
     bool paper = false;
     unsigned blocks = 0;
-    gpu::Shape of_runs;  // of bytes that lie apart
+    gpu::Shape of_runs;  // for bytes in runs
 };
 
 bool with_host(const Path& path) { return !path.source.on_gpu() || !path.destination.on_gpu(); }
 
-// Of a list over the link of a host the blocks are a parameter, and as large as can be: a block
-// has 128 KiB under way.
+// For a list over the link to the host, the number of blocks is a parameter, and blocks are as
+// large as possible: a block has 128 KiB in flight.
 bool by_whole_blocks(const Transfer& transfer) {
     return transfer.layout.kind == Layout::Kind::list && with_host(transfer.path);
 }
@@ -125,7 +125,7 @@ Grid tuned(const Path& path, unsigned multiprocessors) {
             .of_runs = {.blocks = std::max(all, 1U), .threads = kTunedThreads}};
 }
 
-// Immutable: a start keeps nothing.
+// Immutable: a start changes nothing.
 class SmExecution final : public Execution {
 public:
     SmExecution(gpu::Stream& stream, const Grid& grid, const Arrangement& source,
@@ -150,7 +150,7 @@ public:
     void finish() override { stream_.synchronize(); }
 
 private:
-    // By the widest accesses for which the two sides lie alike.
+    // Uses the widest accesses for which both sides have the same alignment.
     void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
         const auto apart =
             reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
@@ -176,7 +176,7 @@ private:
                     Copy<Access, Unit, kAhead>{to, from, bytes, head, units});
     }
 
-    // No more blocks than there is work for.
+    // Limits the blocks to the amount of work.
     [[nodiscard]] gpu::Shape shape(std::size_t units, gpu::Shape most) const {
         if (grid_.paper) return kPaper;
         const std::size_t wanted = (units + most.threads - 1) / most.threads;
@@ -232,7 +232,7 @@ public:
         return std::nullopt;
     }
 
-    // The side is a choice between GPUs alone: no CPU runs a kernel.
+    // The side is a choice only between GPUs: no CPU runs a kernel.
     [[nodiscard]] std::vector<Parameter> parameters(const Transfer& transfer,
                                                     const Machine&) const override {
         if (between_gpus(transfer.path)) return {side(), grid()};
@@ -253,7 +253,7 @@ public:
         return true;
     }
 
-    // The tables of a list are in the memory of the GPU that works.
+    // The tables of a list are in the memory of the GPU that copies.
     [[nodiscard]] Requirements requirements(const Transfer& transfer,
                                             const Machine& machine) const override {
         Requirements needs = Executor::requirements(transfer, machine);
@@ -305,7 +305,7 @@ private:
         }
         return grid;
     }
-    // The GPU whose multiprocessors work.
+    // The GPU whose multiprocessors copy.
     static int worker(const Path& path, const std::string& side) {
         const bool source = path.source.on_gpu() && (side == "push" || !path.destination.on_gpu());
         return (source ? path.source : path.destination).place.index;

@@ -1,6 +1,6 @@
-// Copies through rings of pinned slots: threads fill slots from pageable memory or a file, a copy
-// engine empties them, and the other way round. Between two GPUs without peer access one copy
-// engine fills what the other empties.
+// Copies through rings of pinned slots: threads fill slots from pageable memory or a file, and a
+// copy engine empties them, or in the opposite direction. Between two GPUs without peer access, one
+// copy engine fills what the other empties.
 #include "executor/chunked.hpp"
 #include "executor/reach.hpp"
 #include "waywiser/executor.hpp"

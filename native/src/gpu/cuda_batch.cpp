@@ -54,7 +54,7 @@ void copy_batch_async(const std::vector<void*>&, const std::vector<const void*>&
 void copy_batch_async(const std::vector<void*>& destinations,
                       const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
                       const Stream& stream) {
-    // Reused, so that a call costs what the runtime's costs.
+    // Reused, so that a call costs no more than the runtime's.
     static thread_local std::vector<std::size_t> sizes;
     sizes.assign(destinations.size(), bytes);
     copy_batch_async(destinations, sources, sizes, stream_order, stream);

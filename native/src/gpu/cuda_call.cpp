@@ -30,14 +30,15 @@ Failure classify(cudaError_t code) {
         case cudaErrorUnknown: return Failure::sticky;
         default: break;
     }
-    // By number, since the oldest toolkits that can be built with do not name them.
+    // By number, since the oldest supported toolkits do not name them.
     constexpr int kContained = 226;
     constexpr int kTensorMemoryLeak = 721;
     const int number = static_cast<int>(code);
     return number == kContained || number == kTensorMemoryLeak ? Failure::sticky : Failure::other;
 }
 
-// What a call leaves behind that nobody hears of must not be taken for a later launch's error.
+// Clears the runtime's error state, so that an ignored error is not taken for one of a later
+// launch.
 void forget(cudaError_t code) noexcept {
     if (code != cudaSuccess) cudaGetLastError();
 }

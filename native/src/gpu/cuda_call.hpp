@@ -1,5 +1,5 @@
-// A call to the CUDA runtime or driver: checked, named, and on the right device. Only the files of
-// the seam's CUDA side include this.
+// Calls of the CUDA runtime or driver: checked, named in errors, and on the right device. Only the
+// CUDA files of the seam include this.
 #pragma once
 
 #include <cuda.h>
@@ -9,12 +9,13 @@
 
 namespace waywiser::gpu::cuda {
 
-// What a call leaves behind that nobody hears of must not be taken for a later launch's error.
+// Clears the runtime's error state, so that an ignored error is not taken for one of a later
+// launch.
 void forget(cudaError_t code) noexcept;
-// Throws gpu::Error where the call failed.
+// Throws gpu::Error if the call failed.
 void check(cudaError_t code, const char* call,
            std::source_location where = std::source_location::current());
-// The driver's results are the runtime's by number.
+// The driver's results have the same numbers as the runtime's.
 inline void check(CUresult code, const char* call,
                   std::source_location where = std::source_location::current()) {
     check(static_cast<cudaError_t>(code), call, where);
@@ -26,8 +27,8 @@ void use(int device);
 inline cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 inline cudaEvent_t raw(const Event& event) { return static_cast<cudaEvent_t>(event.handle()); }
 
-// A function of the driver as CUDA 12.0 has it, or nullptr where the driver has none: nothing here
-// links libcuda.
+// A function of the driver in its CUDA 12.0 version, or nullptr if the driver has none. Nothing
+// here links libcuda.
 void* driver_entry(const char* name);
 template <class Function>
 Function driver_function(const char* name) {

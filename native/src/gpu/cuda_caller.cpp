@@ -1,4 +1,4 @@
-// What belongs to a caller: pointers, streams, the current context of a thread.
+// The caller's objects: pointers, streams, the current context of a thread.
 #include <array>
 #include <mutex>
 
@@ -40,7 +40,7 @@ const Driver& driver() {
     return all;
 }
 
-// The driver is loaded and can be asked; looked for once.
+// Whether the driver is loaded and can be called; looked up once.
 bool available() {
     static const bool is = driver().complete();
     return is;
@@ -50,7 +50,7 @@ bool is_default(void* stream) {
     return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-// The device of a context, asked with that context current.
+// The device of a context, queried with that context current.
 int device_of(CUcontext context) {
     CUcontext before = nullptr;
     check(driver().get_current(&before), "cuCtxGetCurrent");
@@ -90,7 +90,7 @@ PointerInfo pointer_info(const void* data) {
     const CUresult code =
         driver().pointer_attributes(static_cast<unsigned>(attributes.size()), attributes.data(),
                                     values.data(), reinterpret_cast<CUdeviceptr>(data));
-    // Nothing of the driver is in use: no memory can be its own.
+    // The driver is not in use: no memory can be its own.
     if (code == CUDA_ERROR_NOT_INITIALIZED || code == CUDA_ERROR_INVALID_CONTEXT ||
         code == CUDA_ERROR_INVALID_VALUE) {
         return {};
@@ -146,7 +146,7 @@ bool capturing(void* stream) noexcept {
         forget(code);
         return true;
     }
-    forget(code);  // a handle that is none is refused by the call that comes next
+    forget(code);  // the next call rejects an invalid handle
     return status != cudaStreamCaptureStatusNone;
 }
 

@@ -1,4 +1,4 @@
-// Copies of every shape, and fills.
+// Copies of all shapes, and fills.
 #include <algorithm>
 
 #include "cuda_call.hpp"
@@ -23,14 +23,15 @@ void copy_peer_async(void* destination, int destination_device, const void* sour
 void copy_sync(void* destination, const void* source, std::size_t bytes, int device) {
     use(device);
     WAYWISER_CUDA(cudaMemcpy(destination, source, bytes, cudaMemcpyDefault));
-    // The call may return with a DMA from pageable memory, or between devices, still on its way.
+    // The call may return while a DMA from pageable memory, or between devices, is still in
+    // progress.
     WAYWISER_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
 namespace {
 
 cudaPitchedPtr pitched(const Pitched& side, const Box& box) {
-    // With one plane nobody may have said how many rows lie between two.
+    // With one plane the number of rows between two planes may be unset.
     const std::size_t rows = box.depth > 1 ? side.rows : std::max(side.rows, box.height);
     return make_cudaPitchedPtr(side.data, side.pitch, box.width, rows);
 }

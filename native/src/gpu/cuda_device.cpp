@@ -1,5 +1,6 @@
-// The gpu seam on the CUDA runtime, linked statically: it opens the driver when first used, so the
-// same build runs with and without a GPU. Here: the devices, and what every launch asks of them.
+// The gpu seam on the CUDA runtime, which is linked statically and opens the driver when first
+// used, so that the same build runs with and without a GPU. This file: the devices, and what every
+// launch needs from them.
 #include <array>
 #include <cctype>
 

@@ -1,8 +1,8 @@
-// Memory of a device, in the four ways to get some.
+// Device memory from the four allocators.
 
 #include "cuda_call.hpp"
-#include "cuda_foreign.hpp"
-#include "cuda_reach.hpp"
+#include "cuda_ipc_memory.hpp"
+#include "cuda_peer_access.hpp"
 
 namespace waywiser::gpu {
 namespace {
@@ -25,9 +25,9 @@ std::byte* allocate_pool(int device, std::size_t bytes) {
     return data;
 }
 
-// In the order of a stream, as it was allocated: tools that watch the runtime take memory that
-// cudaFree gives back for lost. What the pool keeps for its next allocation is lost to all others:
-// nobody gets it here.
+// Freed in stream order, as it was allocated: tools that watch the runtime report a leak if
+// cudaFree frees it. Afterwards the pool is trimmed, since memory that it keeps is not available to
+// others.
 void free_pool(int device, std::byte* data) {
     forget(cudaFreeAsync(data, nullptr));
     forget(cudaStreamSynchronize(nullptr));
@@ -36,7 +36,7 @@ void free_pool(int device, std::byte* data) {
     if (pool != nullptr) forget(cudaMemPoolTrimTo(pool, 0));
 }
 
-// The driver's functions that reserve addresses, get memory, and put the one behind the other.
+// The driver's functions that reserve addresses, allocate memory, and map it.
 struct Mapping {
     decltype(&cuMemGetAllocationGranularity) granularity =
         cuda::driver_function<decltype(granularity)>("cuMemGetAllocationGranularity");
@@ -74,7 +74,7 @@ std::size_t whole_granules(int device, std::size_t bytes) {
     return (bytes + granule - 1) / granule * granule;
 }
 
-// Undone step by step where a later step fails.
+// Undone step by step if a later step fails.
 std::byte* allocate_mapped(int device, std::size_t bytes) {
     const Mapping& driver = mapping();
     CUdeviceptr address = 0;
@@ -113,7 +113,7 @@ void free_mapped(std::byte* data, std::size_t bytes) noexcept {
 
 }  // namespace
 
-// Only cudaFree of plain memory waits for the device by itself.
+// Only cudaFree of plain memory waits for the device.
 void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
     forget(cudaSetDevice(device));
     if (use != DeviceUse::plain) forget(cudaDeviceSynchronize());

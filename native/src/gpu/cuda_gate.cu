@@ -1,4 +1,4 @@
-// The gate: a stream wait on a value, and a kernel that spins where the driver has none.
+// The gate: a stream wait on a value, or a spinning kernel if the driver does not support that.
 #include <atomic>
 
 #include "cuda_call.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using WaitValue = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
 
-// The driver's stream wait on a value, or nullptr where the driver has none.
+// The driver's stream wait on a value, or nullptr if it has none.
 WaitValue wait_value() {
     static const auto function = cuda::driver_function<WaitValue>("cuStreamWaitValue32");
     return function;
@@ -30,7 +30,7 @@ struct Gate::State {
     explicit State(int device) : word(sizeof(unsigned), HostUse::portable, device) {}
 
     HostBuffer word;
-    std::atomic<unsigned> epoch{0};  // the value that opens what is closed now
+    std::atomic<unsigned> epoch{0};  // the value that opens the gate
     std::atomic<bool> closed{false};
     bool by_value = wait_value() != nullptr;
 
@@ -46,7 +46,7 @@ void Gate::close(const Stream& stream) {
     use(stream.device());
     if (!state_->closed.exchange(true)) ++state_->epoch;
     const unsigned epoch = state_->epoch;
-    auto* word = reinterpret_cast<unsigned*>(state_->word.data());  // the devices' address too
+    auto* word = reinterpret_cast<unsigned*>(state_->word.data());  // also the devices' address
     if (state_->by_value) {
         const CUresult code = wait_value()(raw(stream), reinterpret_cast<CUdeviceptr>(word), epoch,
                                            CU_STREAM_WAIT_VALUE_GEQ);

@@ -1,4 +1,4 @@
-// Graphs: what a stream recorded instead of doing it.
+// Graphs: the recorded work of a stream.
 #include "cuda_call.hpp"
 
 namespace waywiser::gpu {
@@ -16,7 +16,7 @@ void detail::ExecutableGraphDeleter::operator()(void* handle) const noexcept {
 
 Graph::Graph(const Stream& stream, const std::function<void()>& enqueue) {
     use(stream.device());
-    // Other threads go on allocating and synchronising meanwhile.
+    // Other threads may allocate and synchronise meanwhile.
     WAYWISER_CUDA(cudaStreamBeginCapture(raw(stream), cudaStreamCaptureModeThreadLocal));
     cudaGraph_t graph = nullptr;
     try {

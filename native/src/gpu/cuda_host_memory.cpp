@@ -1,4 +1,4 @@
-// Page-locked memory of the host.
+// Page-locked host memory.
 #include "cuda_call.hpp"
 
 namespace waywiser::gpu {

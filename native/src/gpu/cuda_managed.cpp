@@ -1,4 +1,4 @@
-// Managed memory: its pages move to whoever touches them, or where they are sent.
+// Managed memory: its pages migrate on access or on request.
 #include "cuda_call.hpp"
 
 namespace waywiser::gpu {
@@ -21,7 +21,7 @@ cudaMemLocation place(Location location) {
     return at;
 }
 
-// Drivers of systems that show one node may know no place of the host but the host.
+// Drivers of systems with one node may only support the host as a whole.
 template <class Call>
 cudaError_t at(Location location, const Call& call) {
     cudaError_t status = call(place(location));
@@ -57,7 +57,7 @@ ManagedBuffer::ManagedBuffer(std::size_t bytes, int device) : bytes_(bytes) {
 }
 
 void advise(std::byte* data, std::size_t bytes, Advice advice, Location location) {
-    // Who accesses it from the host is any CPU: a node is refused there.
+    // The driver does not accept a node here: any CPU of the host.
     if (advice == Advice::accessed_by) location.node = -1;
     const auto cuda_advise = [&](cudaMemLocation where) {
 #if CUDART_VERSION >= 13000

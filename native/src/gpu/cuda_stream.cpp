@@ -27,7 +27,7 @@ void Stream::synchronize() const { WAYWISER_CUDA(cudaStreamSynchronize(raw(*this
 bool Stream::done() const {
     const cudaError_t code = cudaStreamQuery(raw(*this));
     if (code == cudaErrorNotReady) {
-        forget(code);  // no error, but left behind like one
+        forget(code);  // no error, but the runtime keeps it like one
         return false;
     }
     check(code, "cudaStreamQuery");
@@ -52,7 +52,7 @@ void Event::synchronize() const { WAYWISER_CUDA(cudaEventSynchronize(raw(*this))
 bool Event::done() const {
     const cudaError_t code = cudaEventQuery(raw(*this));
     if (code == cudaErrorNotReady) {
-        forget(code);  // no error, but left behind like one
+        forget(code);  // no error, but the runtime keeps it like one
         return false;
     }
     check(code, "cudaEventQuery");

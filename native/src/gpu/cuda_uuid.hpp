@@ -1,4 +1,4 @@
-// The name of a GPU that no process numbers differently.
+// The name of a GPU, which is the same in all processes.
 #pragma once
 
 #include <cuda_runtime.h>

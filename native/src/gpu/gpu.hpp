@@ -1,6 +1,6 @@
-// The gpu seam: the only door to a GPU runtime. cuda_* implements it on the CUDA runtime,
-// none.cpp on nothing, and the tests' fake on host memory with threads of its own.
-// Handles are RAII and move-only; every failure is a gpu::Error that says call, code and place.
+// The gpu seam: the only interface to a GPU runtime. cuda_* implements it with the CUDA runtime,
+// none.cpp without any, and the tests' fake with host memory and threads. Handles are RAII and
+// move-only. Every failure is a gpu::Error with call, code and place.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 namespace waywiser::gpu {
 
 enum class Failure {
-    other,          // refused, but the context lives on
+    other,          // the call failed, but the context can still be used
     out_of_memory,  // of the device, or of memory that can be pinned
-    sticky,         // the context is lost: only a fresh process can go on
+    sticky,         // the context is lost: only a new process can continue
     unavailable,    // no driver, no device, or a driver too old
 };
 
@@ -60,18 +60,17 @@ struct Device {
     std::size_t l2_bytes = 0;
     bool pageable_access = false;
     bool concurrent_managed = false;
-    bool memory_pools = false;  // allocate_async, DeviceUse::pool
-    bool vmm = false;           // DeviceUse::mapped
-    bool ipc = false;           // DeviceUse::foreign
-    bool host_native_atomics =
-        false;  // its system-scope atomics into host memory are the link's own
+    bool memory_pools = false;         // allocate_async, DeviceUse::pool
+    bool vmm = false;                  // DeviceUse::mapped
+    bool ipc = false;                  // DeviceUse::foreign
+    bool host_native_atomics = false;  // the link supports its system-scope atomics to host memory
 };
 
 std::string backend();             // "cuda", "none" or "fake"
-std::string runtime_version();     // of the runtime this was built with: "13.0"; "" for none
-std::string driver_version();      // what the installed driver supports: "13.0"; "" for none
-std::string unavailable_reason();  // "" when devices can be used; else one line with the remedy
-int device_count();                // 0 where unavailable; never throws
+std::string runtime_version();     // of the runtime in this build: "13.0"; "" for none
+std::string driver_version();      // supported by the installed driver: "13.0"; "" for none
+std::string unavailable_reason();  // "" if devices can be used; else one line with the remedy
+int device_count();                // 0 if unavailable; never throws
 Device device(int index);
 bool can_access_peer(int from, int to);
 std::size_t free_bytes(int device);
@@ -93,8 +92,8 @@ struct EventDeleter {
 class Stream {
 public:
     explicit Stream(int device);
-    // A stream that somebody else owns: the runtime's handle, nullptr for the legacy default
-    // stream of the device.
+    // A stream that the caller owns: the runtime's handle, nullptr for the legacy default stream of
+    // the device.
     Stream(int device, void* callers)
         : device_(device), handle_(callers, detail::StreamDeleter{.owned = false}) {}
     void synchronize() const;
@@ -125,19 +124,19 @@ void wait(const Stream& stream, const Event& event);
 // Seconds between two recorded, completed timing events of one device.
 double seconds_between(const Event& start, const Event& stop);
 
-// --- what belongs to a caller ----------------------------------------------------------------
+// --- the caller's objects -------------------------------------------------------------------
 
 enum class PointerKind { pageable, pinned, device, managed };
 
-// What the runtime knows of an address: `start` and `bytes` are the allocation or the registration
-// that it lies in; nothing of pageable memory.
+// The runtime's knowledge of an address: `start` and `bytes` are its allocation or registration;
+// unset for pageable memory.
 struct PointerInfo {
     PointerKind kind = PointerKind::pageable;
-    int device = -1;  // of device memory
+    int device = -1;  // for device memory
     std::byte* start = nullptr;
     std::size_t bytes = 0;
 };
-// Makes no context. Throws Error.
+// Creates no context. Throws Error.
 PointerInfo pointer_info(const void* data);
 
 struct StreamInfo {
@@ -145,25 +144,25 @@ struct StreamInfo {
     bool primary = true;  // of the device's primary context, the only one that this seam uses
     bool capturing = false;
 };
-// A default stream belongs to the device that is current in the calling thread; where none is, to
-// `otherwise`. Throws Error where the handle is not a stream.
+// A default stream belongs to the device that is current in the calling thread, or to `otherwise`
+// if none is. Throws Error if the handle is not a stream.
 StreamInfo stream_info(void* stream, int otherwise);
-// Whether the stream is being captured, or cannot be asked because another one is.
+// Whether the stream is being captured, or cannot be queried because another one is.
 bool capturing(void* stream) noexcept;
 
-// The devices that have a primary context in this process. Makes none.
+// The devices that have a primary context in this process. Creates none.
 std::vector<int> active_devices();
 
 // Whether the calling thread has a current context, or that of a device.
 bool has_context() noexcept;
 bool has_context_of(int device) noexcept;
-// Whether all that is in a caller's stream is done. Throws Error.
+// Whether all work in a caller's stream is done. Throws Error.
 bool is_idle(void* stream);
-// cudaMemcpyAsync on a caller's stream, in the context that is current: no device is selected.
-// False where the runtime refuses it as invalid, as it does across two registrations. Throws Error.
+// cudaMemcpyAsync on a caller's stream, in the current context: no device is selected. False if the
+// runtime rejects it as invalid, as it does across two registrations. Throws Error.
 bool try_copy_on(void* destination, const void* source, std::size_t bytes, void* stream);
 
-// Keeps what the calling thread has: its current context is restored at the end of the scope, and
+// Protects the calling thread's state: restores its current context at the end of the scope, and
 // until then its calls do not disturb streams that other threads capture.
 class CallerState {
 public:
@@ -173,20 +172,20 @@ public:
     CallerState& operator=(const CallerState&) = delete;
 
 private:
-    // Every implementation keeps what it needs of these.
+    // Each implementation uses what it needs of these.
     [[maybe_unused]] void* context_ = nullptr;
     [[maybe_unused]] int capture_mode_ = 0;
     [[maybe_unused]] bool saved_ = false;
 };
-// The second half of it for a thread of the library, for good.
+// Permanently protects other threads' captures from the calls of a thread of the library.
 void relax_capture();
 
 // --- memory --------------------------------------------------------------------------------
 
-// plain: cudaMalloc. pool: cudaMallocAsync from the device's default pool. mapped: cuMemCreate,
-// an address range and a mapping ("virtual memory management"). foreign: another process allocated
-// it and this one opened its handle (cudaIpcOpenMemHandle). Where the process has peer access
-// enabled between devices, or enables it later, it holds for all of them.
+// plain: cudaMalloc. pool: cudaMallocAsync from the device's default pool. mapped: cuMemCreate, an
+// address range and a mapping ("virtual memory management"). foreign: another process allocated it
+// and this one opened its handle (cudaIpcOpenMemHandle). Peer access between devices, enabled
+// before or later, covers all of them.
 enum class DeviceUse { plain, pool, mapped, foreign };
 
 namespace detail {
@@ -220,8 +219,8 @@ private:
 
 enum class HostUse { portable, write_combined };
 
-// What belongs to no device in particular is still got in the context of one. It is named, since a
-// runtime that is not told makes a context on its first device, which may not be ours to use.
+// Memory that belongs to no device is still allocated in the context of one. It is named, since the
+// runtime would otherwise create a context on its first device, which may not be ours to use.
 class HostBuffer {  // cudaHostAlloc, portable and mapped into every device
 public:
     HostBuffer(std::size_t bytes, HostUse use, int device);
@@ -233,7 +232,7 @@ private:
     std::unique_ptr<std::byte, detail::HostDeleter> data_;
 };
 
-// Where managed memory can be: on a device, or on the host's NUMA node (-1: on any).
+// Places of managed memory: a device, or a NUMA node of the host (-1: any).
 struct Location {
     int device = -1;  // -1: on the host
     int node = -1;
@@ -253,14 +252,14 @@ private:
 
 enum class Advice { read_mostly, not_read_mostly, preferred_location, accessed_by };
 void advise(std::byte* data, std::size_t bytes, Advice advice, Location location);
-// Moves managed memory; ordered by the stream, whose device is one of the two sides.
+// Migrates managed memory, ordered in the stream, whose device is one of the two sides.
 void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Stream& stream);
 
 // Stream-ordered memory of the stream's device, from the device's default pool.
 std::byte* allocate_async(std::size_t bytes, const Stream& stream);
 void free_async(std::byte* data, const Stream& stream);
 
-class Registration {  // cudaHostRegister of memory that somebody else owns, portable and mapped
+class Registration {  // cudaHostRegister of memory that it does not own, portable and mapped
 public:
     Registration(std::byte* data, std::size_t bytes, int device);
 
@@ -268,20 +267,20 @@ private:
     std::unique_ptr<std::byte, detail::RegistrationDeleter> data_;
 };
 
-// Where a kernel of the device finds page-locked host memory: on most systems at the address that
-// the CPU uses, but not on all.
+// The address of page-locked host memory for kernels of the device: on most systems, but not all,
+// the address that CPUs use.
 std::byte* device_address(std::byte* host, int device);
 
-// Direct access of `from` to the memory of `to`; a property of the process, on or off for good.
+// Direct access of `from` to the memory of `to`; permanent for the process.
 void enable_peer_access(int from, int to);
 
 // --- copies --------------------------------------------------------------------------------
 
-// The runtime finds out what the pointers are. Asynchronous only where both sides allow it.
+// The runtime detects the kinds of the pointers. Asynchronous only if both sides allow it.
 void copy_async(void* destination, const void* source, std::size_t bytes, const Stream& stream);
 void copy_peer_async(void* destination, int destination_device, const void* source,
                      int source_device, std::size_t bytes, const Stream& stream);
-// Returns when the bytes have arrived, as the synchronous runtime call promises.
+// Returns when the bytes have arrived, as the synchronous runtime call does.
 void copy_sync(void* destination, const void* source, std::size_t bytes, int device);
 // A box of width bytes x height rows x depth planes; a side has `pitch` bytes from row to row and
 // `rows` rows from plane to plane.
@@ -295,15 +294,15 @@ struct Pitched {
 void copy_box_async(Pitched destination, Pitched source, Box box, const Stream& stream);
 void copy_box_peer_async(Pitched destination, int destination_device, Pitched source,
                          int source_device, Box box, const Stream& stream);
-// One plane of it: cudaMemcpy2DAsync.
+// One plane of a box: cudaMemcpy2DAsync.
 void copy_rows_async(Pitched destination, Pitched source, std::size_t width, std::size_t height,
                      const Stream& stream);
 
-// Whether runtime and driver have the batched copy (cudaMemcpyBatchAsync, since 12.8).
+// Whether runtime and driver support the batched copy (cudaMemcpyBatchAsync, since 12.8).
 bool has_batch();
-// `stream_order`: sources are read when the stream gets there; else at any time from the call on.
-// Copies runs of `bytes` each, or each of its own size, in one call. Not on a stream that is
-// capturing, and not on the legacy default stream.
+// `stream_order`: sources are read in stream order; else at any time after the call. Copies runs of
+// `bytes` each, or of individual sizes, in one call. Not supported on a capturing stream or the
+// legacy default stream.
 void copy_batch_async(const std::vector<void*>& destinations,
                       const std::vector<const void*>& sources, std::size_t bytes, bool stream_order,
                       const Stream& stream);
@@ -325,7 +324,7 @@ struct ExecutableGraphDeleter {
 };
 }  // namespace detail
 
-// What `enqueue` puts on the stream, recorded instead of run.
+// Records the work that `enqueue` puts on the stream, instead of running it.
 class Graph {
 public:
     Graph(const Stream& stream, const std::function<void()>& enqueue);
@@ -349,12 +348,12 @@ private:
 // Holds back streams of any devices until opened, so that work enqueued behind it starts together.
 class Gate {
 public:
-    explicit Gate(int device);  // in whose context its own memory is
+    explicit Gate(int device);  // its own memory is in this device's context
     ~Gate();
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    void close(const Stream& stream);        // everything enqueued on the stream from now on waits
+    void close(const Stream& stream);        // later work on the stream waits
     void open() noexcept;                    // from any thread, any number of times
     [[nodiscard]] std::string kind() const;  // "stream-wait-value" or "spin-kernel"
 

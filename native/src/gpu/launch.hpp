@@ -1,5 +1,6 @@
-// One launch for both worlds: nvcc compiles the body into a kernel, a host compiler hands the fake
-// a function to run on the stream's own thread. An executor with a kernel is thus still one file.
+// One launch for both implementations: nvcc compiles the body into a kernel; a host compiler makes
+// a function that the fake runs on the stream's own thread. So an executor with a kernel is still
+// one file.
 //
 //     struct Fill { unsigned* to; std::size_t n;
 //         WAYWISER_ON_GPU void operator()(gpu::Thread t) const {
@@ -31,13 +32,13 @@ struct Thread {
     std::size_t count;  // of all threads of the launch
 };
 
-// 16 bytes, at a multiple of 16: a copy of one is a single load and a single store of a thread.
+// 16 bytes, aligned to 16: copied by a single load and a single store of a thread.
 struct alignas(16) Quad {
     std::uint32_t x, y, z, w;
 };
 
 namespace detail {
-// Sets the device of the stream, and throws where the launch failed with this error of the runtime.
+// Sets the device of the stream, and throws if the launch failed with this error of the runtime.
 void before_launch(const Stream& stream);
 void after_launch(int code, const char* what, std::source_location where);
 // The fake runs this on the stream's thread.
@@ -52,8 +53,8 @@ __global__ void run_body(const Body body) {
                 static_cast<std::size_t>(gridDim.x) * blockDim.x});
 }
 
-// A body that says how many threads its blocks have at most: the compiler keeps to the registers
-// that these have.
+// For a body that states the maximum threads of its blocks: the compiler limits its registers
+// accordingly.
 template <class Body>
 __global__ void __launch_bounds__(Body::kMostThreads) run_bounded_body(const Body body) {
     body(Thread{static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x,
@@ -70,7 +71,7 @@ void launch(const Stream& stream, Shape shape, const Body& body,
     } else {
         run_body<<<shape.blocks, shape.threads, 0, handle>>>(body);
     }
-    // Asked here: each shared library with kernels has its own copy of the runtime, and only that
+    // Queried here: each shared library with kernels has its own copy of the runtime, and only that
     // copy knows the error of this launch.
     detail::after_launch(cudaGetLastError(), "kernel launch", where);
 }
@@ -83,14 +84,14 @@ __device__ inline void add(unsigned long long* counter, unsigned long long amoun
 __device__ inline void lower(unsigned long long* value, unsigned long long to) {
     atomicMin(value, to);
 }
-// Adds to a counter that other devices and CPUs add to as well, and returns what it was.
+// Adds to a counter that other devices and CPUs also add to, and returns its previous value.
 __device__ inline unsigned long long add_system(unsigned long long* counter,
                                                 unsigned long long amount) {
     return atomicAdd_system(counter, amount);
 }
-// Writes to the 4-byte word of a byte and leaves its value: the fault of a write without its
-// change. A load and a store could fault twice; here nobody but the compiler knows that the operand
-// is zero. At the device's scope, where drivers serve an atomic's fault as they do a write's.
+// Writes to the 4-byte word of a byte without changing its value: the fault of a write. A load and
+// a store could fault twice; the compiler does not know that the operand is zero. At device scope,
+// whose atomic faults drivers handle like those of a write.
 __device__ inline void touch(std::byte* byte) {
     const auto word = reinterpret_cast<std::uintptr_t>(byte) & ~std::uintptr_t{3};
     unsigned zero = 0;

@@ -1,4 +1,4 @@
-// The gpu seam for hosts that want no CUDA at all: no device, and one clear reason why.
+// The gpu seam for builds without CUDA: no device, and a clear reason why.
 #include "gpu.hpp"
 #include "launch.hpp"
 

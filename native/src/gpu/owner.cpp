@@ -1,6 +1,5 @@
-// waywiser-owner GPU-UUID: allocates memory of a GPU for somebody else. It keeps the memory until
-// it is told to free it, or its input ends, which it does when the one who asked dies, however that
-// happens.
+// waywiser-owner GPU-UUID: allocates GPU memory for another process. It keeps the memory until a
+// request frees it, or its input ends, which also happens when the other process dies.
 #include "owner.hpp"
 
 #include <cuda_runtime.h>
@@ -37,8 +36,8 @@ void check(cudaError_t code, const char* call) {
     if (code != cudaSuccess) throw Failed(code, call);
 }
 
-// Indices may differ between processes; names do not. A runtime that sees one GPU starts fast;
-// slices of a GPU have names of another kind and stay as they are.
+// Indices may differ between processes; UUIDs do not. A runtime that sees one GPU starts faster.
+// UUIDs of GPU slices (MIG) are used as they are.
 int device_named(const std::string& uuid) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     if (visible == nullptr || std::string(visible).find("MIG-") == std::string::npos) {
@@ -61,7 +60,7 @@ void start(const std::string& uuid) {
 }
 
 void allocate(std::size_t bytes, OwnerAnswer& answer) {
-    // Small allocations share a block, and a handle opens the block.
+    // Small allocations share a block, and a handle opens the whole block.
     constexpr std::size_t kBlock = std::size_t{2} << 20;
     void* data = nullptr;
     check(cudaMalloc(&data, (bytes + kBlock - 1) / kBlock * kBlock), "cudaMalloc");
@@ -89,8 +88,8 @@ OwnerAnswer answer_to(const OwnerRequest& request, const std::string& uuid) {
     return answer;
 }
 
-// Also while a call to the runtime hangs. A signal upon the parent's death would come when only the
-// thread ended that started us.
+// Exits even while a runtime call hangs. A parent-death signal would already come when the thread
+// ends that started this process.
 void leave_at_end_of_input() {
     pollfd input{STDIN_FILENO, 0, 0};
     while (poll(&input, 1, -1) < 0 && errno == EINTR) {
@@ -115,7 +114,7 @@ int main(int count, char** arguments) {
         std::fputs("waywiser-owner is started by waywiser: GPU-UUID\n", stderr);
         return 2;
     }
-    std::signal(SIGINT, SIG_IGN);  // of the terminal: it is for those who asked
+    std::signal(SIGINT, SIG_IGN);  // from the terminal: it is for the parent process
     std::thread(leave_at_end_of_input).detach();
     for (OwnerRequest request; read_request(request);) {
         const OwnerAnswer answer = answer_to(request, arguments[1]);

@@ -1,4 +1,4 @@
-// Where threads run. Containers may forbid it: every call says whether it worked.
+// CPU affinity of threads. Containers may forbid setting it: calls return whether they succeeded.
 #pragma once
 
 #include <vector>
@@ -6,9 +6,9 @@
 namespace waywiser::host {
 
 std::vector<int> allowed_cpus();            // of this thread, in order
-bool run_on(const std::vector<int>& cpus);  // this thread, on any of them
+bool run_on(const std::vector<int>& cpus);  // binds this thread to any of them
 
-// Runs on `cpus` until the end of the scope, then where it ran before.
+// Binds this thread to `cpus` until the end of the scope, then restores its affinity.
 class RunOn {
 public:
     explicit RunOn(const std::vector<int>& cpus);

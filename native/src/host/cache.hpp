@@ -1,4 +1,4 @@
-// The CPU's caches: written back and emptied of a range, by the instructions made for it.
+// Flushes CPU caches for a range, with the CPU's cache instructions.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace waywiser::host {
 
-// What flushes here: "clflushopt", "clflush", "dc civac", "dcbf", or "" where nothing does.
+// The flush instruction: "clflushopt", "clflush", "dc civac", "dcbf", or "" if there is none.
 std::string flush_instruction();
 
-// Writes back and evicts every line of the range from all cores' caches, by several threads on
-// `cpus` where the range is large; returns when the evictions are done. False where nothing can.
+// Writes back and evicts every line of the range from all cores' caches, with several threads on
+// `cpus` if the range is large; returns when the evictions are done. False if not supported.
 bool flush(const void* data, std::size_t bytes, const std::vector<int>& cpus);
 
-// Writes every line of the range again with the bytes it holds, from `cpus`: their caches then own
-// the lines, modified.
+// Rewrites every line of the range with its own bytes, from `cpus`: their caches then own the
+// lines, modified.
 void dirty(void* data, std::size_t bytes, const std::vector<int>& cpus);
 
 // Smallest cache line of this machine in bytes.

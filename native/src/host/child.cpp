@@ -22,10 +22,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// What was killed and does not go hangs in a driver: the system takes it when it can.
+// A killed child that does not exit hangs in a driver: the system reaps it later.
 constexpr milliseconds kToDie{2000};
 
-// What the child gets of us, written down before it starts.
+// The file actions of the child, prepared before it starts.
 class Actions {
 public:
     Actions() { posix_spawn_file_actions_init(&actions_); }
@@ -76,7 +76,7 @@ void Child::Descriptor::close() noexcept {
 Child::Child(const std::filesystem::path& program, const std::vector<std::string>& arguments,
              milliseconds to_leave)
     : name_(program.filename().string()), to_leave_(to_leave) {
-    // A socket, since writing to one that nobody reads can be an error instead of a signal.
+    // A socket, since a write to a closed socket can return an error instead of a signal.
     std::array<int, 2> down{-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down.data()) != 0) no_pipe();
     const Descriptor theirs_in(down[0]);
@@ -133,15 +133,15 @@ std::string Child::read(std::size_t bytes, milliseconds patience) {
     return answer;
 }
 
-std::optional<std::filesystem::path> program_beside(const std::string& name) {
+std::optional<std::filesystem::path> find_program(const std::string& name) {
     namespace fs = std::filesystem;
     std::error_code none;
     std::vector<fs::path> folders;
     Dl_info self{};
-    if (dladdr(reinterpret_cast<const void*>(&program_beside), &self) != 0) {
+    if (dladdr(reinterpret_cast<const void*>(&find_program), &self) != 0) {
         folders.push_back(fs::absolute(self.dli_fname, none).lexically_normal().parent_path());
     }
-    // An executable's own name is what its caller called it.
+    // For an executable, dli_fname is the name that its caller used.
     folders.push_back(fs::read_symlink("/proc/self/exe", none).parent_path());
     for (const fs::path& folder : folders) {
         for (const fs::path& path : {folder / name, folder / "lib" / name}) {

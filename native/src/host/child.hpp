@@ -1,5 +1,5 @@
-// A program of our own, started beside us, that leaves when we let go of it or die: it is told to
-// by the end of its input, which the kernel sees to however we end.
+// A child process running a program of this library. It exits when its input ends, which happens
+// when this object is destroyed or this process dies.
 #pragma once
 
 #include <sys/types.h>
@@ -16,22 +16,23 @@ namespace waywiser::host {
 
 class Child {
 public:
-    // Its input and output are ours, its errors nobody's. Throws std::runtime_error with one line.
+    // Its input and output are connected to this object, its errors discarded. Throws
+    // std::runtime_error with one line.
     Child(const std::filesystem::path& program, const std::vector<std::string>& arguments,
           std::chrono::milliseconds to_leave = std::chrono::seconds(5));
-    // Ends its input, and kills it where it has not left in time.
+    // Closes its input, and kills it if it does not exit in time.
     ~Child();
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
-    // To its input. Throws std::runtime_error where nobody reads it any more.
+    // Writes to its input. Throws std::runtime_error if it has exited.
     void write(std::string_view bytes);
-    // The next so many bytes of its output. Throws std::runtime_error where they do not come.
+    // Reads the next bytes of its output. Throws std::runtime_error if they do not come.
     std::string read(std::size_t bytes, std::chrono::milliseconds patience);
     [[nodiscard]] pid_t pid() const { return pid_; }
 
 private:
-    // A file descriptor that is closed with its owner.
+    // Owns a file descriptor.
     class Descriptor {
     public:
         explicit Descriptor(int number = -1) : number_(number) {}
@@ -53,12 +54,12 @@ private:
 
     std::string name_;
     std::chrono::milliseconds to_leave_;
-    Descriptor input_;   // where we write
-    Descriptor output_;  // where we read
+    Descriptor input_;   // we write to it
+    Descriptor output_;  // we read from it
     pid_t pid_ = -1;
 };
 
-// A program in the folder of this library or executable, or in `lib` below it.
-std::optional<std::filesystem::path> program_beside(const std::string& name);
+// The path of a program in the folder of this library or executable, or in `lib` below it.
+std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace waywiser::host

@@ -1,5 +1,5 @@
-// The host's clock: monotonic, in seconds since the process started. Counted from the start of the
-// machine, as the system does, a double of a machine that has run for months tells no nanoseconds.
+// The host's clock: monotonic, in seconds since the process started. Counted from boot, a double
+// would lose nanoseconds after some months.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ inline double now() {
         .count();
 }
 
-// Seconds that one reading of the clock takes, measured once.
+// Seconds of one reading of the clock, measured once.
 double clock_overhead();
 
 }  // namespace waywiser::host

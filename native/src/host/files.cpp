@@ -19,15 +19,15 @@
 namespace waywiser::host {
 namespace {
 
-// What others are left of a disk: a tenth of what is free, and never less than this.
+// Space that is left for others on a disk: a tenth of the free space, and at least this.
 constexpr std::size_t kLeastMargin = std::size_t{1} << 30;
 constexpr std::size_t kMarginFraction = 10;
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // read at once to warm the page cache
-// Pages are dropped in groups that may reach beyond a range; so the range is widened to these.
+// Pages are dropped in groups that may reach beyond a range, so the range is widened to these.
 constexpr std::size_t kGroup = std::size_t{4} << 20;
 constexpr int kEvictions = 3;  // a page may be busy for a moment
-// Of a cold range that may still be cached: what the kernel itself had under way.
+// Bytes of a cold range that may still be cached: those in use by the kernel itself.
 constexpr std::size_t kStrayFraction = 50;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -36,7 +36,7 @@ constexpr std::size_t kStrayFraction = 50;
 
 std::string own_path(int file) { return "/proc/self/fd/" + std::to_string(file); }
 
-// Without a name from the start where the file system can, else the name goes at once.
+// Creates a file without a name if the file system supports it, else unlinks it at once.
 Descriptor nameless(const std::string& folder) {
     const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file >= 0) return Descriptor(file);
@@ -44,13 +44,13 @@ Descriptor nameless(const std::string& folder) {
         refuse("no scratch file can be made in " + folder);
     }
     std::string name = folder + "/.waywiser-scratch-XXXXXX";
-    Descriptor named(mkostemp(name.data(), O_CLOEXEC));  // never opens a file that exists
+    Descriptor named(mkostemp(name.data(), O_CLOEXEC));  // never opens an existing file
     if (named.get() < 0) refuse("no scratch file can be made in " + folder);
     if (unlink(name.c_str()) != 0) refuse("the scratch file " + name + " cannot be removed");
     return named;
 }
 
-// Of a file that the process neither owns nor may write, the kernel pretends that all is cached.
+// The kernel reports every page as cached if the process neither owns nor may write the file.
 bool tells_what_is_cached(int file) {
     struct stat status{};
     if (fstat(file, &status) != 0) return false;
@@ -66,16 +66,16 @@ Descriptor::~Descriptor() {
 
 std::size_t free_for_scratch(const std::string& folder) {
     struct statvfs disk{};
-    if (statvfs(folder.c_str(), &disk) != 0) refuse("the free space of " + folder + " is not told");
+    if (statvfs(folder.c_str(), &disk) != 0) refuse("the free space of " + folder + " is unknown");
     const std::size_t free = disk.f_bavail * disk.f_frsize;
     return free - std::min(free, std::max(kLeastMargin, free / kMarginFraction));
 }
 
 Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
-    const std::size_t room = free_for_scratch(folder);
-    if (bytes > room) {
+    const std::size_t available = free_for_scratch(folder);
+    if (bytes > available) {
         throw Refused("a scratch file of " + std::to_string(bytes >> 20) + " MiB in " + folder +
-                      " would leave others too little: " + std::to_string(room >> 20) +
+                      " would leave others too little: " + std::to_string(available >> 20) +
                       " MiB may be taken");
     }
     Descriptor file = nameless(folder);
@@ -87,7 +87,7 @@ Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
 }
 
 Descriptor readable_file(const std::string& path) {
-    // Not waiting for anybody: a pipe would, and is refused below.
+    // O_NONBLOCK, since opening a pipe would block; it is rejected below.
     Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (file.get() < 0) refuse(path + " cannot be read");
     struct stat status{};
@@ -98,15 +98,15 @@ Descriptor readable_file(const std::string& path) {
 
 std::size_t file_bytes(int file) {
     struct stat status{};
-    if (fstat(file, &status) != 0) refuse("the size of a file is not told");
+    if (fstat(file, &status) != 0) refuse("the size of a file is unknown");
     return static_cast<std::size_t>(status.st_size);
 }
 
-Descriptor direct_twin(int file) {
+Descriptor reopen_direct(int file) {
     const int mode = fcntl(file, F_GETFL) & O_ACCMODE;
-    Descriptor twin(open(own_path(file).c_str(), mode | O_DIRECT | O_CLOEXEC));
-    if (twin.get() < 0) refuse("the file system does not let the file be opened with O_DIRECT");
-    return twin;
+    Descriptor direct(open(own_path(file).c_str(), mode | O_DIRECT | O_CLOEXEC));
+    if (direct.get() < 0) refuse("the file system does not let the file be opened with O_DIRECT");
+    return direct;
 }
 
 void read_fully(int file, std::byte* to, std::size_t bytes, std::size_t at) {
@@ -145,15 +145,16 @@ std::optional<std::size_t> cached_bytes(int file, std::size_t at, std::size_t by
     void* mapping = mmap(nullptr, span, PROT_READ, MAP_SHARED, file, static_cast<off_t>(first));
     if (mapping == MAP_FAILED) return std::nullopt;
     std::vector<unsigned char> resident((span + step - 1) / step);
-    const bool told = mincore(mapping, span, resident.data()) == 0;
+    const bool known = mincore(mapping, span, resident.data()) == 0;
     munmap(mapping, span);
-    if (!told) return std::nullopt;
+    if (!known) return std::nullopt;
     const auto pages = std::ranges::count_if(resident, [](unsigned char page) { return page & 1; });
     return std::min(bytes, static_cast<std::size_t>(pages) * step);
 }
 
 void drop(int file, std::size_t at, std::size_t bytes) {
-    // Also what others wrote to a file that is only read here: what waits for its disk stays.
+    // Also for a file that is only read here: pages that other processes wrote must reach the disk
+    // before they can be dropped.
     if (fdatasync(file) != 0 && (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY) {
         refuse("what was written to a file does not reach its device");
     }

@@ -18,7 +18,7 @@ using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 
 void check(int result, const std::string& what) {
     if (result == 0) return;
-    const int code = errno;  // hwloc sets it mostly, but not always
+    const int code = errno;  // hwloc mostly sets it, but not always
     throw std::runtime_error(code == 0 ? what : what + " (" + std::strerror(code) + ")");
 }
 
@@ -37,7 +37,7 @@ Topology load(const std::optional<std::string>& xml_file) {
         }
         check(hwloc_topology_set_xml(raw, xml_file->c_str()), what);
     }
-    // By default hwloc leaves out bridges and devices, and with them the links to the GPUs.
+    // By default hwloc omits bridges and devices, and so the links to the GPUs.
     check(hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL), what);
     check(hwloc_topology_load(raw), what);
     return topology;
@@ -56,7 +56,7 @@ std::string hwloc_xml(const std::optional<std::string>& xml_file) {
         hwloc_free_xmlbuffer(topology.get(), buffer);
     };
     const std::unique_ptr<char, decltype(release)> buffer(text, release);
-    return {text, static_cast<std::size_t>(length) - 1};  // hwloc counts the closing zero
+    return {text, static_cast<std::size_t>(length) - 1};  // hwloc counts the terminating zero
 }
 
 std::string hwloc_version() { return HWLOC_VERSION; }

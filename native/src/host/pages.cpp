@@ -21,7 +21,7 @@
 namespace waywiser::host {
 namespace {
 
-constexpr std::size_t kAskedPages = 512;  // enough to see a stray percent, cheap to ask
+constexpr std::size_t kAskedPages = 512;  // enough to see one percent, few enough to be fast
 constexpr int kMostNodes = 1024;
 constexpr int kBindPolicy = 2;  // MPOL_BIND of the kernel's mempolicy.h
 
@@ -36,7 +36,7 @@ std::string bind_to(std::byte* data, std::size_t bytes, int node) {
     return std::string("mbind: ") + std::strerror(errno);
 }
 
-// Writes one byte in every page from CPUs of the node, so that the pages exist and lie there.
+// Writes one byte in every page from CPUs of the node, so that the pages are allocated there.
 void touch(std::byte* data, std::size_t bytes, const std::vector<int>& cpus) {
     const std::size_t step = page_bytes();
     parallel(bytes, cpus, [=](std::size_t from, std::size_t to) {
@@ -44,7 +44,7 @@ void touch(std::byte* data, std::size_t bytes, const std::vector<int>& cpus) {
     });
 }
 
-// Bytes of a range that lie in huge pages, from the kernel's account of the mapping.
+// Bytes of a range that are in huge pages, from the kernel's statistics of the mapping.
 double huge_fraction(const std::byte* data, std::size_t bytes) {
     std::ifstream smaps("/proc/self/smaps");
     const auto first = reinterpret_cast<std::uintptr_t>(data);
@@ -109,7 +109,7 @@ Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing pla
     if (bytes > std::numeric_limits<std::size_t>::max() - 3 * kHugePage) throw std::bad_alloc();
     const std::size_t aligned =
         (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
-    mapped_bytes_ = aligned + kHugePage;  // room to start on a huge page
+    mapped_bytes_ = aligned + kHugePage;  // space to start on a huge page
     void* mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) throw std::bad_alloc();

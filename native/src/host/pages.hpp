@@ -1,7 +1,7 @@
-// Anonymous host memory bound to a NUMA node, and where its pages really are.
+// Anonymous host memory bound to a NUMA node, and the real placement of its pages.
 //
-// The system calls are made directly: what libnuma adds is not needed, and a container that
-// forbids them answers with an error that is reported, not fatal.
+// Uses the system calls directly: libnuma is not needed, and if a container forbids them, the error
+// is reported and not fatal.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 namespace waywiser::host {
 
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
-std::size_t page_bytes();  // of a standard page
+std::size_t page_bytes();  // of a base page
 
 enum class PageSize { standard, huge };
-// Whether to ask the kernel where the pages are, which takes milliseconds in large processes.
+// Whether to query the kernel for the placement, which takes milliseconds in large processes.
 enum class Placing { looked_at, trusted };
 
-// Pages mapped, bound to a node, and first touched by a thread on that node.
+// Mapped pages, bound to a node, and first touched by a thread on that node.
 class Pages {
 public:
-    // Throws std::bad_alloc when the address space, or the memory of the process, is exhausted.
+    // Throws std::bad_alloc if the address space or the memory of the process is exhausted.
     Pages(std::size_t bytes, const NumaNode& node, PageSize size,
           Placing placing = Placing::looked_at);
     ~Pages();
@@ -32,7 +32,7 @@ public:
 
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    // As it was found after the first touch; bound pages stay.
+    // The placement after the first touch; bound pages do not move.
     [[nodiscard]] const Placement& placement() const { return placement_; }
 
 private:
@@ -43,7 +43,7 @@ private:
     Placement placement_;
 };
 
-// Where the pages of any range are: asks the kernel about a sample of them.
+// The placement of the pages of any range: queries the kernel for a sample of them.
 Placement placement_of(const std::byte* data, std::size_t bytes, int node);
 
 }  // namespace waywiser::host

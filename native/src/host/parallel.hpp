@@ -1,4 +1,4 @@
-// One pass over a range of bytes, shared by several threads where the range is worth it.
+// One pass over a range of bytes, by several threads if the range is large enough.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 namespace waywiser::host {
 
 inline constexpr std::size_t kWorthAThread = std::size_t{4}
-                                             << 20;  // bytes; below, starting costs more
+                                             << 20;  // bytes; starting threads costs more for less
 inline constexpr std::size_t kMostThreads = 16;
 inline constexpr std::size_t kShareAlignment = std::size_t{2} << 20;  // shares meet at huge pages
 
-// Calls pass(from, to) for pieces that cover [0, bytes) in order, on threads that run on `cpus`
-// (on the caller's own, wherever that runs, when one is enough).
+// Calls pass(from, to) for pieces that cover [0, bytes) in order, on threads that run on `cpus`; on
+// the calling thread if one is enough.
 template <class Pass>
 void parallel(std::size_t bytes, const std::vector<int>& cpus, const Pass& pass) {
     const std::size_t most = std::clamp<std::size_t>(cpus.size(), 1, kMostThreads);

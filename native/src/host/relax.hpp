@@ -1,4 +1,4 @@
-// What a spinning thread tells its core between two looks at a flag.
+// The CPU's hint for spin loops.
 #pragma once
 
 namespace waywiser::host {

@@ -7,8 +7,8 @@
 
 namespace waywiser::host {
 
-// Who finds it locked looks for about a microsecond before it sleeps: to wake a thread takes 50 us
-// on a virtual machine. A plain std::mutex where the C library has no such kind.
+// Spins for about a microsecond before sleeping, since waking a thread takes 50 us on a virtual
+// machine. A plain std::mutex if the C library does not support that.
 class SpinningMutex : public std::mutex {
 public:
     SpinningMutex() {

@@ -1,4 +1,4 @@
-// A copy whose stores go around the caches.
+// A copy with non-temporal stores.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace waywiser::host {
 
-// The instructions used: "avx512", "avx", "sse2", "stnp", or "" where there are none and the copy
-// is an ordinary one.
+// The instructions in use: "avx512", "avx", "sse2", "stnp", or "" if there are none and the copy is
+// an ordinary one.
 std::string streaming_instructions();
 
-// Like memcpy, ordered before everything that follows it.
+// Like memcpy, and ordered before all later stores.
 void copy_streaming(void* destination, const void* source, std::size_t bytes);
 
 }  // namespace waywiser::host

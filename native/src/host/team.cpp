@@ -9,17 +9,16 @@
 namespace waywiser::host {
 namespace {
 
-// Who waits for others that are awake looks at them this long before it sleeps: waking a thread
-// takes tens of microseconds.
+// How long a thread spins for awake threads before it sleeps: waking takes tens of microseconds.
 constexpr double kSpinSeconds = 100e-6;
-// A thread that has worked looks out for more this long before it sleeps: its waking would be seen
-// in a short copy by several threads.
+// How long an idle thread spins for more work before it sleeps: waking it would be visible in the
+// time of a short copy by several threads.
 constexpr double kLingerSeconds = 0.002;
 constexpr int kSpinsPerClock = 64;
-// Spins this often before it lets others run: with fewer cores than threads somebody has to yield.
+// Spins before yielding: with fewer cores than threads another one must run.
 constexpr int kSpinsPerYield = 4096;
 
-// Returns when the value is what is waited for. Who changes it to that has to notify.
+// Returns when reached(value) is true. Whoever sets the value must notify.
 template <class Reached>
 void await(const std::atomic<unsigned>& value, const Reached& reached) {
     unsigned seen = value.load(std::memory_order_acquire);
@@ -43,7 +42,7 @@ Team::Team(std::vector<std::vector<int>> cpus) {
         for (std::size_t i = 0; i < cpus.size(); ++i) {
             threads_.emplace_back([this, i, own = std::move(cpus[i])] { work(i, own); });
         }
-    } catch (...) {  // the system gives no more threads: those that wait would be joined for ever
+    } catch (...) {  // the system gives no more threads: stop those that wait
         end();
         throw;
     }
@@ -63,7 +62,7 @@ void Team::raise(unsigned signal) {
     signal_.notify_all();
 }
 
-// Returns the round that is to be armed.
+// Returns the round to be armed.
 unsigned Team::prepare(const std::function<void(std::size_t)>& job) {
     while (taken_.exchange(true)) taken_.wait(true);
     job_ = &job;
@@ -80,7 +79,7 @@ void Team::arm(const std::function<void(std::size_t)>& job) {
     armed_.notify_all();
     const auto all = [this](unsigned count) { return count == threads_.size(); };
     await(ready_, all);
-    // Those that came first may sleep again by now.
+    // The first ones may sleep again by now.
     raise(look(round));
     await(awake_, all);
 }
@@ -94,7 +93,7 @@ void Team::wait() {
 
 void Team::start(const std::function<void(std::size_t)>& job) {
     const unsigned round = prepare(job);
-    signal_.store(go(round), std::memory_order_release);  // before anybody looks at it
+    signal_.store(go(round), std::memory_order_release);  // before any thread looks at it
     armed_ = round;
     armed_.notify_all();
 }
@@ -104,7 +103,7 @@ void Team::join() {
     finish();
 }
 
-// The next caller's turn.
+// Lets the next caller in.
 void Team::finish() {
     const std::exception_ptr failure = std::exchange(failure_, nullptr);
     taken_ = false;
@@ -130,7 +129,7 @@ void Team::arrive(std::atomic<unsigned>& count) const {
     if (count.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_.size()) count.notify_one();
 }
 
-// Returns when the round starts; false when the team ends instead.
+// Returns when the round starts; false if the team ends instead.
 bool Team::start_of(unsigned round) {
     const auto is = [this, round](bool looks) {
         return [this, round, looks](unsigned signal) {

@@ -1,4 +1,4 @@
-// A team of pinned threads that start together: asleep between starts, awake once armed.
+// A team of pinned threads that start together. They sleep between starts and are awake once armed.
 #pragma once
 
 #include <atomic>
@@ -10,29 +10,29 @@
 
 namespace waywiser::host {
 
-// Runs one job at a time: a caller that comes while another's job runs waits for its end. Nobody
-// spins for longer than a moment: who waits longer sleeps.
+// Runs one job at a time: a caller that comes while another's job runs waits for its end. Threads
+// spin only for a moment before they sleep.
 class Team {
 public:
     // One thread per entry of `cpus`: the CPUs it may run on.
     explicit Team(std::vector<std::vector<int>> cpus);
-    ~Team();  // also while armed: then nobody starts
+    ~Team();  // also while armed: then no job starts
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
     [[nodiscard]] std::size_t size() const { return threads_.size(); }
 
-    // Wakes everybody; returns when all are awake and look at the flag. `job` is called with the
-    // thread's number and has to outlive wait(). If release() follows at once, all start together.
+    // Wakes all threads; returns when all are awake and watch the flag. `job` is called with the
+    // thread's number and must outlive wait(). If release() follows at once, all start together.
     void arm(const std::function<void(std::size_t)>& job);
     void release();  // raises the flag: all jobs start
-    // Returns when all jobs are done; throws again what the first of them to fail threw. Sleeps
-    // meanwhile, so that it takes no CPU from them.
+    // Returns when all jobs are done; rethrows the first failure. Sleeps meanwhile, so that it uses
+    // no CPU.
     void wait();
 
-    // The same for a caller that is one of the workers, on a CPU of its own: all start as they
-    // wake, which who worked a moment ago has not to, and the caller looks for a moment whether
-    // they are done before it sleeps.
+    // The same for a caller that is itself one of the workers, on its own CPU: all threads start as
+    // they wake (those that worked a moment ago are still awake), and the caller spins for a moment
+    // before it sleeps until they are done.
     void start(const std::function<void(std::size_t)>& job);
     void join();
 
@@ -47,7 +47,7 @@ private:
     void finish();
 
     // Two values of the signal for each round, one after the other.
-    static unsigned look(unsigned round) { return 2 * round; }  // all have come: be awake
+    static unsigned look(unsigned round) { return 2 * round; }  // all have come: stay awake
     static unsigned go(unsigned round) { return 2 * round + 1; }
 
     std::atomic<bool> taken_{false};  // by a caller
@@ -55,7 +55,7 @@ private:
     std::atomic<unsigned> armed_{0};  // the round that threads wake for
     std::atomic<unsigned> signal_{0};
     std::atomic<unsigned> ready_{0};  // threads that have come
-    std::atomic<unsigned> awake_{0};  // that have seen look()
+    std::atomic<unsigned> awake_{0};  // threads that have seen look()
     std::atomic<unsigned> busy_{0};
     std::atomic<bool> ending_{false};
     std::mutex failure_guard_;

@@ -9,7 +9,8 @@
 namespace waywiser::host {
 namespace {
 
-// The thread that calls takes blocks like the others: one request at a time needs no other thread.
+// The calling thread takes blocks like the others, so that one request at a time needs no other
+// thread.
 class ThreadedIo final : public BlockIo {
 public:
     ThreadedIo(const std::vector<int>& cpus, std::size_t helpers, std::size_t block)
@@ -34,7 +35,7 @@ public:
         try {
             take_blocks(0);
         } catch (...) {
-            next = range.bytes;  // the others stop at their next block, before `range` is gone
+            next = range.bytes;  // the others stop at their next block, before `range` is destroyed
             team_.wait();
             throw;
         }

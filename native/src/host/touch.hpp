@@ -6,8 +6,8 @@
 
 namespace waywiser::host {
 
-// Brings the page of a byte as writing to it would. A load and a store could meet two faults; of an
-// atomic operation the compiler must not know that it adds nothing, or it would only load.
+// Faults in the page of a byte as a write would. A load and a store could cause two faults. The
+// compiler must not know that the atomic operation adds nothing, or it would only load.
 inline void touch(std::byte* byte) {
     unsigned zero = 0;
     asm volatile("" : "+r"(zero));

@@ -15,7 +15,7 @@ constexpr std::size_t kOverheadSamples = 25;
 
 void behind_gate(const std::set<gpu::Stream*>& streams, gpu::Gate& gate, Watchdog& watchdog,
                  const std::function<void()>& enqueue) {
-    struct Opener {  // also when enqueueing throws: nobody may be left waiting
+    struct Opener {  // also if enqueueing throws: no stream may stay blocked
         gpu::Gate& gate;
         ~Opener() { gate.open(); }
     };

@@ -7,13 +7,13 @@
 namespace waywiser::measure {
 namespace {
 
-// Staging memory on the host may take this part of the bound where that leaves room for the
-// buffers, so that it need not be made anew for the next size.
+// Fraction of the limit that host staging may use, if enough remains for the buffers, so that it
+// need not be reallocated for the next size.
 constexpr std::size_t kStagingFraction = 4;
 
 }  // namespace
 
-// Of all transfers together.
+// The requirements of all transfers together.
 BoundedEngine::Budget BoundedEngine::needs(const Request& request) const {
     Budget sum;
     std::map<int, std::size_t> relays;
@@ -33,9 +33,9 @@ BoundedEngine::Budget BoundedEngine::needs(const Request& request) const {
 transfer::Engine& BoundedEngine::prepare(const Request& request, std::size_t buffer_bytes) {
     const Budget needed = needs(request);
     required_ = needed.total();
-    const std::size_t room = limit_ - std::min(limit_, buffer_bytes);
-    const std::size_t left = room - std::min(room, needed.of_relays());
-    // An engine shares its pinned memory among the nodes, and a transfer uses that of one.
+    const std::size_t unreserved = limit_ - std::min(limit_, buffer_bytes);
+    const std::size_t left = unreserved - std::min(unreserved, needed.of_relays());
+    // An engine divides its pinned memory among the nodes, and a transfer uses that of one.
     const auto nodes = static_cast<std::size_t>(
         std::ranges::count_if(machine_.numa, [](const NumaNode& n) { return !n.cpus.empty(); }));
     const std::size_t useful = std::min(left, needed.pinned * std::max<std::size_t>(nodes, 1));
@@ -43,16 +43,16 @@ transfer::Engine& BoundedEngine::prepare(const Request& request, std::size_t buf
         Budget kept = budget_;
         kept.relays.insert(needed.relays.begin(), needed.relays.end());
         const bool enough = kept.pinned >= useful && kept.relay >= needed.relay;
-        if (enough && kept.total() <= room) {
+        if (enough && kept.total() <= unreserved) {
             budget_ = std::move(kept);
             return *engine_;
         }
     }
-    engine_.reset();  // frees its memory before more is taken
+    engine_.reset();  // frees its memory before more is allocated
     budget_ = needed;
-    const std::size_t roomy = needed.pinned > 0 ? std::min(left, limit_ / kStagingFraction) : 0;
-    budget_.pinned = std::max(useful, roomy);
-    // 0 would be the engine's own choice.
+    const std::size_t generous = needed.pinned > 0 ? std::min(left, limit_ / kStagingFraction) : 0;
+    budget_.pinned = std::max(useful, generous);
+    // 0 would select the engine's default.
     engine_.emplace(
         machine_, transfer::EngineOptions{.pinned_bytes = std::max<std::size_t>(budget_.pinned, 1),
                                           .relay_bytes = std::max<std::size_t>(budget_.relay, 1),

@@ -1,5 +1,5 @@
-// The engine of a session: its staging memory and the buffers of each workload keep within one
-// bound.
+// The engine of a session. Its staging memory and the buffers of each workload together stay within
+// one limit.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@ public:
     BoundedEngine(const Machine& machine, std::size_t limit_bytes, bool peer_access)
         : machine_(machine), limit_(limit_bytes), peer_access_(peer_access) {}
 
-    // The engine for a workload whose buffers take so many bytes. It is that of the workload
-    // before, with its threads and staging memory, if they are enough and leave room for the
-    // buffers; else a new one, and the memory of the former has been freed.
+    // The engine for a workload whose buffers take `buffer_bytes`. Reuses the previous engine, with
+    // its threads and staging memory, if that is enough and leaves space for the buffers; else
+    // frees it and makes a new one.
     transfer::Engine& prepare(const Request& request, std::size_t buffer_bytes);
 
-    // What its staging memory can take and what the workload requires, whichever is more: on the
-    // host and on all GPUs together.
+    // The larger of its staging budget and the workload's requirements, on the host and on all GPUs
+    // together.
     [[nodiscard]] std::size_t staging_bytes() const { return std::max(required_, budget_.total()); }
 
 private:

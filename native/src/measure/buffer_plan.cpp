@@ -9,12 +9,12 @@
 namespace waywiser::measure {
 namespace {
 
-// Slices, as far as they are needed: up to so many, that together are so many bytes of payload;
-// and no more than so many bytes of buffers, which a large granule fills quickly.
+// Limits of slices: their number, their total payload, and the total size of buffers, which a large
+// granule can make large.
 constexpr std::size_t kMostSlices = 64;
 constexpr std::size_t kSlicedBytes = std::size_t{16} << 20;
 constexpr std::size_t kSlicedBuffer = std::size_t{256} << 20;
-constexpr std::size_t kSlicedBuffers = std::size_t{1} << 30;  // of all of a workload
+constexpr std::size_t kSlicedBuffers = std::size_t{1} << 30;  // of all buffers of a workload
 constexpr std::size_t kPage = 4096;
 
 std::size_t aligned(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -35,43 +35,43 @@ bool needs_own_slices(const Request& request, const Machine& machine) {
     });
 }
 
-Lie lie_of(const Transfer& transfer, const Machine& machine) {
+PlannedTransfer planned_transfer(const Transfer& transfer, const Machine& machine) {
     const Path& path = transfer.path;
-    Lie lie{.source = arrange(transfer, Side::source),
-            .destination = arrange(transfer, Side::destination),
-            .in_place = executor_of(transfer).in_place(transfer, machine)};
+    PlannedTransfer planned{.source = arrange(transfer, Side::source),
+                            .destination = arrange(transfer, Side::destination),
+                            .in_place = executor_of(transfer).in_place(transfer, machine)};
     const std::size_t granule =
         std::max({kPage, kind_of(path.source).granule(), kind_of(path.destination).granule()});
-    lie.stride = aligned(std::max(lie.source.extent, lie.destination.extent), granule);
-    return lie;
+    planned.stride = aligned(std::max(planned.source.extent, planned.destination.extent), granule);
+    return planned;
 }
 
-std::size_t slices_for(const Request& request, const std::vector<Lie>& lies) {
+std::size_t slices_for(const Request& request, const std::vector<PlannedTransfer>& transfers) {
     std::size_t payload = 1;
     std::size_t stride = 1;
     std::size_t together = 0;
     for (const Transfer& transfer : request.transfers) payload = std::max(payload, transfer.bytes);
-    for (const Lie& lie : lies) {
-        stride = std::max(stride, lie.stride);
-        together += lie.in_place ? lie.stride : 2 * lie.stride;
+    for (const PlannedTransfer& planned : transfers) {
+        stride = std::max(stride, planned.stride);
+        together += planned.in_place ? planned.stride : 2 * planned.stride;
     }
     return std::clamp<std::size_t>(std::min({kSlicedBytes / aligned(payload, kPage),
                                              kSlicedBuffer / stride, kSlicedBuffers / together}),
                                    1, kMostSlices);
 }
 
-// No more of them than the places of files have bytes for.
-std::size_t slices_in_files(const Request& request, const std::vector<Lie>& lies,
+// Limits them to the bytes that the file places allow.
+std::size_t slices_in_files(const Request& request, const std::vector<PlannedTransfer>& transfers,
                             const Machine& machine, std::size_t slices) {
-    std::map<std::string, std::size_t> strides;  // of all buffers at a place together
+    std::map<std::string, std::size_t> strides;  // sum of the strides of all buffers at a place
     std::map<std::string, std::size_t> most;
-    for (std::size_t i = 0; i < lies.size(); ++i) {
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
         const Path& path = request.transfers[i].path;
         for (const Memory* memory : {&path.source, &path.destination}) {
             const std::size_t bytes = kind_of(*memory).most_bytes(*memory, machine);
             if (bytes == 0) continue;
             most[memory->place.text()] = bytes;
-            strides[memory->place.text()] += lies[i].stride;
+            strides[memory->place.text()] += transfers[i].stride;
         }
     }
     for (const auto& [place, bytes] : most) {
@@ -80,31 +80,33 @@ std::size_t slices_in_files(const Request& request, const std::vector<Lie>& lies
     return slices;
 }
 
-// Which buffer each side of each transfer takes: its own, or, shared, the one of its memory.
-class Wants {
+// The buffer of each side of each transfer: its own or, if shared, that of its memory.
+class BufferSpecs {
 public:
-    Wants(bool shared, std::vector<BufferPool::Want>& wants) : shared_(shared), wants_(wants) {}
+    BufferSpecs(bool shared, std::vector<BufferPool::Spec>& specs)
+        : shared_(shared), specs_(specs) {}
 
     std::size_t of(const Memory& memory, Side side, std::size_t bytes) {
         const auto key = std::pair{side, memory.text()};
         if (const auto known = named_.find(key); shared_ && known != named_.end()) {
-            BufferPool::Want& want = wants_[known->second];
-            want.bytes = std::max(want.bytes, bytes);
+            BufferPool::Spec& spec = specs_[known->second];
+            spec.bytes = std::max(spec.bytes, bytes);
             return known->second;
         }
-        wants_.push_back({memory, bytes});
-        named_.emplace(key, wants_.size() - 1);
-        return wants_.size() - 1;
+        specs_.push_back({memory, bytes});
+        named_.emplace(key, specs_.size() - 1);
+        return specs_.size() - 1;
     }
 
 private:
     bool shared_;
-    std::vector<BufferPool::Want>& wants_;
+    std::vector<BufferPool::Spec>& specs_;
     std::map<std::pair<Side, std::string>, std::size_t> named_;
 };
 
-// Two transfers that share a buffer lie in it alike: in a list, the number of pieces decides too.
-bool alike(const Transfer& a, const Transfer& b) {
+// Whether two transfers that share a buffer have the same layout in it. For a list, that includes
+// the number of pieces.
+bool same_layout(const Transfer& a, const Transfer& b) {
     return a.layout == b.layout && (a.layout.kind != Layout::Kind::list || a.bytes == b.bytes);
 }
 
@@ -114,27 +116,29 @@ BufferPlan plan_buffers(const Request& request, const Machine& machine) {
     BufferPlan plan;
     plan.own_slices = needs_own_slices(request, machine);
     for (const Transfer& transfer : request.transfers) {
-        plan.transfers.push_back(lie_of(transfer, machine));
+        plan.transfers.push_back(planned_transfer(transfer, machine));
     }
     if (request.shared) {  // slices of one buffer must not overlap
-        const std::size_t stride = std::ranges::max(plan.transfers, {}, &Lie::stride).stride;
-        for (Lie& lie : plan.transfers) lie.stride = stride;
+        const std::size_t stride =
+            std::ranges::max(plan.transfers, {}, &PlannedTransfer::stride).stride;
+        for (PlannedTransfer& planned : plan.transfers) planned.stride = stride;
     }
     if (plan.own_slices) {
         plan.slices =
             slices_in_files(request, plan.transfers, machine, slices_for(request, plan.transfers));
     }
-    Wants wants(request.shared, plan.wants);
+    BufferSpecs specs(request.shared, plan.specs);
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-        Lie& lie = plan.transfers[i];
+        PlannedTransfer& planned = plan.transfers[i];
         const Path& path = request.transfers[i].path;
         const auto bytes = [&](const Arrangement& side) {
-            return plan.slices == 1 ? side.extent : plan.slices * lie.stride;
+            return plan.slices == 1 ? side.extent : plan.slices * planned.stride;
         };
-        lie.source_buffer = wants.of(path.source, Side::source, bytes(lie.source));
-        lie.destination_buffer =
-            lie.in_place ? lie.source_buffer
-                         : wants.of(path.destination, Side::destination, bytes(lie.destination));
+        planned.source_buffer = specs.of(path.source, Side::source, bytes(planned.source));
+        planned.destination_buffer =
+            planned.in_place
+                ? planned.source_buffer
+                : specs.of(path.destination, Side::destination, bytes(planned.destination));
     }
     return plan;
 }
@@ -151,7 +155,7 @@ std::optional<std::string> sharing_refusal(const Request& request, const Machine
               std::pair{Side::destination, &transfer.path.destination}}) {
             const Transfer& first =
                 *named.try_emplace({side, memory->text()}, &transfer).first->second;
-            if (!alike(first, transfer)) {
+            if (!same_layout(first, transfer)) {
                 return "transfers of different layouts cannot share " + memory->text();
             }
         }

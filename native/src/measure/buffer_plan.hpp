@@ -1,4 +1,4 @@
-// Which buffers a workload takes, and how its transfers lie in them.
+// The buffers of a workload, and the layout of its transfers in them.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@
 namespace waywiser::measure {
 
 // One transfer in the buffers of its workload.
-struct Lie {
+struct PlannedTransfer {
     Arrangement source;
     Arrangement destination;
-    std::size_t source_buffer = 0;  // among the wants; in place both are the same
+    std::size_t source_buffer = 0;  // index of the buffer; if in place, both are the same
     std::size_t destination_buffer = 0;
     bool in_place = false;
     std::size_t stride = 0;  // bytes from one slice of the buffers to the next
 };
 
 struct BufferPlan {
-    std::vector<BufferPool::Want> wants;
-    std::vector<Lie> transfers;
-    // Pieces of every buffer that repetitions of a sample take in turn: more than one where an
-    // execution on bytes that another one had would not be the same again, be it for the caches.
+    std::vector<BufferPool::Spec> specs;
+    std::vector<PlannedTransfer> transfers;
+    // Number of slices of every buffer that repetitions of a sample use in turn: more than one if
+    // repeating an execution on the same bytes would not be the same (because of caches, say).
     std::size_t slices = 1;
-    bool own_slices = false;  // no piece twice in a sample
+    bool own_slices = false;  // each repetition of a sample has its own slice
 };
 
 BufferPlan plan_buffers(const Request& request, const Machine& machine);
 
-// Why the transfers of a workload cannot share the buffers that they name: they lie in them in
-// different ways, or their bytes change places.
+// Returns why the transfers of a workload cannot share the buffers that they name, or nullopt:
+// different layouts, or an in-place executor.
 std::optional<std::string> sharing_refusal(const Request& request, const Machine& machine);
 
 }  // namespace waywiser::measure

@@ -6,7 +6,7 @@
 namespace waywiser::measure {
 namespace {
 
-constexpr double kSeconds = 0.1;  // idle clocks rise within some tens of milliseconds of work
+constexpr double kSeconds = 0.1;  // clocks rise within some tens of milliseconds of work
 constexpr std::size_t kBytes = std::size_t{32} << 20;
 constexpr int kFillsPerWait = 16;
 
@@ -20,7 +20,7 @@ void ClockRaiser::raise(int gpu) {
         for (int i = 0; i < kFillsPerWait; ++i) gpu::fill_async(scratch.data(), 0, kBytes, stream);
         stream.synchronize();
     }
-    raised_.insert(gpu);  // not where it failed: the next one tries again
+    raised_.insert(gpu);  // not if it failed: the next call tries again
 }
 
 }  // namespace waywiser::measure

@@ -1,4 +1,4 @@
-// Raises a GPU's clocks, once per session, before anything is timed on it.
+// Raises a GPU's clocks once per session, before anything is timed on it.
 #pragma once
 
 #include <set>
@@ -7,7 +7,7 @@ namespace waywiser::measure {
 
 class ClockRaiser {
 public:
-    void raise(int gpu);  // takes a tenth of a second the first time, nothing later
+    void raise(int gpu);  // takes 0.1 s the first time, nothing later
 
 private:
     std::set<int> raised_;

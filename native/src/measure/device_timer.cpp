@@ -1,5 +1,5 @@
-// Device timing: everything is enqueued behind a closed gate, starts together when it opens, and
-// each transfer is timed between two events of its own device.
+// Device timing: all work is enqueued behind a closed gate and starts together when it opens. Each
+// transfer is timed between two events of its own device.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@ namespace waywiser::measure {
 namespace {
 
 // A stream takes about a thousand entries before it blocks the host: gate, events and repetitions
-// together stay well below.
+// stay well below.
 constexpr std::size_t kMostEntries = 400;
 
 struct Lane {
@@ -76,8 +76,8 @@ private:
     };
 
     // Events of two devices cannot be subtracted, so the longest span of any device counts. Streams
-    // of one device may have to wait for each other although the gate is open: the longest of their
-    // intervals alone would tell of bytes that moved together where they moved in turn.
+    // of one device may run one after another although the gate is open, so the longest interval of
+    // a stream would be too short.
     [[nodiscard]] Together seen_together() const {
         struct Seen {
             const gpu::Event* origin;
@@ -105,7 +105,7 @@ private:
     Watchdog& watchdog_;
     std::vector<Lane> lanes_;
     std::set<gpu::Stream*> streams_;
-    std::size_t entries_ = 1;  // of one repetition on one stream, at most
+    std::size_t entries_ = 1;  // maximum of one repetition on one stream
     double overhead_ = -1;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // a multiple of the pattern's word
 
-// Offset from the view's start of its n-th byte, and how many lie behind it without a gap.
+// The offset in the view of its n-th byte, and the number of contiguous bytes from there.
 std::pair<std::size_t, std::size_t> run_at(const View& view, std::size_t n) {
     if (view.arrangement == nullptr) return {n, view.bytes - n};
     const std::size_t within = n % view.arrangement->run;
@@ -22,7 +22,7 @@ std::pair<std::size_t, std::size_t> run_at(const View& view, std::size_t n) {
             view.arrangement->run - within};
 }
 
-// Some bytes of a view, wherever it is, in memory of the CPU.
+// Some bytes of a view in memory that the CPU can access.
 void fetch(const View& view, std::size_t offset, std::byte* to, std::size_t bytes,
            const Machine& machine) {
     if (view.data == nullptr) {

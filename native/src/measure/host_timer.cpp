@@ -1,5 +1,5 @@
-// Host timing: one thread per transfer, all released by one flag; a transfer's time is from the
-// release to its completion, stream synchronisation included.
+// Host timing: one thread per transfer, all released by one flag. A transfer's time is from the
+// release to its completion, including stream synchronisation.
 #include <algorithm>
 #include <functional>
 

@@ -8,10 +8,10 @@ namespace waywiser::measure {
 namespace {
 
 constexpr double kConfidence = 0.95;
-constexpr std::size_t kFewestForInterval = 6;  // five samples cover the median with 93.75 % only
+constexpr std::size_t kFewestForInterval = 6;  // five samples cover the median with only 93.75 %
 
-// The largest r so that the r-th smallest and r-th largest of n samples enclose the median with
-// the confidence wanted: P(Binomial(n, 1/2) < r) <= (1 - confidence) / 2.
+// The largest r so that the r-th smallest and r-th largest of n samples enclose the median with the
+// given confidence: P(Binomial(n, 1/2) < r) <= (1 - confidence) / 2.
 std::size_t rank(std::size_t n) {
     const double tail = (1 - kConfidence) / 2;
     const double log_half_n = -static_cast<double>(n) * std::log(2.0);

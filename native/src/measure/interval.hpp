@@ -1,4 +1,4 @@
-// The median of samples and its 95 % interval, and when to stop taking more.
+// The median of samples and its 95 % interval, and the rule when to stop sampling.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@ namespace waywiser::measure {
 
 struct Interval {
     double median = 0;
-    double low = 0;  // NaN where there are too few samples for an interval
+    double low = 0;  // NaN if there are too few samples for an interval
     double high = 0;
     [[nodiscard]] double half_width() const { return (high - low) / 2; }
     [[nodiscard]] bool within(double fraction) const;
 };
 
-// Exact, from order statistics of the binomial distribution: no normality assumed; needs n >= 6
-// (Hahn & Meeker, Statistical Intervals; Hoefler & Belli, SC'15).
+// Exact, from order statistics of the binomial distribution, without assuming normality; needs n >=
+// 6 (Hahn & Meeker, Statistical Intervals; Hoefler & Belli, SC'15).
 Interval median_interval(std::vector<double> samples);
 
-// Decides after each sample whether the series has had enough of them.
+// Decides after each sample whether the series has enough.
 class Stopper {
 public:
     explicit Stopper(const StopRule& rule) : rule_(rule) {}
-    // `elapsed`: seconds of sampling so far. Returns why to stop, or nothing.
+    // `elapsed`: seconds of sampling so far. Returns the reason to stop, or nullopt.
     std::optional<std::string> add(double sample, double elapsed);
     [[nodiscard]] const Interval& interval() const { return interval_; }
     [[nodiscard]] std::size_t count() const { return samples_.size(); }

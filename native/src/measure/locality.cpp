@@ -17,16 +17,16 @@ namespace waywiser::measure {
 namespace {
 
 constexpr std::size_t kCopyBytes = 8;
-constexpr std::size_t kCopies = 9;   // of a round and GPU; odd: the median is one of them
+constexpr std::size_t kCopies = 9;   // per round and GPU; odd, so that the median is one of them
 constexpr std::size_t kRounds = 3;   // for a buffer of a series
 constexpr std::size_t kPage = 4096;  // pieces of a block start at pages
 
-// A chase within one window stays within what the second level of address translation holds, so
-// that a load costs the way to the memory and not a walk through page tables.
+// A chase within one window stays within the second-level TLB, so that a load measures memory
+// latency and not a page-table walk.
 constexpr std::size_t kWindow = std::size_t{1} << 20;
-constexpr std::size_t kApart = 256;  // bytes between two cells: no prefetcher brings the next along
+constexpr std::size_t kApart = 256;  // bytes between two cells, more than prefetchers cover
 constexpr std::size_t kLinks = 1024;
-constexpr std::uint64_t kSeed = 1;  // of the order; any will do, always the same is repeatable
+constexpr std::uint64_t kSeed = 1;  // of the order; a constant makes it repeatable
 
 double median(std::vector<double> values) { return median_interval(std::move(values)).median; }
 
@@ -34,7 +34,7 @@ std::size_t piece(std::size_t bytes, std::size_t n, std::size_t pieces) {
     return bytes / pieces * n / kPage * kPage;
 }
 
-// Windows of a block, the cells of each linked into one cycle in random order.
+// Windows of a block, each with its cells linked into one cycle in random order.
 class Windows {
 public:
     Windows(std::byte* data, std::size_t bytes, std::size_t wanted)
@@ -44,7 +44,7 @@ public:
         for (std::size_t n = 0; n < count_; ++n) link(at(n));
     }
 
-    // Seconds of one load, from the CPU that this thread runs on, out of memory and no cache.
+    // Seconds of one uncached load from the CPU that this thread runs on.
     double read(std::size_t n) {
         std::byte* window = at(n % count_);
         host::flush(window, window_, {});
@@ -77,7 +77,7 @@ private:
         for (std::size_t i = 0; i < cells; ++i) cell(i)->next = cell(i + 1);
     }
 
-    // A line of each page that no cell is in, nor the one that comes along with it.
+    // Reads a line of each page that contains no cell and is not prefetched with one.
     void touch_pages(const std::byte* window) {
         unsigned sum = 0;
         for (std::size_t offset = kApart / 2; offset < window_; offset += kPage) {
@@ -90,7 +90,7 @@ private:
     std::size_t window_;
     std::size_t count_;
     std::size_t stride_ = 0;
-    const Cell* volatile last_ = nullptr;  // so that nobody proves the loads useless
+    const Cell* volatile last_ = nullptr;  // so that the compiler keeps the loads
     volatile unsigned touched_ = 0;
 };
 
@@ -109,8 +109,8 @@ std::vector<std::unique_ptr<Buffer>> allocate(const LocalityRequest& request,
     return blocks;
 }
 
-// All blocks, each round in another order: what changes between two rounds, or as one goes on, is
-// then no matter of the block.
+// Visits all blocks, each round in another order, so that changes over time do not depend on the
+// block.
 std::vector<std::size_t> shuffled_blocks(std::size_t blocks, std::size_t round) {
     std::vector<std::size_t> order(blocks);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -118,7 +118,8 @@ std::vector<std::size_t> shuffled_blocks(std::size_t blocks, std::size_t round) 
     return order;
 }
 
-// Every round takes all blocks, from one CPU, before the next: what drifts hits all alike.
+// Each round reads all blocks from one CPU before the next CPU, so that drift affects all blocks
+// equally.
 void time_copies(const LocalityRequest& request, const std::vector<std::unique_ptr<Buffer>>& blocks,
                  SmallCopies& copies, LocalityOutcome& outcome) {
     outcome.gpus = copies.gpus();
@@ -212,7 +213,8 @@ LocalityOutcome locality(const LocalityRequest& request, const Machine& machine,
     for (const auto& block : blocks) outcome.blocks.push_back({block->placement(), {}, {}});
     if (kind->page_locked() && !machine.gpus.empty()) {
         SmallCopies copies(machine, streams);
-        for (const auto& block : blocks) (void)copies.round(block->data());  // the first maps
+        for (const auto& block : blocks)
+            (void)copies.round(block->data());  // the first round maps the pages
         time_copies(request, blocks, copies, outcome);
     }
     if (!host::flush_instruction().empty()) time_reads(request, blocks, start, outcome);

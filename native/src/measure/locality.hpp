@@ -1,4 +1,4 @@
-// Where memory is, by what it costs to reach it: hypervisors hide sockets, latencies do not.
+// Locates memory by the latency of reaching it: hypervisors hide sockets, but not latencies.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,21 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "measure/workbench.hpp"
+#include "measure/prepared_workload.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser::measure {
 
-// Copies of a few bytes from page-locked memory to each GPU, one after the other, each completed
-// before the next: what they take beyond the call depends on how far the memory is.
+// Small copies from page-locked memory to each GPU, one after another, each completed before the
+// next: their latency depends on the distance to the memory.
 class SmallCopies {
 public:
-    // Makes a context on every GPU of the machine.
+    // Creates a context on every GPU of the machine.
     SmallCopies(const Machine& machine, Streams& streams);
 
     [[nodiscard]] const std::vector<int>& gpus() const { return gpus_; }
-    // Seconds of one copy from `host` to each GPU, in the order of gpus(): medians of a few.
+    // Seconds of one copy from `host` to each GPU, in the order of gpus(): medians of several
+    // copies.
     [[nodiscard]] std::vector<double> round(const std::byte* host);
     // Medians over rounds that start at pieces spread over the bytes.
     [[nodiscard]] std::vector<double> all(const std::byte* host, std::size_t bytes);
@@ -34,12 +35,13 @@ private:
     std::vector<Target> targets_;
 };
 
-// The latencies of a session's page-locked buffers, each taken once: a buffer does not move.
+// The latencies of a session's page-locked buffers, each measured once, since a buffer does not
+// move.
 class BufferSides {
 public:
     BufferSides(const Machine& machine, Streams& streams) : machine_(machine), streams_(streams) {}
-    // Seconds of a small copy to each GPU of the machine; empty where a side makes no difference
-    // (fewer than two GPUs) or cannot be seen (the memory is not page-locked).
+    // Seconds of a small copy to each GPU of the machine; empty with fewer than two GPUs, or if the
+    // memory is not page-locked.
     [[nodiscard]] std::vector<double> of(const std::shared_ptr<Buffer>& buffer,
                                          const Memory& memory);
 
@@ -50,8 +52,8 @@ private:
     std::map<std::weak_ptr<Buffer>, std::vector<double>, std::owner_less<>> known_;
 };
 
-// Allocates the blocks, all at once, and times copies and loads from them in turns.
-// Throws Refused for memory that the machine does not give, gpu::Error, std::bad_alloc.
+// Allocates all blocks and times copies and loads from them in turn. Throws Refused for unsupported
+// memory, gpu::Error, std::bad_alloc.
 LocalityOutcome locality(const LocalityRequest& request, const Machine& machine, Streams& streams);
 
 }  // namespace waywiser::measure

@@ -6,7 +6,7 @@
 namespace waywiser {
 namespace {
 
-// Of an operation in one sample: enough for a nanosecond each to last.
+// Maximum repetitions in one sample: enough for operations of a nanosecond.
 constexpr std::size_t kMostRepetitions = 1 << 16;
 
 }  // namespace
@@ -46,7 +46,7 @@ std::optional<std::string> refusal(const OperationCall& call, const Machine& mac
         return reason;
     }
     if (call.place.kind == Place::Kind::numa && machine.cpus(call.place).empty()) {
-        return "no CPU of " + call.place.text() + " may be used";  // who would perform it there
+        return "no CPU of " + call.place.text() + " may be used";  // needed to perform it there
     }
     return operation->refusal(call, machine);
 }

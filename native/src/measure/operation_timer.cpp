@@ -1,4 +1,4 @@
-// The timer of an operation: the operation times itself, since what its time is belongs to it.
+// The timer of an operation, which times itself.
 #include "measure/timer.hpp"
 
 namespace waywiser::measure {

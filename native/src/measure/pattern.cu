@@ -20,13 +20,13 @@ constexpr gpu::Shape kShape{.blocks = 256, .threads = 256};
 constexpr std::size_t kThreads = std::size_t{kShape.blocks} * kShape.threads;
 constexpr std::size_t kWarp = 32;
 
-// The seed of what lies between the runs.
+// The seed of the bytes between the runs.
 Word seed_of_gaps(Word seed) { return ~seed; }
 
-// The runs of a view, each a stretch of the pattern; or what lies between them, before the first
-// included, where the pattern counts all bytes.
+// The runs of a view, each a stretch of the pattern; or the gaps between and before them, as
+// stretches of a pattern over all bytes.
 struct Stretches {
-    Runs runs;  // of gaps: in the order in which they lie
+    Runs runs;  // for gaps: in order of their addresses
     bool gaps = false;
     std::size_t extent = 0;  // of the pattern
 
@@ -38,7 +38,7 @@ struct Stretches {
         return {from, static_cast<std::size_t>(to - from),
                 static_cast<std::size_t>(from - runs.data)};
     }
-    // Threads that share each: a warp, more where there are few.
+    // Number of threads per stretch: a warp, or more if there are few stretches.
     [[nodiscard]] std::size_t group() const {
         return std::bit_floor(
             std::clamp(kThreads / std::max<std::size_t>(count(), 1), kWarp, kThreads));
@@ -86,9 +86,9 @@ struct Reset {
     }
 };
 
-// The GPU that can reach the bytes, or -1: then the CPU can. Where both can, the GPU is asked: it
-// is faster, and some systems let the CPU read write-combined memory only at a crawl. What moves to
-// whoever reaches for it is reached from where it is.
+// The GPU that can access the bytes, or -1 if only the CPU can. Prefers the GPU if both can: it is
+// faster, and on some systems CPUs read write-combined memory extremely slowly. Migrating memory is
+// accessed from its place.
 int reaching_gpu(const View& view, const Machine& machine) {
     if (view.memory->on_gpu()) return view.memory->place.index;
     const MemoryKind* kind = Memories::instance().find(view.memory->kind);
@@ -96,7 +96,7 @@ int reaching_gpu(const View& view, const Machine& machine) {
     return machine.gpus.front().index;
 }
 
-// The address of the bytes for the kernels of the GPU that reaches them.
+// The address of the bytes for kernels of that GPU.
 std::byte* address_for(const View& view, int gpu) {
     return view.memory->on_gpu() ? view.data : gpu::device_address(view.data, gpu);
 }
@@ -105,7 +105,7 @@ Stretches stretches(const Runs& runs, bool gaps, const View& view) {
     return {runs, gaps, gaps ? view.arrangement->extent : view.bytes};
 }
 
-// Calls visit(stretch) for every gap, by threads that take about as many bytes each.
+// Calls visit(stretch) for every gap, in threads with about equal shares.
 template <class Visit>
 void gaps_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visit& visit) {
     const auto gap_at = [&](std::size_t offset) {
@@ -119,7 +119,7 @@ void gaps_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visi
     });
 }
 
-// The same for every run, which may come in several pieces.
+// The same for every run, which may be split into several pieces.
 template <class Visit>
 void runs_on_cpus(const Stretches& all, const std::vector<int>& cpus, const Visit& visit) {
     host::parallel(all.extent, cpus, [&](std::size_t from, std::size_t to) {
@@ -163,7 +163,7 @@ Mismatch check_on_gpu(const View& view, bool gaps, Word seed, int gpu) {
     gpu::launch(stream, {}, Reset{counts, counts + 1});
     gpu::launch(stream, kShape, Count{all, all.group(), seed, counts, counts + 1});
     stream.synchronize();
-    // All wrong until told otherwise: the copy that brings the answer may be the one that fails.
+    // All wrong by default: the copy of the result may be what fails.
     unsigned long long found[2] = {all.extent, 0};
     gpu::copy_sync(found, counters.data(), sizeof found, gpu);
     return {.count = found[0], .first = found[0] == 0 ? 0 : found[1]};
@@ -188,16 +188,16 @@ Mismatch check_all(const View& view, bool gaps, Word seed, const Machine& machin
     return gpu < 0 ? check_on_cpu(view, gaps, seed, machine) : check_on_gpu(view, gaps, seed, gpu);
 }
 
-// The runs in the order in which they lie: those of a box do already.
-Arrangement in_order(const Arrangement& lie) {
-    Arrangement sorted = lie;
+// The runs in the order of their addresses; those of a box already are.
+Arrangement in_order(const Arrangement& arrangement) {
+    Arrangement sorted = arrangement;
     std::ranges::sort(sorted.offsets);
     return sorted;
 }
 
-// The view with such an arrangement of its bytes.
-View arranged(View view, const Arrangement& lie) {
-    view.arrangement = &lie;
+// The view with another arrangement of its bytes.
+View arranged(View view, const Arrangement& arrangement) {
+    view.arrangement = &arrangement;
     return view;
 }
 

@@ -1,4 +1,4 @@
-// A stretch of the pattern in memory: written and checked by one thread or shared by several.
+// A stretch of the pattern in memory, written and checked by one thread or several.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace waywiser::measure {
 
-// Bytes that lie together and hold a piece of the pattern.
+// Contiguous bytes that contain a part of the pattern.
 struct Stretch {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
-    std::size_t at = 0;  // of the first of them in the pattern
+    std::size_t at = 0;  // position of the first byte in the pattern
 };
 
-// How much of the stretch can be taken in words: nothing where it starts between two.
+// Bytes of the stretch that can be processed as words; 0 if it starts within a word.
 WAYWISER_BOTH inline std::size_t whole_words(const Stretch& stretch) {
     const std::size_t off = reinterpret_cast<std::uintptr_t>(stretch.data) | stretch.at;
     return off % kWord == 0 ? stretch.bytes / kWord : 0;
 }
 
-// The share of the stretch that falls to one of several threads.
+// One thread's share of the stretch.
 WAYWISER_BOTH inline void write(const Stretch& stretch, Word seed, Word flip, std::size_t thread,
                                 std::size_t threads) {
     auto* words = reinterpret_cast<Word*>(stretch.data);
@@ -36,7 +36,7 @@ WAYWISER_BOTH inline void write(const Stretch& stretch, Word seed, Word flip, st
     }
 }
 
-// The bytes of that share that are not the pattern's, and the place of the first in the pattern.
+// The number of bytes in the share that differ from the pattern, and the position of the first.
 WAYWISER_BOTH inline Mismatch count_wrong(const Stretch& stretch, Word seed, std::size_t thread,
                                           std::size_t threads) {
     Mismatch wrong;

@@ -1,4 +1,4 @@
-// The pattern itself, as kernels, threads of the CPU and writers of files all make it.
+// The pattern itself, used by kernels, CPU threads and file writers.
 #pragma once
 
 #include <cstddef>

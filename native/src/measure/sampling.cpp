@@ -13,12 +13,12 @@
 namespace waywiser::measure {
 namespace {
 
-constexpr double kResolution = 20;           // an interval is this many times the timer's overhead
-constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of samples readable
+constexpr double kResolution = 20;  // an interval is at least this many times the timer's overhead
+constexpr double kShortestInterval = 50e-6;  // seconds; keeps the number of samples small
 constexpr double kGrowth = 1.25;             // margin when the number of repetitions is raised
 constexpr double kProgressSeconds = 0.1;
-constexpr int kLooks = 3;            // at an interval, before it is believed to be long enough
-constexpr double kLongBeyond = 400;  // an interval so many times as long as wanted is believed
+constexpr int kLooks = 3;            // intervals to measure before accepting one as long enough
+constexpr double kLongBeyond = 400;  // an interval this many times too long is accepted at once
 
 Sample take_sample(const Sampling& sampling) {
     Sample sample;
@@ -62,14 +62,15 @@ std::size_t repetitions_for(Timer& timer, std::size_t most,
 void take_samples(const Sampling& sampling, Outcome& outcome) {
     Stopper stopper(sampling.rule);
     const double start = host::now();
-    double told = start - 2 * kProgressSeconds;  // the first sample says that sampling has begun
+    double reported =
+        start - 2 * kProgressSeconds;  // the first sample reports that sampling has begun
     for (std::optional<std::string> why; !why;) {
         outcome.samples.push_back(take_sample(sampling));
         const double now = host::now();
         why = stopper.add(outcome.samples.back().span, now - start);
         if (why) outcome.stop = *why;
-        if (sampling.progress && now - told > kProgressSeconds) {
-            told = now;
+        if (sampling.progress && now - reported > kProgressSeconds) {
+            reported = now;
             const Interval& interval = stopper.interval();
             sampling.progress({stopper.count(), interval.median, interval.low, interval.high});
         }

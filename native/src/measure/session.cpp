@@ -12,12 +12,12 @@
 #include "measure/buffer_plan.hpp"
 #include "measure/buffers.hpp"
 #include "measure/clocks.hpp"
+#include "measure/evidence.hpp"
 #include "measure/locality.hpp"
+#include "measure/prepared_workload.hpp"
 #include "measure/sampling.hpp"
 #include "measure/timer.hpp"
 #include "measure/watchdog.hpp"
-#include "measure/watched.hpp"
-#include "measure/workbench.hpp"
 
 namespace waywiser {
 
@@ -30,7 +30,7 @@ struct Session::State {
     measure::Streams streams;
     measure::ClockRaiser clocks;
     measure::BufferSides sides{machine, streams};
-    std::set<std::pair<int, int>> peers;        // enabled so far
+    std::set<std::pair<int, int>> peers;        // with peer access enabled
     std::optional<gpu::Gate> gate;              // made at the first device-timed workload,
     std::optional<measure::Watchdog> watchdog;  // since both need a GPU
 
@@ -44,7 +44,8 @@ struct Session::State {
     void enable_peers(const Transfer& transfer);
     void enable_peers(int one, int other);
     [[nodiscard]] TimingMode timing(const Request& request) const;
-    void tell_sides(const measure::Workbench& bench, const Request& request, Outcome& outcome);
+    void report_sides(const measure::PreparedWorkload& prepared, const Request& request,
+                      Outcome& outcome);
     Outcome measure_transfers(const Request& request,
                               const std::function<void(const Progress&)>& progress,
                               const Evidence& evidence);
@@ -100,13 +101,13 @@ TimingMode Session::State::timing(const Request& request) const {
                                                              : TimingMode::host;
 }
 
-void Session::State::tell_sides(const measure::Workbench& bench, const Request& request,
-                                Outcome& outcome) {
+void Session::State::report_sides(const measure::PreparedWorkload& prepared, const Request& request,
+                                  Outcome& outcome) {
     if (!options.sides) return;
     for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
         const Path& path = request.transfers[i / 2].path;
         const Memory& memory = i % 2 == 0 ? path.source : path.destination;
-        outcome.buffers[i].gpu_seconds = sides.of(bench.buffer(i), memory);
+        outcome.buffers[i].gpu_seconds = sides.of(prepared.buffer(i), memory);
     }
 }
 
@@ -119,49 +120,52 @@ Outcome Session::State::measure_transfers(const Request& request,
     outcome.mode = timing(request);
     for (const Transfer& transfer : request.transfers) enable_peers(transfer);
     std::size_t buffers = 0;
-    for (const auto& want : measure::plan_buffers(request, machine).wants) buffers += want.bytes;
+    for (const auto& spec : measure::plan_buffers(request, machine).specs) buffers += spec.bytes;
     transfer::Engine& own = engine.prepare(request, buffers);
     pool.reserve(engine.staging_bytes());
-    measure::Workbench bench(request, machine, pool, streams, own);
-    for (const int gpu : bench.gpus()) clocks.raise(gpu);
-    bench.fill();
+    measure::PreparedWorkload prepared(request, machine, pool, streams, own);
+    for (const int gpu : prepared.gpus()) clocks.raise(gpu);
+    prepared.fill();
 
-    const host::RunOn submitting(bench.submit_cpus());
+    const host::RunOn submitting(prepared.submit_cpus());
     std::unique_ptr<measure::Timer> timer;
     if (outcome.mode == TimingMode::device) {
         make_gate();
         outcome.gate = gate->kind();
-        timer = measure::device_timer(bench.parts(), *gate, *watchdog);
+        timer = measure::device_timer(prepared.parts(), *gate, *watchdog);
     } else {
-        timer = measure::host_timer(bench.parts());
+        timer = measure::host_timer(prepared.parts());
     }
-    const auto condition = [&bench](std::size_t repetitions) { bench.condition(repetitions); };
+    const auto condition = [&prepared](std::size_t repetitions) {
+        prepared.condition(repetitions);
+    };
     condition(1);
     timer->once();  // the first execution is never gated: it may load, map or allocate
-    bench.check(1);
-    const std::size_t most = std::min(bench.most_repetitions(), timer->most_repetitions());
+    prepared.check(1);
+    const std::size_t most = std::min(prepared.most_repetitions(), timer->most_repetitions());
     const std::size_t repetitions = measure::repetitions_for(*timer, most, condition);
-    outcome.buffers = bench.placements();
-    outcome.buffer_bytes = bench.buffer_bytes();
+    outcome.buffers = prepared.placements();
+    outcome.buffer_bytes = prepared.buffer_bytes();
     outcome.setup_seconds = host::now() - start;
 
     const bool once_apart = outcome.mode == TimingMode::device || repetitions > 1;
     measure::take_samples({*timer, request.rule, repetitions, once_apart, condition, progress},
                           outcome);
-    tell_sides(bench, request, outcome);
+    report_sides(prepared, request, outcome);
     if (evidence) {
-        measure::be_watched(*timer, condition, request, outcome.samples.back().host, evidence);
+        measure::run_for_evidence(*timer, condition, request, outcome.samples.back().host,
+                                  evidence);
     }
 
-    bench.fill();
+    prepared.fill();
     condition(repetitions);
-    timer->take(repetitions);  // as all samples were taken: behind the gate, and slice after slice
-    bench.check(repetitions);
+    timer->take(repetitions);  // like all samples: behind the gate, slice after slice
+    prepared.check(repetitions);
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;
 }
 
-// The session's streams and gate, as operations see them.
+// Gives operations access to the session's streams and gate.
 class Session::State::Tools final : public OperationTools {
 public:
     explicit Tools(State& state) : state_(state) {}
@@ -195,7 +199,7 @@ Outcome Session::State::measure_operation(const Request& request,
     if (auto reason = refusal(call, machine)) throw Refused(*reason);
     const Operation& operation = *Operations::instance().find(call.name);
     const double start = host::now();
-    pool.clear();  // what an operation allocates is not to find the room taken
+    pool.clear();  // free memory for the operation's own allocations
     if (call.place.kind == Place::Kind::gpu) clocks.raise(call.place.index);
     const host::RunOn there(machine.cpus(call.place));
     Tools tools(*this);

@@ -1,4 +1,4 @@
-// A workload made ready to be started together and timed, by the devices or by the host.
+// A prepared workload whose transfers start together and are timed by the devices or by the host.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@
 
 namespace waywiser::measure {
 
-// One transfer of the workload, ready: what to call, on what, and where to time it.
+// One prepared transfer of the workload: its execution, its views, and where to time it.
 struct Part {
     std::unique_ptr<Execution> execution;
     std::vector<gpu::Stream*> lanes;  // the first is timed
-    std::vector<int> cpu;             // where its host thread runs
+    std::vector<int> cpu;             // CPUs of its host thread
     View source;
     View destination;
     std::size_t stride = 0;  // bytes from one slice of the buffers to the next
-    std::size_t slices = 1;  // distinct pieces that repetitions take in turn
+    std::size_t slices = 1;  // distinct slices that repetitions use in turn
     bool in_place = false;   // source and destination are the same bytes
 
     void start(std::size_t repetition) const {
@@ -39,7 +39,7 @@ struct Part {
 struct Timing {
     double span = 0;  // seconds of one repetition
     double skew = 0;
-    std::vector<double> transfers;  // seconds of one repetition, each
+    std::vector<double> transfers;  // seconds of one repetition of each
 };
 
 class Timer {
@@ -49,11 +49,11 @@ public:
     virtual Timing take(std::size_t repetitions) = 0;
     // One execution as an application sees it: seconds from the first call to completion.
     virtual double once() = 0;
-    // Seconds that the way of timing adds to an interval with nothing in it.
+    // Seconds that timing adds to an empty interval.
     [[nodiscard]] virtual double overhead() = 0;
-    // Fewer repetitions than this tell nothing.
+    // Minimum number of repetitions for a meaningful time.
     [[nodiscard]] virtual std::size_t least_repetitions() const { return 1; }
-    // More repetitions than this cannot be queued behind a gate, or make no sense.
+    // Maximum number of repetitions that can be queued behind a gate or are useful.
     [[nodiscard]] virtual std::size_t most_repetitions() const = 0;
 };
 
@@ -62,12 +62,13 @@ std::unique_ptr<Timer> device_timer(const std::vector<Part>& parts, gpu::Gate& g
 std::unique_ptr<Timer> host_timer(const std::vector<Part>& parts);
 std::unique_ptr<Timer> operation_timer(Trial& trial);
 
-// Closes the gate on all streams, lets `enqueue` fill them, opens, and waits for all of them.
-// Throws BlocksBehindGate where the watchdog had to open it.
+// Closes the gate on all streams, calls `enqueue`, opens the gate, and waits for all streams.
+// Throws BlocksBehindGate if the watchdog had to open it.
 void behind_gate(const std::set<gpu::Stream*>& streams, gpu::Gate& gate, Watchdog& watchdog,
                  const std::function<void()>& enqueue);
 
-// Seconds between two events with nothing between them behind the gate: what device timing adds.
+// Seconds between two events with nothing between them behind the gate: the overhead of device
+// timing.
 double empty_interval(gpu::Stream& stream, gpu::Gate& gate, Watchdog& watchdog);
 
 }  // namespace waywiser::measure

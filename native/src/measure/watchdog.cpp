@@ -7,8 +7,7 @@
 namespace waywiser::measure {
 namespace {
 
-// It looks this often within its time: often enough to be about right, rarely enough not to be
-// seen in a measurement.
+// Checks per timeout: enough for accuracy, too few to disturb a measurement.
 constexpr double kLooksPerLimit = 8;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Opens a gate that stays closed for too long: something behind it blocks the thread that should
-// have opened it. Opens it once more where work does not end after it was opened: an opening that
-// was lost delays a sample, and does not lose it.
+// Opens a gate that stays closed for too long because work behind it blocks the thread that should
+// open it. Opens it once more if the work does not end after that: a lost opening then only delays
+// a sample.
 #pragma once
 
 #include <condition_variable>
@@ -19,8 +19,8 @@ public:
     Watchdog& operator=(const Watchdog&) = delete;
 
     void closing();   // the gate is about to be closed
-    bool opened();    // the gate was opened by its owner; false if the watchdog was first
-    void finished();  // all that waited behind the gate is done
+    bool opened();    // the owner opened the gate; false if the watchdog was first
+    void finished();  // all work behind the gate is done
 
 private:
     void watch();
@@ -29,7 +29,7 @@ private:
     double seconds_;
     std::mutex guard_;
     std::condition_variable changed_;
-    double since_ = 0;  // of closing, or of opening while work goes on; 0: nothing to watch
+    double since_ = 0;  // time of closing, or of opening while work continues; 0: nothing to watch
     bool closed_ = false;
     bool bitten_ = false;
     bool ending_ = false;

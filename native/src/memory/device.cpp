@@ -1,4 +1,4 @@
-// A GPU's own memory, from each of the allocators that there are.
+// GPU memory, from each of the runtime's allocators.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -11,35 +11,36 @@ namespace {
 
 constexpr const char* kFrom = "from";
 
-struct Way {
+struct Allocator {
     const char* name;
     gpu::DeviceUse use;
-    bool gpu::Device::* offered;  // by the device; nothing where every device does
-    const char* lacking;
+    bool gpu::Device::* offered;  // device feature it needs; nullptr if all devices have it
+    const char* missing;
 };
 
-constexpr std::array<Way, 4> kWays = {{
+constexpr std::array<Allocator, 4> kAllocators = {{
     {"malloc", gpu::DeviceUse::plain, nullptr, ""},
     {"pool", gpu::DeviceUse::pool, &gpu::Device::memory_pools, "has no stream-ordered pool"},
     {"vmm", gpu::DeviceUse::mapped, &gpu::Device::vmm, "has no virtual memory management"},
     {"ipc", gpu::DeviceUse::foreign, &gpu::Device::ipc, "shares no memory between processes"},
 }};
 
-const Way& way_of(const Memory& memory) {
+const Allocator& allocator_of(const Memory& memory) {
     const auto from = memory.variant.find(kFrom);
-    if (from == memory.variant.end()) return kWays.front();
-    const auto way =
-        std::ranges::find_if(kWays, [&](const Way& each) { return from->second == each.name; });
-    if (way == kWays.end()) throw Refused("no allocator of device memory is " + from->second);
-    return *way;
+    if (from == memory.variant.end()) return kAllocators.front();
+    const auto allocator = std::ranges::find_if(
+        kAllocators, [&](const Allocator& each) { return from->second == each.name; });
+    if (allocator == kAllocators.end())
+        throw Refused("no allocator of device memory is " + from->second);
+    return *allocator;
 }
 
-// What a device offers is known only to the runtime, so that this is said when it is asked for.
-gpu::DeviceUse use_on(int gpu, const Way& way) {
-    if (way.offered != nullptr && !(gpu::device(gpu).*way.offered)) {
-        throw Refused("gpu:" + std::to_string(gpu) + " " + way.lacking);
+// Only the runtime knows what a device supports, so this fails at allocation.
+gpu::DeviceUse use_on(int gpu, const Allocator& allocator) {
+    if (allocator.offered != nullptr && !(gpu::device(gpu).*allocator.offered)) {
+        throw Refused("gpu:" + std::to_string(gpu) + " " + allocator.missing);
     }
-    return way.use;
+    return allocator.use;
 }
 
 class DeviceMemory final : public Buffer {
@@ -88,7 +89,7 @@ public:
     [[nodiscard]] std::unique_ptr<Buffer> allocate(const Memory& memory, std::size_t bytes,
                                                    const Machine&) const override {
         const int gpu = memory.place.index;
-        return std::make_unique<DeviceMemory>(bytes, gpu, use_on(gpu, way_of(memory)));
+        return std::make_unique<DeviceMemory>(bytes, gpu, use_on(gpu, allocator_of(memory)));
     }
 };
 

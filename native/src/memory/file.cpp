@@ -1,4 +1,4 @@
-// A file, reached by reading and writing it: what it holds has no address.
+// A file, accessed by reads and writes: its bytes have no address.
 #include "host/files.hpp"
 #include "memory/placed_file.hpp"
 #include "waywiser/memory.hpp"
@@ -14,7 +14,7 @@ public:
     [[nodiscard]] std::size_t bytes() const override { return file_.bytes(); }
     [[nodiscard]] int file() const override { return file_.get(); }
 
-    // A file is where its name says.
+    // A file is always at its own place.
     [[nodiscard]] Placement placement() const override {
         return {.state = Placement::State::verified,
                 .fraction_on_place = 1,

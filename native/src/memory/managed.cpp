@@ -1,5 +1,5 @@
-// Managed ("unified") memory: one address for all processors, whose pages the driver moves to who
-// touches them, or to where it is told to. It is resident where the memory says when allocated.
+// Managed ("unified") memory: one address for all processors; the driver migrates its pages on
+// access or on request. It is initially resident at the memory's place.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace waywiser {
 namespace {
 
-// The driver keeps track of managed memory in blocks of this size.
+// The driver tracks managed memory in blocks of this size.
 constexpr std::size_t kGranule = std::size_t{2} << 20;
 
 std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-// Managed memory of this process. Any of it may be sent to any GPU, and what does not fit there
-// would push other pages out while something is measured: together it fits into the free memory of
-// the GPU that has least. What is on that GPU already counts twice, for caution.
+// Managed memory of this process. All of it may be migrated to any GPU, and an overflow would evict
+// other pages during a measurement. So the total must fit into the free memory of the GPU that has
+// least. Memory that is already on that GPU is counted twice, to be safe.
 class Claim {
 public:
     Claim(std::size_t bytes, const Machine& machine) : bytes_(bytes) {
@@ -34,7 +34,7 @@ public:
         }
         if (bytes <= free && others <= free - bytes) return;
         held_ -= bytes;
-        throw Refused(mebibytes(bytes) + " of managed memory beside " + mebibytes(others) +
+        throw Refused(mebibytes(bytes) + " of managed memory in addition to " + mebibytes(others) +
                       " do not fit into the " + mebibytes(free) + " free on gpu:" +
                       std::to_string(gpu) + ": ask for smaller sizes or free that GPU");
     }
@@ -49,7 +49,7 @@ private:
 
 class ManagedMemory final : public Buffer {
 public:
-    // Whole granules, one more than asked for: the runtime does not promise to start at one.
+    // Whole granules, plus one: the runtime does not guarantee that memory starts at one.
     ManagedMemory(std::size_t bytes, int gpu, const Machine& machine)
         : bytes_((bytes + kGranule - 1) / kGranule * kGranule),
           claim_(bytes_ + kGranule, machine),
@@ -89,7 +89,7 @@ public:
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
         return {Place::Kind::numa, Place::Kind::gpu};
     }
-    // It could, but the pages would come to it.
+    // CPUs can access it, but its pages would migrate to them.
     [[nodiscard]] bool cpu_accessible() const override { return false; }
     [[nodiscard]] bool migrates() const override { return true; }
     [[nodiscard]] bool needs_gpu() const override { return true; }

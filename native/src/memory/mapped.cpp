@@ -1,5 +1,5 @@
-// A file mapped into the address space: loads and stores reach its pages in the page cache, and
-// what is not there comes from the disk by a page fault.
+// A memory-mapped file: loads and stores access its pages in the page cache, and page faults read
+// missing pages from the disk.
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -24,18 +24,18 @@ public:
 
     [[nodiscard]] std::byte* data() const { return data_; }
 
-    // Brings the pages of the range in, and lets the CPU reach them without a fault.
+    // Reads the pages of the range, and maps them so that the CPU accesses them without a fault.
     void populate(std::size_t bytes) const {
         const auto step = static_cast<std::size_t>(host::kDiskBlock);
         for (std::size_t at = 0; at < bytes; at += step) {
-            // Written as it is, since a clean page that is written to faults first.
+            // Writes the same value, since the first write to a clean page faults.
             auto* byte = static_cast<volatile std::byte*>(data_ + at);
             const std::byte now = *byte;
             if (writable_) *byte = now;
         }
     }
 
-    // Takes the pages out of the address space, written back; the page cache still has them.
+    // Writes the pages back and unmaps them; the page cache still has them.
     void release() const {
         if (writable_ && msync(data_, bytes_, MS_SYNC) != 0) fail("written back");
         if (madvise(data_, bytes_, MADV_DONTNEED) != 0) fail("released");
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] std::byte* data() const override { return mapping_.data(); }
     [[nodiscard]] std::size_t bytes() const override { return file_.bytes(); }
 
-    // The place is the file; where its cached pages lie is told beside.
+    // The place is the file; `detail` also says where its cached pages are.
     [[nodiscard]] Placement placement() const override {
         const Placement pages = host::placement_of(data(), bytes(), kNoNode);
         return {.state = Placement::State::verified,
@@ -86,7 +86,7 @@ public:
     }
 
 private:
-    static constexpr int kNoNode = -1;  // none is the right one
+    static constexpr int kNoNode = -1;  // no node is the right one
 
     PlacedFile file_;
     Mapping mapping_;

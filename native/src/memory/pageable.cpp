@@ -1,4 +1,4 @@
-// Ordinary host memory, as malloc gives it: the system may move or swap its pages.
+// Ordinary host memory, as from malloc: the system may move or swap its pages.
 #include "memory/pages_variant.hpp"
 #include "waywiser/memory.hpp"
 

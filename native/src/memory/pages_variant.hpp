@@ -1,4 +1,4 @@
-// The `pages` variant that kinds of ordinary host memory share.
+// The `pages` variant of ordinary host memory.
 #pragma once
 
 #include "host/pages.hpp"
@@ -19,7 +19,7 @@ inline host::PageSize page_size(const Memory& memory) {
                                                               : host::PageSize::standard;
 }
 
-// Why huge pages cannot be had although asked for.
+// Returns why huge pages are not available although requested, or nullopt.
 std::optional<std::string> huge_pages_refusal(const Memory& memory);
 
 }  // namespace waywiser

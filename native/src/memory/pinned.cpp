@@ -1,7 +1,7 @@
-// Host memory whose pages are locked, so that a GPU can read and write it by itself: ordinary
-// pages bound to a NUMA node and then registered, since the runtime's own allocator does not bind;
-// or what that allocator gives, in pages of its own choice. Small accesses of a GPU were seen to
-// take longer to the former (docs/methodology.md, 3).
+// Page-locked host memory, which GPUs access directly: pages bound to a NUMA node and then
+// registered, since the runtime's own allocator does not bind; or memory from that allocator, in
+// pages that it chooses. Small accesses by a GPU can take longer with registered pages
+// (docs/methodology.md, 3).
 #include "gpu/gpu.hpp"
 #include "memory/pages_variant.hpp"
 #include "memory/runtime_locked.hpp"

@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-// Bytes of the scratch files that this process has at each place.
+// Bytes of this process's scratch files at each place.
 class Allowance {
 public:
     static Allowance& instance() {
@@ -36,8 +36,7 @@ private:
     std::map<std::string, std::size_t> used_;
 };
 
-// Mappings of files that exist, which buffers share without knowing of each other: idle ones, too,
-// keep pages where they are.
+// Mappings of existing files, shared by buffers: even idle ones keep pages in the page cache.
 class Mappings {
 public:
     static Mappings& instance() {
@@ -52,7 +51,7 @@ public:
         const std::scoped_lock lock(guard_);
         known_.erase(data);
     }
-    // They come back by page faults.
+    // Page faults map them again.
     void let_go(const std::string& path) {
         const std::scoped_lock lock(guard_);
         for (const auto& [data, mapping] : known_) {
@@ -100,7 +99,7 @@ PlacedFile::~PlacedFile() {
 }
 
 void PlacedFile::mapped_at(std::byte* data, std::size_t bytes) {
-    if (place_.scratch) return;  // nobody else has it
+    if (place_.scratch) return;  // no other buffer maps it
     Mappings::instance().add(place_.path, data, bytes);
     mapping_ = data;
 }

@@ -1,4 +1,4 @@
-// A file at a file place, for a buffer: a scratch file of its own, or somebody's file to be read.
+// A file at a file place, for a buffer: its own scratch file, or a user's file to read.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace waywiser {
 
 class PlacedFile {
 public:
-    // Throws Refused: more bytes than the file has or than the place allows to all its scratch
-    // files together, and what the system refuses.
+    // Throws Refused for more bytes than the file has or than the place allows for all scratch
+    // files, and if a system call fails.
     PlacedFile(const FilePlace& place, std::size_t bytes);
     ~PlacedFile();
     PlacedFile(const PlacedFile&) = delete;
@@ -25,10 +25,10 @@ public:
     [[nodiscard]] bool writable() const { return place_.scratch; }
     [[nodiscard]] const FilePlace& place() const { return place_; }
 
-    // Puts the first bytes out of the page cache. Throws Refused where they stay.
+    // Evicts the first bytes from the page cache. Throws Refused if they stay.
     void evict(std::size_t bytes) const;
-    // Memory through which this process sees the file: it holds pages of it in the page cache, and
-    // lets go of them before they are evicted, also when another buffer of the file asks for it.
+    // Registers memory that maps the file and so keeps its pages in the page cache. It is unmapped
+    // before an eviction, even one by another buffer of the file.
     void mapped_at(std::byte* data, std::size_t bytes);
 
 private:
@@ -38,7 +38,7 @@ private:
     std::byte* mapping_ = nullptr;
 };
 
-// What kinds of memory in files have in common; their first variant is `state`.
+// Common code of memory kinds in files; their first variant is `state`.
 class FileMemoryKind : public MemoryKind {
 public:
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override;
@@ -50,13 +50,13 @@ public:
                                                      const Machine& machine) const override;
 
 protected:
-    // The first of the choices is the default.
+    // The first choice is the default.
     static Parameter state_variant(std::vector<std::string> choices);
     [[nodiscard]] bool is_cold(const Memory& memory) const;
 };
 
 const FilePlace& file_place(const Memory& memory, const Machine& machine);
-// The file system keeps its files in memory and nowhere else.
+// Whether the file system keeps its files only in memory.
 bool in_memory(const FilePlace& place);
 
 }  // namespace waywiser

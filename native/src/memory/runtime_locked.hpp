@@ -1,5 +1,5 @@
-// Page-locked host memory from the runtime's own allocator. It chooses the pages, and they lie
-// where the allocating thread ran: nobody can bind them.
+// Page-locked host memory from the runtime's own allocator. It allocates pages on the node of the
+// calling thread, and they cannot be bound.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace waywiser {
 
 class RuntimeLocked final : public Buffer {
 public:
-    // Why a node can have none.
+    // Returns why a node cannot have any, or nullopt.
     [[nodiscard]] static std::optional<std::string> refusal(const Memory& memory,
                                                             const Machine& machine) {
         const NumaNode* const node = machine.node(memory.place.index);
@@ -26,7 +26,8 @@ public:
     [[nodiscard]] static std::unique_ptr<RuntimeLocked> on(const NumaNode& node, std::size_t bytes,
                                                            gpu::HostUse use,
                                                            const Machine& machine) {
-        const host::RunOn allocating(node.cpus);  // the kernel takes pages near the caller
+        const host::RunOn allocating(
+            node.cpus);  // the kernel takes pages of the calling thread's node
         return std::make_unique<RuntimeLocked>(bytes, use, node.index, machine.gpus.front().index);
     }
     RuntimeLocked(std::size_t bytes, gpu::HostUse use, int node, int gpu)

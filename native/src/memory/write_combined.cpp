@@ -1,5 +1,5 @@
-// Page-locked host memory that the CPU does not cache: it can write it in bursts and hardly read
-// it. Only the runtime can allocate it.
+// Page-locked host memory that CPUs do not cache: they write it in bursts, but read it very slowly.
+// Only the runtime can allocate it.
 #include "memory/runtime_locked.hpp"
 #include "waywiser/memory.hpp"
 

@@ -1,4 +1,4 @@
-// Sizes at which operations on a range of memory are told: a page, and up from there.
+// Sizes at which operations on a range of memory are measured: a page and larger.
 #pragma once
 
 #include <cstddef>

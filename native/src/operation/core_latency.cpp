@@ -1,4 +1,4 @@
-// How long a core waits for memory: loads that each need the one before.
+// Memory latency of a core: dependent loads.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -13,8 +13,8 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kCached = std::size_t{64} << 20;  // bytes; more are to come from memory
-constexpr std::size_t kApart = 256;  // bytes between two cells: no prefetcher brings the next along
+constexpr std::size_t kCached = std::size_t{64} << 20;  // bytes; larger chases must miss the caches
+constexpr std::size_t kApart = 256;  // bytes between two cells, more than prefetchers cover
 
 class ChaseTrial final : public Trial {
 public:
@@ -27,9 +27,9 @@ public:
                        });
         at_ = cycle.cell(0);
         if (bytes <= kCached || host::flush_instruction().empty()) {
-            at_ = follow(at_, cycle.order.cells());  // what fits into a cache is in it
+            at_ = follow(at_, cycle.order.cells());  // a chase that fits into a cache is in it now
         } else {
-            host::flush(pages_.data(), bytes, node.cpus);  // what was linked last is in one
+            host::flush(pages_.data(), bytes, node.cpus);  // what was linked last is in a cache
         }
     }
     double run(std::size_t repetitions) override {
@@ -38,7 +38,7 @@ public:
 
 private:
     host::Pages pages_;
-    const Cell* volatile at_ = nullptr;  // so that nobody proves the loads useless
+    const Cell* volatile at_ = nullptr;  // so that the compiler keeps the loads
 };
 
 class CoreLatency final : public Operation {

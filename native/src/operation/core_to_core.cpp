@@ -1,4 +1,4 @@
-// How long a cache line takes from the core that wrote it to a core that waits for it.
+// Latency of handing a cache line from the core that wrote it to a core that waits for it.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kLeast = 64;  // handovers of a sample
+constexpr std::size_t kLeast = 64;  // handovers per sample
 constexpr std::size_t kMost = 1 << 16;
-constexpr int kSpins = 1 << 14;  // before the core is left to somebody who may be waiting
+constexpr int kSpins = 1 << 14;  // spins before yielding the core
 
-// A counter in a line of its own; its two parties raise it in turn.
+// A counter in its own cache line; two threads increment it in turn.
 class Turn {
 public:
     void pass(std::uint32_t to) { value_.store(to, std::memory_order_release); }
@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    alignas(256) std::atomic<std::uint32_t> value_{0};  // and so the whole object is as long
+    alignas(256) std::atomic<std::uint32_t> value_{0};  // also pads the object
 };
 
 class HandoverTrial final : public Trial {
@@ -50,7 +50,7 @@ public:
             }
         });
         const host::RunOn here({one_});
-        turn.pass(1);  // and back: the partner is there
+        turn.pass(1);  // and back: the partner is ready
         turn.await(2);
         const double seconds = timed([&] {
             for (std::uint32_t round = 1; round <= rounds; ++round) {

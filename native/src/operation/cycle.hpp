@@ -1,5 +1,5 @@
-// Cells linked into one cycle in a shuffled order, for chases in which each load needs the one
-// before and nobody can guess the next. CPUs and GPUs build and follow the same.
+// Cells linked into one cycle in a shuffled order, for chases of dependent loads that cannot be
+// predicted. CPUs and GPUs build and follow the same cycle.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@ struct Cell {
     const Cell* next;
 };
 
-// A shuffled order of so many cells, as a function: any part of a cycle can be linked by anybody.
-// A bijection of the next power of two (multiply by odd numbers, fold high bits into low ones),
-// walked until it falls within the cells (Black & Rogaway, CT-RSA 2002: cycle walking).
+// A shuffled order of `cells` cells as a function, so that any part of a cycle can be linked
+// independently. A bijection of the next power of two (multiply by odd numbers, fold high bits into
+// low ones), iterated until the value is below `cells` (Black & Rogaway, CT-RSA 2002: cycle
+// walking).
 class Order {
 public:
     explicit Order(std::size_t cells) : cells_(cells) {
@@ -47,7 +48,7 @@ private:
     unsigned bits_ = 1;
 };
 
-// A range of memory as cells so many bytes apart.
+// A range of memory as cells at a fixed distance.
 struct Cycle {
     std::byte* data = nullptr;
     std::size_t apart = 0;
@@ -56,13 +57,13 @@ struct Cycle {
     WAYWISER_BOTH Cell* cell(std::size_t i) const {
         return reinterpret_cast<Cell*>(data + order(i) * apart);
     }
-    // Links the i-th cell to the one after, and the last to the first.
+    // Links the i-th cell to the next, and the last to the first.
     WAYWISER_BOTH void link(std::size_t i) const {
         cell(i)->next = cell(i + 1 == order.cells() ? 0 : i + 1);
     }
 };
 
-// Where so many links lead; it depends on every load.
+// The cell after a number of links; it depends on every load.
 WAYWISER_BOTH inline const Cell* follow(const Cell* at, std::size_t links) {
     for (std::size_t i = 0; i < links; ++i) at = at->next;
     return at;

@@ -1,4 +1,4 @@
-// The slope of what a GPU walks, told by events behind the gate.
+// The slope of a GPU walk's time, measured by events behind the gate.
 #pragma once
 
 #include "gpu/gpu.hpp"
@@ -17,8 +17,8 @@ public:
           middle_(stream.device()),
           stop_(stream.device()) {}
 
-    // Seconds of so many steps. `walk(n)` launches n steps; a single one first, so that both of the
-    // timed launches follow another.
+    // Seconds of `steps` steps. `walk(n)` launches n steps. A single step is launched first, so
+    // that both timed launches follow another.
     template <class Walk>
     double operator()(std::size_t steps, const Walk& walk) {
         return slope([&] {
@@ -34,7 +34,7 @@ public:
                          gpu::seconds_between(middle_, stop_)};
         });
     }
-    // Seconds that events add to each walk; they cancel, and bound what is left of them.
+    // Seconds that events add to each walk. They cancel in the slope and bound its error.
     [[nodiscard]] double overhead() const { return overhead_; }
 
 private:

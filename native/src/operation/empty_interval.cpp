@@ -1,4 +1,4 @@
-// Two events with nothing between them: the floor of every time that a device tells.
+// Two events with nothing between them: the minimum of every time measured by a device.
 #include "gpu/gpu.hpp"
 #include "operation/timed.hpp"
 #include "waywiser/operation.hpp"
@@ -21,7 +21,7 @@ public:
             stream_.synchronize();
         });
     }
-    [[nodiscard]] double overhead() const override { return 0; }  // it is the overhead
+    [[nodiscard]] double overhead() const override { return 0; }  // it measures the overhead
     [[nodiscard]] std::size_t most_repetitions() const override { return 1; }
 
 private:

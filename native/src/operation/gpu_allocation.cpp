@@ -1,11 +1,10 @@
-// What it costs to get and give back memory of a GPU: at once, in the order of a stream, or
-// managed.
+// The cost of allocating and freeing GPU memory: plain, stream-ordered, or managed.
 #include <memory>
 #include <utility>
 
 #include "gpu/gpu.hpp"
 #include "operation/byte_choices.hpp"
-#include "operation/halves.hpp"
+#include "operation/create_release.hpp"
 
 namespace waywiser {
 namespace {
@@ -14,63 +13,63 @@ constexpr std::size_t kMostRepetitions = 64;
 
 class DeviceTrial final : public Trial {
 public:
-    DeviceTrial(Half half, std::size_t bytes, const gpu::Stream& stream)
-        : half_(half), bytes_(bytes), gpu_(stream.device()) {}
+    DeviceTrial(Phase phase, std::size_t bytes, const gpu::Stream& stream)
+        : phase_(phase), bytes_(bytes), gpu_(stream.device()) {}
     double run(std::size_t repetitions) override {
-        return seconds_of<gpu::DeviceBuffer>(half_, repetitions, gpu_, bytes_);
+        return seconds_of<gpu::DeviceBuffer>(phase_, repetitions, gpu_, bytes_);
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
-    Half half_;
+    Phase phase_;
     std::size_t bytes_;
     int gpu_;
 };
 
-// In the order of a stream: what is given back stays in the pool, which the device keeps.
+// Stream-ordered allocation: freed memory stays in the pool, which the device keeps.
 class PoolTrial final : public Trial {
 public:
-    PoolTrial(Half half, std::size_t bytes, const gpu::Stream& stream)
-        : half_(half), bytes_(bytes), stream_(stream) {}
+    PoolTrial(Phase phase, std::size_t bytes, const gpu::Stream& stream)
+        : phase_(phase), bytes_(bytes), stream_(stream) {}
     double run(std::size_t repetitions) override {
-        static_cast<void>(there_and_back());  // the pool holds enough from here on
+        static_cast<void>(allocate_and_free());  // the pool holds enough from now on
         double seconds = 0;
-        for (std::size_t i = 0; i < repetitions; ++i) seconds += there_and_back();
+        for (std::size_t i = 0; i < repetitions; ++i) seconds += allocate_and_free();
         stream_.synchronize();
         return seconds;
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
-    [[nodiscard]] double there_and_back() const {
+    [[nodiscard]] double allocate_and_free() const {
         std::byte* data = nullptr;
-        const double making = timed([&] { data = gpu::allocate_async(bytes_, stream_); });
-        const double giving_back = timed([&] { gpu::free_async(data, stream_); });
-        return half_ == Half::making ? making : giving_back;
+        const double create_seconds = timed([&] { data = gpu::allocate_async(bytes_, stream_); });
+        const double release_seconds = timed([&] { gpu::free_async(data, stream_); });
+        return phase_ == Phase::create ? create_seconds : release_seconds;
     }
 
-    Half half_;
+    Phase phase_;
     std::size_t bytes_;
     const gpu::Stream& stream_;
 };
 
 class ManagedTrial final : public Trial {
 public:
-    ManagedTrial(Half half, std::size_t bytes, const gpu::Stream& stream)
-        : half_(half), bytes_(bytes), gpu_(stream.device()) {}
+    ManagedTrial(Phase phase, std::size_t bytes, const gpu::Stream& stream)
+        : phase_(phase), bytes_(bytes), gpu_(stream.device()) {}
     double run(std::size_t repetitions) override {
-        return seconds_of<gpu::ManagedBuffer>(half_, repetitions, bytes_, gpu_);
+        return seconds_of<gpu::ManagedBuffer>(phase_, repetitions, bytes_, gpu_);
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
-    Half half_;
+    Phase phase_;
     std::size_t bytes_;
     int gpu_;
 };
 
 struct Call {
-    Half half;
+    Phase phase;
     const char* name;
     const char* description;
     const char* source;
@@ -80,7 +79,7 @@ template <class Made>
 class GpuAllocation final : public Operation {
 public:
     explicit GpuAllocation(const Call& call)
-        : half_(call.half),
+        : phase_(call.phase),
           info_{.name = call.name,
                 .description = call.description,
                 .parameters = {byte_choices()},
@@ -92,12 +91,12 @@ public:
     }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools& tools) const override {
-        return std::make_unique<Made>(half_, bytes_of(*this, call, machine),
+        return std::make_unique<Made>(phase_, bytes_of(*this, call, machine),
                                       tools.stream(call.place.index, 0));
     }
 
 private:
-    Half half_;
+    Phase phase_;
     Info info_;
 };
 
@@ -113,17 +112,17 @@ const bool registered = [] {
     constexpr std::in_place_type_t<DeviceTrial> at_once;
     constexpr std::in_place_type_t<PoolTrial> from_pool;
     constexpr std::in_place_type_t<ManagedTrial> managed;
-    add(at_once, {Half::making, "device-malloc", "allocating device memory", kRuntime});
+    add(at_once, {Phase::create, "device-malloc", "allocating device memory", kRuntime});
     add(at_once,
-        {Half::giving_back, "device-free",
+        {Phase::release, "device-free",
          "freeing device memory, which waits until the device is idle: here it is", kRuntime});
-    add(from_pool, {Half::making, "device-malloc-async",
+    add(from_pool, {Phase::create, "device-malloc-async",
                     "allocating in the order of a stream, from a pool that holds enough", kPool});
-    add(from_pool, {Half::giving_back, "device-free-async",
+    add(from_pool, {Phase::release, "device-free-async",
                     "giving memory back to its pool in the order of a stream", kPool});
-    add(managed, {Half::making, "managed-malloc",
+    add(managed, {Phase::create, "managed-malloc",
                   "allocating managed memory, which has no pages yet", kManaged});
-    add(managed, {Half::giving_back, "managed-free",
+    add(managed, {Phase::release, "managed-free",
                   "freeing managed memory of which nobody touched a page", kManaged});
     return true;
 }();

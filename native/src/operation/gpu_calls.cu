@@ -1,4 +1,4 @@
-// What the calls cost that start work on a GPU and wait for it.
+// The cost of calls that start work on a GPU and wait for it.
 #include <memory>
 
 #include "gpu/gpu.hpp"

@@ -1,4 +1,4 @@
-// What it costs to make a recorded sequence of work ready for a GPU, and to start it.
+// The cost of instantiating and launching a graph.
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -12,13 +12,13 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t kMostRepetitions = 64;
-constexpr std::size_t kCopied = 8;  // bytes of each copy
+constexpr std::size_t kCopied = 8;  // bytes per copy
 
 struct Nothing {
     WAYWISER_ON_GPU void operator()(gpu::Thread) const {}
 };
 
-// So many nodes, each after the one before: empty kernels, or copies from the host.
+// A chain of nodes: empty kernels, or copies from the host.
 class Sequence {
 public:
     Sequence(bool copies, std::size_t nodes, gpu::Stream& stream)
@@ -29,7 +29,7 @@ public:
 
 private:
     [[nodiscard]] gpu::Graph recorded(bool copies, std::size_t nodes, gpu::Stream& stream) const {
-        add(copies, stream);  // a first launch loads code, which is no part of what is recorded
+        add(copies, stream);  // the first launch loads code, which is not to be recorded
         stream.synchronize();
         return gpu::Graph(stream, [&] {
             for (std::size_t i = 0; i < nodes; ++i) add(copies, stream);
@@ -77,8 +77,7 @@ public:
     }
 };
 
-// Each launch finds the stream idle: a graph that is running cannot run a second time beside
-// itself.
+// Each launch needs an idle stream: a graph that is running cannot run a second time concurrently.
 class LaunchTrial final : public GraphTrial {
 public:
     LaunchTrial(bool copies, std::size_t nodes, gpu::Stream& stream, bool to_the_end)

@@ -1,4 +1,4 @@
-// What it costs to get memory of the host: the call alone, and with the pages behind it.
+// The cost of allocating host memory: the call alone, and including its pages.
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +15,8 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kHeldBytes = std::size_t{64} << 20;  // by all repetitions of a sample
+constexpr std::size_t kHeldBytes = std::size_t{64}
+                                   << 20;  // maximum held by all repetitions of a sample
 constexpr std::size_t kMostRepetitions = 1024;
 
 void touch(void* data, std::size_t bytes) {
@@ -23,14 +24,14 @@ void touch(void* data, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += page) static_cast<volatile char*>(data)[at] = 1;
 }
 
-struct Way {
+struct AllocationMethod {
     const char* name;
     const char* description;
     const char* source;
     Parameter sizes;
     void* (*get)(std::size_t);
     void (*give_back)(void*, std::size_t);
-    // Why nothing could be got.
+    // Why allocation can fail.
     const char* remedy = "memory is exhausted";
 };
 
@@ -51,7 +52,7 @@ void* advised(void* data, std::size_t bytes, int advice) {
 }
 
 void release(void* data, std::size_t) { std::free(data); }
-// So that the next one finds no pages that somebody touched before.
+// Returns freed pages to the system, so that the next allocation gets untouched ones.
 void release_pages(void* data, std::size_t) {
     std::free(data);
 #if defined(__GLIBC__)
@@ -63,7 +64,7 @@ constexpr const char* kCommScope =
     "Pearson et al., Comm|Scope, ICPE 2019 (malloc, malloc + memset)";
 constexpr const char* kTransparent = "Linux kernel, Transparent Hugepage Support";
 
-std::vector<Way> ways() {
+std::vector<AllocationMethod> allocation_methods() {
     const Parameter sizes = byte_choices();
     const Parameter huge = byte_choices({"2097152", "16777216"});
     return {
@@ -96,22 +97,23 @@ std::vector<Way> ways() {
 
 class AllocationTrial final : public Trial {
 public:
-    AllocationTrial(const Way& way, std::size_t bytes) : way_(way), bytes_(bytes) {
+    AllocationTrial(const AllocationMethod& method, std::size_t bytes)
+        : method_(method), bytes_(bytes) {
         got_.reserve(most_repetitions());
     }
 
     double run(std::size_t repetitions) override {
         got_.assign(repetitions, nullptr);
         const double seconds = timed([this] {
-            for (void*& data : got_) data = way_.get(bytes_);
+            for (void*& data : got_) data = method_.get(bytes_);
         });
         const bool all = std::ranges::find(got_, nullptr) == got_.end();
         for (void* data : got_) {
-            if (data != nullptr) way_.give_back(data, bytes_);
+            if (data != nullptr) method_.give_back(data, bytes_);
         }
         if (!all) {
-            throw Refused(std::string(way_.name) + " got no " + std::to_string(bytes_) +
-                          " bytes: " + way_.remedy);
+            throw Refused(std::string(method_.name) + " got no " + std::to_string(bytes_) +
+                          " bytes: " + method_.remedy);
         }
         return seconds;
     }
@@ -120,19 +122,19 @@ public:
     }
 
 private:
-    const Way& way_;
+    const AllocationMethod& method_;
     std::size_t bytes_;
     std::vector<void*> got_;
 };
 
 class HostAllocation final : public Operation {
 public:
-    explicit HostAllocation(Way way)
-        : way_(std::move(way)),
-          info_{.name = way_.name,
-                .description = way_.description,
-                .parameters = {way_.sizes},
-                .source = way_.source} {}
+    explicit HostAllocation(AllocationMethod method)
+        : method_(std::move(method)),
+          info_{.name = method_.name,
+                .description = method_.description,
+                .parameters = {method_.sizes},
+                .source = method_.source} {}
 
     [[nodiscard]] const Info& info() const override { return info_; }
     [[nodiscard]] std::vector<Place::Kind> place_kinds() const override {
@@ -140,17 +142,17 @@ public:
     }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools&) const override {
-        return std::make_unique<AllocationTrial>(way_, bytes_of(*this, call, machine));
+        return std::make_unique<AllocationTrial>(method_, bytes_of(*this, call, machine));
     }
 
 private:
-    Way way_;
+    AllocationMethod method_;
     Info info_;
 };
 
 const bool registered = [] {
-    for (const Way& way : ways()) {
-        Operations::instance().add(std::make_unique<HostAllocation>(way));
+    for (const AllocationMethod& method : allocation_methods()) {
+        Operations::instance().add(std::make_unique<HostAllocation>(method));
     }
     return true;
 }();

@@ -1,4 +1,4 @@
-// What one fault costs that brings a page of managed memory to whoever wants it.
+// The cost of one fault that migrates a page of managed memory to the processor that accesses it.
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,18 +14,18 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kLeastFaults = 16;  // of a sample, in the shorter walk
+constexpr std::size_t kLeastFaults = 16;  // per sample, in the shorter walk
 constexpr std::size_t kMostFaults = 64;
 
-// A list in managed memory, one cell in each stride, that lies where it is put.
-class FarList {
+// A list in managed memory, one cell per stride, that can be moved to a place.
+class MigratingList {
 public:
-    FarList(std::size_t cells, std::size_t stride, int gpu)
+    MigratingList(std::size_t cells, std::size_t stride, int gpu)
         : stride_(stride), memory_((cells + 1) * stride, gpu) {
         for (std::size_t i = 0; i < cells; ++i) cell(i)->next = cell(i + 1);
     }
     [[nodiscard]] const Cell* first() const { return cell(0); }
-    // Brings the first so many strides to a place, and waits until they are there.
+    // Migrates the first strides to a place and waits until they are there.
     void put(std::size_t strides, gpu::Location where, const gpu::Stream& stream) const {
         gpu::prefetch_async(memory_.data(), strides * stride_, where, stream);
         stream.synchronize();
@@ -46,7 +46,7 @@ struct Walk {
     WAYWISER_ON_GPU void operator()(gpu::Thread) const { *last = follow(first, steps); }
 };
 
-// Puts the list back before each walk, which is timed by whoever walks.
+// Moves the list back before each walk; the derived class times the walk.
 class FaultTrial : public Trial {
 public:
     FaultTrial(std::size_t stride, gpu::Location from, gpu::Stream& returning)
@@ -72,7 +72,7 @@ private:
         return walk(list_.first(), steps);
     }
 
-    FarList list_;
+    MigratingList list_;
     gpu::Location from_;
     gpu::Stream& returning_;
 };
@@ -133,10 +133,10 @@ protected:
     }
 
 private:
-    const Cell* volatile last_ = nullptr;  // so that nobody proves the loads useless
+    const Cell* volatile last_ = nullptr;  // so that the compiler keeps the loads
 };
 
-// Where the pages can come from: all other places, of which a core has only GPUs.
+// Places that pages can come from: all other places; for a core only GPUs.
 std::vector<std::string> sources(const Place& place, const Machine& machine) {
     std::vector<std::string> places;
     if (place.kind == Place::Kind::gpu) {

@@ -1,11 +1,11 @@
-// What it costs to lock pages of the host, so that GPUs reach them, and to unlock them.
+// The cost of page-locking host memory for GPUs, and of unlocking it.
 #include <memory>
 #include <optional>
 
 #include "gpu/gpu.hpp"
 #include "host/pages.hpp"
 #include "operation/byte_choices.hpp"
-#include "operation/halves.hpp"
+#include "operation/create_release.hpp"
 
 namespace waywiser {
 namespace {
@@ -14,31 +14,31 @@ constexpr std::size_t kMostRepetitions = 64;
 
 class RegistrationTrial final : public Trial {
 public:
-    // Pages are locked for every GPU that the process has a context on: here for all of them, and
-    // not for those that happened to be measured before.
-    RegistrationTrial(Half half, const NumaNode& node, std::size_t bytes, const Machine& machine)
-        : half_(half),
+    // Pages are locked for every GPU on which the process has a context: create one on all of them,
+    // so that the cost does not depend on earlier measurements.
+    RegistrationTrial(Phase phase, const NumaNode& node, std::size_t bytes, const Machine& machine)
+        : phase_(phase),
           pages_(bytes, node, host::PageSize::standard),
           gpu_(machine.gpus.front().index) {
         for (const GpuPlace& gpu : machine.gpus) gpu::synchronize_device(gpu.index);
     }
 
     double run(std::size_t repetitions) override {
-        return seconds_of<gpu::Registration>(half_, repetitions, pages_.data(), pages_.bytes(),
+        return seconds_of<gpu::Registration>(phase_, repetitions, pages_.data(), pages_.bytes(),
                                              gpu_);
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostRepetitions; }
 
 private:
-    Half half_;
+    Phase phase_;
     host::Pages pages_;
     int gpu_;
 };
 
 class PageLocking final : public Operation {
 public:
-    PageLocking(Half half, const char* name, const char* description)
-        : half_(half),
+    PageLocking(Phase phase, const char* name, const char* description)
+        : phase_(phase),
           info_{.name = name,
                 .description = description,
                 .parameters = {byte_choices()},
@@ -55,21 +55,21 @@ public:
     }
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools&) const override {
-        return std::make_unique<RegistrationTrial>(half_, *machine.node(call.place.index),
+        return std::make_unique<RegistrationTrial>(phase_, *machine.node(call.place.index),
                                                    bytes_of(*this, call, machine), machine);
     }
 
 private:
-    Half half_;
+    Phase phase_;
     Info info_;
 };
 
 const bool registered = [] {
     auto& operations = Operations::instance();
     operations.add(std::make_unique<PageLocking>(
-        Half::making, "host-register",
+        Phase::create, "host-register",
         "locking base pages that are there already, for all GPUs that are measured"));
-    operations.add(std::make_unique<PageLocking>(Half::giving_back, "host-unregister",
+    operations.add(std::make_unique<PageLocking>(Phase::release, "host-unregister",
                                                  "unlocking pages, which stay where they are"));
     return true;
 }();

@@ -1,4 +1,4 @@
-// Memory that a GPU reaches by itself: its own, another GPU's, or page-locked memory of the host.
+// Memory that a GPU can access directly: its own, another GPU's, or page-locked host memory.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,14 @@ namespace waywiser {
 
 class ReachedMemory {
 public:
-    // Throws Refused in a process without the peer access that it needs, gpu::Error,
-    // std::bad_alloc.
+    // Throws Refused in a process without the required peer access, gpu::Error, std::bad_alloc.
     ReachedMemory(int gpu, const Memory& memory, std::size_t bytes, const Machine& machine,
                   OperationTools& tools);
-    [[nodiscard]] std::byte* data() const { return data_; }  // as kernels of the GPU find it
+    [[nodiscard]] std::byte* data() const { return data_; }  // the address for kernels of the GPU
 
-    // Places whose memory the GPU reaches: its own first, then the host's, then those of peers.
+    // Places whose memory the GPU can access: its own first, then the host's, then those of peers.
     static std::vector<std::string> places(int gpu, const Machine& machine);
-    // The memory that such a place stands for: of the host, pages that are bound to the node and
-    // registered.
+    // The memory at such a place; on the host, registered pages that are bound to the node.
     static Memory at(const Place& place);
 
 private:

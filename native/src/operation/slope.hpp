@@ -1,4 +1,4 @@
-// What one step costs more: the slope of a walk's time over its length.
+// The cost of one step: the slope of a walk's time over its length.
 #pragma once
 
 #include "waywiser/words.hpp"
@@ -11,9 +11,9 @@ struct Walks {
     double twice_as_many;
 };
 
-// Seconds of so many steps alone: launch, timer and setting out are in both walks and cancel. Where
-// something delayed the shorter one so much that the longer took no longer, both are walked again.
-// Throws Refused where that goes on.
+// Seconds of `steps` steps alone: launch, timer and setup are in both walks and cancel. If a delay
+// made the shorter walk take as long as the longer one, both are repeated. Throws Refused if that
+// persists.
 template <class Walk>
 double slope(const Walk& walk) {
     constexpr int kTries = 48;
@@ -22,7 +22,8 @@ double slope(const Walk& walk) {
         const double steps = seconds.twice_as_many - seconds.some;
         if (steps > 0) return steps;
     }
-    throw Refused("twice as many steps take no longer than once as many: the timer cannot tell");
+    throw Refused(
+        "twice as many steps take no longer than once as many: the timer cannot resolve them");
 }
 
 }  // namespace waywiser

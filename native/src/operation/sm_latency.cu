@@ -1,4 +1,4 @@
-// How long a thread of a GPU waits for memory: loads that each need the one before.
+// Memory latency of a GPU thread: dependent loads.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -17,10 +17,10 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kApart = 128;          // bytes: a cache line of a GPU for each cell
-constexpr std::size_t kLeastLoads = 256;     // of a sample: all of the shortest cycle, twice
-constexpr std::size_t kMostLoads = 1 << 16;  // of a sample
-constexpr std::size_t kTimesTheCache = 4;    // times as many bytes wash a cache out
+constexpr std::size_t kApart = 128;          // bytes: each cell is a GPU cache line
+constexpr std::size_t kLeastLoads = 256;     // per sample: the shortest cycle twice
+constexpr std::size_t kMostLoads = 1 << 16;  // per sample
+constexpr std::size_t kTimesTheCache = 4;    // this many times the cache's bytes evict its content
 constexpr gpu::Shape kLinking{.blocks = 256, .threads = 256};
 
 struct Link {
@@ -34,7 +34,7 @@ struct Link {
     }
 };
 
-// Goes on from where the last one stopped, so that no load is known from before.
+// Continues where the last walk stopped, so that no load repeats.
 struct Follow {
     const Cell** at;
     std::size_t links;
@@ -52,7 +52,7 @@ public:
         const Order order(std::max<std::size_t>(bytes / kApart, 2));
         gpu::launch(stream_, kLinking, Link{{memory_.data(), kApart, order}, at()});
         if (bytes <= gpu::device(stream.device()).l2_bytes) {
-            walk(order.cells());  // once around: what fits into a cache is in it
+            walk(order.cells());  // once around: a chase that fits into a cache is in it now
             stream_.synchronize();
             return;
         }
@@ -80,8 +80,8 @@ public:
 private:
     [[nodiscard]] const Cell** at() const { return reinterpret_cast<const Cell**>(at_.data()); }
     void walk(std::size_t links) const { gpu::launch(stream_, {}, Follow{at(), links}); }
-    // The cells that were written last are in the cache of a GPU, that of the memory's owner above
-    // all: other bytes take their place.
+    // The cells that were written last are in the cache of a GPU, mostly that of the memory's
+    // owner: replace them by other bytes.
     static void wash_out(const gpu::Stream& stream) {
         const std::size_t bytes = kTimesTheCache * gpu::device(stream.device()).l2_bytes;
         const gpu::DeviceBuffer other(stream.device(), bytes);
@@ -102,7 +102,7 @@ Parameter range() {
             .choices = {"268435456", "16384", "2097152", "4194304"}};
 }
 
-// Host memory of a node that the runtime allocates, as nvbandwidth does: host-alloc:0.
+// Host memory of a node allocated by the runtime, as nvbandwidth does: host-alloc:0.
 constexpr std::string_view kHostAlloc = "host-alloc:";
 
 Memory memory_named(const std::string& text) {

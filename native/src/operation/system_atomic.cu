@@ -1,4 +1,4 @@
-// What it costs a GPU to add to a counter that other devices and CPUs see it add to.
+// The cost of a system-scope atomic add by a GPU.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,13 +16,13 @@ namespace {
 
 using Counter = unsigned long long;
 
-constexpr std::size_t kApart = 128;           // bytes: a cache line of a GPU for each counter
-constexpr std::size_t kLeastAdds = 256;       // of a sample, by one thread alone
-constexpr std::size_t kLeastAddsOfMany = 16;  // of a sample, by each of many threads
-constexpr std::size_t kMostAdds = 1 << 20;    // of a sample, by all threads together
-constexpr std::size_t kTriedAdds = 8;         // of each thread, to see that none is lost
+constexpr std::size_t kApart = 128;           // bytes: each counter is a GPU cache line
+constexpr std::size_t kLeastAdds = 256;       // per sample, by a single thread
+constexpr std::size_t kLeastAddsOfMany = 16;  // per sample, by each of many threads
+constexpr std::size_t kMostAdds = 1 << 20;    // per sample, by all threads together
+constexpr std::size_t kTriedAdds = 8;         // per thread, to check that none is lost
 
-struct Way {
+struct AddMethod {
     const char* name;
     gpu::Shape shape;
     bool own_counters;
@@ -32,15 +32,15 @@ struct Way {
     [[nodiscard]] std::size_t counters() const { return own_counters ? threads() : 1; }
 };
 
-constexpr Way kWays[] = {{"chain", {.blocks = 1, .threads = 1}, false},
-                         {"shared", {.blocks = 32, .threads = 32}, false},
-                         {"apart", {.blocks = 32, .threads = 32}, true}};
+constexpr AddMethod kMethods[] = {{"chain", {.blocks = 1, .threads = 1}, false},
+                                  {"shared", {.blocks = 32, .threads = 32}, false},
+                                  {"apart", {.blocks = 32, .threads = 32}, true}};
 
-const Way& way_named(const std::string& name) {
-    for (const Way& way : kWays) {
-        if (name == way.name) return way;
+const AddMethod& method_named(const std::string& name) {
+    for (const AddMethod& method : kMethods) {
+        if (name == method.name) return method;
     }
-    throw Refused("there is no way to add called '" + name + "'");
+    throw Refused("there is no method to add called '" + name + "'");
 }
 
 WAYWISER_BOTH inline Counter* counter(std::byte* data, std::size_t i) {
@@ -52,7 +52,7 @@ struct Clear {
     WAYWISER_ON_GPU void operator()(gpu::Thread thread) const { *counter(data, thread.index) = 0; }
 };
 
-// Each add of a thread needs the one before: what is added depends on what was there.
+// The adds of a thread depend on each other: the amount depends on the previous value.
 struct Add {
     std::byte* data;
     std::size_t adds;
@@ -61,7 +61,7 @@ struct Add {
         Counter* const here = counter(data, own_counters ? thread.index : 0);
         Counter amount = 1;
         for (std::size_t i = 0; i < adds; ++i) {
-            amount = 1 + (gpu::add_system(here, amount) >> 63);  // no counter gets so far
+            amount = 1 + (gpu::add_system(here, amount) >> 63);  // no counter gets that large
         }
     }
 };
@@ -79,27 +79,27 @@ struct Sum {
 
 class AtomicTrial final : public Trial {
 public:
-    AtomicTrial(const Way& way, gpu::Stream& stream, const Place& place, const Machine& machine,
-                OperationTools& tools)
-        : way_(way),
+    AtomicTrial(const AddMethod& method, gpu::Stream& stream, const Place& place,
+                const Machine& machine, OperationTools& tools)
+        : method_(method),
           stream_(stream),
-          memory_(stream.device(), ReachedMemory::at(place), way.counters() * kApart, machine,
+          memory_(stream.device(), ReachedMemory::at(place), method.counters() * kApart, machine,
                   tools),
           slope_(stream, tools) {
-        const auto counters = static_cast<unsigned>(way.counters());
+        const auto counters = static_cast<unsigned>(method.counters());
         gpu::launch(stream_, {.blocks = counters, .threads = 1}, Clear{memory_.data()});
         add(kTriedAdds);
-        if (sum() != kTriedAdds * way_.threads()) {
+        if (sum() != kTriedAdds * method_.threads()) {
             throw Refused("adds of gpu:" + std::to_string(stream.device()) + " to a counter at " +
                           place.text() + " get lost: nothing between them carries atomics");
         }
     }
 
     double run(std::size_t repetitions) override {
-        const std::size_t each = std::max<std::size_t>(repetitions / way_.threads(), 1);
+        const std::size_t each = std::max<std::size_t>(repetitions / method_.threads(), 1);
         const double seconds = slope_(each, [this](std::size_t adds) { add(adds); });
         return seconds * static_cast<double>(repetitions) /
-               static_cast<double>(each * way_.threads());
+               static_cast<double>(each * method_.threads());
     }
     double once() override {
         return timed([this] {
@@ -109,25 +109,26 @@ public:
     }
     [[nodiscard]] double overhead() const override { return slope_.overhead(); }
     [[nodiscard]] std::size_t least_repetitions() const override {
-        return way_.threads() == 1 ? kLeastAdds : kLeastAddsOfMany * way_.threads();
+        return method_.threads() == 1 ? kLeastAdds : kLeastAddsOfMany * method_.threads();
     }
     [[nodiscard]] std::size_t most_repetitions() const override { return kMostAdds; }
 
 private:
     void add(std::size_t adds) const {
-        gpu::launch(stream_, way_.shape, Add{memory_.data(), adds, way_.own_counters});
+        gpu::launch(stream_, method_.shape, Add{memory_.data(), adds, method_.own_counters});
     }
     [[nodiscard]] Counter sum() const {
         const gpu::DeviceBuffer total(stream_.device(), sizeof(Counter));
-        gpu::launch(stream_, {},
-                    Sum{memory_.data(), way_.counters(), reinterpret_cast<Counter*>(total.data())});
+        gpu::launch(
+            stream_, {},
+            Sum{memory_.data(), method_.counters(), reinterpret_cast<Counter*>(total.data())});
         stream_.synchronize();
         Counter sum = 0;
         gpu::copy_sync(&sum, total.data(), sizeof(sum), stream_.device());
         return sum;
     }
 
-    const Way& way_;
+    const AddMethod& method_;
     gpu::Stream& stream_;
     ReachedMemory memory_;
     DeviceSlope slope_;
@@ -172,7 +173,7 @@ public:
     [[nodiscard]] std::unique_ptr<Trial> prepare(const OperationCall& call, const Machine& machine,
                                                  OperationTools& tools) const override {
         const auto place = Place::parse(parameter(*this, call, machine, "on"));
-        return std::make_unique<AtomicTrial>(way_named(parameter(*this, call, machine, "by")),
+        return std::make_unique<AtomicTrial>(method_named(parameter(*this, call, machine, "by")),
                                              tools.stream(call.place.index, 0), place, machine,
                                              tools);
     }

@@ -1,4 +1,4 @@
-// Seconds that something takes, by the host's clock.
+// Times a call by the host's clock, in seconds.
 #pragma once
 
 #include "host/clock.hpp"

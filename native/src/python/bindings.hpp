@@ -1,4 +1,4 @@
-// The parts of the Python module, each of which adds its own to it.
+// The parts of the Python module, each of which adds its own bindings.
 #pragma once
 
 #include <nanobind/nanobind.h>

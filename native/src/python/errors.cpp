@@ -1,4 +1,4 @@
-// Errors of the library as exceptions of the module.
+// Converts the library's errors to exceptions of the module.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -27,7 +27,7 @@ const char* text(gpu::Failure kind) {
 // gpu::Error with its fields: args == (message, kind, call, code, name, where).
 void bind_errors(nb::module_& m) {
     static nb::handle
-        gpu_error;  // the module's own; an object would be released after Python ended
+        gpu_error;  // owned by the module; a C++ owner would release it after Python has ended
     const std::string name = nb::cast<std::string>(m.attr("__name__")) + ".GpuError";
     const nb::object made =
         nb::steal(PyErr_NewException(name.c_str(), PyExc_RuntimeError, nullptr));

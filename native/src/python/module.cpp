@@ -1,4 +1,4 @@
-// The native library as Python sees it; _native.pyi is the contract. Thin: words in, samples out.
+// The Python module of the native library; _native.pyi declares it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

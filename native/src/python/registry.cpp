@@ -1,4 +1,4 @@
-// What is registered, and what it answers of a transfer on a machine.
+// Bindings of the registries and their queries about a transfer on a machine.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -113,7 +113,7 @@ nb::list shares_list(const Shares& shares) {
     return list;
 }
 
-// What readers of profiles must know; the name is that of the entry.
+// The traits for readers of profiles, with the entry's name.
 nb::dict traits_dict(const std::string& name, const Traits& traits) {
     nb::dict entry;
     entry["name"] = name;

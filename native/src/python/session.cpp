@@ -1,4 +1,4 @@
-// What a session measures, as columns and plain values.
+// Bindings of sessions; outcomes are columns and plain values.
 #include "waywiser/session.hpp"
 
 #include <nanobind/nanobind.h>
@@ -27,7 +27,7 @@ const char* text(Placement::State state) {
     return "unverified";
 }
 
-// Columns, since that is how they are stored and analysed.
+// As columns, since that is how samples are stored and analysed.
 nb::dict sample_columns(const std::vector<Sample>& samples) {
     nb::list span, host, skew, repetitions, flags, transfers;
     for (const Sample& sample : samples) {
@@ -127,9 +127,9 @@ nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
                           .shared = shared,
                           .rule = rule,
                           .seed = seed};
-    std::function<void(const Progress&)> tell;
+    std::function<void(const Progress&)> report;
     if (!progress.is_none()) {
-        tell = [&progress](const Progress& now) {
+        report = [&progress](const Progress& now) {
             const nb::gil_scoped_acquire python;
             progress(now.samples, now.median, now.low, now.high);
         };
@@ -144,7 +144,7 @@ nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
     Outcome outcome;
     {
         const nb::gil_scoped_release measuring;
-        outcome = session.measure(request, tell, watch);
+        outcome = session.measure(request, report, watch);
     }
     return outcome_dict(outcome);
 }

@@ -1,4 +1,4 @@
-// The words: memories, transfers, operations, and the machine that they are of.
+// Bindings of the data model: memories, transfers, operations and machines.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>

@@ -118,7 +118,7 @@ std::vector<std::int64_t> index_of(nb::handle object, const char* name) {
     return index;
 }
 
-// The bytes of a block, all of which have to lie together.
+// The bytes of a block, which must be contiguous.
 std::size_t block_bytes(const Operand& operand, Role role) {
     if (operand.dimensions == 0) {
         refuse(Failure::invalid_transfer,

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Whether a format, or a typestr, says "O". The names of fields are between colons.
+// Whether a format, or a typestr, contains objects ("O"). The names of fields are between colons.
 bool names_objects(const std::string& format) {
     bool in_name = false;
     for (const char c : format) {
@@ -28,7 +28,7 @@ void refuse_objects(bool has_objects, Role role) {
            .remedy = "convert it to a dtype of numbers, or copy its items in Python"});
 }
 
-// Throws cast_error for what is malformed.
+// Throws cast_error for a malformed value.
 void read_fields(nb::handle object, const nb::dict& fields, Role role, Operand& operand) {
     const auto data = nb::cast<nb::tuple>(fields["data"]);
     const auto shape = nb::cast<nb::tuple>(fields["shape"]);
@@ -59,7 +59,7 @@ void read_fields(nb::handle object, const nb::dict& fields, Role role, Operand& 
         role);
 }
 
-// numpy has dtypes that its buffers cannot say: datetime64, and those of ml_dtypes.
+// numpy has dtypes that its buffers cannot describe: datetime64, and those of ml_dtypes.
 bool read_array_interface(nb::handle object, Role role, Operand& operand) {
     const nb::object described = attribute(object, "__array_interface__");
     if (!described.is_valid() || !nb::isinstance<nb::dict>(described)) return false;
@@ -77,7 +77,7 @@ bool read_array_interface(nb::handle object, Role role, Operand& operand) {
 
 bool read_buffer(nb::handle object, Role role, Operand& operand, Held& held) {
     if (PyObject_CheckBuffer(object.ptr()) == 0) return false;
-    // A view of it holds the export: the object can neither be resized nor released until then.
+    // A view of it holds the export: until then the object can neither be resized nor released.
     PyObject* const view = PyMemoryView_FromObject(object.ptr());
     if (view == nullptr) {
         nb::python_error why;

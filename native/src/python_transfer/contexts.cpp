@@ -8,14 +8,14 @@
 #include <set>
 
 #include "errors.hpp"
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 namespace nb = nanobind;
 
 namespace waywiser::python {
 namespace {
 
-// Calls of other threads that do not end within this time are left alone when the process ends.
+// At the end of the process, calls of other threads that take longer than this are abandoned.
 constexpr auto kExitPatience = std::chrono::seconds(1);
 
 // The contexts of this process. Never destroyed: threads may be in a call when the process ends.
@@ -31,7 +31,7 @@ Registry& registry() { return *contexts; }
 
 void after_fork() {
     ++forks;
-    contexts = new Registry();  // the mutex of the old one may be locked for ever
+    contexts = new Registry();  // the mutex of the old one may be locked forever
 }
 
 waywiser_options options_of(const Options& options) {
@@ -73,7 +73,7 @@ waywiser_status ContextState::create(const Options& options, std::shared_ptr<Con
 ContextState::~ContextState() { close(); }
 
 void ContextState::close() {
-    if (process_ != fork_count()) return;  // its mutex may be locked for ever
+    if (process_ != fork_count()) return;  // its mutex may be locked forever
     release(std::unique_lock(mutex_));
 }
 
@@ -114,14 +114,14 @@ const std::shared_ptr<ContextState>& default_context() {
     std::shared_ptr<ContextState> made;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = ContextState::create({}, made);
     }
     check(status);
     if (!context) {  // else another thread was faster
         context = std::move(made);
     } else {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         made.reset();
     }
     return context;
@@ -135,7 +135,7 @@ void close_all() {
             if (auto context = known.lock()) living.push_back(std::move(context));
         }
     }
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     for (const auto& context : living) context->close_soon();
     living.clear();
 }

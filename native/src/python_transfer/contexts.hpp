@@ -1,4 +1,4 @@
-// Contexts of the library as this process uses them.
+// The contexts of the library in this process.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace waywiser::python {
 
-// How often this process has been forked since it loaded the module, as a child counts.
+// Number of forks between the process that loaded the module and this one.
 unsigned fork_count();
 
 struct Options {
@@ -30,27 +30,27 @@ struct Options {
 
 class ContextState {
 public:
-    // Creates a context of the library; to be called without the GIL.
+    // Creates a context of the library. Call it without the GIL.
     static waywiser_status create(const Options& options, std::shared_ptr<ContextState>& made);
     ~ContextState();
     ContextState(const ContextState&) = delete;
     ContextState& operator=(const ContextState&) = delete;
 
     // Waits for the calls of other threads, then releases the context of the library. Does nothing
-    // the second time, and in a forked child. To be called without the GIL.
+    // the second time, and in a forked child. Call it without the GIL.
     void close();
-    // The same, but gives up on calls that do not end soon. For the end of the process.
+    // The same, but abandons calls that do not end soon. For the end of the process.
     void close_soon();
     // Raises ForkedContextError in a forked child. Needs the GIL.
     void check_process() const;
-    // Raises UnsupportedTransfer for memory of a GPU where the library can use none. Needs the GIL.
+    // Raises UnsupportedTransfer for GPU memory if the library can use no GPU. Needs the GIL.
     void check_reaches(const Operand& operand) const;
 
-    // Keeps the context of the library for one call. To be made and used without the GIL.
+    // Keeps the context of the library for one call. Create and use it without the GIL.
     class Use {
     public:
         explicit Use(ContextState& state) : lock_(state.mutex_), context_(state.context_) {}
-        // Null when the context was closed.
+        // Null if the context was closed.
         [[nodiscard]] waywiser_context* get() const { return context_; }
 
     private:
@@ -71,7 +71,7 @@ private:
 
 [[noreturn]] void raise_closed();
 
-// The context of the module's own functions, created at the first call. Needs the GIL.
+// The default context of the module's functions, created at the first call. Needs the GIL.
 const std::shared_ptr<ContextState>& default_context();
 
 // Closes all contexts, at the end of the interpreter. Needs the GIL.

@@ -14,7 +14,7 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Both operands of one copy; what keeps their memory is appended to `kept`.
+// Both operands of one copy; appends the owners of their memory to `kept`.
 struct Pair {
     Operand to;
     Operand from;
@@ -23,11 +23,11 @@ struct Pair {
          const std::optional<void*>& stream, const char* call, HeldOperands& kept) {
         read_operand(to_object, Role::destination, stream, to, kept.to);
         read_operand(from_object, Role::source, stream, from, kept.from);
-        check_alike(to, from, call);
+        check_compatible(to, from, call);
         context->check_reaches(to);
         context->check_reaches(from);
     }
-    // For copies whose GPUs are compared: asks the runtime where an operand does not name its GPU.
+    // For copies whose GPUs are compared: queries the runtime if an operand does not name its GPU.
     void find_gpus() {
         for (Operand* operand : {&to, &from}) operand->gpu = known_gpu(*operand);
     }
@@ -35,10 +35,10 @@ struct Pair {
     [[nodiscard]] bool from_host() const { return from.gpu == kHost; }
 };
 
-// Sets what the pieces are, and no bytes where all of them are in their place.
+// Sets the pieces of the copy; none if all of them are already in place.
 void set_pieces(PieceList pieces, const char* call, Submission& submission) {
     if (pieces.count() == 0 || is_identity(pieces)) return;
-    // What a GPU takes part in, the library checks.
+    // The library checks copies with a GPU.
     if (submission.to_host && submission.from_host) check_overlap(pieces, call);
     submission.bytes = pieces.bytes;
     if (pieces.count() == 1) {
@@ -49,8 +49,8 @@ void set_pieces(PieceList pieces, const char* call, Submission& submission) {
     }
 }
 
-// The same of blocks. Those of two places, in arrays that run forward, go to the library as they
-// are: it takes less time to compare indexes than pieces.
+// The same for blocks. If they have two places, in arrays with positive strides, they are passed to
+// the library as blocks: comparing indexes takes less time than comparing pieces.
 void set_blocks(BlockList blocks, const char* call, Submission& submission) {
     const auto block = static_cast<std::int64_t>(blocks.block);
     const bool with_gpu = !submission.to_host || !submission.from_host;
@@ -122,7 +122,7 @@ void check_same_streams(const Streams& one, const Streams& other, std::size_t fi
            .remedy = "order the streams and pass stream=, or make one call for each stream"});
 }
 
-// A tuple of its own: the attributes of an operand may run code that changes the caller's list.
+// A new tuple: the attributes of an operand may run code that changes the caller's list.
 nb::tuple sequence(nb::handle objects, const char* name) {
     PyObject* const all = PySequence_Tuple(objects.ptr());
     if (all != nullptr) return nb::steal<nb::tuple>(all);
@@ -156,12 +156,12 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     const std::optional<void*> asked = stream_of(stream);
     submission.names_stream = asked.has_value();
     PieceList pieces;
-    std::optional<std::size_t> first;  // pair with elements
+    std::optional<std::size_t> first;  // first pair with elements
     std::array<int, 2> places{};
     std::vector<std::size_t> written;  // destinations whose library counts writes
     for (std::size_t i = 0; i < count; ++i) {
         Pair pair(context, destinations[i], sources[i], asked, kCall, submission.kept);
-        if (pair.to.bytes > 0) {  // nobody knows where nothing is
+        if (pair.to.bytes > 0) {  // an empty array has no place
             if (count > 1) pair.find_gpus();
             const Streams streams = choose_streams(asked, pair.to, pair.from);
             if (!first) {

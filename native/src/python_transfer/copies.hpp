@@ -1,4 +1,4 @@
-// The calls, over one context. All of them need the GIL and release it while they wait.
+// The calls of one context. All need the GIL and release it while they wait.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,14 +8,14 @@
 #include <string>
 
 #include "contexts.hpp"
-#include "flights.hpp"
+#include "pending_transfers.hpp"
 
 namespace waywiser::python {
 
 using Context = std::shared_ptr<ContextState>;
-using Handle = std::shared_ptr<Flight>;
+using Handle = std::shared_ptr<PendingTransfer>;
 
-// The operands and the stream are whatever the caller passed; the stream may be None.
+// The operands and the stream are what the caller passed; the stream may be None.
 void copy(const Context& context, nanobind::handle to, nanobind::handle from,
           nanobind::handle stream);
 Handle copy_async(const Context& context, nanobind::handle to, nanobind::handle from,
@@ -30,7 +30,7 @@ Handle copy_blocks_async(const Context& context, nanobind::handle to, nanobind::
                          nanobind::handle to_index, nanobind::handle from_index,
                          nanobind::handle stream);
 
-// `file` is a path, a descriptor or an object with fileno(); `bytes` None means all of the array.
+// `file` is a path, a descriptor or an object with fileno(). `bytes` None means the whole array.
 std::size_t read_file(const Context& context, nanobind::handle file, nanobind::handle to,
                       nanobind::handle offset, nanobind::handle bytes, nanobind::handle stream);
 Handle read_file_async(const Context& context, nanobind::handle file, nanobind::handle to,

@@ -50,14 +50,15 @@ struct ManagedTensorVersioned {  // capsule "dltensor_versioned"
     Tensor tensor;
 };
 
-// What a type's __dlpack_c_exchange_api__ points to, in a capsule "dlpack_exchange_api".
+// The content of a type's __dlpack_c_exchange_api__, a capsule "dlpack_exchange_api".
 struct ExchangeApi {
     Version version;
     ExchangeApi* previous;
     void* managed_tensor_allocator;
     void* managed_tensor_from_py_object;
     void* managed_tensor_to_py_object;
-    // Borrows: shape and strides are the object's own. 0, or -1 with a Python error. May be null.
+    // Borrows: shape and strides belong to the object. Returns 0, or -1 with a Python error. May be
+    // null.
     int (*tensor_from_py_object)(void* object, Tensor* tensor);
     int (*current_work_stream)(std::int32_t device_type, std::int32_t device, void** stream);
 };

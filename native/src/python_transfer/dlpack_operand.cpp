@@ -34,7 +34,7 @@ nb::object capsule_of(nb::handle object, const nb::dict& arguments) {
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_TypeError)) throw;
     }
-    return method(**arguments);  // a producer of before DLPack 1.0
+    return method(**arguments);  // a producer from before DLPack 1.0
 }
 
 Exported exported(const nb::object& capsule, Role role) {
@@ -44,9 +44,9 @@ Exported exported(const nb::object& capsule, Role role) {
             PyCapsule_GetPointer(c, "dltensor_versioned"));
         if (managed->version.major != 1) {
             raise(Failure::unsupported,
-                  {.what = "the " + std::string(text(role)) + " speaks DLPack " +
+                  {.what = "the " + std::string(text(role)) + " uses DLPack " +
                            std::to_string(managed->version.major) + ", not 1",
-                   .remedy = "use a version of its library that speaks DLPack 1"});
+                   .remedy = "use a version of its library that uses DLPack 1"});
         }
         return {&managed->tensor, managed->flags};
     }
@@ -110,11 +110,11 @@ bool read_dlpack(nb::handle object, Role role, const std::optional<void*>& strea
     }
     nb::dict arguments;
     if (where.first == dlpack::kCuda || where.first == dlpack::kCudaManaged) {
-        // The producer makes its work visible to this stream, in which the copy then is.
+        // The producer orders its work before this stream, in which the copy is then enqueued.
         arguments["stream"] = number_for_others(stream.value_or(nullptr));
         operand.stream = stream.value_or(legacy_stream_of(where.second));
     }
-    // It stays in the capsule, whose end releases it.
+    // It stays in the capsule, which releases it.
     nb::object capsule = capsule_of(object, arguments);
     const Exported found = exported(capsule, role);
     held.push_back(std::move(capsule));

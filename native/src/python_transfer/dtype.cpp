@@ -15,7 +15,7 @@ struct Named {
     std::uint16_t bits;
 };
 
-// Types that have a name of their own; the others are a word and their bits.
+// Types with special names; other names are a word and the number of bits.
 constexpr std::array kNamed{
     Named{"bool", TypeCode::boolean, 8},
     Named{"bfloat16", TypeCode::brain, 16},
@@ -39,7 +39,7 @@ ElementType other(std::string name, std::size_t bytes) {
             .name = std::move(name)};
 }
 
-// Whether a mark of byte order means that of this machine.
+// Whether a byte-order mark is that of this machine.
 bool is_native(char order, std::size_t bytes) {
     constexpr char kForeign = std::endian::native == std::endian::little ? '>' : '<';
     return bytes <= 1 || (order != kForeign && (order != '!' || kForeign == '<'));

@@ -1,4 +1,4 @@
-// The type of an array's elements, as DLPack writes it: two types are equal when kind and bits are.
+// The type of an array's elements, as in DLPack. Two types are equal if kind and bits are.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace waywiser::python {
 
-// The codes of DLPack, and one for types that it has no code for.
+// The codes of DLPack, and one for types without a code.
 enum class TypeCode : std::uint8_t {
     integer = 0,
     unsigned_integer = 1,
@@ -30,26 +30,27 @@ struct ElementType {
     TypeCode code = TypeCode::other;
     std::uint16_t bits = 0;
     std::uint16_t lanes = 1;
-    std::string name;  // of other types: their format
+    std::string name;  // the format, for other types
 
     bool operator==(const ElementType&) const = default;
-    // Bytes of one element; 0 where an element is no whole number of bytes.
+    // Bytes of one element; 0 if that is not an integer.
     [[nodiscard]] std::size_t bytes() const {
         const std::size_t all = std::size_t{bits} * lanes;
         return all % 8 == 0 ? all / 8 : 0;
     }
 };
 
-// "float32", "bfloat16"; of other types their format.
+// "float32", "bfloat16"; the format for other types.
 std::string text(const ElementType& type);
-// What to do about two types that differ, of elements of so many bytes.
+// The remedy if two types differ, for elements of `bytes` bytes.
 std::string remedy_for(const ElementType& one, std::size_t one_bytes, const ElementType& other,
                        std::size_t other_bytes);
-// Of a format of the struct module, as the buffer protocol gives it; `bytes` of one element.
+// From a format of the struct module, as in the buffer protocol, with the bytes of one element.
 ElementType type_of_format(const char* format, std::size_t bytes);
-// Of a typestr of the array interfaces ("<f4"); `name` is the dtype's, of ml_dtypes say ("").
+// From a typestr of the array interfaces ("<f4"); `name` is the dtype's name, for ml_dtypes say, or
+// "".
 ElementType type_of_typestr(const std::string& typestr, const std::string& name = "");
-// Of a name such as "bfloat16" that DLPack knows; `other` without bits if it does not.
+// From a name that DLPack knows, such as "bfloat16"; else `other` without bits.
 ElementType type_of_name(const std::string& name);
 
 }  // namespace waywiser::python

@@ -51,7 +51,7 @@ Failure failure_of(waywiser_status status) {
     return Failure::internal;
 }
 
-// Messages may hold bytes that are no UTF-8, of names in other encodings.
+// Messages may contain bytes that are not UTF-8, from names in other encodings.
 nb::object text_of(const std::string& bytes) {
     PyObject* const text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
                                                 "backslashreplace");
@@ -97,7 +97,7 @@ void raise_status(waywiser_status status, const std::string& message, std::size_
                .remedy = file_remedy(error)},
               moved, error);
     }
-    // The library may have said it.
+    // The library's message may already contain it.
     const bool has_remedy = message.find("free space") != std::string::npos;
     raise(Failure::file,
           {.what = message, .where = file_call, .remedy = has_remedy ? "" : file_remedy(error)},

@@ -1,4 +1,4 @@
-// Failures as exceptions of waywiser.transfer.errors.
+// Raises failures as exceptions of waywiser.transfer.errors.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -47,14 +47,14 @@ struct Message {
     std::string remedy;
 };
 
-// Needs the GIL, as all that follows. `error` is an errno value.
+// Needs the GIL, like all functions below. `error` is an errno value.
 [[noreturn]] void raise(Failure kind, const Message& message, std::size_t moved = 0, int error = 0);
-// The failure that a call of the library returned; to be called by the thread that made the call.
+// The failure that a call of the library returned. Call it in the thread that made the call.
 [[noreturn]] void raise_status(waywiser_status status, std::size_t moved = 0);
-// `file_call`: what was done with which file, if it was one.
+// `file_call`: the file and what was done with it, for calls on files.
 [[noreturn]] void raise_status(waywiser_status status, const std::string& message,
                                std::size_t moved, int error, const std::string& file_call = {});
-// What to do about an errno value of a file; empty if there is nothing to say.
+// The remedy for an errno value of a file; empty if there is none.
 const char* file_remedy(int error);
 [[noreturn]] void raise_forked();
 

@@ -20,9 +20,9 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-enum class Way { read, write };
+enum class Direction { read, write };
 
-const char* text(Way way) { return way == Way::read ? "read" : "write"; }
+const char* text(Direction direction) { return direction == Direction::read ? "read" : "write"; }
 
 [[noreturn]] void refuse_file(const std::string& call, int error) {
     raise(Failure::file,
@@ -37,22 +37,23 @@ const char* text(Way way) { return way == Way::read ? "read" : "write"; }
           0, EBADF);
 }
 
-// "read 'weights.bin'", on one line whatever the name is made of.
-std::string call_on(Way way, nb::handle name) {
+// "read 'weights.bin'", on one line for any name.
+std::string call_on(Direction direction, nb::handle name) {
     const nb::object shown = nb::steal(PyObject_Repr(name.ptr()));
     if (!shown.is_valid()) throw nb::python_error();
-    return std::string(text(way)) + " " + printed(shown);
+    return std::string(text(direction)) + " " + printed(shown);
 }
 
-// A whole number from the caller; `fallback` for None.
-std::uint64_t number_of(nb::handle number, const char* name, Way way, std::uint64_t fallback) {
+// An integer from the caller; `fallback` for None.
+std::uint64_t number_of(nb::handle number, const char* name, Direction direction,
+                        std::uint64_t fallback) {
     if (number.is_none()) return fallback;
     const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
         raise(Failure::invalid_operand,
               {.what = std::string(name) + " is " + given(number) + ", not a whole number",
-               .where = text(way),
+               .where = text(direction),
                .remedy = "pass a number of bytes"});
     }
     const long long value = PyLong_AsLongLong(index.ptr());
@@ -60,7 +61,7 @@ std::uint64_t number_of(nb::handle number, const char* name, Way way, std::uint6
     PyErr_Clear();
     raise(Failure::invalid_transfer, {.what = std::string(name) + " is " + printed(index) +
                                               ", which is negative or beyond any file",
-                                      .where = text(way),
+                                      .where = text(direction),
                                       .remedy = "pass a number of bytes from 0 to 2^63 - 1"});
 }
 
@@ -73,38 +74,38 @@ void check_offsets_count(const File& file) {
            .remedy = "open it with the mode 'r+b', or without O_APPEND"});
 }
 
-File duplicate(int descriptor, Way way, std::string call) {
+File duplicate(int descriptor, Direction direction, std::string call) {
     const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) {
         if (errno == EBADF) refuse_closed(call);
         refuse_file(call, errno);
     }
     File file(copy, std::move(call));
-    if (way == Way::write) check_offsets_count(file);
+    if (direction == Direction::write) check_offsets_count(file);
     return file;
 }
 
-File open_path(nb::handle path, Way way) {
+File open_path(nb::handle path, Direction direction) {
     PyObject* converted = nullptr;
     if (PyUnicode_FSConverter(path.ptr(), static_cast<void*>(&converted)) == 0) {
         nb::python_error why;
         const bool is_name = PyUnicode_Check(path.ptr()) || PyBytes_Check(path.ptr());
         if (!is_name || !why.matches(PyExc_ValueError)) throw why;  // the object raised it
         raise(Failure::invalid_transfer, {.what = printed(why.value()),
-                                          .where = call_on(way, path),
+                                          .where = call_on(direction, path),
                                           .remedy = "pass the path of a file"});
     }
     const nb::object bytes = nb::steal(converted);
     const char* const name = PyBytes_AS_STRING(converted);
     const nb::object decoded = nb::steal(PyUnicode_DecodeFSDefault(name));
     if (!decoded.is_valid()) throw nb::python_error();
-    std::string call = call_on(way, decoded);
-    const int flags = way == Way::read ? O_RDONLY : O_WRONLY | O_CREAT;
+    std::string call = call_on(direction, decoded);
+    const int flags = direction == Direction::read ? O_RDONLY : O_WRONLY | O_CREAT;
     for (;;) {
         int descriptor = -1;
         int error = 0;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             descriptor = open(name, flags | O_CLOEXEC | O_NOCTTY, 0666);
             error = errno;
         }
@@ -119,49 +120,50 @@ bool is_path(nb::handle file) {
            attribute(file, "__fspath__").is_valid();
 }
 
-// What the object has buffered comes before what is written now, and is in what is read now.
-void flush_object(nb::handle file, Way way) {
+// Flushes the object's buffer, so that it is written before this write or included in this read.
+void flush_object(nb::handle file, Direction direction) {
     const nb::object flush = attribute(file, "flush");
     if (!flush.is_valid()) return;
     const nb::object writable = attribute(file, "writable");
     const bool only_read = writable.is_valid() && !nb::cast<bool>(writable());
-    if (way == Way::read && only_read) return;
+    if (direction == Direction::read && only_read) return;
     flush();
 }
 
-// Its own descriptor in any case: the caller may close theirs while the transfer runs.
-File file_of(nb::handle file, Way way) {
+// Returns a new descriptor: the caller may close the original while the transfer runs.
+File file_of(nb::handle file, Direction direction) {
     if (PyLong_Check(file.ptr()) && !PyBool_Check(file.ptr())) {
-        const std::string call = std::string(text(way)) + " descriptor " + printed(file);
+        const std::string call = std::string(text(direction)) + " descriptor " + printed(file);
         int descriptor = -1;
         if (!nb::try_cast(file, descriptor)) refuse_closed(call);
-        return duplicate(descriptor, way, call);
+        return duplicate(descriptor, direction, call);
     }
-    if (is_path(file)) return open_path(file, way);
+    if (is_path(file)) return open_path(file, direction);
     const nb::object fileno = attribute(file, "fileno");
     if (!fileno.is_valid()) {
         raise(Failure::invalid_operand, {.what = "the file is " + given(file),
-                                         .where = text(way),
+                                         .where = text(direction),
                                          .remedy = "pass a path, a descriptor or a file object"});
     }
-    flush_object(file, way);
+    flush_object(file, direction);
     const nb::object number = fileno();
     int descriptor = -1;
     if (!nb::try_cast(number, descriptor)) {
         raise(Failure::invalid_operand,
               {.what = "fileno() of the file gave " + given(number) + ", no descriptor",
-               .where = text(way),
+               .where = text(direction),
                .remedy = "pass a path, a descriptor or a file object"});
     }
     const nb::object name = attribute(file, "name");
     const bool named = name.is_valid() && !PyLong_Check(name.ptr());
-    return duplicate(descriptor, way,
-                     named ? call_on(way, name)
-                           : std::string(text(way)) + " descriptor " + std::to_string(descriptor));
+    return duplicate(
+        descriptor, direction,
+        named ? call_on(direction, name)
+              : std::string(text(direction)) + " descriptor " + std::to_string(descriptor));
 }
 
 struct FileCall {
-    Way way;
+    Direction direction;
     File file;
     std::uint64_t offset = 0;
     std::byte* data = nullptr;
@@ -171,29 +173,30 @@ struct FileCall {
     Held held;
 };
 
-FileCall prepare(const Context& context, Way way, nb::handle file, nb::handle array,
+FileCall prepare(const Context& context, Direction direction, nb::handle file, nb::handle array,
                  nb::handle offset, nb::handle bytes, nb::handle stream) {
     prune();
     context->check_process();
-    FileCall call{.way = way};
+    FileCall call{.direction = direction};
     const std::optional<void*> asked = stream_of(stream);
     Operand operand;
-    read_operand(array, way == Way::read ? Role::destination : Role::source, asked, operand,
-                 call.held);
+    read_operand(array, direction == Direction::read ? Role::destination : Role::source, asked,
+                 operand, call.held);
     if (!operand.contiguous) {
         raise(Failure::unsupported,
               {.what = "the array is not contiguous: " + text(operand),
-               .where = text(way),
-               .remedy = way == Way::read ? "read into a contiguous array and copy from there"
-                                          : "make it contiguous first"});
+               .where = text(direction),
+               .remedy = direction == Direction::read
+                             ? "read into a contiguous array and copy from there"
+                             : "make it contiguous first"});
     }
-    call.offset = number_of(offset, "offset", way, 0);
-    const std::uint64_t wanted = number_of(bytes, "nbytes", way, operand.bytes);
+    call.offset = number_of(offset, "offset", direction, 0);
+    const std::uint64_t wanted = number_of(bytes, "nbytes", direction, operand.bytes);
     if (wanted > operand.bytes) {
         raise(Failure::invalid_transfer,
               {.what = "nbytes is " + std::to_string(wanted) + ", but the array has " +
                        std::to_string(operand.bytes) + " bytes",
-               .where = text(way),
+               .where = text(direction),
                .remedy = "pass a longer array, or leave nbytes out for all of it"});
     }
     constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -201,7 +204,7 @@ FileCall prepare(const Context& context, Way way, nb::handle file, nb::handle ar
         raise(Failure::invalid_transfer,
               {.what = std::to_string(wanted) + " bytes from offset " +
                        std::to_string(call.offset) + " go past what a file can have (2^63 - 1)",
-               .where = text(way),
+               .where = text(direction),
                .remedy = "pass a smaller offset"});
     }
     context->check_reaches(operand);
@@ -209,14 +212,14 @@ FileCall prepare(const Context& context, Way way, nb::handle file, nb::handle ar
     call.bytes = static_cast<std::size_t>(wanted);
     call.host = operand.gpu == kHost;
     call.streams = choose_streams(asked, operand, operand);
-    call.file = file_of(file, way);
-    if (way == Way::read) note_write(array, operand);
+    call.file = file_of(file, direction);
+    if (direction == Direction::read) note_write(array, operand);
     return call;
 }
 
 waywiser_status submit(waywiser_context* context, const FileCall& call, std::size_t at,
                        std::size_t bytes, std::size_t* moved, waywiser_transfer** transfer) {
-    if (call.way == Way::read) {
+    if (call.direction == Direction::read) {
         return waywiser_read(context, call.file.descriptor(), call.offset + at, call.data + at,
                              bytes, call.streams.carrier, moved, transfer);
     }
@@ -224,9 +227,9 @@ waywiser_status submit(waywiser_context* context, const FileCall& call, std::siz
                           call.streams.carrier, moved, transfer);
 }
 
-// The calling thread helps, in parts between which signals are handled.
+// The calling thread helps, in parts, between which signals are handled.
 std::size_t run(ContextState& context, FileCall call) {
-    const bool follows = !call.host && call.way == Way::read;
+    const bool follows = !call.host && call.direction == Direction::read;
     if (call.bytes > 0) wait_for_stream(context, call.streams.carrier);
     StreamFollower follower(call.streams, std::move(call.held));
     std::size_t at = 0;
@@ -257,32 +260,32 @@ Handle start(ContextState& context, FileCall call) {
             return submit(c, call, 0, call.bytes, nullptr, &transfer);
         }));
     }
-    auto flight = std::make_shared<Flight>(transfer, 0, std::move(call.held), call.streams,
-                                           std::move(call.file));
-    keep(flight);
-    return flight;
+    auto pending = std::make_shared<PendingTransfer>(transfer, 0, std::move(call.held),
+                                                     call.streams, std::move(call.file));
+    keep(pending);
+    return pending;
 }
 
 }  // namespace
 
 std::size_t read_file(const Context& context, nb::handle file, nb::handle to, nb::handle offset,
                       nb::handle bytes, nb::handle stream) {
-    return run(*context, prepare(context, Way::read, file, to, offset, bytes, stream));
+    return run(*context, prepare(context, Direction::read, file, to, offset, bytes, stream));
 }
 
 Handle read_file_async(const Context& context, nb::handle file, nb::handle to, nb::handle offset,
                        nb::handle bytes, nb::handle stream) {
-    return start(*context, prepare(context, Way::read, file, to, offset, bytes, stream));
+    return start(*context, prepare(context, Direction::read, file, to, offset, bytes, stream));
 }
 
 std::size_t write_file(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
                        nb::handle bytes, nb::handle stream) {
-    return run(*context, prepare(context, Way::write, file, from, offset, bytes, stream));
+    return run(*context, prepare(context, Direction::write, file, from, offset, bytes, stream));
 }
 
 Handle write_file_async(const Context& context, nb::handle file, nb::handle from, nb::handle offset,
                         nb::handle bytes, nb::handle stream) {
-    return start(*context, prepare(context, Way::write, file, from, offset, bytes, stream));
+    return start(*context, prepare(context, Direction::write, file, from, offset, bytes, stream));
 }
 
 }  // namespace waywiser::python

@@ -9,7 +9,7 @@
 
 #include "contexts.hpp"
 #include "errors.hpp"
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -25,7 +25,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
            .remedy = "free memory, or copy the array in parts"});
 }
 
-// The library gives ordinary memory where there is no GPU that it could be pinned for.
+// The library returns ordinary memory if there is no GPU to pin it for.
 bool is_pinned(const void* data) {
     waywiser_description found{};
     found.size = sizeof found;
@@ -65,7 +65,7 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
     waywiser_status status = WAYWISER_OK;
     bool pinned = false;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = waywiser_pinned_alloc(bytes, numa, &data);
         pinned = status == WAYWISER_OK && is_pinned(data);
         if (!pinned) waywiser_pinned_free(std::exchange(data, nullptr));
@@ -85,13 +85,13 @@ HostMemory HostMemory::pageable(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kHugePage) {
         refuse(bytes);
     }
-    const std::size_t mapped = bytes + kHugePage;  // room to start on a huge page
+    const std::size_t mapped = bytes + kHugePage;  // space to start on a huge page
     void* const mapping =
         mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) refuse(bytes);
     const auto start = reinterpret_cast<std::uintptr_t>(mapping);
     void* const data = reinterpret_cast<void*>((start + kHugePage - 1) & ~(kHugePage - 1));
-    madvise(data, bytes, MADV_HUGEPAGE);  // where that is not allowed, ordinary pages do
+    madvise(data, bytes, MADV_HUGEPAGE);  // ordinary pages if this is not allowed
     return {data, bytes, mapping, mapped, false};
 }
 
@@ -99,8 +99,8 @@ HostMemory::~HostMemory() {
     if (data_ == nullptr) return;
     if (!pinned_) {
         munmap(mapping_, mapped_);
-    } else if (process_ == fork_count()) {  // the GPU of a parent may use it still
-        const Unlocked unlocked;
+    } else if (process_ == fork_count()) {  // a parent's GPU may still use it
+        const GilRelease unlocked;
         waywiser_pinned_free(data_);
     }
 }

@@ -1,4 +1,4 @@
-// Host memory that arrays of numpy and torch can lie in.
+// Host memory for arrays of numpy and torch.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,13 +8,13 @@
 namespace waywiser::python {
 
 // A block of writable bytes with the buffer protocol, freed with its last reference. Outlives every
-// context. Not initialised by us: fresh pages read as zeros.
+// context. Not initialised: fresh pages read as zeros.
 class HostMemory {
 public:
-    // Pinned, near a NUMA node (-1: that of the calling thread). Raises UnsupportedTransfer without
-    // a GPU. Both raise TransferMemoryError and need the GIL, which they release.
+    // Pinned, at a NUMA node (-1: that of the calling thread). Raises UnsupportedTransfer without a
+    // GPU. Both raise TransferMemoryError and need the GIL, which they release.
     static HostMemory pinned(std::size_t bytes, int numa);
-    // Pageable, in huge pages where the system allows them, and not touched.
+    // Pageable, in huge pages if the system allows them, and not touched.
     static HostMemory pageable(std::size_t bytes);
     HostMemory(HostMemory&& other) noexcept;
     HostMemory& operator=(HostMemory&&) = delete;
@@ -30,7 +30,7 @@ private:
 
     void* data_;
     std::size_t bytes_;
-    void* mapping_;  // what is unmapped at the end
+    void* mapping_;  // to unmap at the end
     std::size_t mapped_;
     bool pinned_;
     unsigned process_;

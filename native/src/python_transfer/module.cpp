@@ -1,4 +1,4 @@
-// The transfer library as Python sees it; _transfer.pyi is the contract.
+// The Python module of the transfer library; _transfer.pyi declares it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -14,10 +14,10 @@
 #include "contexts.hpp"
 #include "copies.hpp"
 #include "errors.hpp"
-#include "flights.hpp"
+#include "gil_release.hpp"
 #include "host_memory.hpp"
+#include "pending_transfers.hpp"
 #include "streams.hpp"
-#include "unlocked.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -25,33 +25,33 @@ using namespace nb::literals;
 namespace waywiser::python {
 namespace {
 
-// What a Python object TransferHandle holds.
+// The content of a Python object TransferHandle.
 struct PyHandle {
-    Handle flight;
+    Handle pending;
 
-    explicit PyHandle(Handle started) : flight(std::move(started)) {}
+    explicit PyHandle(Handle started) : pending(std::move(started)) {}
     PyHandle(PyHandle&&) = default;
     PyHandle& operator=(PyHandle&&) = default;
     PyHandle(const PyHandle&) = delete;
     PyHandle& operator=(const PyHandle&) = delete;
     ~PyHandle() {
-        if (!flight) return;
-        flight.reset();
+        if (!pending) return;
+        pending.reset();
         prune();
     }
 };
 
-// What a Python object Context holds.
+// The content of a Python object Context.
 struct PyContext {
     Context state;
 
     explicit PyContext(const Options& options) {
         waywiser_status status = WAYWISER_OK;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             status = ContextState::create(options, state);
         }
-        if (status == WAYWISER_INVALID) {  // of all that is given, only relays can be wrong
+        if (status == WAYWISER_INVALID) {  // of all options, only relays can be invalid
             raise(Failure::invalid_transfer,
                   {.what = waywiser_last_error(),
                    .where = "Context",
@@ -64,7 +64,7 @@ struct PyContext {
     PyContext& operator=(const PyContext&) = delete;
     void close() {
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             if (state) state->close();
         }
         prune_all();
@@ -73,8 +73,8 @@ struct PyContext {
 
 using Object = nb::handle;
 
-// The same calls as methods of Context and as functions of the module. `Scope` is nb::class_ or
-// nb::module_; `context_of` gives the context of the first argument, or the default one.
+// Binds the same calls as methods of Context and as functions of the module. `Scope` is nb::class_
+// or nb::module_; `context_of` returns the context of the first argument, or the default one.
 template <class Define>
 void define_calls(const Define& define) {
     define("copy", &copy, "dst"_a.none(), "src"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
@@ -131,7 +131,7 @@ void define_calls(const Define& define) {
            "most_pinned_bytes, transfers.");
 }
 
-// What a call returns to Python.
+// Converts the result of a call to Python.
 inline PyHandle returned(Handle handle) { return PyHandle(std::move(handle)); }
 template <class Result>
 Result returned(Result result) {
@@ -240,13 +240,13 @@ void bind_handle(nb::module_& m) {
         refuse_other_arguments(handle, name, "TransferHandle.", extra...);
     };
     define(
-        "done", [](PyHandle& self) { return self.flight->done(); },
+        "done", [](PyHandle& self) { return self.pending->done(); },
         "Returns whether the transfer has ended, in success or failure. Does not wait.");
     define(
         "result",
         [](PyHandle& self, Object timeout) {
-            const Handle flight = self.flight;  // another thread may drop the handle
-            return flight->wait(seconds_of(timeout));
+            const Handle pending = self.pending;  // another thread may drop the handle
+            return pending->wait(seconds_of(timeout));
         },
         "timeout"_a = nb::none(),
         "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
@@ -256,14 +256,14 @@ void bind_handle(nb::module_& m) {
         "wait",
         [](PyHandle& self, Object stream) {
             const CallScope here("TransferHandle.wait");
-            const Handle flight = self.flight;
-            flight->order(stream_of(stream));
+            const Handle pending = self.pending;
+            pending->order(stream_of(stream));
         },
         "stream"_a = nb::none(),
         "Blocks until the last device operation is submitted, then makes the stream wait for "
         "it.\n\nWith a host destination it blocks until that is filled. None means the streams "
         "that the\ncall was ordered in.");
-    handle.def("_descriptor", [](PyHandle& self) { return self.flight->descriptor(); });
+    handle.def("_descriptor", [](PyHandle& self) { return self.pending->descriptor(); });
     handle.def("__await__", [](nb::handle_t<PyHandle> self) {
         return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
     });
@@ -303,7 +303,7 @@ std::string machine_json() {
     std::string text;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = waywiser_machine(nullptr, 0, &needed);
         if (status == WAYWISER_OK) {
             text.resize(needed);
@@ -320,8 +320,8 @@ std::string machine_json() {
 
 NB_MODULE(_transfer, m) {
     using namespace waywiser::python;
-    nb::set_leak_warnings(false);  // a transfer that never ends is kept, with what it uses
-    fork_count();                  // from now on it counts
+    nb::set_leak_warnings(false);  // a transfer that never ends is kept, with its objects
+    fork_count();                  // counts from now on
     m.attr("version") = waywiser_version();
     bind_handle(m);
     bind_context(m);

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// The types whose buffers are all that there is to them. Others are asked for device memory first.
+// Types that only have host buffers. Other types are tested for device memory first.
 bool is_plain_buffer(nb::handle object) {
     PyObject* const o = object.ptr();
     return PyMemoryView_Check(o) || PyByteArray_CheckExact(o) || PyBytes_CheckExact(o) ||
@@ -48,7 +48,7 @@ void set_c_strides(Operand& operand) {
     auto stride = static_cast<std::int64_t>(operand.item);
     for (int i = operand.dimensions - 1; i >= 0; --i) {
         operand.strides[static_cast<std::size_t>(i)] = stride;
-        // What overflows here does in complete(), which refuses it.
+        // complete() rejects what overflows here.
         (void)__builtin_mul_overflow(stride, operand.shape[static_cast<std::size_t>(i)], &stride);
     }
 }
@@ -74,7 +74,7 @@ void complete(Operand& operand, Role role) {
     }
     if (std::find(operand.shape.begin(), operand.shape.begin() + count, 0) !=
         operand.shape.begin() + count) {
-        return;  // no elements: the other lengths and the strides mean nothing
+        return;  // no elements: the other lengths and the strides are irrelevant
     }
     auto expected = static_cast<std::int64_t>(operand.item);
     std::int64_t extent = 0;  // of the strides, whatever their signs

@@ -1,4 +1,4 @@
-// What a caller passed as source or destination: where its bytes are and how they lie.
+// A caller's source or destination: its memory, shape and strides.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,7 +21,7 @@ constexpr int kSomeGpu = -2;  // device memory of a GPU that only the runtime kn
 
 enum class Role { source, destination };
 
-// Objects that keep the memory of operands, until the host has seen that the transfer has ended.
+// Objects that own the memory of operands, kept until the host has seen the end of the transfer.
 using Held = std::vector<nanobind::object>;
 
 // The same for both sides of a copy.
@@ -34,7 +34,7 @@ struct HeldOperands {
         to.reserve(kUsual);
         from.reserve(kUsual);
     }
-    // Both in one.
+    // Merges both.
     Held all() && {
         for (nanobind::object& object : from) to.push_back(std::move(object));
         from.clear();
@@ -52,22 +52,23 @@ struct Operand {
     bool contiguous = true;  // in C order, without gaps
     bool is_torch = false;
     int dimensions = 0;
-    std::array<std::int64_t, kMostDimensions> shape;    // the first `dimensions` of them
-    std::array<std::int64_t, kMostDimensions> strides;  // in bytes, likewise
-    // The stream that its library orders work on this memory in, as transfer.h writes streams;
-    // nothing if the library names none.
+    std::array<std::int64_t, kMostDimensions> shape;  // only the first `dimensions` are valid
+    std::array<std::int64_t, kMostDimensions>
+        strides;  // in bytes; only the first `dimensions` are valid
+    // The stream in which its library orders work on this memory, as in transfer.h; unset if the
+    // library names none.
     std::optional<void*> stream;
 
     Operand() {}  // NOLINT: leaves shape and strides alone
 };
 
-// Finds out what `object` is, and appends to `held` what keeps its memory. `stream` is the stream
-// that the caller asked for. Raises InvalidOperand for what is no array, UnsupportedTransfer for
-// tensors without plain memory, InvalidTransfer for a destination that cannot be written.
+// Reads `object`, and appends the owners of its memory to `held`. `stream` is the stream that the
+// caller asked for. Raises InvalidOperand if it is no array, UnsupportedTransfer for tensors
+// without plain memory, InvalidTransfer for a destination that cannot be written.
 void read_operand(nanobind::handle object, Role role, const std::optional<void*>& stream,
                   Operand& operand, Held& held);
 
-// Notes that the elements of a destination change, where its library counts that (torch).
+// Reports a change of the destination's elements to its library, if that counts changes (torch).
 void note_write(nanobind::handle object, const Operand& operand);
 
 // "float32[4, 5] on gpu:0", for messages.
@@ -75,14 +76,14 @@ std::string text(const Operand& operand);
 
 inline const char* text(Role role) { return role == Role::source ? "source" : "destination"; }
 
-// --- for the files that know one kind of operand each
+// --- for the files that each implement one kind of operand
 
 // Sets bytes and contiguous from item, shape and strides. Raises InvalidOperand for a negative
-// length, and for sizes beyond any memory.
+// length, and for sizes that exceed any memory.
 void complete(Operand& operand, Role role);
-// A stride in bytes. Raises InvalidOperand if it is beyond any memory.
+// A stride in bytes. Raises InvalidOperand if it exceeds any memory.
 std::int64_t stride_in_bytes(std::int64_t elements, std::size_t item, Role role);
-// Sets strides of C order from item and shape, which complete() has to look at afterwards.
+// Sets strides of C order from item and shape. Call complete() afterwards.
 void set_c_strides(Operand& operand);
 // Raises unless there are at most kMostDimensions.
 void check_dimensions(std::int64_t dimensions, Role role);
@@ -91,7 +92,7 @@ void check_dimensions(std::int64_t dimensions, Role role);
 bool is_torch_tensor(nanobind::handle object);
 void read_torch(nanobind::handle object, Role role, Operand& operand);
 void note_torch_write(nanobind::handle object);
-// The stream that torch works on now on a GPU; nothing if torch is not loaded.
+// The current stream of torch on a GPU; unset if torch is not loaded.
 std::optional<void*> torch_stream(int gpu);
 
 // False if the object does not have the protocol.
@@ -100,7 +101,7 @@ bool read_buffer(nanobind::handle object, Role role, Operand& operand, Held& hel
 bool read_dlpack(nanobind::handle object, Role role, const std::optional<void*>& stream,
                  Operand& operand, Held& held);
 
-// What str() gives.
+// The result of str().
 std::string printed(nanobind::handle object);
 // The attribute, or an empty object if there is none.
 nanobind::object attribute(nanobind::handle object, const char* name);

@@ -21,19 +21,19 @@ struct Dimension {
 struct Nest {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
-    std::size_t run = 0;                // bytes that lie together on both sides
+    std::size_t run = 0;                // contiguous bytes on both sides
     std::vector<Dimension> dimensions;  // around the run, the outermost first
 };
 
-// Dimensions of more than one element, the destination's largest stride first, so that neighbours
-// in memory are neighbours here, whatever the order of the axes.
+// Dimensions of more than one element, in descending order of the destination's strides, so that
+// neighbours in memory are neighbours here, for any order of the axes.
 Nest nest_of(const Operand& destination, const Operand& source) {
     Nest nest{.to = destination.data, .from = source.data, .run = destination.item};
     for (int i = 0; i < destination.dimensions; ++i) {
         const auto at = static_cast<std::size_t>(i);
         Dimension one{destination.shape[at], destination.strides[at], source.strides[at]};
         if (one.count == 1) continue;
-        if (one.to < 0) {  // from its other end
+        if (one.to < 0) {  // start at its other end
             nest.to += one.to * (one.count - 1);
             nest.from += one.from * (one.count - 1);
             one.to = -one.to;
@@ -60,7 +60,7 @@ void check_destination(const Nest& nest, const char* call) {
     }
 }
 
-// Joins dimensions that are one stretch on both sides, and those of the run with it.
+// Joins dimensions that are contiguous on both sides, and adds those of the run to it.
 void merge(Nest& nest) {
     auto& dimensions = nest.dimensions;
     for (std::size_t i = dimensions.size(); i-- > 1;) {
@@ -120,7 +120,7 @@ Range hull(const Pointers& starts, const std::vector<std::size_t>& sizes) {
 
 }  // namespace
 
-void check_alike(const Operand& destination, const Operand& source, const char* call) {
+void check_compatible(const Operand& destination, const Operand& source, const char* call) {
     if (destination.type != source.type || destination.item != source.item) {
         raise(Failure::invalid_operand,
               {.what = "the dtypes differ: " + text(source.type) + " to " + text(destination.type),
@@ -179,10 +179,10 @@ void check_overlap(const PieceList& pieces, const char* call) {
     }
     const Range sources = hull(pieces.from, pieces.sizes);
     if (to.empty() || to.back().second <= sources.first || sources.second <= to.front().first) {
-        return;  // most arrays lie apart, and long lists take long to sort
+        return;  // most arrays do not overlap, and sorting long lists is slow
     }
     const std::vector<Range> from = sorted_ranges(pieces.from, pieces.sizes);
-    // Destinations are apart by now: for each source the first that ends behind its start.
+    // Destinations do not overlap: for each source find the first that ends after its start.
     std::size_t first = 0;
     for (const Range& source : from) {
         while (first < to.size() && to[first].second <= source.first) ++first;

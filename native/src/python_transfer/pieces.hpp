@@ -1,4 +1,4 @@
-// A copy between two arrays as the contiguous pieces that it consists of.
+// Splits a copy between two arrays into contiguous pieces.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,7 @@
 
 namespace waywiser::python {
 
-// More pieces than this are refused: to describe them would take longer than to copy them
-// otherwise.
+// More pieces are rejected: describing them would take longer than copying them in another way.
 constexpr std::size_t kMostPieces = std::size_t{1} << 20;
 
 // One piece of a list.
@@ -27,14 +26,14 @@ struct PieceList {
     std::vector<std::size_t> sizes;
     std::size_t bytes = 0;
 
-    // For so many pieces more; calls that follow each other grow it in few steps.
+    // Reserves memory for more pieces; consecutive calls grow it in few steps.
     void make_room(std::size_t more) {
         const std::size_t needed = count() + more;
         if (needed <= to.capacity()) return;
-        const std::size_t room = std::max(needed, 2 * to.capacity());
-        to.reserve(room);
-        from.reserve(room);
-        sizes.reserve(room);
+        const std::size_t capacity = std::max(needed, 2 * to.capacity());
+        to.reserve(capacity);
+        from.reserve(capacity);
+        sizes.reserve(capacity);
     }
     void add(std::byte* destination, const std::byte* source, std::size_t size) {
         to.push_back(destination);
@@ -46,13 +45,13 @@ struct PieceList {
     [[nodiscard]] PieceView at(std::size_t i) const { return {to[i], from[i], sizes[i]}; }
 };
 
-// Blocks of two arrays that two indexes pick.
+// Blocks of two arrays that two indexes select.
 struct BlockList {
     std::byte* to = nullptr;  // the first block of each array
     const std::byte* from = nullptr;
     std::int64_t to_stride = 0, from_stride = 0;  // bytes from block to block
-    std::size_t to_blocks = 0, from_blocks = 0;   // of the arrays
-    std::size_t block = 0;                        // bytes
+    std::size_t to_blocks = 0, from_blocks = 0;   // in the arrays
+    std::size_t block = 0;                        // bytes of each
     std::vector<std::int64_t> to_index, from_index;
 
     [[nodiscard]] std::size_t count() const { return to_index.size(); }
@@ -61,17 +60,17 @@ struct BlockList {
     }
 };
 
-// Raises InvalidOperand where the dtypes differ, and InvalidTransfer where the shapes do. `call` is
-// named in messages.
-void check_alike(const Operand& destination, const Operand& source, const char* call);
-// Appends the pieces of a copy between arrays that are alike, as long as possible each. Raises
-// UnsupportedTransfer if they are too many, InvalidTransfer if elements of the destination share
+// Raises InvalidOperand if the dtypes differ, and InvalidTransfer if the shapes do. `call` is the
+// name of the call in messages.
+void check_compatible(const Operand& destination, const Operand& source, const char* call);
+// Appends the pieces of a copy between compatible arrays, each as long as possible. Raises
+// UnsupportedTransfer if there are too many, InvalidTransfer if elements of the destination share
 // memory.
 void add_pieces(const Operand& destination, const Operand& source, const char* call,
                 PieceList& pieces);
-// Raises InvalidTransfer where two destinations, or a destination and a source, share bytes.
+// Raises InvalidTransfer if two destinations, or a destination and a source, share bytes.
 void check_overlap(const PieceList& pieces, const char* call);
-// Whether all bytes of the copy are where they have to be already: it is of an array to itself.
+// Whether the copy is of an array to itself, so that no byte has to move.
 bool is_identity(const PieceList& pieces);
 
 }  // namespace waywiser::python

@@ -9,12 +9,12 @@ namespace waywiser::python {
 
 StreamFollower::~StreamFollower() {
     if (unmarked_) {
-        for (nb::object& object : held_) object.release();  // held for ever
+        for (nb::object& object : held_) object.release();  // held forever
         waywiser_transfer_release(mark_);
         return;
     }
     if (mark_ == nullptr) return;
-    keep(std::make_shared<Flight>(mark_, 0, std::move(held_), streams_));
+    keep(std::make_shared<PendingTransfer>(mark_, 0, std::move(held_), streams_));
 }
 
 waywiser_status StreamFollower::mark(waywiser_context* context) {

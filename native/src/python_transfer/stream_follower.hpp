@@ -1,15 +1,15 @@
-// Keeps objects until a stream has come to the end of what a call put there.
+// Keeps objects until a stream has completed the work of a call.
 #pragma once
 
-#include "flights.hpp"
 #include "operand.hpp"
+#include "pending_transfers.hpp"
 #include "streams.hpp"
 #include "waywiser/transfer.h"
 
 namespace waywiser::python {
 
-// Of one call, which may submit several parts. However the call ends, the objects live until the
-// stream has passed the last mark.
+// For one call, which may submit several parts. The objects live until the stream has passed the
+// last mark, even if the call fails.
 class StreamFollower {
 public:
     StreamFollower(const Streams& streams, Held held) : streams_(streams), held_(std::move(held)) {}
@@ -18,17 +18,18 @@ public:
     StreamFollower(const StreamFollower&) = delete;
     StreamFollower& operator=(const StreamFollower&) = delete;
 
-    // Marks the end of what is in the stream now; after each part, without the GIL.
+    // Marks the end of the work that is in the stream now. Call it after each part, without the
+    // GIL.
     waywiser_status mark(waywiser_context* context);
-    // What is put into another stream from now on starts after the last mark; nothing is marked in
-    // a stream that is captured.
+    // Orders later work in another stream after the last mark; nothing is marked in a stream that
+    // is captured.
     waywiser_status hold_back(void* stream);
 
 private:
     Streams streams_;
     Held held_;
     waywiser_transfer* mark_ = nullptr;
-    bool unmarked_ = false;  // a part is in the stream, and nobody can say when it ends
+    bool unmarked_ = false;  // a part is in the stream, and its end is unknown
 };
 
 }  // namespace waywiser::python

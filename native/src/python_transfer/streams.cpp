@@ -16,7 +16,7 @@ bool is_default(void* stream) {
     return reinterpret_cast<std::uintptr_t>(stream) <= kLargestDefault;
 }
 
-// The GPU that device memory is on; -1 if the runtime does not say.
+// The GPU of device memory; -1 if the runtime does not report it.
 int gpu_of(const Operand& operand) {
     if (operand.gpu != kSomeGpu) return operand.gpu;
     if (operand.bytes == 0) return kHost;
@@ -33,12 +33,12 @@ void* number_of(nb::handle number) {
     return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number));
 }
 
-// A number, which is negative or beyond an address then, or a type.
+// An integer by its value, anything else by its type.
 std::string shown(nb::handle stream) {
     return PyLong_CheckExact(stream.ptr()) ? printed(stream) : given(stream);
 }
 
-// Streams of torch and cupy may be the default stream of a GPU that is not the current one.
+// Streams of torch and cupy may be the default stream of a GPU that is not current.
 void* with_device(nb::handle stream, void* number) {
     if (!is_default(number)) return number;
     const nb::object index = attribute(stream, "device_index");
@@ -74,7 +74,7 @@ std::optional<void*> stream_of(nb::handle stream) {
         }
         if (!number.is_valid()) number = attribute(stream, "ptr");  // cupy
         if (number.is_valid()) return with_device(stream, number_of(number));
-    } catch (const nb::cast_error&) {  // it is no number: refused below
+    } catch (const nb::cast_error&) {  // not a number: rejected below
         PyErr_Clear();
     }
     raise(Failure::invalid_operand,
@@ -113,7 +113,7 @@ Streams choose_streams(const std::optional<void*>& asked, const Operand& destina
     std::optional<void*> to = own_stream(destination);
     std::optional<void*> from = own_stream(source);
     if (destination.gpu != kHost && source.gpu != kHost && !(to && from)) {
-        // An array without a stream follows the other one's, or the default stream of its own GPU.
+        // An array without a stream uses the other array's, or the default stream of its own GPU.
         const int to_gpu = gpu_of(destination);
         const int from_gpu = gpu_of(source);
         if (!to && (!from || to_gpu != from_gpu)) to = with_gpu(nullptr, to_gpu);

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Below, the library copies at once whatever memory it is, and to ask what it is takes longer.
+// Smaller copies are synchronous for any memory, and detecting its kind would take longer.
 constexpr std::size_t kInline = std::size_t{8} << 20;
 
 waywiser_status copy_listed(waywiser_context* context, const Submission& copy,
@@ -40,7 +40,7 @@ waywiser_status asynchronous(waywiser_context* context, const Submission& copy,
                                transfer);
 }
 
-// Of a copy between GPUs, of which a mark is nothing only while its stream is captured.
+// For a copy between GPUs, whose marks are null only while the stream is captured.
 bool is_captured(waywiser_context* context, void* stream) {
     waywiser_transfer* mark = nullptr;
     if (waywiser_mark(context, stream, &mark) != WAYWISER_OK) return false;
@@ -49,9 +49,8 @@ bool is_captured(waywiser_context* context, void* stream) {
     return captured;
 }
 
-// Between two streams: the carrier goes on after what is in the other one, if anything is.
-// `captured`: the carrier is being captured, and nothing was done: the copy is recorded in it, or
-// refused.
+// Orders the carrier after the work in the other stream, if there is any. `captured`: the carrier
+// is being captured, and nothing was done: the library records the copy in it, or rejects it.
 waywiser_status order_before(waywiser_context* context, const Streams& streams, bool& captured) {
     captured = false;
     if (!streams.other) return WAYWISER_OK;
@@ -67,7 +66,7 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
     return status;
 }
 
-// Copies of few bytes between host and GPU: by the calling thread, until they have arrived.
+// Copies few bytes between host and GPU in the calling thread, until they have arrived.
 void run_inline(ContextState& context, Submission& copy) {
     waywiser_transfer* left = nullptr;
     check_use(use(context, [&](waywiser_context* c) {
@@ -75,11 +74,11 @@ void run_inline(ContextState& context, Submission& copy) {
                                       kWaitSlice, &left);
     }));
     if (left == nullptr) return;
-    wait_or_keep(
-        std::make_shared<Flight>(left, copy.bytes, std::move(copy.kept).all(), copy.streams));
+    wait_or_keep(std::make_shared<PendingTransfer>(left, copy.bytes, std::move(copy.kept).all(),
+                                                   copy.streams));
 }
 
-// Calls part(context, at, bytes) for all of the copy, with signals handled between parts.
+// Calls part(context, at, bytes) for all of the copy, and handles signals between parts.
 template <class Part>
 void run_in_parts(ContextState& context, const Submission& copy, const Part& part) {
     const std::size_t most = copy.listed() ? copy.bytes : kPart;
@@ -98,8 +97,8 @@ waywiser_status copy_part(waywiser_context* context, const Submission& copy, std
                          copy.streams.carrier);
 }
 
-// Pageable memory and a GPU: the calling thread helps. The memory of the host is not in use any
-// more when a part returns, that of a GPU is until the stream has come so far.
+// Pageable memory and a GPU: the calling thread helps. The host memory is not in use any more when
+// a part returns; GPU memory is until the stream has reached the end of the part.
 void run_helping(ContextState& context, Submission& copy) {
     wait_for_stream(context, copy.streams.carrier);
     StreamFollower follower(copy.streams, std::move(copy.kept.to));
@@ -109,9 +108,9 @@ void run_helping(ContextState& context, Submission& copy) {
     });
 }
 
-// Host memory alone. Few bytes never pass through a GPU, where the library may send them.
+// Only host memory. Few bytes are copied without the library, which may use a GPU.
 void run_on_host(ContextState& context, Submission& copy) {
-    // A stream that is captured is the library's to refuse.
+    // The library rejects a stream that is captured.
     const bool in_stream = copy.names_stream && !wait_for_stream(context, copy.streams.carrier);
     if (!in_stream) copy.streams.carrier = WAYWISER_NO_STREAM;
     run_in_parts(context, copy, [&](waywiser_context* c, std::size_t at, std::size_t bytes) {
@@ -127,13 +126,13 @@ void run_on_host(ContextState& context, Submission& copy) {
     });
 }
 
-// Between GPUs: the streams go on after it, and the arrays are kept until then.
+// Between GPUs: the streams continue after it, and the arrays are kept until then.
 void run_between_gpus(ContextState& context, Submission& copy) {
     StreamFollower follower(copy.streams, std::move(copy.kept).all());
     check_use(use(context, [&](waywiser_context* c) {
         bool captured = false;
         waywiser_status status = order_before(c, copy.streams, captured);
-        if (status == WAYWISER_OK) status = blocking(c, copy);  // captured: recorded, or refused
+        if (status == WAYWISER_OK) status = blocking(c, copy);  // captured: recorded, or rejected
         if (status == WAYWISER_OK) status = follower.mark(c);
         if (status == WAYWISER_OK && copy.streams.other) {
             status = follower.hold_back(*copy.streams.other);
@@ -142,7 +141,7 @@ void run_between_gpus(ContextState& context, Submission& copy) {
     }));
 }
 
-// Between a GPU and host memory that it reaches: no CPU takes part.
+// Between a GPU and host memory that it can access: no CPU copies.
 void run_submitting(ContextState& context, Submission& copy) {
     waywiser_transfer* transfer = nullptr;
     const waywiser_status status = use(context, [&](waywiser_context* c) {
@@ -151,17 +150,17 @@ void run_submitting(ContextState& context, Submission& copy) {
         if (now == WAYWISER_OK && captured) return blocking(c, copy);
         if (now == WAYWISER_OK) now = asynchronous(c, copy, &transfer);
         if (now == WAYWISER_UNSUPPORTED && is_captured(c, copy.streams.carrier)) {
-            return blocking(c, copy);  // is recorded, or refused with the reason
+            return blocking(c, copy);  // recorded, or rejected with the reason
         }
         return now;
     });
     if (transfer != nullptr) {
-        const auto flight = std::make_shared<Flight>(transfer, copy.bytes,
-                                                     std::move(copy.kept).all(), copy.streams);
+        const auto pending = std::make_shared<PendingTransfer>(
+            transfer, copy.bytes, std::move(copy.kept).all(), copy.streams);
         if (status == WAYWISER_OK) {
-            wait_or_keep(flight);
+            wait_or_keep(pending);
         } else {
-            keep(flight);
+            keep(pending);
         }
     }
     check_use(status);
@@ -175,7 +174,7 @@ waywiser_status is_pageable_at(const void* memory, bool& pageable) {
     return status;
 }
 
-// Looks at both ends of a range only: to look at all of it takes hundreds of calls of the runtime.
+// Queries only both ends of a range: all of it would take hundreds of runtime calls.
 waywiser_status is_pageable(const void* memory, std::size_t bytes, bool& pageable) {
     const waywiser_status status = is_pageable_at(memory, pageable);
     if (status != WAYWISER_OK || !pageable) return status;
@@ -183,7 +182,7 @@ waywiser_status is_pageable(const void* memory, std::size_t bytes, bool& pageabl
 }
 
 // Whether the host's side of the copy is pageable. If it is not, or there are too many arrays to
-// ask about, a GPU may still use it when a call of the library returns.
+// query, a GPU may still use it after a call of the library returns.
 bool is_pageable(const Submission& copy) {
     constexpr std::size_t kMostLooks = 64;
     const std::size_t count = copy.pieces();
@@ -191,7 +190,7 @@ bool is_pageable(const Submission& copy) {
     bool pageable = true;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         if (!copy.listed()) {
             status = is_pageable(copy.to_host ? copy.to : copy.from, copy.bytes, pageable);
         }
@@ -222,7 +221,7 @@ void run(ContextState& context, Submission& copy) {
     return is_pageable(copy) ? run_helping(context, copy) : run_submitting(context, copy);
 }
 
-std::shared_ptr<Flight> start(ContextState& context, Submission& copy) {
+std::shared_ptr<PendingTransfer> start(ContextState& context, Submission& copy) {
     if (copy.streams.gpu == kSomeGpu && copy.bytes > 0) {
         const PieceView first =
             copy.listed() ? copy.piece(0) : PieceView{copy.to, copy.from, copy.bytes};
@@ -231,15 +230,15 @@ std::shared_ptr<Flight> start(ContextState& context, Submission& copy) {
     waywiser_transfer* transfer = nullptr;
     if (copy.bytes > 0) {
         check_use(use(context, [&](waywiser_context* c) {
-            bool captured = false;  // then the library refuses it
+            bool captured = false;  // then the library rejects it
             const waywiser_status status = order_before(c, copy.streams, captured);
             return status == WAYWISER_OK ? asynchronous(c, copy, &transfer) : status;
         }));
     }
-    auto flight =
-        std::make_shared<Flight>(transfer, copy.bytes, std::move(copy.kept).all(), copy.streams);
-    keep(flight);
-    return flight;
+    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes,
+                                                     std::move(copy.kept).all(), copy.streams);
+    keep(pending);
+    return pending;
 }
 
 bool wait_for_stream(ContextState& context, void* stream) {
@@ -254,16 +253,16 @@ bool wait_for_stream(ContextState& context, void* stream) {
         waywiser_transfer_release(std::exchange(mark, nullptr));
         return now;
     });
-    if (mark != nullptr) Flight(mark, 0, {}, {}).wait(std::nullopt);
+    if (mark != nullptr) PendingTransfer(mark, 0, {}, {}).wait(std::nullopt);
     check_use(status);
     return marked;
 }
 
-std::size_t wait_or_keep(const std::shared_ptr<Flight>& flight) {
+std::size_t wait_or_keep(const std::shared_ptr<PendingTransfer>& pending) {
     try {
-        return flight->wait(std::nullopt);
+        return pending->wait(std::nullopt);
     } catch (...) {
-        keep(flight);  // it goes on without us, unless it has ended
+        keep(pending);  // it continues on its own, unless it has ended
         throw;
     }
 }

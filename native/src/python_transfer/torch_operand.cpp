@@ -1,7 +1,7 @@
 // Tensors of torch, if the program has imported it: this module never does.
 //
-// torch 2.10 and later describe a tensor in one call (the C exchange API of DLPack). Earlier ones
-// are asked attribute by attribute.
+// torch 2.10 and later describe a tensor in one call (the C exchange API of DLPack). Earlier
+// versions need one query per attribute.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -20,7 +20,7 @@ void read_dlpack_tensor(const dlpack::Tensor& tensor, Role role, Operand& operan
 
 namespace {
 
-// What is needed of the torch module. References are kept for ever: torch cannot be unloaded.
+// The required parts of the torch module. References are kept forever: torch cannot be unloaded.
 struct Torch {
     PyTypeObject* tensor = nullptr;
     PyTypeObject* parameter = nullptr;
@@ -31,7 +31,7 @@ struct Torch {
     bool increments_tuples = true;
     PyObject* current_stream = nullptr;  // torch._C._cuda_getCurrentRawStream
     PyObject* strided = nullptr;
-    std::unordered_map<PyObject*, ElementType> types;  // by dtype, of which there is one each
+    std::unordered_map<PyObject*, ElementType> types;  // by dtype; each dtype is one object
 };
 
 PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
@@ -85,7 +85,7 @@ void fill_types(const nb::object& torch, Torch& found) {
     }
 }
 
-// Null until torch is imported, to its end.
+// Null until the import of torch has completed.
 const Torch* torch() {
     static const Torch* known = nullptr;
     if (known != nullptr) return known;
@@ -98,7 +98,7 @@ const Torch* torch() {
     const nb::object nn = attribute(torch, "nn");
     const nb::object autograd = attribute(torch, "autograd");
     if (!tensor.is_valid() || !native.is_valid() || !nn.is_valid() || !autograd.is_valid()) {
-        return nullptr;  // its import is under way
+        return nullptr;  // its import is in progress
     }
     const nb::object parameter = attribute(nn, "Parameter");
     const nb::object graph = attribute(autograd, "graph");

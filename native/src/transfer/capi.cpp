@@ -1,4 +1,4 @@
-// The C interface: arguments checked, exceptions turned into a status and one line.
+// The C interface: checks arguments, and converts exceptions to a status and one line.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,7 +21,7 @@
 #include "transfer/pinned_memory.hpp"
 #include "waywiser/transfer.h"
 
-using namespace waywiser;  // NOLINT(google-build-using-namespace): the file is nothing else
+using namespace waywiser;  // the whole file uses it
 using transfer::CallerStream;
 using transfer::Engine;
 
@@ -66,7 +66,7 @@ waywiser_status status_of(const gpu::Error& error) {
     return WAYWISER_GPU;
 }
 
-// The status of the exception in flight.
+// The status of the exception being handled.
 waywiser_status caught() {
     try {
         throw;
@@ -106,7 +106,7 @@ void need(bool holds, const char* message) {
     if (!holds) throw transfer::InvalidCopy(message);
 }
 
-// `argument`: as the header names it. `pass`: what to pass instead.
+// `argument` is its name in the header, `pass` what to pass instead.
 template <class Pointer>
 void need_argument(Pointer given, const char* argument, const char* pass) {
     if (given != nullptr) return;
@@ -116,17 +116,17 @@ void need_argument(Pointer given, const char* argument, const char* pass) {
 
 constexpr const char* kTransferPlace = "the address of a waywiser_transfer*";
 
-// A struct of the caller, which may be compiled with another version of the header: a later one
-// only appends fields. `name`: as a caller writes it.
+// Checks a caller's struct, which may be compiled with another version of the header: later ones
+// only append fields. `name` is the struct's name in messages.
 template <class Struct>
 void check_size(const Struct& given, const char* name) {
-    constexpr std::size_t kMost = 4096;  // more is a size that was never set
+    constexpr std::size_t kMost = 4096;  // a larger size was never set
     if (given.size >= sizeof(Struct) && given.size <= kMost) return;
     throw transfer::InvalidCopy("the size of the " + std::string(name) + " is " +
                                 std::to_string(given.size) + ": set it to sizeof(" + name + ")");
 }
 
-// Fields that this library does not know are 0, and `size` is what it knows.
+// Sets fields that this library does not know to 0, and `size` to what it knows.
 template <class Struct>
 void give(Struct* to, Struct from, const char* name) {
     check_size(*to, name);
@@ -234,7 +234,7 @@ waywiser_status waywiser_context_create(const waywiser_options* options,
 }
 
 void waywiser_context_release(waywiser_context* context) {
-    // A child has none of the threads, and its mutexes may be locked for ever.
+    // A child has none of the threads, and its mutexes may be locked forever.
     if (context == nullptr || context->engine->forked()) return;
     const gpu::CallerState keep;
     context->engine->stop();
@@ -444,7 +444,7 @@ int waywiser_transfer_done(waywiser_transfer* handle) {
         const gpu::CallerState keep;
         return handle->started.done() ? 1 : 0;
     } catch (...) {
-        return 1;  // it has failed: the result says how
+        return 1;  // it has failed; its result has the error
     }
 }
 

@@ -14,7 +14,8 @@ namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kMorePages = std::size_t{64} << 10;  // fewer bytes: the CPU makes them itself
+constexpr std::size_t kMorePages = std::size_t{64}
+                                   << 10;  // with fewer bytes the CPU creates the pages itself
 
 std::size_t page_bytes() {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -73,7 +74,7 @@ End End::of_file(int file, std::uint64_t offset) {
 
 namespace {
 
-// Where no CPU has a part, a link is busy from the start.
+// The minimum chunk if no CPU takes part: a link is then busy from the start.
 std::size_t least_chunk(const End& to, const End& from, const CopyShape& shape) {
     const auto reached = [](const End& end) {
         return end.kind == End::Kind::device || (end.kind == End::Kind::host && end.pinned);
@@ -81,8 +82,8 @@ std::size_t least_chunk(const End& to, const End& from, const CopyShape& shape) 
     return reached(to) && reached(from) && to.kind != from.kind ? shape.chunk : shape.least;
 }
 
-// From where borders of chunks are counted: blocks of a file, or huge pages that are still to be
-// made where chunks are whole numbers of them.
+// The base of chunk borders: blocks of a file, or huge pages that do not exist yet if chunks are
+// multiples of them.
 std::size_t first_byte(const End& to, const End& from, const CopyShape& shape) {
     if (from.kind == End::Kind::file) return from.offset;
     if (to.kind == End::Kind::file) return to.offset;
@@ -143,12 +144,12 @@ void ChunkedCopy::add_routes(Engine& engine, const CopyShape& shape) {
     const int gpu = to_gpu ? to_.gpu : from_.gpu;
     route.device = gpu;
     route.direction = to_gpu ? Direction::in : Direction::out;
-    // Without CPUs' work in between, a few chunks keep a link busy, and more only make others wait.
+    // Without CPU work in between, a few chunks keep a link busy, and more only make others wait.
     if (!slotted()) route.most_chunks = chunks_per_thread_;
     if (shape.direct_route) routes_.push_back(route);
     for (const int relay : shape.relays) {
         if (relay == gpu || !engine.enable_peers(relay, gpu)) continue;
-        // The relay's own link and its link to the GPU work at the same time, on two streams.
+        // The relay's own link and its link to the GPU work concurrently, on two streams.
         route.device = relay;
         route.direction = to_gpu ? Direction::in : Direction::peer;
         route.second_device = relay;
@@ -191,10 +192,10 @@ void ChunkedCopy::fill(Chunk& chunk) {
     } else {
         into = to_.data + chunk.at;
     }
-    // A slot is a whole number of blocks, and so are its bytes around the chunk's.
+    // A slot is a multiple of blocks, and so are the bytes around its chunk.
     const bool whole_blocks = at % host::kDiskBlock == 0 && chunk.bytes % host::kDiskBlock == 0;
-    const bool room = direct_io_ && (chunk.slot || whole_blocks);
-    const std::size_t got = source_file_->read(into, chunk.bytes, at, room);
+    const bool padded = direct_io_ && (chunk.slot || whole_blocks);
+    const std::size_t got = source_file_->read(into, chunk.bytes, at, padded);
     if (got < chunk.bytes) {
         ends_at(chunk.at + got);
         chunk.bytes = got;
@@ -234,8 +235,8 @@ void ChunkedCopy::submit(Chunk& chunk) {
     }
 }
 
-// Between a host and GPUs. One call for several copies has the engine pause for less time between
-// them: chunks of 2 MiB go at 54.2 GB/s instead of 51.3 (measured on H200).
+// Between a host and GPUs. The engine pauses less between copies of one call: chunks of 2 MiB move
+// at 54.2 GB/s instead of 51.3 (measured on H200).
 void ChunkedCopy::submit_together(std::span<Chunk* const> chunks) {
     if (chunks.size() == 1) return submit(*chunks.front());
     const Chunk& first = *chunks.front();

@@ -1,5 +1,5 @@
 // A copy of contiguous bytes in chunks, between host memory, GPU memory and files: through pinned
-// slots where a GPU does not reach a side, and over the links of other GPUs where asked.
+// slots if a GPU cannot access a side, and optionally over the links of other GPUs.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct End {
     enum class Kind { host, device, file };
     Kind kind = Kind::host;
     std::byte* data = nullptr;
-    int gpu = -1;         // of device memory
-    bool pinned = false;  // of host memory: GPUs reach all of it
+    int gpu = -1;         // the GPU of device memory
+    bool pinned = false;  // for host memory: GPUs can access all of it
     int file = -1;
     std::uint64_t offset = 0;  // in the file
 
@@ -28,23 +28,23 @@ struct End {
     static End of_file(int file, std::uint64_t offset);
 };
 
-// How it is cut and carried.
+// Parameters of a chunked copy.
 struct CopyShape {
-    std::size_t chunk = std::size_t{2} << 20;    // at most; a multiple of 4 KiB
-    std::size_t least = std::size_t{512} << 10;  // the smallest ones, see Job
-    std::size_t threads = 0;                     // at most; 0: all
-    std::size_t slots = 2;                       // chunks on their way for each thread or relay
-    bool streaming = false;                      // stores to host memory go around the caches
-    bool direct_io = true;                       // files that are not cached: around the page cache
-    bool sync = false;                           // a file is on its disk at the end
-    bool direct_route = true;                    // the GPU's own link is used too
-    std::vector<int> relays;                     // other GPUs that chunks go through
+    std::size_t chunk = std::size_t{2} << 20;    // maximum size of a chunk; a multiple of 4 KiB
+    std::size_t least = std::size_t{512} << 10;  // minimum size of a chunk, see Job
+    std::size_t threads = 0;                     // maximum number of threads; 0: all
+    std::size_t slots = 2;                       // chunks in flight per thread or relay
+    bool streaming = false;                      // non-temporal stores to host memory
+    bool direct_io = true;                       // O_DIRECT for file pages that are not cached
+    bool sync = false;                           // fdatasync a written file at the end
+    bool direct_route = true;                    // also use the GPU's own link
+    std::vector<int> relays;                     // other GPUs whose links carry chunks
 };
 
 class ChunkedCopy final : public Job {
 public:
-    // Enables peer access between the GPU and its relays; a relay without it is left out. The
-    // engine outlives the job.
+    // Enables peer access between the GPU and its relays, and skips relays without it. The engine
+    // must outlive the job.
     ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
                 const CopyShape& shape);
 
@@ -69,12 +69,11 @@ private:
     std::optional<FileEnd> target_file_;
 };
 
-// Whether the pages of a range do not exist yet, as its first, middle and last one show.
+// Whether the pages of a range do not exist yet, judged by its first, middle and last page.
 bool is_fresh(const std::byte* data, std::size_t bytes);
-// Asks for huge pages in a range whose pages do not exist yet. It may be pageable memory of
-// anybody: nothing of its content changes.
+// Requests huge pages for a range whose pages do not exist yet. Keeps the content of the range.
 void prefer_huge_pages(std::byte* data, std::size_t bytes);
-// Copies into host memory whose pages may not exist yet: they are made first, all at once.
+// Copies into host memory whose pages may not exist yet: creates all of them first.
 void copy_to_fresh(std::byte* to, const std::byte* from, std::size_t bytes, bool streaming);
 
 }  // namespace waywiser::transfer

@@ -15,39 +15,39 @@
 namespace waywiser::transfer {
 namespace {
 
-// Below, a copy by the runtime alone is faster: threads would wake for longer than they gain
+// Smaller copies are faster by the runtime alone: waking threads takes longer than they gain
 // (measured on H200 with 16 CPUs, docs/transfer.md).
 constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
-// Slots that CPUs fill should stay in their caches, and five of them for each thread keep the link
-// busy while a thread is late (measured on H200, docs/transfer.md).
+// Slots that CPUs fill should stay in their caches, and five of them per thread keep the link busy
+// while a thread is late (measured on H200, docs/transfer.md).
 constexpr std::size_t kFilledChunk = std::size_t{1} << 20;
 constexpr std::size_t kFilledSlots = 5;
 constexpr std::size_t kDrainedChunk = std::size_t{2} << 20;
-constexpr std::size_t kDrainedSlots = 20;  // of all threads, two to five of each
+constexpr std::size_t kDrainedSlots = 20;  // for all threads, two to five each
 constexpr std::size_t kPoliteSlots = 3;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
 constexpr std::size_t kSlotsOfRelays = 4;
 constexpr std::size_t kPageableRelaySlots = 3;
 constexpr std::size_t kSmallestPageableRelay = std::size_t{1} << 20;
-constexpr std::size_t kChunksOfRelays = 32;  // at least, so that all links end together
-// A copy has so many chunks at least: while the first is filled, and the last drained, the link is
-// idle.
+constexpr std::size_t kChunksOfRelays = 32;  // minimum, so that all links end together
+// Minimum number of chunks of a copy: the link is idle while the first is filled and the last
+// drained.
 constexpr std::size_t kFewestChunks = 32;
 constexpr std::size_t kThreadsBetweenGpus = 1;
 constexpr std::size_t kSlotsBetweenGpus = 3;
 constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
-// Threads for one link: more gain nothing there, and are missing for another GPU's.
+// Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
-// A file takes more of them: bytes from the page cache cost a CPU half as much again.
+// A file needs more: copying from the page cache costs a CPU 50 % more time.
 constexpr std::size_t kThreadsPerFile = 12;
-constexpr auto kPoll = std::chrono::microseconds(20);  // between two looks with a time limit
-// Before that the calling thread looks again and again and lets others run, as the runtime does
-// while it waits for a stream: a sleep of 20 us takes 100 us and more on a virtual machine. It
-// looks for as long as 2 GiB take over a PCIe 5.0 link.
+constexpr auto kPoll = std::chrono::microseconds(20);  // polling interval with a time limit
+// Before that the calling thread polls and yields, as the runtime does while it waits for a stream:
+// a sleep of 20 us takes 100 us and more on a virtual machine. It polls for as long as 2 GiB take
+// over a PCIe 5.0 link.
 constexpr auto kBetweenLooks = std::chrono::microseconds(5);
 constexpr auto kLooking = std::chrono::milliseconds(50);
 constexpr auto kLookingAtStream = std::chrono::microseconds(500);
@@ -75,8 +75,8 @@ void check_arguments(const void* to, const void* from, std::size_t bytes) {
     }
 }
 
-// The shortest way for small copies: nothing is asked that cannot change the method. False if it is
-// not for this copy, which is then not made.
+// A fast path for small copies, without queries that cannot change the method. Returns false,
+// without copying, if it does not apply.
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
                 const CallerStream& stream) {
     const std::size_t polite = engine.options().polite_bytes;
@@ -120,7 +120,7 @@ Side file_memory(Engine& engine, void* data, std::size_t bytes, const char* call
     check_range(data, bytes, call, argument);
     Side side =
         engine.machine().gpus.empty() ? Side{.end = End::host(data, false)} : side_of(data, bytes);
-    if (side.managed) side.end = End::host(data, false);  // CPUs reach it
+    if (side.managed) side.end = End::host(data, false);  // CPUs can access it
     return side;
 }
 
@@ -135,7 +135,8 @@ CopyShape file_shape(Engine& engine, std::size_t bytes, const Side& memory) {
     return shape;
 }
 
-// After a failure: the runtime uses none of the caller's memory any more, unless it is lost.
+// After a failure: the runtime does not use the caller's memory any more, unless its context is
+// lost.
 void drain(const gpu::Stream& stream) noexcept {
     try {
         stream.synchronize();
@@ -143,8 +144,8 @@ void drain(const gpu::Stream& stream) noexcept {
     }
 }
 
-// Where the stream is the default one of whichever GPU is current and none is, a copy was ordered
-// in that of its operand.
+// The stream that a copy was ordered in: a default stream of the current GPU means that of the
+// operand's GPU if none is current.
 CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* from,
                             std::size_t bytes) {
     CallerStream used = stream;
@@ -183,11 +184,12 @@ FileCopy prepare_file(Engine& engine, const End& file, void* data, std::size_t b
 
 }  // namespace
 
-// --- what was started ------------------------------------------------------------------------
+// --- started copies --------------------------------------------------------------------------
 
 namespace {
 
-// `made`: when it was recorded. The looking counts from then, however many waits there are.
+// Waits for the event, at most `seconds` (negative: without limit). `made`: when the event was
+// recorded; polling time counts from then, over all waits.
 bool wait_for_event(const gpu::Event& event, double seconds,
                     std::chrono::steady_clock::time_point made) {
     if (seconds < 0) {
@@ -236,7 +238,7 @@ bool WatchedEvent::wait(double seconds) {
         if (!wait_for_event(*event_, seconds, made_)) return false;
     } catch (const gpu::Error&) {
         try {
-            event_->synchronize();  // what could not be asked about is not under way any more
+            event_->synchronize();  // it could not be queried: nothing is in flight after this
         } catch (const gpu::Error&) {
         }
         for (const auto& job : watches()) job->wait();
@@ -255,11 +257,11 @@ void WatchedEvent::notify(int descriptor, Engine& engine) {
     const auto watch = std::make_shared<Job>(0, 1, 1);
     watch->notify(descriptor);
     const std::lock_guard lock(mutex_);
-    watched_ = true;  // first: whoever sees the end of the event waits here
+    watched_ = true;  // first: a thread that sees the end of the event waits here
     watches_.reserve(watches_.size() + 1);
     try {
         engine.start(watch, event_);
-    } catch (const Cancelled&) {  // it was stopped
+    } catch (const Cancelled&) {  // the engine was stopped
         return write_notifications({descriptor});
     }
     watches_.push_back(watch);
@@ -329,7 +331,7 @@ CallerStream CallerStream::of(void* given) {
 bool CallerStream::is_default() const { return reinterpret_cast<std::uintptr_t>(handle) <= 2; }
 bool CallerStream::is_legacy() const { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
 
-// --- choosing --------------------------------------------------------------------------------
+// --- method ----------------------------------------------------------------------------------
 
 void check_range(const void* data, std::size_t bytes, const char* call, const char* argument) {
     if (data == nullptr) {
@@ -362,8 +364,8 @@ CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
                              kSmallestChunk, from_gpu ? kDrainedChunk : kFilledChunk);
     shape.threads = threads;
     shape.slots = from_gpu ? std::clamp<std::size_t>(kDrainedSlots / threads, 2, 5) : kFilledSlots;
-    // Stores around the caches save the CPUs a third of the memory traffic; the GPU reads what was
-    // stored last sooner from a cache.
+    // Non-temporal stores save the CPUs a third of the memory traffic. But the GPU reads the last
+    // stores faster from a cache.
     shape.streaming = from_gpu;
     return shape;
 }
@@ -403,7 +405,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     }
     const End& host = to_gpu ? from.end : to.end;
     if (!host.pinned && bytes < kPlainBelow) return plain("too small for staging");
-    // Making pages is work for CPUs: all of them help, each with huge pages of its own.
+    // Creating pages is work for CPUs: all of them help, each with its own huge pages.
     if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
         choice.shape.threads = 0;
         choice.shape.least = host::kHugePage;
@@ -412,7 +414,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     if (!options.relays.empty() && bytes >= kRelayFrom) {
         choice.shape.relays = options.relays;
         if (host.pinned) {
-            choice.shape.threads = 1 + options.relays.size();  // no CPU has a part
+            choice.shape.threads = 1 + options.relays.size();  // no CPU moves bytes
             choice.shape.slots = kSlotsOfRelays;
             choice.shape.chunk =
                 std::clamp(std::bit_floor(bytes / kChunksOfRelays), kSmallestChunk, kRelayChunk);
@@ -440,7 +442,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
     }
     choice.method = Choice::Method::chunked;
     if (options.polite_bytes != 0) {
-        // Each chunk is submitted alone: large ones lose less between them.
+        // Each chunk is submitted alone: large ones lose less time between them.
         choice.shape.chunk =
             std::clamp(std::bit_floor(std::min(bytes / kFewestChunks, options.polite_bytes / 2)),
                        kSmallestChunk, kLargestChunk);
@@ -455,11 +457,11 @@ void drain(const Engine& engine, const CallerStream& stream) noexcept {
         const Ordering order = ordering(engine, stream, 0);
         if (order.stream && !order.capturing) drain(*order.stream);
     } catch (const std::exception&) {
-        return;  // the stream cannot be asked
+        return;  // the stream cannot be queried
     }
 }
 
-// --- the calls -------------------------------------------------------------------------------
+// --- calls -----------------------------------------------------------------------------------
 
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream) {
@@ -543,7 +545,7 @@ void read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t 
         throw;
     }
     try {
-        made.job->rethrow();  // it has failed since, and that is no end of the file
+        made.job->rethrow();  // it has failed since; that is not the end of the file
     } catch (...) {
         made.job->wait();
         moved = made.job->moved();

@@ -1,5 +1,5 @@
-// The copies that programs call: what both sides are is found out, a method is chosen, and the copy
-// is ordered in the caller's stream.
+// The copies that programs call: find out what memory both sides are, choose a method, and order
+// the copy in the caller's stream.
 #pragma once
 
 #include <atomic>
@@ -20,31 +20,31 @@ namespace waywiser::transfer {
 
 // A stream as a caller names it.
 struct CallerStream {
-    void* handle = nullptr;  // of the runtime
-    int gpu = -1;            // of a default stream: whose; -1: the GPU that is current
-    bool none = false;       // ordered with no stream: of host memory and files alone
+    void* handle = nullptr;  // the runtime's stream handle
+    int gpu = -1;            // owner of a default stream; -1: the current GPU
+    bool none = false;       // ordered with no stream: only for host memory and files
 
-    // Reads the names that transfer.h gives to default streams.
+    // Converts the stream constants of transfer.h.
     static CallerStream of(void* given);
     [[nodiscard]] bool is_default() const;
     [[nodiscard]] bool is_legacy() const;
 };
 
-// Arguments that make no sense.
+// Invalid arguments.
 class InvalidCopy : public std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-// A plain copy under way: the event behind it, and the jobs that watch it for descriptors.
+// A plain copy in progress: the event after it, and the jobs that watch the event for descriptors.
 class WatchedEvent {
 public:
     explicit WatchedEvent(gpu::Event event)
         : event_(std::make_shared<const gpu::Event>(std::move(event))) {}
 
     [[nodiscard]] const gpu::Event& event() const { return *event_; }
-    // Whether the copy has ended, in success or failure, and all descriptors are written to.
+    // Whether the copy has ended, in success or failure, and all descriptors are written.
     [[nodiscard]] bool done();
-    // As those of Started.
+    // See Started.
     bool wait(double seconds);
     void notify(int descriptor, Engine& engine);
 
@@ -59,7 +59,7 @@ private:
     std::vector<std::shared_ptr<Job>> watches_;
 };
 
-// A copy that was started: a job, a plain copy that an event follows, or nothing left to wait for.
+// A copy that was started: a job, a plain copy followed by an event, or nothing left to wait for.
 // Thread safe.
 class Started {
 public:
@@ -70,20 +70,21 @@ public:
     Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job, std::size_t before = 0)
         : bytes_(before), engine_(std::move(engine)), job_(std::move(job)) {}
 
-    // True once all descriptors are written to: from then on they can be closed.
+    // True once all descriptors are written: they can be closed then.
     [[nodiscard]] bool done() const;
-    // Waits for that at most so many seconds (negative: without limit); false if it still runs.
+    // Waits until done() for at most `seconds` (negative: without limit); false if it still runs.
     // Throws what the transfer failed with.
     bool wait(double seconds) const;
     // Bytes that have arrived by now.
     [[nodiscard]] std::size_t moved() const noexcept;
-    // The same after wait() has returned true: nobody is asked any more.
+    // Like moved(), but only valid after wait() has returned true; makes no further query.
     [[nodiscard]] std::size_t moved_in_all() const { return bytes_ + (job_ ? job_->moved() : 0); }
     bool order(const gpu::Stream& stream, double seconds) const;
-    // Orders a caller's stream after it; blocks as order() of a job does.
+    // Orders a caller's stream after the copy; blocks like Job::order().
     bool order(const Engine& engine, const CallerStream& stream, double seconds) const;
-    // As notify() of a job. `engine` watches a plain copy, which no thread looks at otherwise; if
-    // the engine is stopped before the copy is done, it writes at once, and done() is false then.
+    // Like Job::notify(). `engine` watches a plain copy, which has no thread of its own. If the
+    // engine is stopped before the copy is done, the descriptor is written at once, and done() is
+    // false then.
     void notify(int descriptor, Engine& engine) const;
 
 private:
@@ -93,7 +94,7 @@ private:
     std::shared_ptr<Job> job_;
 };
 
-// One side of a copy as it was found.
+// The memory of one side of a copy.
 struct Side {
     End end;
     bool managed = false;
@@ -101,39 +102,40 @@ struct Side {
 };
 Side side_of(void* data, std::size_t bytes);
 
-// Throws InvalidCopy for a null pointer and for a range beyond the address space. `call`: whose.
+// Throws InvalidCopy for a null pointer and for a range beyond the address space. `call`
+// and `argument` are their names in the message.
 void check_range(const void* data, std::size_t bytes, const char* call, const char* argument);
 
-// How a copy is done.
+// The chosen method of a copy.
 struct Choice {
     enum class Method { plain, chunked };
     Method method = Method::plain;
     CopyShape shape;
-    std::string why;  // one line
+    std::string why;  // one-line explanation
 };
-// Without a policy: safe defaults. Does not ask any GPU and changes nothing.
+// Chooses safe defaults without a policy. Does not call the GPU runtime and changes nothing.
 Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes);
 
 // After a failure: waits until the stream does not use the caller's memory any more. Returns at
-// once where the stream cannot be asked.
+// once if the stream cannot be queried.
 void drain(const Engine& engine, const CallerStream& stream) noexcept;
 // The shape of a copy through pinned slots.
 CopyShape default_shape(std::size_t bytes, std::size_t threads, bool from_gpu);
 
-// Copies as cudaMemcpyAsync does. A host destination that is pageable is filled on return, and a
-// pageable source can be reused. Throws InvalidCopy, Refused, gpu::Error, Cancelled, ForkedProcess.
+// Copies like cudaMemcpyAsync. On return, a pageable destination is filled and a pageable source
+// can be reused. Throws InvalidCopy, Refused, gpu::Error, Cancelled, ForkedProcess.
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream);
-// The same with one side on a GPU, and waits until a host destination is filled and a host source
-// can be reused, also if it is pinned: at most so many seconds (negative: without limit). Returns
-// what is left of it by then. Does not wait while the stream is captured.
+// Like copy() with one side on a GPU, but waits until a host destination is filled and a host
+// source can be reused, even if it is pinned: at most `seconds` (negative: without limit). Returns
+// the rest of the copy if it is not complete by then. Does not wait while the stream is captured.
 std::optional<Started> copy_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
                                      const CallerStream& stream, double seconds);
-// Returns at once; starts after what is in the stream.
+// Returns at once; the copy starts after the work in the stream.
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
                    std::size_t bytes, const CallerStream& stream);
 
-// `moved`: bytes read or written, also where an exception says that not all were.
+// `moved`: bytes read or written, also if an exception is thrown before all are.
 void read(Engine& engine, int file, std::uint64_t offset, void* to, std::size_t bytes,
           const CallerStream& stream, std::size_t& moved);
 Started read_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset, void* to,
@@ -143,8 +145,8 @@ void write(Engine& engine, int file, std::uint64_t offset, const void* from, std
 Started write_async(const std::shared_ptr<Engine>& engine, int file, std::uint64_t offset,
                     const void* from, std::size_t bytes, const CallerStream& stream);
 
-// A transfer of no bytes that ends when the stream has come so far; nothing where there is no GPU,
-// or while the stream is captured.
+// A transfer of no bytes that ends when the stream reaches it; nullopt without a GPU or while the
+// stream is captured.
 std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes = 0);
 
 std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes);

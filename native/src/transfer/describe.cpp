@@ -10,8 +10,8 @@ namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// Pages of a pageable stretch that are looked at one by one: registrations that programs make of
-// parts of an array start soon behind each other, or far away.
+// Pages of a pageable stretch that are queried one by one: registrations of parts of an array may
+// be close to each other, or far apart.
 constexpr std::size_t kPagesLookedAt = 256;
 
 std::byte* next_page(std::byte* at) {
@@ -19,7 +19,7 @@ std::byte* next_page(std::byte* at) {
     return at + (kPage - address % kPage);
 }
 
-// The first address behind `at`, up to `end`, at which the memory is not pageable any more.
+// The first address after `at`, up to `end`, at which the memory is not pageable any more.
 std::byte* end_of_pageable(std::byte* at, std::byte* end) {
     std::size_t looked = 0;
     std::size_t step = kPage;
@@ -53,7 +53,7 @@ std::vector<Segment> segments(const void* data, std::size_t bytes) {
         } else if (info.start != nullptr && info.bytes > 0) {
             stop = std::min(end, info.start + info.bytes);
         }
-        if (stop <= at) stop = end;  // what the runtime says makes no sense: do not turn in circles
+        if (stop <= at) stop = end;  // inconsistent answer of the runtime: avoid an endless loop
         found.push_back({at, static_cast<std::size_t>(stop - at), info});
         at = stop;
     }

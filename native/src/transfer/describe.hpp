@@ -1,4 +1,4 @@
-// What and where memory is, over a whole range.
+// The kind and place of memory over a whole range.
 #pragma once
 
 #include <cstddef>
@@ -8,30 +8,30 @@
 
 namespace waywiser::transfer {
 
-// Neighbouring bytes that lie in one allocation or registration, or are pageable.
+// A contiguous part of a range that is in one allocation or registration, or is pageable.
 struct Segment {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     gpu::PointerInfo info;
 };
 
-// The segments of [data, data + bytes) in order. Looks up where each registration starts and ends.
-// Behind a registration the bytes count as pageable until the next known one starts, which is
-// looked for at page borders of the first `kPagesLookedAt` pages and then at growing distances:
-// a copy by CPUs serves both kinds, a copy by a GPU gets only what is known to be registered.
+// The segments of [data, data + bytes) in order. Finds where each registration starts and ends.
+// Bytes after a registration count as pageable until the next known one, which is searched at page
+// borders of the first `kPagesLookedAt` pages and then at growing distances: CPUs can copy both
+// kinds, and a GPU only gets memory that is known to be registered.
 std::vector<Segment> segments(const void* data, std::size_t bytes);
 
-// The whole range in short: its kind, and whether a GPU can copy it by one call.
+// A summary of the whole range: its kind, and whether one call can copy it with a GPU.
 struct Range {
-    gpu::PointerKind kind = gpu::PointerKind::pageable;  // of the start
+    gpu::PointerKind kind = gpu::PointerKind::pageable;  // at the start
     int device = -1;
-    bool uniform = true;  // one allocation or registration covers it, or none touches either end
+    bool uniform = true;  // covered by one allocation or registration, or neither end is in one
     gpu::PointerInfo first;
 };
-// Asks about the start and the end only.
+// Queries only the start and the end.
 Range range_of(const void* data, std::size_t bytes);
 
-// The NUMA node of the page of an address; -1 if it is unknown or not in memory yet.
+// The NUMA node of an address's page; -1 if unknown or not in memory yet.
 int numa_of_page(const void* data);
 
 }  // namespace waywiser::transfer

@@ -7,8 +7,8 @@
 namespace waywiser::transfer {
 namespace {
 
-// In one call: the runtime takes more pieces at a lower rate (51 GB/s H2D by calls of 256 pieces of
-// 28 KiB, 49 by calls of 1,024, 39 by calls of 4,096; measured on H200).
+// Pieces per call: with more pieces in one call the bandwidth falls (51 GB/s H2D by calls of 256
+// pieces of 28 KiB, 49 by calls of 1,024, 39 by calls of 4,096; measured on H200).
 constexpr std::size_t kMostInBatch = 256;
 
 ListPath path_of(const PieceGroup& group) {
@@ -21,12 +21,12 @@ ListPath path_of(const PieceGroup& group) {
     return to_gpu ? ListPath::from_host : ListPath::to_host;
 }
 
-// So many pieces are prepared at once, so that the GPU moves some while the CPU prepares the next:
-// the first ones are few, and it starts soon. Each window has twice as many as the one before, so
-// that the GPU does not wait for a long one behind a short one.
+// Pieces that are prepared at once, while the GPU moves earlier ones. The first window is small, so
+// that the GPU starts soon. Each window is twice as large as the one before, so that the GPU does
+// not wait for a long one after a short one.
 constexpr std::size_t kFirstWindow = 2048;
 constexpr std::size_t kWindow = 16384;
-// The tables of all windows take room of one size, so that what one gives back serves the next.
+// The tables of all windows have one size, so that later windows can reuse them.
 constexpr std::size_t kWindowTable = 2 * kWindow * sizeof(std::size_t);
 
 void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
@@ -54,7 +54,8 @@ void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
     }
 }
 
-// Runs `enqueue` on a stream of the library that follows the legacy stream, which follows it then.
+// Runs `enqueue` on a stream of the library that follows the legacy stream, and then orders the
+// legacy stream after it.
 template <class Enqueue>
 void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue& enqueue) {
     const gpu::Stream& substitute = lists.legacy_substitute(legacy.device());
@@ -68,14 +69,14 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
     try {
         enqueue(substitute);
     } catch (...) {
-        follow();  // what was enqueued is ordered before what the caller does next
+        follow();  // orders the enqueued work before the caller's next
         throw;
     }
     follow();
     lists.keep_event(legacy.device(), std::move(event));
 }
 
-// One side for a kernel, by a formula where its pieces are equally far apart.
+// The runs of one side for a kernel, by a formula if its pieces are equally spaced.
 Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
              const std::size_t* offsets) {
     const std::size_t count = traits.bytes / traits.run;
@@ -88,7 +89,7 @@ Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
     return runs;
 }
 
-// False where there is no memory for its tables now.
+// False if there is no memory for its tables now.
 bool move_by_kernel(ListStaging& lists, const ListPart& part, const ListTraits& traits,
                     unsigned blocks, const gpu::Stream& stream) {
     const std::size_t entries = traits.table_entries();
@@ -147,13 +148,13 @@ void move_part(Engine& engine, const ListPart& part, ListPath path, bool kernel_
 }  // namespace
 
 ListPart::ListPart(const CopyList& list, std::size_t first, std::size_t wanted,
-                   std::vector<Piece>& room)
+                   std::vector<Piece>& buffer)
     : list_(list),
       first_(first),
       last_(first + std::min(wanted, list.count() - first)),
-      room_(room) {}
+      buffer_(buffer) {}
 
-std::span<const Piece> ListPart::pieces() const { return list_.part(first_, count(), room_); }
+std::span<const Piece> ListPart::pieces() const { return list_.part(first_, count(), buffer_); }
 
 const Blocks& ListPart::blocks(ListSide side) const {
     return side == ListSide::to ? list_.to_blocks : list_.from_blocks;
@@ -234,16 +235,16 @@ bool has_same_address(std::byte* host, int device) {
 void move_direct(Engine& engine, const PieceGroup& group, const Ordering& order,
                  const CallerStream& stream) {
     const gpu::Stream& queue = *order.stream;
-    std::vector<Piece> room;
+    std::vector<Piece> buffer;
     const std::size_t count = group.list.count();
     if (order.capturing || engine.options().plain) {
-        return move_by_copies(group.list.part(0, count, room), queue);
+        return move_by_copies(group.list.part(0, count, buffer), queue);
     }
     const int gpu = group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
     const bool kernel_reaches = group.same_addresses && gpu == queue.device();
     std::size_t most = kFirstWindow;
     for (std::size_t first = 0; first < count; most = std::min(2 * most, kWindow)) {
-        const ListPart part(group.list, first, most, room);
+        const ListPart part(group.list, first, most, buffer);
         first += part.count();
         move_part(engine, part, path_of(group), kernel_reaches, queue, stream);
     }

@@ -10,16 +10,16 @@
 
 namespace waywiser::transfer {
 
-// NUMA nodes with memory, each with the CPUs that this process may use there. One node with all of
-// its CPUs if the system shows none.
+// NUMA nodes with memory, each with the CPUs that this process may use there. If the system shows
+// none, one node with all of the process's CPUs.
 std::vector<NumaNode> numa_nodes(const std::filesystem::path& system = "/sys/devices/system/node");
-// The NUMA node of a PCI device ("0000:1b:00.0"); -1 where the system does not say.
+// The NUMA node of a PCI device ("0000:1b:00.0"); -1 if unknown.
 int numa_of_pci(const std::string& address,
                 const std::filesystem::path& devices = "/sys/bus/pci/devices");
-// A list of CPUs as the kernel writes it: "0-3,8".
+// Parses the kernel's format of CPU lists: "0-3,8".
 std::vector<int> parse_cpu_list(const std::string& text);
 
-// Makes no context on any GPU. A machine without a usable GPU has none.
+// Creates no context on any GPU. Without a usable GPU the machine has none.
 Machine discover_machine();
 
 // The machine and the limits of this process as JSON.

@@ -22,50 +22,50 @@ constexpr std::size_t kSlabBytes = std::size_t{32} << 20;
 constexpr std::size_t kFewestSlabs = 4;
 constexpr std::size_t kPinnedPerThread = std::size_t{16} << 20;
 constexpr std::size_t kRelayBytes = std::size_t{64} << 20;
-// The part of the pinned memory that tables of lists have; with less in all they have none.
+// The fraction of the pinned memory for tables of lists; none if the total is too small.
 constexpr std::size_t kListFraction = 16;
 constexpr std::size_t kLeastForLists = std::size_t{1} << 20;
 constexpr std::size_t kLeastOfLists = std::size_t{128} << 10;
-// Between two looks at chunks on their way. A chunk of 2 MiB takes 40 us on a PCIe 5.0 link.
+// Polling interval for chunks in flight. A chunk of 2 MiB takes 40 us on a PCIe 5.0 link.
 constexpr auto kNap = std::chrono::microseconds(10);
-// Gathered chunks are submitted together up to so many bytes, and as long as fewer are on their
-// way: the link always has the next batch, and what becomes ready meanwhile is gathered.
+// Limits of bytes in a batch of gathered chunks, and of bytes in flight before the next batch: the
+// link always has the next batch, and chunks that become ready meanwhile are gathered.
 constexpr std::size_t kBatchBytes = std::size_t{4} << 20;
 constexpr std::size_t kBytesAhead = std::size_t{8} << 20;
-// Between two looks at the event that a transfer waits for.
+// Polling interval for the event that a transfer waits for.
 constexpr auto kStartNap = std::chrono::microseconds(20);
 
-// Counts forks: what it was when an engine was made tells a parent from a child.
+// Counts forks: a different value than at an engine's creation shows a child process.
 std::atomic<unsigned>& process_count() {
     static std::atomic<unsigned> count{0};
     return count;
 }
 
 // Engines that exit() has to stop while the driver still works. Never destroyed.
-struct Living {
+struct LiveEngines {
     std::mutex mutex;
     std::set<Engine*> engines;
 };
 
-Living& living() {
-    static Living& all = *new Living();
+LiveEngines& live_engines() {
+    static LiveEngines& all = *new LiveEngines();
     return all;
 }
 
-// Holds the mutex to the end: an engine that another thread destroys meanwhile lives as long.
+// Holds the mutex throughout, so that no other thread destroys an engine meanwhile.
 void stop_all() {
-    const std::lock_guard lock(living().mutex);
-    for (Engine* engine : living().engines) {
+    const std::lock_guard lock(live_engines().mutex);
+    for (Engine* engine : live_engines().engines) {
         if (!engine->forked()) engine->stop();
     }
 }
 
 unsigned this_process() {
     static const bool watched = [] {
-        // The mutex is free in a child, which may make engines of its own.
-        pthread_atfork([] { living().mutex.lock(); }, [] { living().mutex.unlock(); },
+        // The mutex is free in a child, which may create its own engines.
+        pthread_atfork([] { live_engines().mutex.lock(); }, [] { live_engines().mutex.unlock(); },
                        [] {
-                           living().mutex.unlock();
+                           live_engines().mutex.unlock();
                            ++process_count();
                        });
         std::atexit(stop_all);
@@ -93,31 +93,31 @@ EngineOptions completed(EngineOptions options) {
     return options;
 }
 
-// Whose stream has the last operation of a chunk.
+// The device whose stream has the last operation of a chunk.
 int last_device(const Route& route) {
     return route.second_device >= 0 ? route.second_device : route.device;
 }
 
 }  // namespace
 
-// A chunk with what it needs.
+// A chunk with its resources.
 struct Engine::Held {
     std::shared_ptr<Job> job;
     Chunk chunk;
     std::optional<gpu::Event> event;     // after the last operation
     std::optional<gpu::Event> handover;  // between two devices
     bool submitted = false;
-    bool queued = false;  // counts among the bytes of its copy engine
+    bool queued = false;  // counts among the queued bytes of its copy engine
 
     [[nodiscard]] const Route& route() const { return job->routes()[chunk.route]; }
 };
 
-// A thread that works: its chunks, in the order in which they were submitted.
+// A working thread: its chunks, in the order in which they were submitted.
 struct Engine::Worker {
     std::vector<std::unique_ptr<Held>> chunks;
-    std::unique_ptr<Held> filled;  // that its copy engine does not take yet
-    // That it works on, until nothing of them is left to take: threads that came and went would
-    // wake each other all the time, and bring other caches.
+    std::unique_ptr<Held> filled;  // its copy engine does not accept it yet
+    // Jobs that it works on until no chunks are left to take: threads that switch between jobs
+    // would wake each other constantly and lose their cached slots.
     std::vector<std::weak_ptr<Job>> jobs;
     bool caller = false;  // the thread of a program that waits
     int node = -1;
@@ -133,14 +133,14 @@ Engine::Engine(Machine machine, EngineOptions options)
       process_(this_process()),
       lists_(list_bytes(options_), usable_node(-1),
              [this](const std::string& why) { warn_of_pinning(why); }) {
-    const std::lock_guard lock(living().mutex);
-    living().engines.insert(this);
+    const std::lock_guard lock(live_engines().mutex);
+    live_engines().engines.insert(this);
 }
 
 Engine::~Engine() {
     stop();
-    const std::lock_guard lock(living().mutex);
-    living().engines.erase(this);
+    const std::lock_guard lock(live_engines().mutex);
+    live_engines().engines.erase(this);
 }
 
 bool Engine::forked() const { return process_ != process_count(); }
@@ -149,7 +149,7 @@ void Engine::check_process() const {
     if (forked()) throw ForkedProcess();
 }
 
-// Wakes everybody. What is rare does so: an end, staging that others wait for.
+// Wakes all threads. Used for rare changes: an end, staging that others wait for.
 void Engine::notify_work() {
     {
         const std::lock_guard lock(mutex_);
@@ -166,9 +166,9 @@ std::size_t Engine::threads_of_a_node() const {
                                  1);
 }
 
-// With the mutex held: how many threads are to be woken now. A few, each of which wakes some more
-// where it finds more to do: waking a thread takes its waker several microseconds. No more than are
-// likely to find something to do.
+// With the mutex held: the number of threads to wake now. A few, each of which wakes more if it
+// finds more work, since waking a thread takes its waker several microseconds. No more than are
+// likely to find work.
 std::size_t Engine::sleepers_to_wake() {
     constexpr std::size_t kAtOnce = 3;
     const std::size_t asleep = sleeping_ - std::min(sleeping_, woken_);
@@ -194,7 +194,7 @@ void Engine::wake(std::size_t threads) {
     for (; threads > 0; --threads) work_.notify_one();
 }
 
-// There is something new to do.
+// There is new work.
 void Engine::wake_some() {
     std::size_t waking = 0;
     {
@@ -234,8 +234,8 @@ std::size_t Engine::pinned_bytes() const {
 
 // --- resources -------------------------------------------------------------------------------
 
-// One stream for each copy engine: a GPU that turns from stream to stream between chunks of 2 MiB
-// loses 3 to 6 us on each of them (measured on H200).
+// One stream for each copy engine: a GPU that switches streams between chunks of 2 MiB loses 3 to 6
+// us for each of them (measured on H200).
 gpu::Stream& Engine::stream(int device, Direction direction) {
     const std::lock_guard lock(resources_);
     const auto known = streams_.find({device, direction});
@@ -306,7 +306,7 @@ Slots& Engine::slots(int node, int device) {
     };
     const std::size_t budget = options_.pinned_bytes - list_bytes(options_);
     const std::size_t most = budget / std::max<std::size_t>(nodes, 1);
-    // Several slabs, so that slots of one size do not take all from those of another.
+    // Several slabs, so that slots of one size do not use all of them.
     const std::size_t slab = std::min(kSlabBytes, std::bit_floor(most / kFewestSlabs));
     own = std::make_unique<Slots>(most, slab, make, [this] { notify_work(); });
     return *own;
@@ -347,7 +347,7 @@ bool Engine::enable_peers(int one, int other) {
 
 namespace {
 
-// Signals are for the program's own threads: what is started here has none.
+// Blocks signals, which are for the program's own threads, in threads that are started here.
 class SignalsBlocked {
 public:
     SignalsBlocked() {
@@ -386,7 +386,7 @@ void Engine::spawn(std::size_t wanted) {
             });
         } catch (const std::system_error&) {
             if (threads_.empty()) throw;
-            return;  // fewer do the same work
+            return;  // fewer threads can do the work
         }
     }
 }
@@ -435,7 +435,7 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
         bool stopping = false;
         {
             const std::lock_guard lock(mutex_);
-            // Its chunks, and the look at the starts, are for others now.
+            // Other threads take over its chunks and the polling of starts.
             leave_jobs(self, [](const Job&) { return true; });
             left = !self.chunks.empty() || starts_unwatched();
             for (auto& held : self.chunks) orphans_.push_back(std::move(held));
@@ -459,7 +459,7 @@ void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
 
 void Engine::stop() {
     if (forked()) return;
-    const std::lock_guard once(ending_);  // who comes second returns when all is ended
+    const std::lock_guard once(ending_);  // a second caller returns when all has ended
     std::list<std::shared_ptr<Job>> cancelled;
     {
         const std::lock_guard lock(mutex_);
@@ -483,8 +483,8 @@ void Engine::stop() {
 
 // --- working ---------------------------------------------------------------------------------
 
-// Between two looks at chunks on their way, each of which holds up who submits. A caller does not
-// sleep: it lets others run, as the runtime does while it waits for a stream.
+// Polling interval for chunks in flight, since each poll delays submissions. A caller does not
+// sleep: it yields, as the runtime does while it waits for a stream.
 void Engine::nap(const Worker& self, bool last) {
     if (!self.caller) return std::this_thread::sleep_for(kNap);
     const auto end = std::chrono::steady_clock::now() + kNap;
@@ -493,16 +493,16 @@ void Engine::nap(const Worker& self, bool last) {
     } while (!last && std::chrono::steady_clock::now() < end);
 }
 
-// Whether a caller's thread ends: when its job has come far enough.
+// Whether a caller's thread leaves: its job has reached the requested state.
 bool Engine::leaves(const Job& only, Until until) {
     if (only.done()) return true;
     if (until == Until::done) return false;
     const std::lock_guard lock(only.mutex_);
-    // Its chunks on their way are given to the engine's threads.
+    // The engine's threads take over its chunks in flight.
     return only.submitted_ && !only.failure_;
 }
 
-// With the mutex held: whether a thread of the engine ends, when all is done after stop().
+// With the mutex held: whether a thread of the engine ends, after stop() when all is done.
 bool Engine::ends(const Worker& self) const {
     return stopping_ && !helping_ && self.chunks.empty() && !self.filled && orphans_.empty() &&
            ready_.empty() && waiting_.empty();
@@ -539,8 +539,8 @@ void Engine::work(Worker& self, const std::shared_ptr<Job>& only, Until until) {
         if (generation_ != seen) continue;
         std::condition_variable& sleep = self.caller ? help_ : work_;
         if (!self.caller) ++sleeping_;
-        // Any wake-up goes round the loop: it may have been meant for another thread.
-        if (starts_unwatched()) {  // this thread looks at the starts
+        // Every wake-up repeats the loop: it may have been meant for another thread.
+        if (starts_unwatched()) {  // this thread polls the starts
             polling_ = true;
             sleep.wait_for(lock, kStartNap);  // NOLINT(bugprone-spuriously-wake-up-functions)
             polling_ = false;
@@ -587,8 +587,8 @@ void Engine::poll_starts() {
     for (const auto& job : failed) complete(job);
 }
 
-// Completes the oldest of the thread's chunks if it is done: they go one after another. New work
-// for the GPU comes before the next one.
+// Completes the oldest of the thread's chunks if it is done: they end in order. New work for the
+// GPU has priority over completing the next one.
 bool Engine::reap(Worker& self) {
     if (self.chunks.empty()) return false;
     bool arrived = true;
@@ -625,13 +625,14 @@ bool Engine::exhausted(const Job& job) {
     return job.next_ >= end && job.returned_.empty();
 }
 
-// Whether nobody would see that a transfer can start, if this thread did something else.
+// Whether no other thread polls the starts of transfers.
 bool Engine::starts_unwatched() const { return !waiting_.empty() && !polling_; }
 
-// Bytes of the chunk that starts at the job's next byte. Where CPUs fill chunks, sizes grow with
-// what is behind it, for each thread, so that the link has something to do while the next ones are
-// filled. Sizes shrink with what is left, so that no thread, and no link, works on alone. The same
-// holds for two links: the second waits for the first chunk, and the first for the last one.
+// Bytes of the chunk that starts at the job's next byte. If CPUs fill chunks, sizes grow with the
+// number of earlier bytes per thread, so that the link has work while the next ones are filled.
+// Sizes shrink with the number of remaining bytes, so that no thread or link is left working alone.
+// The same applies to two links: the second waits for the first chunk, and the first for the last
+// one.
 std::size_t Engine::next_chunk(const Job& job) const {
     const std::size_t threads = std::min(job.most_threads_, options_.threads);
     const std::size_t left = job.bytes_ - job.next_;
@@ -641,7 +642,7 @@ std::size_t Engine::next_chunk(const Job& job) const {
     const std::size_t shrunk = job.two_links_ ? left / 2 : left * (job.fills_ ? 2 : 1) / threads;
     const std::size_t whole = std::min({job.chunk_, grown, shrunk}) / job.least_ * job.least_;
     const std::size_t size = std::max(whole, job.least_);
-    const std::size_t over = (job.first_ + job.next_) % job.least_;  // only of the first chunk
+    const std::size_t over = (job.first_ + job.next_) % job.least_;  // only for the first chunk
     return std::min(left, size - over);
 }
 
@@ -655,7 +656,7 @@ std::optional<std::size_t> Engine::free_route(const Job& job) {
     return std::nullopt;
 }
 
-// With the mutex held: makes place for others in the jobs for which `leaves` is true.
+// With the mutex held: leaves the jobs for which `leaves` is true, so that other threads can join.
 void Engine::leave_jobs(Worker& self, bool (*leaves)(const Job&)) {
     std::erase_if(self.jobs, [leaves](const std::weak_ptr<Job>& one) {
         const std::shared_ptr<Job> job = one.lock();
@@ -665,7 +666,7 @@ void Engine::leave_jobs(Worker& self, bool (*leaves)(const Job&)) {
     });
 }
 
-// Takes the next chunk. `waking`: so many threads are to be woken then.
+// Takes the next chunk. `waking`: number of threads to wake afterwards.
 std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::size_t& waking) {
     const std::lock_guard lock(mutex_);
     leave_jobs(self, exhausted);
@@ -681,11 +682,11 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::
         if (held_of_it >= job->chunks_per_thread_) continue;
         const bool joins = !self.works_on(*job);
         if (joins && job->threads_ >= job->most_threads_) continue;
-        // Who is busy leaves it to those who are not, unless they may be far away.
-        const bool at_home = self.node >= 0 && self.node == job->node_;
-        const bool busy = !self.chunks.empty() && only == nullptr && !at_home;
+        // A busy thread leaves the job to idle threads, unless those may be on another node.
+        const bool same_node = self.node >= 0 && self.node == job->node_;
+        const bool busy = !self.chunks.empty() && only == nullptr && !same_node;
         if (joins && busy && sleeping_ > woken_) continue;
-        // Threads of another node help where there are too few of the job's own, or none.
+        // Threads of another node help if the job's own node has too few or none.
         const bool foreign = self.node >= 0 && job->node_ >= 0 && self.node != job->node_;
         if (foreign && joins && job->threads_ >= threads_of_a_node()) continue;
         const auto route = free_route(*job);
@@ -703,7 +704,7 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::
         }
         held->chunk.claimed = held->chunk.bytes;
         job->turn_ = *route + 1;
-        ++job->on_way_;
+        ++job->incomplete_;
         ++job->not_submitted_;
         ++job->on_route_[*route];
         if (joins) {
@@ -711,20 +712,20 @@ std::unique_ptr<Engine::Held> Engine::claim(Worker& self, const Job* only, std::
             ++job->threads_;
         }
         ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(i));
-        if (!exhausted(*job)) ready_.push_back(job);  // the others' turn comes first
+        if (!exhausted(*job)) ready_.push_back(job);  // other jobs come first
         waking = sleepers_to_wake();
         return held;
     }
     return nullptr;
 }
 
-// What is scarcer comes first: where there is none of it, nobody else is disturbed.
+// The scarcer resource comes first: if there is none, the other one is not touched.
 bool Engine::take_staging(Held& held) {
     const Route& route = held.route();
     const auto from = [](Slots& pool, std::size_t bytes) {
         auto slot = pool.take(bytes);
         if (slot) return slot;
-        pool.await_change();  // and a second look: one that came back before this is not missed
+        pool.await_change();  // and a second try, so that a slot returned before this is not missed
         return pool.take(bytes);
     };
     if (route.bounce_bytes > 0) {
@@ -743,9 +744,9 @@ bool Engine::take_staging(Held& held) {
     return true;
 }
 
-// Whether the copy engine of its route takes the chunk now. With a bound it holds so many bytes at
-// once, or one chunk that is larger. Chunks on one stream end in their order, so that any thread
-// sees which have ended, though their own threads are busy.
+// Whether the copy engine of its route accepts the chunk now. With a limit it holds at most that
+// many bytes, or a single larger chunk. Chunks on one stream end in order, so that any thread can
+// detect which have ended even if their own threads are busy.
 bool Engine::enter_queue(Held& held) {
     if (options_.polite_bytes == 0) return true;
     const std::lock_guard lock(mutex_);
@@ -761,7 +762,7 @@ bool Engine::enter_queue(Held& held) {
     return true;
 }
 
-// It is in the stream now: others may look at its event.
+// It is in the stream now: others may query its event.
 void Engine::line_up(Held& held) {
     if (options_.polite_bytes == 0) return;
     const std::lock_guard lock(mutex_);
@@ -778,8 +779,8 @@ void Engine::leave_queue(Held& held) {
     held.queued = false;
 }
 
-// After a failure: waits until no GPU uses the chunk's staging. If that cannot be told, since the
-// context is lost, the staging is not used again.
+// After a failure: waits until no GPU uses the chunk's staging. If that cannot be determined
+// because the context is lost, the staging is not used again.
 void Engine::settle(Chunk& chunk) {
     try {
         for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
@@ -812,7 +813,7 @@ void Engine::submit(Held& held) {
     }
 }
 
-// Fills a chunk and submits it. False if it got no staging: then somebody else takes it later.
+// Fills a chunk and submits it. False if it got no staging: another thread takes it later.
 bool Engine::process(Worker& self, std::unique_ptr<Held> held) {
     Job& job = *held->job;
     bool arrived = true;
@@ -849,7 +850,7 @@ void Engine::gather(Worker& self, std::unique_ptr<Held> held) {
     const std::shared_ptr<Job> job = held->job;
     const Route& route = held->route();
     Chunk& chunk = held->chunk;
-    try {  // their first use makes them
+    try {  // their first use creates them
         chunk.stream = &stream(route.device, route.direction);
         if (route.second_device >= 0) {
             chunk.second = &stream(route.second_device, route.second_direction);
@@ -867,8 +868,8 @@ void Engine::gather(Worker& self, std::unique_ptr<Held> held) {
     submit_gathered(*job, index);
 }
 
-// Submits what is ready for the route, unless another thread does so: that one, or an owner of a
-// chunk, looks again.
+// Submits the ready chunks of the route, unless another thread does so: that one, or an owner of a
+// chunk, checks again.
 void Engine::submit_gathered(Job& job, std::size_t route) {
     Job::Gathering& gathering = job.gathering_[route];
     std::size_t seen = 0;
@@ -882,11 +883,10 @@ void Engine::submit_gathered(Job& job, std::size_t route) {
         do {
             end_batches(job, route);
         } while (submit_batch(job, route, seen));
-    } while (ready() > seen);  // added by who found the turn taken
+    } while (ready() > seen);  // added while this thread was submitting
 }
 
-// By the thread whose turn it is: marks the batches that have ended, for the owners of their
-// chunks.
+// With `submitting` held: marks the batches that have ended, for the owners of their chunks.
 void Engine::end_batches(Job& job, std::size_t index) {
     auto& batches = job.gathering_[index].batches;
     const Route& route = job.routes()[index];
@@ -909,8 +909,8 @@ void Engine::end_batches(Job& job, std::size_t index) {
     }
 }
 
-// By the thread whose turn it is: submits the next batch. False if there is none, or enough on the
-// way. `left`: how many chunks were ready and stay so.
+// With `submitting` held: submits the next batch. False if there is none, or enough in flight.
+// `left`: number of chunks that were ready and stay so.
 bool Engine::submit_batch(Job& job, std::size_t index, std::size_t& left) {
     Job::Gathering& gathering = job.gathering_[index];
     {
@@ -933,7 +933,7 @@ bool Engine::submit_batch(Job& job, std::size_t index, std::size_t& left) {
         left = gathering.ready.size();
         const bool enough = ahead >= kBytesAhead && gathering.batches.size() > 1;
         if (enough && !batch->failed) return false;
-        // What is not pinned may be refused in a batch.
+        // The runtime may reject memory that is not pinned in a batch.
         const std::size_t most = unpinned_ ? 0 : kBatchBytes;
         std::size_t count = 0;
         for (; count < gathering.ready.size(); ++count) {
@@ -979,7 +979,7 @@ bool Engine::submit_batch(Job& job, std::size_t index, std::size_t& left) {
     return true;
 }
 
-// Whether nothing of a gathered chunk is under way any more; `arrived`: it was copied.
+// Whether a gathered chunk is not in flight any more; `arrived`: it was copied.
 bool Engine::batch_ended(Held& held, bool& arrived) {
     Job& job = *held.job;
     const auto batch = [&] {
@@ -996,7 +996,7 @@ bool Engine::batch_ended(Held& held, bool& arrived) {
     return true;
 }
 
-// Submits the chunk that the thread has filled. False if its copy engine has enough to do.
+// Submits the chunk that the thread has filled. False if its copy engine has enough work.
 bool Engine::submit_filled(Worker& self) {
     if (!self.filled) return false;
     bool arrived = true;
@@ -1055,7 +1055,7 @@ void Engine::all_submitted(Job& job) {
 }
 
 void Engine::leave_route(Job& job, const Chunk& chunk) {
-    --job.on_way_;
+    --job.incomplete_;
     --job.on_route_[chunk.route];
 }
 
@@ -1079,22 +1079,22 @@ void Engine::finish(Worker& self, std::unique_ptr<Held> held, bool arrived) {
     {
         const std::lock_guard lock(mutex_);
         leave_route(*job, chunk);
-        if (exhausted(*job)) {  // also where fill() has found the end of a file
+        if (exhausted(*job)) {  // also if fill() has found the end of a file
             std::erase(ready_, job);
-            last = job->on_way_ == 0;
+            last = job->incomplete_ == 0;
         } else {
             unseen = !self.works_on(*job);
         }
     }
-    held.reset();  // its staging is free before anybody is told
+    held.reset();  // free its staging before waiters are notified
     if (last) {
         complete(job);
-    } else if (unseen) {  // those who work on it may sleep, for want of a route
+    } else if (unseen) {  // its threads may sleep until a route is free
         notify_work();
     }
 }
 
-// From now on its chunks are only brought to an end.
+// From now on its chunks are only completed.
 void Engine::fail(Job& job, std::exception_ptr why) {
     {
         const std::lock_guard lock(job.mutex_);

@@ -1,8 +1,8 @@
 // The threads, streams and staging memory that all transfers of a context share.
 //
 // A thread holds at most a few chunks at a time. It never waits for one resource while it holds
-// another: staging is taken or not taken, and a thread that has none sleeps without any.
-// So one thread with one slot completes any set of transfers.
+// another: it takes staging memory without waiting, or sleeps without any. So one thread with one
+// slot can complete any set of transfers.
 #pragma once
 
 #include <atomic>
@@ -32,46 +32,46 @@ namespace waywiser::transfer {
 struct EngineOptions {
     std::size_t threads = 0;            // 0: thread_limit()
     std::size_t pinned_bytes = 0;       // 0: 16 MiB for each thread; capped by pinned_limit()
-    std::vector<int> relays;            // GPUs that may help, in this order
-    std::size_t relay_bytes = 0;        // staging on each of them; 0: 64 MiB
-    std::size_t polite_bytes = 0;       // queued at once on a copy engine; 0: no bound
-    unsigned list_multiprocessors = 1;  // of a GPU, for a list of short pieces over its link
+    std::vector<int> relays;            // GPUs whose links may be used too, in this order
+    std::size_t relay_bytes = 0;        // staging memory on each of them; 0: 64 MiB
+    std::size_t polite_bytes = 0;       // limit of bytes queued on a copy engine; 0: none
+    unsigned list_multiprocessors = 1;  // for a list of short pieces over a GPU's link
     bool plain = false;                 // only plain copies of the runtime
-    bool peer_access = true;            // may be enabled between the GPUs of a copy
+    bool peer_access = true;            // may enable peer access between the GPUs of a copy
 };
 
 class Engine {
 public:
-    // Starts no thread and takes no memory before the first job.
+    // Starts no thread and allocates no memory before the first job.
     Engine(Machine machine, EngineOptions options);
-    // As stop(). A forked child must not destroy it: it has none of the threads.
+    // Calls stop(). A forked child must not destroy it: the child has none of the threads.
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     // Queues a job that starts when `after` has happened (at once without it). Throws Cancelled
-    // after stop(), and what the system says if not even one thread can be had.
+    // after stop(), and the system's error if not even one thread can be created.
     void start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> after = std::nullopt);
-    // The same with an event that others look at too.
+    // The same with a shared event.
     void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after);
     enum class Until { submitted, done };
-    // The same, and returns when all chunks are submitted or done. The calling thread works too.
-    // Throws what the job fails with.
+    // The same, but returns when all chunks are submitted or done. The calling thread also works on
+    // them. Throws what the job fails with.
     void run(const std::shared_ptr<Job>& job, Until until,
              std::optional<gpu::Event> after = std::nullopt);
 
-    // Cancels jobs that wait for their start, completes the others and ends the threads. In a
-    // forked child it leaves everything as it is.
+    // Cancels jobs that wait for their start, completes the others and ends the threads. Does
+    // nothing in a forked child.
     void stop();
 
-    // Whether both GPUs can access each other's memory, and may.
+    // Whether both GPUs can access each other's memory and the options allow it.
     [[nodiscard]] bool are_peers(int one, int other) const;
-    // Lets them. False if they are no peers.
+    // Enables peer access. False if they are no peers.
     bool enable_peers(int one, int other);
 
-    // Staging memory of its pools for who is no job, on the host at a node for copies of a device,
-    // or on a device; nothing while others hold what the budget allows. Jobs do without as long as
-    // it is held. Throws what allocating throws.
+    // Takes staging memory from the engine's pools for other users than jobs: on the host at a node
+    // (for copies of a device), or on a device. Returns nullopt while the budget is used up. Jobs
+    // cannot use it until it is released. Throws what allocation throws.
     std::optional<Slot> host_staging(int node, int device, std::size_t bytes);
     std::optional<Slot> device_staging(int device, std::size_t bytes);
     // Tables of lists that kernels move on callers' streams.
@@ -79,11 +79,11 @@ public:
 
     [[nodiscard]] const Machine& machine() const { return machine_; }
     [[nodiscard]] const EngineOptions& options() const { return options_; }
-    // What it uses now.
+    // Current use.
     [[nodiscard]] std::size_t threads() const;
     [[nodiscard]] std::size_t pinned_bytes() const;
     [[nodiscard]] std::size_t jobs() const;
-    // Warnings so far, each once.
+    // All warnings so far, without duplicates.
     [[nodiscard]] std::vector<std::string> warnings() const;
 
     // Throws ForkedProcess in a child of the process that made the engine.
@@ -148,25 +148,25 @@ private:
     const unsigned process_;
 
     mutable host::SpinningMutex mutex_;
-    std::condition_variable work_;  // threads of the engine sleep there
-    std::condition_variable help_;  // and a calling thread that works
-    std::uint64_t generation_ = 0;  // of what there may be to do
+    std::condition_variable work_;  // the engine's threads wait on it
+    std::condition_variable help_;  // a calling thread waits on it
+    std::uint64_t generation_ = 0;  // counts changes of the available work
     std::size_t sleeping_ = 0;
-    std::size_t woken_ = 0;                       // of these, who are about to look
-    std::list<std::shared_ptr<Job>> waiting_;     // for their start
-    std::deque<std::shared_ptr<Job>> ready_;      // with chunks that nobody has taken
-    std::vector<std::unique_ptr<Held>> orphans_;  // whose thread has left
+    std::size_t woken_ = 0;                       // sleeping threads that are being woken
+    std::list<std::shared_ptr<Job>> waiting_;     // jobs that have not started
+    std::deque<std::shared_ptr<Job>> ready_;      // jobs with chunks that no thread has taken
+    std::vector<std::unique_ptr<Held>> orphans_;  // chunks whose thread has left
     struct Queue {
         std::size_t bytes = 0;
         std::deque<Held*> chunks;  // in the order of the stream
     };
-    std::map<Lane, Queue> queued_;  // on copy engines, where that is bounded
+    std::map<Lane, Queue> queued_;  // on copy engines, if that is limited
     std::size_t jobs_ = 0;
     bool stopping_ = false;
     bool helping_ = false;  // a calling thread works
-    bool polling_ = false;  // a thread looks at the starts
+    bool polling_ = false;  // a thread polls the start events
     std::vector<std::thread> threads_;
-    std::mutex ending_;  // held by who stops it
+    std::mutex ending_;  // held by the thread that stops the engine
 
     mutable host::SpinningMutex resources_;
     std::map<Lane, gpu::Stream> streams_;
@@ -177,7 +177,7 @@ private:
     std::set<std::string> warnings_;
     ListStaging lists_;
     std::atomic<bool> unpinned_{false};  // some staging could not be pinned
-    int pinning_device_ = -1;  // a GPU that is an operand: in its context memory is pinned
+    int pinning_device_ = -1;            // the GPU in whose context memory is pinned
 };
 
 // A child process uses an engine of its parent.

@@ -26,7 +26,7 @@ std::string described(const std::string& what, int error) {
     return text;
 }
 
-// What failed at a byte of a file, with the number of its descriptor where that is what is wrong.
+// Returns the error of a failure at a byte of a file. It names the descriptor if that is not open.
 FileError failed_at(const char* what, int file, std::uint64_t at, int error) {
     const std::string text = std::string(what) + " a file at byte " + std::to_string(at);
     if (error != EBADF) return {text, error};
@@ -34,13 +34,13 @@ FileError failed_at(const char* what, int file, std::uint64_t at, int error) {
             error};
 }
 
-// Pages of a range that the page cache holds (cachestat, since Linux 6.5); nothing where the system
-// does not say.
+// Number of pages of a range in the page cache (cachestat, since Linux 6.5); nullopt if the system
+// does not support it.
 std::optional<std::uint64_t> cached_pages(int file, std::uint64_t at, std::size_t bytes) {
 #if defined(SYS_cachestat)
     constexpr long kCachestat = SYS_cachestat;
 #else
-    constexpr long kCachestat = 451;  // of x86-64, aarch64, POWER and all newer ones
+    constexpr long kCachestat = 451;  // on x86-64, aarch64, POWER and all newer ones
 #endif
     struct Range {
         std::uint64_t offset, length;
@@ -52,7 +52,7 @@ std::optional<std::uint64_t> cached_pages(int file, std::uint64_t at, std::size_
     return counts.cached;
 }
 
-// Some block of the bytes, another one in each call: one that was looked at is cached from then on.
+// A block of the bytes, a different one in each call: a block that was read is cached afterwards.
 std::uint64_t some_block(std::size_t bytes, std::uint64_t at) {
     const auto now =
         static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -71,7 +71,7 @@ FileEnd::FileEnd(int file) : file_(file) {
     const bool of_disk =
         fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
     try_direct_ = of_disk && mode >= 0 && (mode & O_ACCMODE) != O_WRONLY;
-    // There the cache of the file below is used, which cachestat does not see.
+    // There the cache of the underlying file is used, which cachestat does not see.
     struct statfs system{};
     counts_ = fstatfs(file, &system) == 0 && system.f_type != OVERLAYFS_SUPER_MAGIC;
 }
@@ -108,7 +108,7 @@ bool FileEnd::read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, st
         const ssize_t now =
             pread(file, to - before + got, span - got, static_cast<off_t>(at - before + got));
         if (now < 0 && errno == EINTR) continue;
-        if (now < 0) {  // some file systems open with O_DIRECT and refuse the read
+        if (now < 0) {  // some file systems open with O_DIRECT but reject the read
             try_direct_ = false;
             return false;
         }
@@ -117,13 +117,13 @@ bool FileEnd::read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, st
     }
     done = got > before ? std::min(bytes, got - before) : 0;
     if (done == bytes) return true;
-    // A short direct read is the end of the file, or one that the cache knows better.
+    // A short direct read is the end of the file, or needs the page cache.
     done += read_buffered(to + done, bytes - done, at + done);
     return true;
 }
 
-// A read that asks for more than a block and must not wait (RWF_NOWAIT) is no way to find out: the
-// kernel starts to read ahead all that it asks for, and the disk delivers everything twice.
+// A read of more than a block with RWF_NOWAIT cannot be used for this: the kernel starts to read
+// ahead all of it, and the disk delivers everything twice.
 bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
     if (counts_) {
         if (const auto pages = cached_pages(file_, at, bytes)) {
@@ -142,11 +142,11 @@ bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
     return got > 0 || !nowait_;
 }
 
-std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bool room) {
+std::size_t FileEnd::read(std::byte* to, std::size_t bytes, std::uint64_t at, bool padded) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(to) % kDiskBlock == at % kDiskBlock;
     std::size_t done = 0;
-    // What is cached in part is read anew as a whole: direct I/O wants whole blocks.
-    if (bytes > 0 && room && aligned && try_direct_ && !is_cached(bytes, at) &&
+    // A partly cached range is read as a whole: direct I/O needs whole blocks.
+    if (bytes > 0 && padded && aligned && try_direct_ && !is_cached(bytes, at) &&
         read_direct(to, bytes, at, done)) {
         return done;
     }
@@ -157,7 +157,7 @@ void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) 
     while (bytes > 0) {
         const ssize_t now = pwrite(file_, from, bytes, static_cast<off_t>(at));
         if (now < 0 && errno == EINTR) continue;
-        if (now <= 0) {  // some file systems write nothing where they cannot, and say no more
+        if (now <= 0) {  // some file systems write nothing if they cannot, without an error
             throw failed_at("writing", file_, at, now < 0 ? errno : EIO);
         }
         from += now;

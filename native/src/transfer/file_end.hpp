@@ -1,5 +1,5 @@
-// The file at one end of a transfer: read through the page cache where the bytes are cached, around
-// it where they are not.
+// The file at one end of a transfer: read through the page cache if the bytes are cached, else with
+// direct I/O.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace waywiser::transfer {
 
-// A system call on a file failed: what was done, and errno.
+// A system call on a file failed; what() names the call, error() is errno.
 class FileError : public std::runtime_error {
 public:
     FileError(const std::string& what, int error);
@@ -23,15 +23,16 @@ private:
     int error_;
 };
 
-// Thread safe. Does not own the descriptor, which stays open as long as this lives.
+// Thread safe. Does not own the descriptor, which must stay open during its lifetime.
 class FileEnd {
 public:
     explicit FileEnd(int file);
 
-    // Reads up to `bytes` at `at` into `to`, fewer only at the end of the file. Direct I/O is used
-    // for bytes that are not cached if `to` lies as far behind a disk block as `at` does, and
-    // `room` bytes before and behind it, up to whole blocks, may be written. Throws FileError.
-    std::size_t read(std::byte* to, std::size_t bytes, std::uint64_t at, bool room);
+    // Reads up to `bytes` at offset `at` into `to`, fewer only at the end of the file. Uses direct
+    // I/O for bytes that are not cached if `to` and `at` have the same offset within a disk block
+    // and `padded` is set: the memory before and after `to`, up to whole blocks, may be
+    // overwritten. Throws FileError.
+    std::size_t read(std::byte* to, std::size_t bytes, std::uint64_t at, bool padded);
     // Writes all bytes. Throws FileError.
     void write(const std::byte* from, std::size_t bytes, std::uint64_t at) const;
     void sync() const;
@@ -40,7 +41,7 @@ private:
     std::size_t read_buffered(std::byte* to, std::size_t bytes, std::uint64_t at) const;
     // Whether all of the bytes are in the page cache. Reads at most one block.
     bool is_cached(std::size_t bytes, std::uint64_t at);
-    // Nothing where direct I/O does not work for the file.
+    // Returns false if direct I/O does not work for the file.
     bool read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, std::size_t& done);
     int direct();
 

@@ -9,7 +9,7 @@
 namespace waywiser::transfer {
 namespace {
 
-// Seconds, as no limit: longer times exceed the range of the clock.
+// Seconds that count as no limit: longer times exceed the range of the clock.
 constexpr double kForever = 1e9;
 
 }  // namespace
@@ -28,18 +28,18 @@ std::size_t Job::moved() const {
     return failure_ ? complete : std::min(complete, end_.load());
 }
 
-bool Job::told() const {
-    const std::lock_guard lock(mutex_);  // held while they are written to
+bool Job::notifications_written() const {
+    const std::lock_guard lock(mutex_);  // held while they are written
     return true;
 }
 
-// The descriptors come first: a caller that sees the end may close them. A caller that reads one
-// of them waits in done() until all are written to.
+// The descriptors come first: a caller that sees the end may close them. A caller that reads one of
+// them waits in done() until all are written.
 void Job::end() {
     const std::lock_guard lock(mutex_);
     submitted_ = true;
     if (!notified_.empty()) {
-        state_.store(State::telling, std::memory_order_release);
+        state_.store(State::notifying, std::memory_order_release);
         write_notifications(notified_);
         notified_.clear();
     }

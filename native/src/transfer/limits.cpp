@@ -50,7 +50,7 @@ std::optional<std::size_t> quota_of(const fs::path& folder) {
     return std::max<std::size_t>((*quota + *period - 1) / *period, 1);
 }
 
-// The number behind a name in a file of lines "name number".
+// The number after a name in a file of lines "name number".
 std::size_t listed_number(const fs::path& file, std::string_view name) {
     std::ifstream stream(file);
     std::string word;
@@ -60,11 +60,11 @@ std::size_t listed_number(const fs::path& file, std::string_view name) {
     return 0;
 }
 
-std::optional<std::size_t> room_of(const fs::path& folder) {
+std::optional<std::size_t> headroom_of(const fs::path& folder) {
     const auto limit = number(first_line(folder / "memory.max"));
     if (!limit) return std::nullopt;
     const std::size_t used = number(first_line(folder / "memory.current")).value_or(0);
-    // The kernel frees pages of files that nobody has used lately before it refuses memory.
+    // The kernel frees file pages that were not used recently before it refuses memory.
     const std::size_t cached = listed_number(folder / "memory.stat", "inactive_file");
     return *limit - std::min(*limit, used - std::min(used, cached));
 }
@@ -97,9 +97,10 @@ std::optional<std::size_t> cpu_quota(const fs::path& cgroup, const fs::path& roo
     return found;
 }
 
-std::optional<std::size_t> memory_room(const fs::path& cgroup, const fs::path& root) {
+std::optional<std::size_t> memory_headroom(const fs::path& cgroup, const fs::path& root) {
     std::optional<std::size_t> found;
-    for_each_ancestor(cgroup, root, [&](const fs::path& f) { found = least(found, room_of(f)); });
+    for_each_ancestor(cgroup, root,
+                      [&](const fs::path& f) { found = least(found, headroom_of(f)); });
     return found;
 }
 
@@ -119,10 +120,10 @@ std::size_t thread_limit() {
     const std::size_t allowed = std::max<std::size_t>(host::allowed_cpus().size(), 1);
     const auto online = static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
     const std::size_t ranks = local_ranks();
-    // A launcher that bound this rank to some of the CPUs has shared them out already.
+    // A launcher that bound this rank to some of the CPUs has already divided them.
     const bool bound = allowed * ranks <= online;
     std::size_t most = bound ? allowed : allowed / ranks;
-    // A quota is of all ranks in the cgroup.
+    // A quota applies to all ranks in the cgroup.
     if (const auto cgroup = own_cgroup()) {
         if (const auto quota = cpu_quota(*cgroup)) most = std::min(most, *quota / ranks);
     }
@@ -140,15 +141,16 @@ std::size_t available_memory(const fs::path& proc) {
         if (words >> name >> kib && name == "MemAvailable:") free = kib * kKiB;
     }
     if (const auto cgroup = own_cgroup()) {
-        if (const auto room = memory_room(*cgroup)) free = std::min(free, *room);
+        if (const auto headroom = memory_headroom(*cgroup)) free = std::min(free, *headroom);
     }
     return free;
 }
 
 std::size_t pinned_limit(std::size_t wanted) {
-    constexpr std::size_t kShareOfRoom = 2;
+    constexpr std::size_t kHeadroomFraction = 2;
     if (const auto cgroup = own_cgroup()) {
-        if (const auto room = memory_room(*cgroup)) wanted = std::min(wanted, *room / kShareOfRoom);
+        if (const auto headroom = memory_headroom(*cgroup))
+            wanted = std::min(wanted, *headroom / kHeadroomFraction);
     }
     rlimit limit{};
     if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&

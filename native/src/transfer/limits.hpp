@@ -12,33 +12,34 @@ namespace waywiser::transfer {
 // The first line of a file; empty if it cannot be read.
 std::string first_line(const std::filesystem::path& file);
 
-// The cgroup (version 2) folder of this process below `root`; nothing if there is none.
+// The cgroup (version 2) folder of this process below `root`; nullopt if there is none.
 std::optional<std::filesystem::path> own_cgroup(
     const std::filesystem::path& proc = "/proc",
     const std::filesystem::path& root = "/sys/fs/cgroup");
 
-// CPUs that the quotas of a cgroup and of all its ancestors allow, rounded up; nothing without one.
+// CPUs that the quotas of a cgroup and all its ancestors allow, rounded up; nullopt without a
+// quota.
 std::optional<std::size_t> cpu_quota(const std::filesystem::path& cgroup,
                                      const std::filesystem::path& root = "/sys/fs/cgroup");
 
 // Bytes that may still be allocated below the memory limits of a cgroup and all its ancestors;
-// nothing without a limit.
-std::optional<std::size_t> memory_room(const std::filesystem::path& cgroup,
-                                       const std::filesystem::path& root = "/sys/fs/cgroup");
+// nullopt without a limit.
+std::optional<std::size_t> memory_headroom(const std::filesystem::path& cgroup,
+                                           const std::filesystem::path& root = "/sys/fs/cgroup");
 
-// How many processes of one job run on this node, as MPI launchers, Slurm and torchrun say in the
-// environment; 1 if none does.
+// Number of processes of one job on this node, from the environment of MPI launchers, Slurm or
+// torchrun; 1 if unknown.
 std::size_t local_ranks();
 
-// The most copying threads of this process: no more than its affinity and cgroup quota allow. Ranks
-// share a quota, and CPUs that several of them may use.
+// Maximum number of copying threads of this process, limited by its affinity and cgroup quota.
+// Ranks share a quota, and CPUs that several of them may use.
 std::size_t thread_limit();
 
-// Bytes that can be used before the system would have to end a process: what it says is available,
-// and what cgroups leave.
+// Bytes that can be used before the system would have to kill a process: what it reports as
+// available, limited by cgroups.
 std::size_t available_memory(const std::filesystem::path& proc = "/proc");
 
-// The most bytes of pinned memory out of `wanted`: half of what cgroups leave, and what
+// Maximum bytes of pinned memory out of `wanted`: half of what cgroups leave, and what
 // RLIMIT_MEMLOCK allows.
 std::size_t pinned_limit(std::size_t wanted);
 

@@ -14,7 +14,7 @@
 namespace waywiser::transfer {
 namespace {
 
-// Fewer pieces, of fewer bytes, are copied by calls of the runtime: they take less than staging.
+// Fewer pieces, of fewer bytes, are copied by runtime calls, which take less time than staging.
 constexpr std::size_t kFewPieces = 16;
 constexpr std::size_t kFewBytes = std::size_t{4} << 20;
 
@@ -22,8 +22,8 @@ bool holds(const Extent& known, const std::byte* data, std::size_t bytes) {
     return data >= known.data && data + bytes <= known.data + known.bytes;
 }
 
-// Finds out what pieces of one side are: each allocation and registration is asked about once while
-// pieces stay in it.
+// Finds out the memory of the pieces of one side: each allocation and registration is queried once
+// as long as consecutive pieces are in it.
 class Finder {
 public:
     explicit Finder(const Extent& all) {
@@ -43,7 +43,7 @@ public:
         return side_;
     }
 
-    // Before side() is called: whether all pieces lie at one place, and which.
+    // Called before side(): whether all pieces are at one place, and which.
     [[nodiscard]] bool knows_all() const { return known_.bytes != 0; }
     [[nodiscard]] const Side& all() const { return side_; }
 
@@ -52,12 +52,12 @@ private:
     Extent known_;
 };
 
-bool alike(const Side& a, const Side& b) {
+bool same_kind(const Side& a, const Side& b) {
     return a.end.kind == b.end.kind && a.end.gpu == b.end.gpu && a.end.pinned == b.end.pinned &&
            a.managed == b.managed && a.uniform == b.uniform;
 }
 
-// Pieces in groups alike, in the order in which the first of each comes.
+// Groups pieces with the same kinds of sides, in the order of their first pieces.
 std::vector<PieceGroup> grouped(CopyList list) {
     std::vector<PieceGroup> groups;
     Finder to(list.to);
@@ -72,7 +72,7 @@ std::vector<PieceGroup> grouped(CopyList list) {
         const Side& out = to.side(piece.to, piece.bytes);
         const Side& in = from.side(piece.from, piece.bytes);
         const auto is_of = [&](const PieceGroup& group) {
-            return alike(group.to, out) && alike(group.from, in);
+            return same_kind(group.to, out) && same_kind(group.from, in);
         };
         if (groups.empty() || !is_of(groups[last])) {
             last = static_cast<std::size_t>(std::ranges::find_if(groups, is_of) - groups.begin());
@@ -83,25 +83,27 @@ std::vector<PieceGroup> grouped(CopyList list) {
     return groups;
 }
 
-enum class Way {
-    direct,  // a GPU reaches both sides
+enum class GroupMethod {
+    direct,  // a GPU can access both sides
     staged,  // through slots, or by CPUs
-    single,  // each piece by itself: the runtime moves it, or it lies in several registrations
+    single,  // each piece separately: the runtime moves it, or it is in several registrations
 };
 
 bool reached(const Side& side) { return side.end.kind == End::Kind::device || side.end.pinned; }
 
-Way way_of(Engine& engine, const PieceGroup& group) {
+GroupMethod method_of(Engine& engine, const PieceGroup& group) {
     for (const Side* side : {&group.to, &group.from}) {
-        if (side->managed || !side->uniform) return Way::single;
+        if (side->managed || !side->uniform) return GroupMethod::single;
     }
     const int to = group.to.end.gpu;
     const int from = group.from.end.gpu;
     if (to >= 0 && from >= 0) {
-        return to == from || engine.enable_peers(to, from) ? Way::direct : Way::staged;
+        return to == from || engine.enable_peers(to, from) ? GroupMethod::direct
+                                                           : GroupMethod::staged;
     }
-    if ((to >= 0 || from >= 0) && reached(group.to) && reached(group.from)) return Way::direct;
-    return Way::staged;
+    if ((to >= 0 || from >= 0) && reached(group.to) && reached(group.from))
+        return GroupMethod::direct;
+    return GroupMethod::staged;
 }
 
 int operand_of(const PieceGroup& group) {
@@ -125,10 +127,10 @@ void copy_each(Engine& engine, PieceGroup& group, const CallerStream& stream) {
     }
 }
 
-// The address of every registration is asked about: kernels of few systems find some elsewhere.
+// Queries the address of every registration: on a few systems some differ for kernels.
 bool same_addresses(const PieceGroup& group, int gpu) {
     const bool to_host = group.to.end.gpu < 0;
-    // There are blocks only where one registration holds each array (see grouped()).
+    // There are blocks only if one registration covers each array (see grouped()).
     const Extent& all = to_host ? group.list.to : group.list.from;
     if (group.list.block != 0) return has_same_address(const_cast<std::byte*>(all.data), gpu);
     Extent known;
@@ -142,13 +144,13 @@ bool same_addresses(const PieceGroup& group, int gpu) {
     return true;
 }
 
-// What has still to be moved once the rest has been, or is on the caller's stream.
-struct Left {
+// What remains to be moved after the rest was moved or put on the caller's stream.
+struct Remaining {
     std::shared_ptr<Job> job;
     Ordering order;
 };
 
-// Where no GPU is current, a default stream is that of the first GPU with pieces: for all of them.
+// If no GPU is current, a default stream is that of the first GPU with pieces, for all pieces.
 CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream& stream) {
     CallerStream used = stream;
     if (stream.none || !stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
@@ -158,29 +160,29 @@ CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream
     return used;
 }
 
-// Moves all groups; if `last` is set, the last one that is staged is only prepared.
-std::optional<Left> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
-                                const CallerStream& stream, bool leave_last) {
-    std::optional<Left> left;
-    const auto run = [&](const Left& one) { run_ordered(engine, one.job, one.order, stream); };
+// Moves all groups; if `leave_last` is set, the last one that is staged is only prepared.
+std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
+                                     const CallerStream& stream, bool leave_last) {
+    std::optional<Remaining> left;
+    const auto run = [&](const Remaining& one) { run_ordered(engine, one.job, one.order, stream); };
     for (PieceGroup& group : groups) {
         Ordering order = ordering(engine, stream, operand_of(group));
-        const Way way = way_of(engine, group);
-        if (order.capturing && way != Way::direct) refuse_capture();
-        if (way == Way::direct) {
+        const GroupMethod method = method_of(engine, group);
+        if (order.capturing && method != GroupMethod::direct) refuse_capture();
+        if (method == GroupMethod::direct) {
             const int gpu = operand_of(group);
             const bool with_host = group.to.end.gpu < 0 || group.from.end.gpu < 0;
             if (with_host && !order.capturing) group.same_addresses = same_addresses(group, gpu);
             move_direct(engine, group, order, stream);
             continue;
         }
-        const bool plain = engine.options().plain || way == Way::single;
+        const bool plain = engine.options().plain || method == GroupMethod::single;
         if (plain || (!leave_last && is_small(group))) {
             copy_each(engine, group, stream);
             continue;
         }
         if (left) run(*left);
-        left = Left{job_of(engine, group), std::move(order)};
+        left = Remaining{job_of(engine, group), std::move(order)};
     }
     if (left && !leave_last) {
         run(*left);
@@ -212,19 +214,19 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     const CallerStream used = stream_of(groups, stream);
     auto left = move_groups(*engine, groups, used, true);
     if (left) {
-        // It starts behind what was enqueued for other pieces, so its end is the end of all.
+        // It starts after the enqueued copies of other pieces, so its end is the end of all.
         engine->start(left->job, after(left->order, used));
         const std::size_t others = bytes - left->job->bytes();
         return {engine, std::move(left->job), others};
     }
     const bool on_gpu =
         std::ranges::any_of(groups, [](const PieceGroup& group) { return operand_of(group) >= 0; });
-    if (!on_gpu) return Started(bytes);  // host memory: the bytes are there
+    if (!on_gpu) return Started(bytes);  // host memory: the bytes have arrived
     try {
         auto marked = mark(*engine, used, bytes);
         return marked ? std::move(*marked) : Started(bytes);
     } catch (const gpu::Error&) {
-        drain(*engine, used);  // nobody would know when the copies end
+        drain(*engine, used);  // nothing else would know when the copies end
         throw;
     }
 }

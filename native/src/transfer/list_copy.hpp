@@ -1,4 +1,5 @@
-// Copies of many pieces: what each piece is is found out, and pieces alike are moved together.
+// Copies of many pieces: groups pieces with the same kind of source and destination, and moves each
+// group together.
 #pragma once
 
 #include <memory>
@@ -8,10 +9,10 @@
 
 namespace waywiser::transfer {
 
-// As copy() and copy_async(), for all pieces, in any order. What a GPU reaches is moved on the
-// caller's stream: by the copy engine where the pieces are long, else by a kernel that takes one
-// multiprocessor (list_method.hpp). What it does not goes through staging. Where pieces of several
-// places go through staging, copy_list_async() returns when those of all but one have arrived.
+// Like copy() and copy_async(), for all pieces, in any order. Pieces that a GPU can access are
+// moved on the caller's stream: long ones by the copy engine, else by a kernel that uses one
+// multiprocessor (list_method.hpp). Others go through staging memory. If several groups need
+// staging, copy_list_async() returns when all but one of them have arrived.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream);

@@ -8,9 +8,9 @@ namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kWidest = 16;
-// So few are not worth a table.
+// Fewer pieces are not worth a table.
 constexpr std::size_t kFewRuns = 4;
-// A block has so many bytes under way: 1,024 threads with 8 accesses of 16 bytes.
+// Bytes in flight per block: 1,024 threads with 8 accesses of 16 bytes.
 constexpr std::size_t kBytesOfBlock = std::size_t{128} << 10;
 
 bool with_host(ListPath path) { return path == ListPath::from_host || path == ListPath::to_host; }
@@ -21,7 +21,7 @@ unsigned most_blocks(ListPath path, const ListLimits& limits) {
     return std::clamp(limits.most_over_link, 1U, all);
 }
 
-// Bytes per second of a kernel whose accesses have 16 bytes.
+// Bytes per second of a kernel with accesses of 16 bytes.
 double kernel_bandwidth(ListPath path, unsigned blocks, const ListCosts& costs) {
     const auto all = [blocks](double one) { return one * static_cast<double>(blocks); };
     switch (path) {
@@ -69,8 +69,8 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     const std::size_t work = (traits.bytes + kBytesOfBlock - 1) / kBytesOfBlock;
     const unsigned blocks =
         static_cast<unsigned>(std::clamp<std::size_t>(work, 1, most_blocks(traits.path, limits)));
-    // Tables for runs shorter than an access would be as long as what is moved. Of two GPUs, one
-    // may have no access to the other's pools and mapped ranges: copies have it.
+    // Tables for runs shorter than an access would be as long as the data. One of two GPUs may have
+    // no access to the other's pools and mapped ranges: copies have it.
     const bool kernel_can = (traits.run >= kWidest || traits.table_entries() == 0) &&
                             traits.path != ListPath::between_gpus;
     const double width = static_cast<double>(traits.access) / kWidest;

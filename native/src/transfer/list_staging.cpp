@@ -124,7 +124,7 @@ void ListStaging::stop() noexcept {
         for (const Retired& one : all) {
             try {
                 one.event.synchronize();
-            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+            } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
             }
         }
     }

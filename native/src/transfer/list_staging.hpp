@@ -1,8 +1,8 @@
-// Memory for the tables of lists that kernels move on streams of callers.
+// Memory for the tables of lists that kernels move on callers' streams.
 //
-// A kernel uses its tables until the caller's stream has come so far, which may be never. So they
-// are apart from the staging of jobs, small and bounded: where there is no room left, lists are
-// copied without tables, and nobody waits.
+// A kernel uses its tables until the caller's stream reaches it, which may be never. So they are
+// separate from the staging memory of jobs, small and bounded. If no table is free, lists are
+// copied without tables instead of waiting.
 #pragma once
 
 #include <cstddef>
@@ -21,37 +21,38 @@
 
 namespace waywiser::transfer {
 
-// A table on its way to a GPU. It goes back to ListStaging.
+// A table to be copied to a GPU; returned by ListStaging::retire().
 struct Table {
     Slot pinned;     // filled by the CPU
     Slot on_device;  // of the same size
 };
 
-// Thread safe. stop() comes before the destructor.
+// Thread safe. Call stop() before the destructor.
 class ListStaging {
 public:
-    // Pinned memory is at the node, and no more than `budget`; as much is used on each GPU.
-    // `warn` is told why memory cannot be pinned.
+    // Pinned memory is at the node and limited to `budget`; as much is used on each GPU. Calls
+    // `warn` with the reason if memory cannot be pinned.
     ListStaging(std::size_t budget, NumaNode node, std::function<void(const std::string&)> warn)
         : budget_(budget), node_(std::move(node)), warn_(std::move(warn)) {}
     ListStaging(const ListStaging&) = delete;
     ListStaging& operator=(const ListStaging&) = delete;
 
-    // Room for a table of so many bytes; nothing where there is none now, or no memory that could
-    // be allocated. Throws gpu::Error for what is worse.
+    // Memory for a table of `bytes`; nullopt if none is free now or allocation fails. Throws
+    // gpu::Error for other failures.
     std::optional<Table> take(int device, std::size_t bytes);
-    // Gives a table back once what is in the stream now is done. Where no event can be had, it
-    // waits for that.
+    // Frees a table once the work now in the stream is done. If no event can be created, waits for
+    // that.
     void retire(Table table, const gpu::Stream& stream);
-    // A stream for copies that the legacy stream of a device does not take. It follows legacy
-    // streams alone, which follow each other anyway: so nobody waits for somebody else's work.
+    // A stream for copies that the legacy stream of a device does not support. It only follows
+    // legacy streams, which are ordered among themselves anyway, so nobody waits for unrelated
+    // work.
     gpu::Stream& legacy_substitute(int device);
-    // Multiprocessors of a GPU.
+    // Number of multiprocessors of a GPU.
     unsigned multiprocessors(int device);
-    // An event for an order between streams; keep() takes it back.
+    // An event for ordering streams; return it with keep_event().
     gpu::Event take_event(int device);
     void keep_event(int device, gpu::Event event);
-    // Waits for what is under way; from then on there is no room.
+    // Waits for work in progress. Afterwards take() returns nullopt.
     void stop() noexcept;
 
     [[nodiscard]] std::size_t pinned_bytes() const;

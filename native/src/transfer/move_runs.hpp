@@ -1,4 +1,4 @@
-// A kernel that moves runs of bytes of equal length: gathered, scattered, or from runs to runs.
+// A kernel that moves runs of bytes of equal length: gather, scatter, or runs to runs.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@
 
 namespace waywiser::transfer {
 
-// Where the runs of one side lie, as a kernel or a CPU sees it.
+// The runs of one side as a kernel or a CPU accesses them.
 struct Runs {
     std::byte* data = nullptr;
-    std::size_t run = 0;    // bytes that lie together
+    std::size_t run = 0;    // contiguous bytes
     std::size_t count = 0;  // of runs
-    // From run to run, where there is no table; of a box, `height` runs to a plane.
+    // Bytes from run to run if there is no table; a box has `height` runs per plane.
     std::size_t pitch = 0;
     std::size_t height = 0;  // 0: no planes
     std::size_t plane = 0;
     const std::size_t* offsets = nullptr;
-    std::size_t bits = 0;  // of all offsets and lengths: what they are multiples of
+    std::size_t bits = 0;  // OR of all offsets and lengths, for their alignment
 
     WAYWISER_BOTH std::byte* at(std::size_t n) const {
         if (offsets != nullptr) return data + offsets[n];
@@ -36,11 +36,11 @@ struct Runs {
         return data + n / height * plane + n % height * pitch;
     }
 
-    // The same number of bytes in one piece.
+    // A single contiguous run.
     static Runs together(std::byte* data, std::size_t bytes) {
         return {.data = data, .run = bytes, .count = 1, .pitch = bytes, .bits = bytes};
     }
-    // One piece as if it were cut into runs.
+    // A single run, cut into runs of `length`.
     [[nodiscard]] Runs cut(std::size_t length) const {
         return {.data = data,
                 .run = length,
@@ -48,21 +48,22 @@ struct Runs {
                 .pitch = length,
                 .bits = length};
     }
-    // The largest power of two, up to `widest`, at whose multiples every run starts and ends.
+    // The largest power of two, up to `widest`, to which the start and end of every run are
+    // aligned.
     [[nodiscard]] std::size_t access(std::size_t widest) const {
         const std::size_t all = bits | reinterpret_cast<std::uintptr_t>(data) | widest;
         return std::size_t{1} << std::countr_zero(all);
     }
 };
 
-// The widest access to whole units, of 16, 8, 4 or 1 bytes up to `widest`, that both sides allow.
+// The widest access, of 16, 8, 4 or 1 bytes up to `widest`, for which both sides are aligned.
 inline std::size_t access_of(const Runs& to, const Runs& from, std::size_t widest = 16) {
     const std::size_t access = std::min(to.access(widest), from.access(widest));
     return access == 2 ? 1 : access;
 }
 
-// Divides whole numbers below 2^31 by one that is known at the launch, without a division: a
-// multiplication, an addition and a shift (Granlund & Montgomery, PLDI 1994).
+// Divides integers below 2^31 by a value known at launch, without a division: a multiplication, an
+// addition and a shift (Granlund & Montgomery, PLDI 1994).
 class Divisor {
 public:
     explicit Divisor(std::uint32_t value)
@@ -83,7 +84,7 @@ private:
     std::uint32_t factor_;
 };
 
-// The same for any numbers, by division.
+// The same for any integers, by division.
 class LongDivisor {
 public:
     explicit LongDivisor(std::size_t value) : value_(value) {}
@@ -94,18 +95,18 @@ private:
     std::size_t value_;
 };
 
-// Of a block at most: with more, a thread has not the registers for what it has under way.
+// Maximum threads of a block: with more, a thread has too few registers for its loads in flight.
 constexpr unsigned kThreadsMovingRuns = 1024;
 
-// The units of all runs are numbered through: unit u is unit u % n of run u / n. A thread has
-// kDepth of them under way, of several runs where these are short, so that the bytes under way
-// depend on the number of threads alone. `Index` counts all units.
+// The units of all runs are numbered consecutively: unit u is unit u % n of run u / n. Each thread
+// has kDepth of them in flight, from several runs if these are short, so that the bytes in flight
+// depend only on the number of threads. `Index` counts all units.
 template <class Unit, class Index, class By>
 struct MoveRuns {
     static constexpr unsigned kMostThreads = kThreadsMovingRuns;
     static constexpr unsigned kDepth = 8;
 
-    // One side, with its planes ready to be divided by.
+    // One side, with a divisor for its planes.
     struct Side {
         explicit Side(const Runs& runs)
             : data(runs.data),
@@ -123,7 +124,7 @@ struct MoveRuns {
     };
 
     Side to, from;
-    By units;  // of a run
+    By units;  // units per run
     Index total;
 
     WAYWISER_ON_GPU void operator()(gpu::Thread thread) const {
@@ -136,11 +137,11 @@ struct MoveRuns {
     }
 
 private:
-    // So many units are located at once: more would not leave the registers for what is under way.
+    // Units located at once: more would need the registers of loads in flight.
     static constexpr unsigned kLocated = 4;
 
-    // Where units are on one side. What kind of side it is is asked once, so that nothing stands
-    // between the loads of a table, nor between those of the units.
+    // Computes the addresses of units on one side. The kind of side is tested once, so that nothing
+    // separates the loads of a table, nor those of the units.
     template <bool kAll>
     WAYWISER_ON_GPU void locate(const Side& side, Index first, Index apart,
                                 std::byte* (&units_at)[kLocated]) const {
@@ -165,7 +166,7 @@ private:
         }
     }
 
-    // So many units apart; where not all of them are there, the end is looked at.
+    // Moves kDepth units, `apart` units from each other. Tests for the end unless kAll.
     template <bool kAll>
     WAYWISER_ON_GPU void move_round(Index first, Index apart) const {
         std::byte* units_at[kLocated] = {};
@@ -195,7 +196,7 @@ template <class Unit>
 void move_runs_by(const gpu::Stream& stream, gpu::Shape shape, const Runs& to, const Runs& from) {
     const std::size_t units = from.run / sizeof(Unit);
     const std::size_t total = from.count * units;
-    // An index that has passed the end still fits: a round is at most 2^28 units.
+    // An index beyond the end still fits: a round is at most 2^28 units.
     constexpr std::size_t kFewUnits = std::size_t{1} << 30;
     if (total <= kFewUnits) {
         using Kernel = MoveRuns<Unit, std::uint32_t, Divisor>;
@@ -212,9 +213,9 @@ void move_runs_by(const gpu::Stream& stream, gpu::Shape shape, const Runs& to, c
 
 }  // namespace detail
 
-// Moves all runs with the widest accesses that their addresses and lengths allow, up to `widest`.
-// One side may be a single run of as many bytes as all runs of the other have. `shape` has at most
-// kThreadsMovingRuns threads in a block.
+// Moves all runs with the widest accesses that their alignment allows, up to `widest`. One side may
+// be a single run with the bytes of all runs of the other. `shape` has at most kThreadsMovingRuns
+// threads per block.
 inline void move_runs(const gpu::Stream& stream, gpu::Shape shape, Runs to, Runs from,
                       std::size_t widest = 16) {
     if (to.run != from.run) {

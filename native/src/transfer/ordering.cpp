@@ -81,7 +81,7 @@ void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering
     try {
         job->order(*order.stream);
     } catch (const gpu::Error&) {
-        job->wait();  // what cannot be ordered is at least done
+        job->wait();  // it cannot be ordered, but is at least done
         throw;
     }
 }

@@ -1,4 +1,4 @@
-// How a transfer is ordered among what else is in a caller's stream.
+// Orders a transfer with the other work in a caller's stream.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 
 namespace waywiser::transfer {
 
-// The caller's stream, with the device that it belongs to.
+// The caller's stream and the device it belongs to.
 struct Ordering {
-    std::optional<gpu::Stream> stream;  // nothing where there is nothing to be ordered with
+    std::optional<gpu::Stream> stream;  // nullopt: not ordered with any work
     bool capturing = false;
 };
-// `operand`: the GPU of the memory, -1 for none. Throws Refused for a stream of another context,
-// and InvalidCopy for GPU memory without a stream.
+// `operand`: the GPU of the memory, or -1. Throws Refused for a stream of another context, and
+// InvalidCopy for GPU memory without a stream.
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand);
 
-// An event behind what is in the stream; nothing if the stream is empty.
+// An event after the work in the stream; nullopt if the stream is empty.
 std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream);
 
 [[noreturn]] void refuse_capture();
 
-// By calls of the runtime on the caller's stream, cut where registrations end.
+// Copies by runtime calls on the caller's stream, split at the ends of registrations.
 void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order);
 
-// Runs a job with the calling thread; then the caller's stream goes on after it.
+// Runs a job with the calling thread, and orders the caller's stream after it.
 void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
                  const CallerStream& stream);
 

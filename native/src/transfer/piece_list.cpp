@@ -30,9 +30,9 @@ void check_blocks(const Blocks& side, std::size_t block, const char* name) {
                           std::to_string(side.blocks) + " blocks");
     }
     const auto outside = [&](std::int64_t index) {
-        return static_cast<std::uint64_t>(index) >= side.blocks;  // a negative one, too
+        return static_cast<std::uint64_t>(index) >= side.blocks;  // also a negative one
     };
-    bool any = false;  // asked without a branch: lists are long
+    bool any = false;  // without a branch: lists are long
     for (const std::int64_t index : side.index) any |= outside(index);
     if (!any) return;
     throw InvalidCopy(std::string("copy_blocks: index ") +
@@ -40,7 +40,7 @@ void check_blocks(const Blocks& side, std::size_t block, const char* name) {
                       name + " is out of range: it has " + std::to_string(side.blocks) + " blocks");
 }
 
-// So many bytes from the first block on are the array.
+// The memory of the array, from its first block to the end of its last.
 Extent extent_of(const Blocks& side, std::size_t block) {
     if (side.blocks == 0) return {};
     return {side.data, side.stride * (side.blocks - 1) + block};
@@ -82,7 +82,8 @@ bool any_twice(const Blocks& to) {
 }
 
 void check_blocks_once(const Blocks& to) {
-    constexpr std::size_t kFew = 64;  // of so many blocks one: sorting takes less than bits
+    constexpr std::size_t kFew =
+        64;  // for fewer than one in so many blocks, sorting is faster than bits
     if (to.index.size() >= to.blocks / kFew && !any_twice(to)) return;
     std::vector<std::int64_t> sorted(to.index.begin(), to.index.end());
     std::ranges::sort(sorted);
@@ -96,9 +97,9 @@ bool meet(const Extent& a, const Extent& b) {
     return std::less<>()(a.data, b.data + b.bytes) && std::less<>()(b.data, a.data + a.bytes);
 }
 
-using Bounds = std::pair<std::uintptr_t, std::uintptr_t>;  // the first byte, and behind the last
+using Bounds = std::pair<std::uintptr_t, std::uintptr_t>;  // the first byte, and one past the last
 
-// What pieces take of one side.
+// The memory of the pieces on one side.
 std::vector<Bounds> bounds_of(std::span<const Piece> pieces, ListSide side) {
     std::vector<Bounds> bounds;
     bounds.reserve(pieces.size());
@@ -122,11 +123,11 @@ Bounds hull(const std::vector<Bounds>& bounds) {
     return all;
 }
 
-// Both sorted. Sources may overlap one another. Destinations do not: so it is enough to compare
-// each with the sources before and behind it.
+// Both sorted. Sources may overlap one another, destinations do not: so it is enough to compare
+// each with the sources before and after it.
 bool sides_overlap(const std::vector<Bounds>& to, const std::vector<Bounds>& from) {
     auto next = to.begin();
-    std::uintptr_t read_to = 0;  // sources so far end here at the latest
+    std::uintptr_t read_to = 0;  // maximum end of the sources so far
     for (const Bounds& source : from) {
         while (next != to.end() && next->first < source.first) {
             if (next->first < read_to || next->second > source.first) return true;
@@ -190,7 +191,7 @@ CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block) {
     list.to_blocks = to;
     list.from_blocks = from;
     list.block = block;
-    if (meet(list.to, list.from)) {  // within one array, blocks may still be apart
+    if (meet(list.to, list.from)) {  // within one array, blocks may still be disjoint
         list.make_pieces();
         check_pieces(list.pieces);
     }
@@ -204,17 +205,17 @@ std::size_t CopyList::bytes() const {
 }
 
 std::span<const Piece> CopyList::part(std::size_t first, std::size_t wanted,
-                                      std::vector<Piece>& room) const {
+                                      std::vector<Piece>& buffer) const {
     const std::size_t last = first + std::min(wanted, count() - first);
     if (block == 0) return std::span(pieces).subspan(first, last - first);
     const auto at = [](const Blocks& side, std::size_t i) {
         return side.data + static_cast<std::size_t>(side.index[i]) * side.stride;
     };
-    room.resize(last - first);
+    buffer.resize(last - first);
     for (std::size_t i = first; i < last; ++i) {
-        room[i - first] = {.to = at(to_blocks, i), .from = at(from_blocks, i), .bytes = block};
+        buffer[i - first] = {.to = at(to_blocks, i), .from = at(from_blocks, i), .bytes = block};
     }
-    return room;
+    return buffer;
 }
 
 void CopyList::make_pieces() {

@@ -31,7 +31,7 @@ struct PinnedMemory {
     host::Pages pages;
     std::vector<gpu::Registration> registrations;
     pid_t process = getpid();
-    std::uint64_t released = 0;  // its number among those that the program released; 0: it has it
+    std::uint64_t released = 0;  // sequence number of its release; 0: the program still has it
 };
 
 // Never destroyed: arrays may be freed while the process ends.
@@ -90,8 +90,8 @@ void pin(PinnedMemory& memory, std::size_t bytes) {
                  bytes >> 20, memory.registrations.size(), kPiece >> 20);
 }
 
-// Waits until no GPU uses memory that was pinned. False where that cannot be told now: a stream may
-// be captured. A lost context uses nothing any more.
+// Waits until no GPU uses memory that was pinned. False if that cannot be determined now, because a
+// stream is captured, say. A lost context uses nothing any more.
 bool gpus_have_finished() noexcept {
     const gpu::CallerState keep;
     bool finished = true;
@@ -105,8 +105,8 @@ bool gpus_have_finished() noexcept {
     return finished;
 }
 
-// Frees what programs have released, if no GPU uses it any more; else a later call does. In a
-// forked child all is the parent's.
+// Frees memory that programs have released, if no GPU uses it any more; else a later call does.
+// Does nothing in a forked child, since all is the parent's.
 void free_released() noexcept {
     std::uint64_t last = 0;
     const auto can_go = [&last](const auto& entry) {
@@ -115,7 +115,7 @@ void free_released() noexcept {
     };
     {
         const std::lock_guard lock(all().mutex);
-        last = all().releases;  // what is released later may be in use again
+        last = all().releases;  // memory that is released later may be in use again
         if (std::ranges::none_of(all().memory, can_go)) return;
     }
     if (!gpus_have_finished()) return;
@@ -134,7 +134,7 @@ void free_released() noexcept {
 void* pinned_allocate(std::size_t bytes, int numa) {
     free_released();
     bytes = std::max<std::size_t>(bytes, 1);
-    // Its pages are touched: with too little memory the system would end a process instead.
+    // The pages are touched: without enough memory the system would kill a process instead.
     if (bytes > available_memory()) throw std::bad_alloc();
     auto made = std::make_unique<PinnedMemory>(bytes, node_for(numa));
     if (gpu::device_count() > 0) pin(*made, bytes);

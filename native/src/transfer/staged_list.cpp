@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kLeastSlot = std::size_t{256} << 10;
 constexpr std::size_t kMostOfSlot = std::size_t{2} << 20;
 constexpr std::size_t kFewestChunks = 16;
-// Chunks are whole numbers of it, so that their borders cut few pieces.
+// Chunks are multiples of it, so that their borders cut few pieces.
 constexpr std::size_t kChunkUnit = std::size_t{16} << 10;
 constexpr std::size_t kThreads = 12;
-constexpr std::size_t kTables = 2;  // of two GPUs at most
+constexpr std::size_t kTables = 2;  // for at most two GPUs
 constexpr std::size_t kShortestRun = 16;
 
 std::vector<std::size_t> starts_of(const std::vector<Piece>& pieces) {
@@ -149,7 +149,7 @@ std::size_t* StagedList::table_of(const Chunk& chunk, std::size_t number) const 
            number * (cut_.chunk / cut_.run);
 }
 
-// `on_gpu`: the side that is the GPU's; the other one is a slot.
+// `on_gpu`: the side on the GPU; the other one is a slot.
 void StagedList::move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std::size_t* table,
                              const gpu::Stream& stream) const {
     const auto copy = [&](std::span<const Piece> some) {
@@ -158,7 +158,8 @@ void StagedList::move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std:
         }
     };
     if (table == nullptr) return copy(moves);
-    // The border of the chunk may cut the first and the last piece: the kernel moves what is whole.
+    // The border of the chunk may cut the first and the last piece: the kernel moves the whole
+    // ones.
     const auto is_cut = [&](const Piece& piece) { return piece.bytes % cut_.run != 0; };
     std::span<const Piece> whole = moves;
     if (is_cut(whole.front())) whole = whole.subspan(1);

@@ -1,6 +1,6 @@
-// Lists with pageable memory: CPUs gather the pieces of a chunk into a slot, or scatter them from
-// it, and the GPU moves them between the slot and its own memory. Also lists between two GPUs
-// without peer access, and between host memories.
+// Copies lists with pageable memory: CPUs gather the pieces of a chunk into a slot, or scatter them
+// from it, and the GPU moves them between the slot and its own memory. Also for lists between two
+// GPUs without peer access, and between host memories.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace waywiser::transfer {
 
 class StagedList final : public Job {
 public:
-    // All destinations lie at one place, as all sources do; their addresses are those of the
-    // pieces. `slot_bytes` of staging for each chunk and its tables.
+    // All destinations are at one place, and so are all sources; the pieces have their addresses.
+    // Each chunk uses `slot_bytes` of staging for its data and tables.
     StagedList(Engine& engine, const End& to, const End& from, const std::vector<Piece>& pieces,
                std::size_t slot_bytes);
 
@@ -29,16 +29,16 @@ public:
 
 private:
     struct Cut {
-        std::size_t run = 0;    // of the pieces, for a kernel; 0: copies only
+        std::size_t run = 0;    // bytes of a run for a kernel; 0: copies only
         std::size_t chunk = 0;  // bytes of data in a slot
     };
     static Cut cut(const std::vector<Piece>& pieces, std::size_t slot_bytes);
     StagedList(Engine& engine, const End& to, const End& from, const std::vector<Piece>& pieces,
                std::size_t slot_bytes, const Cut& cut);
 
-    // The parts of pieces that are a chunk's, in their order.
+    // The parts of pieces in a chunk, in order.
     [[nodiscard]] std::vector<Piece> parts(const Chunk& chunk) const;
-    // In the chunk's slot, behind its data; nullptr where no kernel is used.
+    // In the chunk's slot, after its data; nullptr if no kernel is used.
     [[nodiscard]] std::size_t* table_of(const Chunk& chunk, std::size_t number) const;
     void move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std::size_t* table,
                      const gpu::Stream& stream) const;
@@ -49,7 +49,7 @@ private:
     const Cut cut_;
 };
 
-// Slots for lists of so many bytes.
+// Bytes of a slot for lists of `bytes`.
 std::size_t list_slot_bytes(std::size_t bytes);
 
 }  // namespace waywiser::transfer

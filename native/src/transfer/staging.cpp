@@ -78,7 +78,7 @@ std::optional<Slot> Slots::take_free(std::size_t size) {
     return Slot(this, data, size);
 }
 
-// Takes slabs out whose slots are all free, until so many bytes more fit into the budget.
+// Removes slabs whose slots are all free, until `needed` more bytes fit into the budget.
 std::vector<std::unique_ptr<Slab>> Slots::evict_idle(std::size_t needed) {
     std::vector<std::unique_ptr<Slab>> evicted;
     for (auto it = slabs_.begin(); it != slabs_.end() && bytes_ + needed > budget_;) {
@@ -94,31 +94,31 @@ std::vector<std::unique_ptr<Slab>> Slots::evict_idle(std::size_t needed) {
     return evicted;
 }
 
-// Bytes of the next slab for slots of a size, for which idle ones of other sizes are freed; 0 if
-// the budget has no room while others use it.
-std::size_t Slots::make_room(std::size_t size) {
+// Bytes of the next slab for slots of a size, after freeing idle ones of other sizes; 0 if the
+// budget is used up by others.
+std::size_t Slots::next_slab_bytes(std::size_t size) {
     std::vector<std::unique_ptr<Slab>> evicted;  // freed without the lock
     const std::lock_guard lock(mutex_);
     evicted = evict_idle(std::max(size, std::min(slab_bytes_, budget_)));
-    const std::size_t room = budget_ - std::min(budget_, bytes_);
-    const std::size_t slab = std::max(size, std::min(slab_bytes_, room) / size * size);
-    return slab > room && in_use_ > 0 ? 0 : slab;
+    const std::size_t available = budget_ - std::min(budget_, bytes_);
+    const std::size_t slab = std::max(size, std::min(slab_bytes_, available) / size * size);
+    return slab > available && in_use_ > 0 ? 0 : slab;
 }
 
 std::optional<Slot> Slots::take(std::size_t bytes) {
     const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestSlot));
     if (auto slot = take_free(size)) return slot;
     std::unique_lock growing(growing_, std::try_to_lock);
-    // Another thread makes a slab right now; there may be something when it is done.
+    // Another thread is making a slab; slots may be available when it is done.
     if (!growing.owns_lock()) return std::nullopt;
     if (auto slot = take_free(size)) return slot;
     if (cut_idle(size)) {
         auto slot = take_free(size);
         growing.unlock();
-        tell_change();
+        notify_change();
         return slot;
     }
-    const std::size_t slab = make_room(size);
+    const std::size_t slab = next_slab_bytes(size);
     if (slab == 0) return std::nullopt;
     std::unique_ptr<Slab> made;
     try {
@@ -129,17 +129,17 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
             const std::lock_guard lock(mutex_);
             if (in_use_ > 0) return std::nullopt;  // those in use come back
         }
-        tell_change();  // who waits for this slab looks again
+        notify_change();  // threads that wait for this slab try again
         throw;
     }
     add(std::move(made), slab, size);
     auto slot = take_free(size);
-    growing.unlock();  // first: who is told finds nobody growing it
-    tell_change();
+    growing.unlock();  // first, so that notified threads find it unlocked
+    notify_change();
     return slot;
 }
 
-// Cuts a slab whose slots are all free into slots of this size: to pin another one takes a hundred
+// Cuts a slab whose slots are all free into slots of this size: pinning another one takes a hundred
 // times as long. False if there is none.
 bool Slots::cut_idle(std::size_t size) {
     const std::lock_guard lock(mutex_);
@@ -159,7 +159,7 @@ void Slots::add_free(std::byte* data, std::size_t bytes, std::size_t size) {
     for (const auto& [at, entry] : slabs_) {
         if (entry.slot == size) slots += entry.bytes / size;
     }
-    free_[size].reserve(slots);  // giving one back never allocates
+    free_[size].reserve(slots);  // so that returning one never allocates
     for (std::size_t at = 0; at + size <= bytes; at += size) free_[size].push_back(data + at);
 }
 
@@ -171,7 +171,7 @@ void Slots::add(std::unique_ptr<Slab> made, std::size_t bytes, std::size_t size)
     bytes_ += bytes;
 }
 
-void Slots::tell_change() {
+void Slots::notify_change() {
     if (awaited_.exchange(false)) changed_();
 }
 
@@ -183,7 +183,7 @@ void Slots::give_back(std::byte* data) noexcept {
         --in_use_;
         if (!entry.abandoned) free_[entry.slot].push_back(data);
     }
-    tell_change();
+    notify_change();
 }
 
 void Slots::forget_free(const std::byte* begin, const Entry& entry) noexcept {
@@ -192,7 +192,7 @@ void Slots::forget_free(const std::byte* begin, const Entry& entry) noexcept {
                   [&](const std::byte* slot) { return slot >= begin && slot < end; });
 }
 
-// The whole slab stays aside, and the budget is free for another one.
+// The whole slab is retired, and the budget is free for another one.
 void Slots::abandon(std::byte* data) noexcept {
     {
         const std::lock_guard lock(mutex_);
@@ -206,7 +206,7 @@ void Slots::abandon(std::byte* data) noexcept {
             forget_free(slab->first, entry);
         }
     }
-    tell_change();
+    notify_change();
 }
 
 std::unique_ptr<Slab> pinned_slab(std::size_t bytes, const NumaNode& node, int device,

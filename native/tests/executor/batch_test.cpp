@@ -1,4 +1,4 @@
-// Batched copies: few calls for a list, and what they are refused for.
+// Batched copies: few calls for a list, and the reasons when they are not supported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST_F(BatchOnFake, IsACallForEvery1024Pieces) {
     }
 }
 
-// Two transfers whose views have the same addresses one after the other, and arrangements too.
+// Two transfers whose views and arrangements have the same addresses, one after the other.
 TEST_F(BatchOnFake, KeepsNothingOfTheBytesThatItMovedBefore) {
     for (const char* executor : {"batch", "sm", "pack"}) {
         const Transfer lists[] = {

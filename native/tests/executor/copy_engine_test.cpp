@@ -1,4 +1,4 @@
-// The runtime's copies: how many calls a layout takes, and who times them.
+// The runtime's copies: the number of calls for a layout, and which clock times them.
 #include <gtest/gtest.h>
 
 #include "executor/shaped_transfers.hpp"

@@ -8,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-// Every byte once, however many threads share runs of whatever length.
+// Every byte once, for any number of threads and length of runs.
 TEST(CpuMover, SharesRunsAmongThreads) {
     const Machine machine = test::this_machine();
     const Memory memory{"pageable", {Place::Kind::numa, machine.numa.front().index, {}}, {}};

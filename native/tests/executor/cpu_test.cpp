@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-// Two ordinary nodes of different size, and one that has memory but no CPU.
+// Two ordinary nodes of different size, and one with memory but without CPUs.
 const Machine kMachine{{{0, {0, 1, 2, 3, 4, 5}}, {1, {6, 7}}, {2, {}}}, {}};
 
 Transfer copy(int from, int to, const Settings& parameters = {}) {

@@ -1,5 +1,5 @@
-// Direct and buffered I/O: right bytes at awkward sizes and offsets, both ways, with every
-// parameter, and what they refuse.
+// Direct and buffered I/O: correct bytes at awkward sizes and offsets, for reads and writes, with
+// every parameter; and what they do not support.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ protected:
         }
     }
     // The defaults, and each other value of each parameter alone.
-    [[nodiscard]] std::vector<Transfer> ways(const Memory& from, const Memory& to) const {
+    [[nodiscard]] std::vector<Transfer> variants(const Memory& from, const Memory& to) const {
         std::vector<Transfer> found{{{from, to, GetParam()}, 0, {}}};
         const Executor& executor = *Executors::instance().find(GetParam());
         for (const Parameter& known : executor.parameters(found.front(), machine)) {
@@ -60,7 +60,7 @@ constexpr Shape kShapes[] = {
     {65536, 4096, 0}, {2 * kMiB + 13, 0, 0}, {2 * kMiB, 4096, 64}, {2 * kMiB + 7, 4093, 3}};
 
 TEST_P(FileIo, WritesTheRightBytesAndNoOthers) {
-    for (Transfer& transfer : ways(kPageable, at_file("file", "scratch"))) {
+    for (Transfer& transfer : variants(kPageable, at_file("file", "scratch"))) {
         for (const Shape& shape : kShapes) {
             transfer.bytes = shape.bytes;
             SCOPED_TRACE(transfer.text());
@@ -85,14 +85,14 @@ TEST_P(FileIo, ReadsTheRightBytesAndNoOthers) {
     const auto content = test::sequence(3 * kMiB, 9);
     host::write_fully(file->file(), content.data(), content.size(), 0);
     constexpr std::size_t kGuard = 64;
-    for (Transfer& transfer : ways(at_file("file", "scratch"), kPageable)) {
+    for (Transfer& transfer : variants(at_file("file", "scratch"), kPageable)) {
         for (const Shape& shape : kShapes) {
             transfer.bytes = shape.bytes;
             SCOPED_TRACE(transfer.text());
-            const std::size_t room = shape.in_memory + shape.bytes + kGuard;
-            const auto memory = host::page_aligned(room);
-            std::fill_n(memory.get(), room, std::byte{0x5A});
-            std::vector<std::byte> expected(room, std::byte{0x5A});
+            const std::size_t capacity = shape.in_memory + shape.bytes + kGuard;
+            const auto memory = host::page_aligned(capacity);
+            std::fill_n(memory.get(), capacity, std::byte{0x5A});
+            std::vector<std::byte> expected(capacity, std::byte{0x5A});
             std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(shape.in_file), shape.bytes,
                         expected.begin() + static_cast<std::ptrdiff_t>(shape.in_memory));
             run(transfer,

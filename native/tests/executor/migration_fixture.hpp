@@ -1,4 +1,4 @@
-// A managed buffer and a transfer that moves it, on the fake.
+// A managed buffer and a transfer that migrates it, on the fake.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline gpu::Location location(const char* place) {
     return {.node = at.index};
 }
 
-// One that is filled, and prepared to move: the same view is source and destination.
+// A filled buffer and a prepared execution: the same view is source and destination.
 class Migration {
 public:
     Migration(const Transfer& transfer, const Machine& machine, std::size_t bytes)
@@ -48,7 +48,7 @@ public:
         execution_->start(view(offset, bytes), view(offset, bytes));
         execution_->finish();
     }
-    // Where the byte is, as far as the fake follows it.
+    // The place of the byte, according to the fake.
     [[nodiscard]] gpu::Location at(std::size_t offset) const {
         return fake::location(buffer_->data() + offset);
     }

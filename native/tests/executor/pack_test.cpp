@@ -1,4 +1,4 @@
-// Gathered, copied, scattered: where each step runs, and which are left out.
+// Gather, copy, scatter: where each step runs, and which are skipped.
 #include <gtest/gtest.h>
 
 #include "executor/shaped_transfers.hpp"
@@ -95,7 +95,7 @@ protected:
         std::size_t launches, copies, allocations;
         bool operator==(const Work&) const = default;
     };
-    // Of a start that is not the first.
+    // For a later start than the first.
     Work work(const Transfer& transfer) const {
         test::Ready ready(transfer, machine);
         ready.bytes.lay({}, 9);
@@ -109,7 +109,7 @@ protected:
     }
 };
 
-// After the first start nothing is allocated any more, and no table goes to a GPU again.
+// After the first start nothing is allocated, and no table is copied to a GPU again.
 TEST_F(PackOnFake, DoesEachStepOnce) {
     const Memory one = at("device", "gpu:0");
     const Memory other = at("device", "gpu:1");
@@ -125,7 +125,7 @@ TEST_F(PackOnFake, DoesEachStepOnce) {
     }
 }
 
-// What lies together already is neither gathered nor scattered, unless a CPU has to reach it.
+// Contiguous bytes are neither gathered nor scattered, unless a CPU has to access them.
 TEST_F(PackOnFake, LeavesOutWhatLiesTogether) {
     const Memory one = at("device", "gpu:0");
     const Memory other = at("device", "gpu:1");
@@ -138,7 +138,7 @@ TEST_F(PackOnFake, LeavesOutWhatLiesTogether) {
     EXPECT_EQ(work(in_list("pack", one, host, "source")), (Work{1, 1, 0}));
 }
 
-// Staging is the engine's: it is there again for the next one, and bounded.
+// Staging memory belongs to the engine: it is reused by the next execution, and bounded.
 TEST_F(PackOnFake, SharesTheStagingOfTheEngine) {
     const Transfer transfer = in_box("pack", at("device", "gpu:0"), at("device", "gpu:1"));
     const test::Caller caller(transfer, machine);
@@ -156,7 +156,7 @@ TEST_F(PackOnFake, SharesTheStagingOfTheEngine) {
     EXPECT_THROW((void)caller.prepare(), Refused);
 }
 
-// The scattering on the second GPU is part of what the first lane's events enclose.
+// The first lane's events include the scatter on the second GPU.
 TEST_F(PackOnFake, TheFirstLaneWaitsForTheSecond) {
     test::Ready ready(in_box("pack", at("device", "gpu:0"), at("device", "gpu:1")), machine);
     ready.bytes.lay({}, 5);

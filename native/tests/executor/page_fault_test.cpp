@@ -1,4 +1,4 @@
-// Managed memory fetched by touching it: who touches, how, and that nothing changes.
+// Managed memory migrated by touching it: who touches, how, and that no byte changes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -87,7 +87,7 @@ TEST(PageFault, HasThreadsWhereCpusTouch) {
     EXPECT_EQ(refusal(touch("numa:1", "gpu:0"), machine), std::nullopt);
 }
 
-TEST(PageFault, TouchesEveryPageUnlessToldOtherwise) {
+TEST(PageFault, TouchesEveryPageByDefault) {
     const Machine machine{.numa = {{0, {0}}}, .gpus = {{0, "a"}}};
     const std::string page = std::to_string(sysconf(_SC_PAGESIZE));
     const Transfer transfer = touch("numa:0", "gpu:0");

@@ -1,4 +1,4 @@
-// Managed memory told to move: it goes there and comes back, and its bytes stay what they are.
+// Prefetches managed memory: it moves there and back, and its bytes do not change.
 #include <gtest/gtest.h>
 
 #include "executor/migration_fixture.hpp"

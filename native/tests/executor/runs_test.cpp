@@ -1,4 +1,4 @@
-// Kernels that move runs: the widest access that fits, every byte in its place, tables on a GPU.
+// Kernels that move runs: the widest possible access, every byte in its place, tables on a GPU.
 #include "executor/runs.hpp"
 
 #include <gtest/gtest.h>
@@ -25,12 +25,12 @@ TEST(Runs, AreAccessedAsWidelyAsAllOfThemAllow) {
     EXPECT_EQ(Runs::together(address(4096), 36).access(16), 4u);
     const Transfer transfer =
         test::in_box("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
-    Arrangement lie = arrange(transfer, Side::source);
-    const View view{address(4096), transfer.bytes, &transfer.path.source, &lie};
+    Arrangement arrangement = arrange(transfer, Side::source);
+    const View view{address(4096), transfer.bytes, &transfer.path.source, &arrangement};
     EXPECT_EQ(runs_of(view).access(16), 16u);
-    lie.pitch += 4;
+    arrangement.pitch += 4;
     EXPECT_EQ(runs_of(view).access(16), 4u);
-    lie.plane += 2;
+    arrangement.plane += 2;
     EXPECT_EQ(runs_of(view).access(16), 2u);
 }
 
@@ -62,11 +62,11 @@ TEST_F(RunsOnFake, TablesDoNotNeedTheArrangementThatTheyWereMadeOf) {
 TEST_F(RunsOnFake, TablesRefuseAViewThatLiesOtherwise) {
     const Transfer transfer =
         test::in_list("sm", test::at("pinned", "numa:0"), test::at("device", "gpu:0"));
-    Arrangement lie = arrange(transfer, Side::source);
-    const RunTable table(&lie, 0);
-    const View view{address(4096), transfer.bytes, &transfer.path.source, &lie};
+    Arrangement arrangement = arrange(transfer, Side::source);
+    const RunTable table(&arrangement, 0);
+    const View view{address(4096), transfer.bytes, &transfer.path.source, &arrangement};
     EXPECT_NO_THROW((void)table.of(view, view.data));
-    --lie.count;
+    --arrangement.count;
     EXPECT_THROW((void)table.of(view, view.data), Refused);
 }
 
@@ -74,8 +74,8 @@ TEST(Runs, ADivisorDividesAllThatItMay) {
     for (const std::uint32_t by : {1u, 2u, 3u, 5u, 7u, 8u, 63u, 64u, 65u, 641u, 65535u, 65536u,
                                    1000003u, (1u << 30) - 1, 1u << 30}) {
         const transfer::Divisor divisor(by);
-        for (const std::uint64_t near : {0UL, 1UL, 2UL, 1000UL, 1UL << 16, 1UL << 29, 1UL << 31}) {
-            for (std::uint64_t k = near / by; k < near / by + 3; ++k) {
+        for (const std::uint64_t about : {0UL, 1UL, 2UL, 1000UL, 1UL << 16, 1UL << 29, 1UL << 31}) {
+            for (std::uint64_t k = about / by; k < about / by + 3; ++k) {
                 for (const std::uint64_t n : {k * by - 1, k * by, k * by + 1}) {
                     if (n >= 1UL << 31) continue;
                     ASSERT_EQ(divisor.divide(static_cast<std::uint32_t>(n)), n / by) << n << by;
@@ -85,7 +85,7 @@ TEST(Runs, ADivisorDividesAllThatItMay) {
     }
 }
 
-// Gathered, scattered, and from runs to runs, at all alignments, by few and many threads.
+// Gather, scatter, and runs to runs, at all alignments, by few and many threads.
 TEST_F(RunsOnFake, BringEveryByteAndTouchNoOther) {
     fake::configure("latency=0;event=0");
     std::mt19937 random(3);
@@ -95,13 +95,13 @@ TEST_F(RunsOnFake, BringEveryByteAndTouchNoOther) {
         const std::size_t unit = std::size_t{1} << pick(5);
         const std::size_t run = unit * (1 + pick(40));
         const std::size_t count = 1 + pick(60);
-        const std::size_t room = 3 * run * count + 64;
-        const gpu::DeviceBuffer a(0, room);
-        const gpu::DeviceBuffer b(0, room);
-        const auto sent = test::sequence(room, static_cast<unsigned>(i));
-        std::vector<std::byte> expected(room, std::byte{0xEE});
-        gpu::copy_sync(a.data(), sent.data(), room, 0);
-        gpu::copy_sync(b.data(), expected.data(), room, 0);
+        const std::size_t capacity = 3 * run * count + 64;
+        const gpu::DeviceBuffer a(0, capacity);
+        const gpu::DeviceBuffer b(0, capacity);
+        const auto sent = test::sequence(capacity, static_cast<unsigned>(i));
+        std::vector<std::byte> expected(capacity, std::byte{0xEE});
+        gpu::copy_sync(a.data(), sent.data(), capacity, 0);
+        gpu::copy_sync(b.data(), expected.data(), capacity, 0);
         const auto side = [&](std::vector<std::size_t>& offsets, std::byte* data) {
             const std::size_t start = unit * pick(16 / unit + 1);
             if (pick(3) == 0) {
@@ -135,8 +135,8 @@ TEST_F(RunsOnFake, BringEveryByteAndTouchNoOther) {
         std::vector<std::size_t> to_offsets;
         const Runs from = side(from_offsets, a.data());
         const Runs to = side(to_offsets, b.data());
-        // Planes may be longer than the room that the test has for them.
-        if (from_offsets.back() + run > room || to_offsets.back() + run > room) continue;
+        // Planes may be longer than the test's buffers.
+        if (from_offsets.back() + run > capacity || to_offsets.back() + run > capacity) continue;
         for (std::size_t n = 0; n < count; ++n) {
             std::copy_n(sent.data() + from_offsets[n], run, expected.data() + to_offsets[n]);
         }
@@ -144,26 +144,26 @@ TEST_F(RunsOnFake, BringEveryByteAndTouchNoOther) {
                                .threads = 32U << pick(3)};
         move_runs(stream, shape, to, from, pick(4) == 0 ? 4 : 16);
         stream.synchronize();
-        ASSERT_EQ(std::memcmp(b.data(), expected.data(), room), 0) << "case " << i;
+        ASSERT_EQ(std::memcmp(b.data(), expected.data(), capacity), 0) << "case " << i;
     }
 }
 
-// Offsets of a table that are less aligned than the runs are long: accesses follow them.
+// Offsets of a table that are less aligned than the runs are long: accesses are narrower then.
 TEST_F(RunsOnFake, FollowOffsetsThatAreLessAligned) {
     constexpr std::size_t kRun = 32;
     const Memory memory = test::at("device", "gpu:0");
-    const Arrangement lie{.kind = Layout::Kind::list,
-                          .run = kRun,
-                          .count = 3,
-                          .extent = 201,
-                          .offsets = {169, 4, 62}};
-    const gpu::DeviceBuffer apart(0, lie.extent);
+    const Arrangement arrangement{.kind = Layout::Kind::list,
+                                  .run = kRun,
+                                  .count = 3,
+                                  .extent = 201,
+                                  .offsets = {169, 4, 62}};
+    const gpu::DeviceBuffer apart(0, arrangement.extent);
     const gpu::DeviceBuffer packed(0, 3 * kRun);
-    const auto sent = test::sequence(lie.extent, 4);
+    const auto sent = test::sequence(arrangement.extent, 4);
     gpu::copy_sync(apart.data(), sent.data(), sent.size(), 0);
     const gpu::Stream stream(0);
-    const RunTable table(&lie, 0);
-    const View view{apart.data(), 3 * kRun, &memory, &lie};
+    const RunTable table(&arrangement, 0);
+    const View view{apart.data(), 3 * kRun, &memory, &arrangement};
     const Runs runs = table.of(view, apart.data());
     EXPECT_EQ(runs.access(16), 1u);
     move_runs(stream, {.blocks = 2, .threads = 64}, Runs::together(packed.data(), 3 * kRun), runs);
@@ -171,7 +171,7 @@ TEST_F(RunsOnFake, FollowOffsetsThatAreLessAligned) {
     std::vector<std::byte> arrived(3 * kRun);
     gpu::copy_sync(arrived.data(), packed.data(), arrived.size(), 0);
     for (std::size_t i = 0; i < arrived.size(); ++i) {
-        ASSERT_EQ(arrived[i], sent[lie.offsets[i / kRun] + i % kRun]) << i;
+        ASSERT_EQ(arrived[i], sent[arrangement.offsets[i / kRun] + i % kRun]) << i;
     }
 }
 

@@ -1,4 +1,4 @@
-// Transfers in layouts, as the tests of executors write them.
+// Transfers in layouts, for tests of executors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,14 +24,14 @@ inline Transfer in_box(const char* executor, const Memory& from, const Memory& t
     return {{from, to, executor}, 64UL * 8 * 5, {}, box};
 }
 
-// Two GPUs that see each other and one that nobody sees.
+// Two GPUs with peer access to each other, and one without.
 inline Machine three_gpus() {
     return {.numa = {{0, {0, 1, 2}}},
             .gpus = {{0, "a", -1, {1}}, {1, "b", -1, {0}}, {2, "c", -1, {}}},
             .files = {{"scratch", "/nowhere", true, std::size_t{1} << 30, ""}}};
 }
 
-// One that was started before, and what it works on.
+// An execution that was started before, and its buffers.
 struct Ready {
     Ready(const Transfer& transfer, const Machine& machine)
         : bytes(transfer, machine), caller(transfer, machine), execution(caller.prepare()) {

@@ -1,4 +1,5 @@
-// Copies by kernels: who runs them, what they reach, and right bytes however the two sides lie.
+// Copies by kernels: which GPU runs them, what they can access, and correct bytes for any alignment
+// of the two sides.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ Transfer transfer(const Memory& from, const Memory& to, const Settings& paramete
 
 const Executor& sm() { return *Executors::instance().find("sm"); }
 
-// Two GPUs that see each other and one that nobody sees.
+// Two GPUs with peer access to each other, and one without.
 Machine three_gpus() {
     return {.numa = {{0, {0}}}, .gpus = {{0, "a", -1, {1}}, {1, "b", -1, {0}}, {2, "c", -1, {}}}};
 }
@@ -96,7 +97,7 @@ class SmOnFake : public OnFake {
 protected:
     const Machine machine = test::this_machine();
 
-    // Copies once from `from` bytes past a multiple of 256 to `to` bytes past one.
+    // Copies once with the given offsets from a multiple of 256.
     [[nodiscard]] std::string copied(const Transfer& t, std::size_t from, std::size_t to) const {
         test::GuardedTransfer bytes(t, machine);
         const test::Caller caller(t, machine);
@@ -120,7 +121,7 @@ TEST_F(SmOnFake, CopiesWhateverTheAlignmentOfEitherSide) {
     }
 }
 
-// More than all blocks take at once: threads come round again, the last round is not full.
+// More than all blocks copy in one round: threads do several rounds, and the last one is partial.
 TEST_F(SmOnFake, CopiesWhatTakesSeveralRounds) {
     constexpr std::size_t kBytes = (std::size_t{3} << 20) + 40;
     const Memory one = at("device", "gpu:0");
@@ -180,7 +181,7 @@ TEST_F(SmOnFake, LaunchesOneKernelForAStart) {
     EXPECT_EQ(fake::counts().launches, before.launches + 1);
 }
 
-// Every run arrives where the destination's arrangement has it, and nothing between the runs.
+// Every run arrives at its place in the destination's arrangement, and nothing between the runs.
 TEST_F(SmOnFake, MovesBoxesAndListsRunByRun) {
     const Layout box{Layout::Kind::box, {{"width", "48"}, {"pitch", "80"}, {"height", "5"}}};
     const Layout list{Layout::Kind::list, {{"piece", "36"}}};

@@ -1,4 +1,4 @@
-// What belongs to a caller, in the fake: pointers, streams, the current device of a thread.
+// The caller's objects in the fake: pointers, streams, the current device of a thread.
 #include <array>
 
 #include "context.hpp"

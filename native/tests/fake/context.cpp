@@ -75,8 +75,8 @@ Counts Context::counts() const {
 }
 
 void Context::check(const char* call) const {
-    const auto told = options();
-    if (!told->unavailable.empty() || told->devices == 0) {
+    const auto settings = options();
+    if (!settings->unavailable.empty() || settings->devices == 0) {
         throw gpu::Error(gpu::Failure::unavailable, call, kNoDevice, "cudaErrorNoDevice");
     }
     if (lost_) throw_lost(call);
@@ -128,31 +128,31 @@ Effects Context::pass(Point point, const char* call, std::size_t bytes) {
     check(call);
     count(Point::call, call);
     std::unique_lock lock(mutex_);
-    const Options& told = *options_;
-    if (point == Point::copy && told.only_bytes && *told.only_bytes != bytes) return {};
+    const Options& settings = *options_;
+    if (point == Point::copy && settings.only_bytes && *settings.only_bytes != bytes) return {};
     const std::size_t count = ++passed_[static_cast<std::size_t>(point)];
     const auto now = [&](const std::optional<Strike>& strike) {
         return strikes(strike, point, count);
     };
-    if (now(told.crash)) std::raise(SIGSEGV);
-    if (now(told.out_of_memory)) {
+    if (now(settings.crash)) std::raise(SIGSEGV);
+    if (now(settings.out_of_memory)) {
         throw gpu::Error(gpu::Failure::out_of_memory, call, kOutOfMemory,
                          "cudaErrorMemoryAllocation");
     }
     strike_at_once(lock, point, count, call);
-    return {.lost = now(told.lost),
-            .hang = now(told.hang),
-            .flip = now(told.flip),
-            .drop = now(told.drop),
-            .block = now(told.block),
-            .delay_seconds = now(told.delay) ? told.delay_seconds : 0};
+    return {.lost = now(settings.lost),
+            .hang = now(settings.hang),
+            .flip = now(settings.flip),
+            .drop = now(settings.drop),
+            .block = now(settings.block),
+            .delay_seconds = now(settings.delay) ? settings.delay_seconds : 0};
 }
 
 bool Context::strikes(const std::optional<Strike>& strike, Point point, std::size_t count) {
     return strike && strike->point == point && strike->when.matches(count) && claims_once();
 }
 
-// One process of all that share the setting creates the file, and only that one is struck.
+// One of all processes that share the setting creates the file, and only that one has the fault.
 bool Context::claims_once() {
     if (options_->once_file.empty() || once_claimed_) return true;
     const int file =

@@ -1,5 +1,5 @@
-// The state of the fake's one process-wide context: what it was told, what was counted, whether it
-// is lost, and the one place where threads wait for somebody outside to act (gates, hangs).
+// The state of the fake's one process-wide context: its configuration, counters, whether it is
+// lost, and the waiting of threads for external events (gates, hangs).
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@
 
 namespace waywiser::fake {
 
-// What passing a point brings, besides what was thrown at once.
+// The faults at a point, besides an exception.
 struct Effects {
-    bool lost = false;  // the context, when the stream gets there
+    bool lost = false;  // lose the context when the stream gets there
     bool hang = false;
     bool flip = false;
     bool drop = false;
@@ -36,28 +36,28 @@ public:
     [[nodiscard]] std::shared_ptr<const Options> options() const;
     [[nodiscard]] Counts counts() const;
 
-    // Throws where the context is lost or no device is to be had.
+    // Throws if the context is lost or no device is available.
     void check(const char* call) const;
     void check_device(const char* call, int device) const;
-    // Counts a call, or a query, and strikes as told.
+    // Counts a call, or a query, and applies the configured faults.
     void count(Point point, const char* call);
-    // check_device() and count() of a call that is made in the device's context, which it then has.
+    // check_device() and count() of a call in the device's context, which becomes current.
     void enter(const char* call, int device);
     [[nodiscard]] std::set<int> entered() const;
-    // The device whose context the calling thread has; -1 before its first call in one.
+    // The device of the calling thread's context; -1 before its first call in one.
     static int& current();
-    // check(), then counts, and strikes as told: throws, crashes, or says what is to happen.
+    // check(), then counts, and applies the configured faults: throws, crashes, or returns effects.
     Effects pass(Point point, const char* call, std::size_t bytes = 0);
 
     [[nodiscard]] bool lost() const { return lost_; }
     void lose();
 
     void enable_peer(int from, int to);
-    // Whether the bytes can go directly between the two, whoever asks.
+    // Whether bytes can move directly between the two devices, in any context.
     [[nodiscard]] bool peer_enabled(int one, int other) const;
 
-    // Waits until `ready`, which is asked again after every change(); a lost context is no reason
-    // to wait any longer.
+    // Waits until `ready` is true, which is tested again after every change(); returns if the
+    // context is lost.
     template <class Ready>
     void hold(Ready ready) {
         std::unique_lock lock(mutex_);
@@ -71,11 +71,11 @@ public:
         }
         changed_.notify_all();
     }
-    // Until configure().
+    // Valid until configure().
     void hang();
-    // Whether this opening of a closed gate is one of those to be ignored; only within change().
+    // Whether this opening of a closed gate is to be ignored; only within change().
     bool ignores_opening();
-    // How often configure() was called; only within hold() and change().
+    // Number of calls of configure(); only within hold() and change().
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
 private:
@@ -97,7 +97,7 @@ private:
     bool once_claimed_ = false;
 };
 
-// What exists, counted by those who make and destroy it.
+// Counts existing objects.
 struct Living {
     std::atomic<std::size_t> streams{0}, events{0}, device_buffers{0}, host_buffers{0},
         registrations{0}, gates{0}, pool_buffers{0}, mapped_buffers{0}, foreign_buffers{0},

@@ -1,4 +1,4 @@
-// Copies of contiguous bytes in the fake: the real memcpy, at a simulated rate.
+// Copies of contiguous bytes in the fake: a real memcpy, at a simulated bandwidth.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -64,7 +64,7 @@ void copy_sync(void* destination, const void* source, std::size_t bytes, int dev
     constexpr const char* kCall = "cudaMemcpy";
     Context::instance().enter(kCall, device);
     const Effects effects = Context::instance().pass(Point::copy, kCall, bytes);
-    // The default stream waits for none of ours, so the caller's thread can be its thread.
+    // The default stream does not wait for other streams, so the caller's thread can run it.
     fake::execute(known(destination, source, bytes, kCall), effects);
     Context::instance().check(kCall);
 }
@@ -85,10 +85,10 @@ void fill_async(void* destination, unsigned char value, std::size_t bytes, const
         if (context.lost()) return;
         if (bytes != 0) std::memset(destination, value, bytes);
         if (side.managed()) fake::Managed::instance().move(destination, bytes, {.device = device});
-        const auto told = context.options();
-        fake::last_until(fake::later(
-            began,
-            told->latency_seconds + static_cast<double>(bytes) / (told->d2d_gb_per_s * 1e9)));
+        const auto settings = context.options();
+        fake::wait_until(
+            fake::later(began, settings->latency_seconds +
+                                   static_cast<double>(bytes) / (settings->d2d_gb_per_s * 1e9)));
     });
 }
 

@@ -1,4 +1,4 @@
-// Copies of bytes that do not lie together: boxes of pitched arrays, and batches of runs.
+// Copies of bytes that are not contiguous: boxes of pitched arrays, and batches of runs.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -21,7 +21,7 @@ constexpr int kCaptureUnsupported = 900;
 
 std::size_t bytes_of(const Box& box) { return box.width * box.height * box.depth; }
 
-// From a side's first byte to behind its last.
+// From a side's first byte to one past its last.
 std::size_t extent(const Pitched& side, const Box& box) {
     if (bytes_of(box) == 0) return 0;
     return ((box.depth - 1) * side.rows + box.height - 1) * side.pitch + box.width;
@@ -113,7 +113,7 @@ void copy_batch_async(const std::vector<void*>& destinations,
     }
     const auto& ranges = fake::Ranges::instance();
     Copy copy{.bytes = bytes, .contiguous = false};
-    // One pageable piece makes the batch as slow and as blocking as if all were.
+    // One pageable piece makes the batch as slow and blocking as if all were pageable.
     for (std::size_t i = 0; i < count; ++i) {
         const Side to = ranges.side(destinations[i], sizes[i], kCall);
         const Side from = ranges.side(sources[i], sizes[i], kCall);

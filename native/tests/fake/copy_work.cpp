@@ -1,4 +1,4 @@
-// The copies' common part: blocking the host where the real runtime was seen to block it (H200,
+// Common code of copies. They block the host when the real runtime was observed to block it (H200,
 // driver 580).
 #include "copy_work.hpp"
 
@@ -10,9 +10,9 @@
 namespace waywiser::fake {
 namespace {
 
-// Pageable bytes that the runtime takes along at the call; more block it until they are taken.
+// Pageable bytes that the runtime reads during the call; larger copies block until they are read.
 constexpr std::size_t kTakenAlong = std::size_t{1} << 20;
-// Bytes between GPUs without peer access that pass without blocking.
+// Bytes between GPUs without peer access that do not block.
 constexpr std::size_t kStagedFreely = std::size_t{256} << 20;
 
 bool between_gpus(const Copy& copy) {
@@ -24,21 +24,22 @@ bool peer_off(const Copy& copy) {
            !Context::instance().peer_enabled(copy.to.device, copy.from.device);
 }
 
-double gb_per_s(const Copy& copy, const Options& told) {
-    if (copy.to.pageable() || copy.from.pageable() || peer_off(copy)) return told.staged_gb_per_s;
-    if (between_gpus(copy)) return told.peer_gb_per_s;
-    if (copy.to.on_device() && copy.from.on_device()) return told.d2d_gb_per_s;
-    return copy.to.on_device() ? told.h2d_gb_per_s : told.d2h_gb_per_s;
+double gb_per_s(const Copy& copy, const Options& settings) {
+    if (copy.to.pageable() || copy.from.pageable() || peer_off(copy))
+        return settings.staged_gb_per_s;
+    if (between_gpus(copy)) return settings.peer_gb_per_s;
+    if (copy.to.on_device() && copy.from.on_device()) return settings.d2d_gb_per_s;
+    return copy.to.on_device() ? settings.h2d_gb_per_s : settings.d2h_gb_per_s;
 }
 
-// Of a GPU and page-locked memory that are on different halves of the machine.
-double far_seconds(const Copy& copy, const Options& told) {
-    if (told.far_seconds == 0) return 0;  // dealing blocks to halves takes time itself
+// The latency between a GPU and page-locked memory on different halves of the machine.
+double far_seconds(const Copy& copy, const Options& settings) {
+    if (settings.far_seconds == 0) return 0;  // assigning blocks to halves takes time itself
     const Side& gpu = copy.to.on_device() ? copy.to : copy.from;
     const Side& host = copy.to.on_device() ? copy.from : copy.to;
     if (!gpu.on_device() || host.type != MemoryType::page_locked) return 0;
-    const bool near = told.half_of_device(gpu.device) == told.half_of_block(host.block);
-    return near ? 0 : told.far_seconds;
+    const bool local = settings.half_of_device(gpu.device) == settings.half_of_block(host.block);
+    return local ? 0 : settings.far_seconds;
 }
 
 enum class Blocking { none, until_taken, until_done };
@@ -62,23 +63,23 @@ void move_bytes(const Copy& copy, const Effects& effects) {
     if (effects.flip) *copy.last ^= std::byte{1};
 }
 
-// `taken` is told once no more than the runtime's own buffer is under way.
+// Sets `taken` once only the content of the runtime's own buffer is in flight.
 void perform(const Copy& copy, const Effects& effects, const std::function<void()>& taken) {
     Context& context = Context::instance();
     const Instant began = now();
     if (effects.hang) context.hang();
     if (effects.lost) context.lose();
     if (!context.lost()) {
-        const auto told = context.options();
-        const double rate = gb_per_s(copy, *told) * 1e9;
-        const Instant end =
-            later(began, told->latency_seconds + far_seconds(copy, *told) + effects.delay_seconds +
-                             copy.pieces_seconds + static_cast<double>(copy.bytes) / rate);
+        const auto settings = context.options();
+        const double rate = gb_per_s(copy, *settings) * 1e9;
+        const Instant end = later(began, settings->latency_seconds + far_seconds(copy, *settings) +
+                                             effects.delay_seconds + copy.pieces_seconds +
+                                             static_cast<double>(copy.bytes) / rate);
         move_bytes(copy, effects);
         const auto rest = std::min(copy.bytes, kTakenAlong);
-        last_until(later(end, -static_cast<double>(rest) / rate));
+        wait_until(later(end, -static_cast<double>(rest) / rate));
         taken();
-        last_until(end);
+        wait_until(end);
     }
     taken();
 }

@@ -1,5 +1,5 @@
-// What every copy of the fake has in common, whatever shape its bytes have: how long it lasts, when
-// it blocks its host, what faults do to it.
+// Common code of the fake's copies of any shape: their duration, when they block the host, and the
+// effects of faults.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ struct Copy {
     std::size_t bytes = 0;
     Side to;
     Side from;
-    std::function<void()> move;  // the bytes, from side to side
+    std::function<void()> move;  // copies the bytes
     std::byte* last = nullptr;   // of the bytes that arrive
-    double pieces_seconds = 0;   // beyond latency and bytes
+    double pieces_seconds = 0;   // in addition to latency and bandwidth
     bool contiguous = true;
 };
 
-// What the stream, or a call that is its own stream, does.
+// Runs in the stream, or in a call that is its own stream.
 void execute(const Copy& copy, const Effects& effects);
-// Blocks where the real runtime does.
+// Blocks when the real runtime does.
 void enqueue(const Copy& copy, const Effects& effects, const gpu::Stream& stream);
-// Small pageable sources are taken along at the call: who gave them may change them after it.
+// Small pageable sources are read during the call: the caller may change them after it.
 bool taken_along(const Copy& copy);
 
 }  // namespace waywiser::fake

@@ -17,9 +17,9 @@ std::string runtime_version() { return "13.0"; }
 std::string driver_version() { return unavailable_reason().empty() ? "13.0" : ""; }
 
 std::string unavailable_reason() {
-    const auto told = Context::instance().options();
-    if (!told->unavailable.empty()) return told->unavailable;
-    return told->devices == 0 ? "the fake has no device: set devices in WAYWISER_FAKE" : "";
+    const auto settings = Context::instance().options();
+    if (!settings->unavailable.empty()) return settings->unavailable;
+    return settings->devices == 0 ? "the fake has no device: set devices in WAYWISER_FAKE" : "";
 }
 
 int device_count() {
@@ -29,7 +29,7 @@ int device_count() {
 Device device(int index) {
     Context::instance().check_device("cudaGetDeviceProperties", index);
     Context::instance().count(fake::Point::call, "cudaGetDeviceProperties");
-    const auto told = Context::instance().options();
+    const auto settings = Context::instance().options();
     std::array<char, 48> uuid{};
     std::snprintf(uuid.data(), uuid.size(), "GPU-fake0000-0000-0000-0000-%012x",
                   static_cast<unsigned>(index));
@@ -42,13 +42,13 @@ Device device(int index) {
             .compute_major = 9,
             .compute_minor = 0,
             .multiprocessors = 8,
-            .memory_bytes = told->memory_bytes,
+            .memory_bytes = settings->memory_bytes,
             .l2_bytes = std::size_t{4} << 20,
-            .pageable_access = told->pageable_access,
+            .pageable_access = settings->pageable_access,
             .concurrent_managed = true,
-            .memory_pools = !told->without.contains("pool"),
-            .vmm = !told->without.contains("vmm"),
-            .ipc = !told->without.contains("ipc"),
+            .memory_pools = !settings->without.contains("pool"),
+            .vmm = !settings->without.contains("vmm"),
+            .ipc = !settings->without.contains("ipc"),
             .host_native_atomics = false};
 }
 

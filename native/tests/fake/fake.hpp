@@ -1,18 +1,17 @@
-// A GPU runtime on host memory, for tests: it implements src/gpu/gpu.hpp with a thread per stream,
-// blocks the host where the real runtime was seen to block it, and fails on command.
+// A GPU runtime on host memory, for tests. It implements src/gpu/gpu.hpp with a thread per stream,
+// blocks the host when the real runtime was observed to do so, and fails on command.
 //
-// The text that commands it is `key=value;key=value;...`, from the environment variable
-// WAYWISER_FAKE at the first use, or from configure(). Unknown keys and malformed values throw
-// std::invalid_argument; from the environment they make the fake unavailable, with the reason.
+// Its configuration is `key=value;key=value;...`, from the environment variable WAYWISER_FAKE at
+// the first use, or from configure(). Unknown keys and malformed values throw
+// std::invalid_argument; if they are in the environment, the fake is unavailable, with the reason.
 //
-// WHEN says which of the things counted since configure() is struck: `3` the third, `3+` the third
-// and all after it, `/3` every third. POINT is one of `copy` (of any shape, one for a whole batch;
-// prefetches too) `fill` `launch` (of kernels and graphs) `event` (its record) `alloc` `sync`;
-// `call` is any of them and any other call that can fail, but for those that ask whether a stream
-// or an event is done, which are `query`: how often these are made depends on the time. POINT@WHEN
-// strikes there, and POINT alone is POINT@1. Of the effects, `call` and `query` have `fail` and
-// `sticky`. What a graph records passes its point once, when it is recorded; what struck it then
-// strikes at every launch.
+// WHEN selects events counted since configure(): `3` the third, `3+` the third and all after it,
+// `/3` every third. POINT is one of `copy` (of any shape, one for a whole batch; also prefetches)
+// `fill` `launch` (of kernels and graphs) `event` (its record) `alloc` `sync`; `call` is any of
+// them and any other call that can fail, except queries whether a stream or event is done, which
+// are `query`: their number depends on the time. POINT@WHEN applies there, and POINT alone means
+// POINT@1. Of the effects, `call` and `query` support `fail` and `sticky`. A recorded operation of
+// a graph passes its point once, when it is recorded; its fault then applies to every launch.
 //
 // | key             | value           | what it does                                            |
 // |-----------------|-----------------|---------------------------------------------------------|
@@ -20,7 +19,7 @@
 // | memory          | MiB             | memory of each GPU; 16384                               |
 // | unavailable     | text            | no GPU, and this reason                                 |
 // | pageable_access | 0 or 1          | kernels may read pageable memory; 0                     |
-// | no_peers        | 0-1,2-3 or all  | pairs without peer access, both ways                    |
+// | no_peers        | 0-1,2-3 or all  | pairs without peer access, both directions              |
 // | without         | batch,pool,...  | what driver and devices lack: batch, pool, vmm, ipc     |
 // | h2d d2h d2d peer| GB/s            | rates of page-locked to GPU, back, within, between GPUs |
 // | staged          | GB/s            | rate with a pageable side, or peer access off           |
@@ -55,13 +54,13 @@
 
 namespace waywiser::fake {
 
-// From now on behave so, with all counters at zero, the context alive, and no peer access enabled.
-// Whatever exists lives on; whatever hangs goes on.
+// Resets the behaviour and all counters, with a working context and no peer access. Existing
+// objects stay, and calls that hang still hang.
 void configure(const std::string& text);
-// configure(""): the defaults, whatever the environment says.
+// configure(""): the defaults, independent of the environment.
 void reset();
 
-// What exists now, for tests that nothing leaks.
+// Existing objects, for tests of leaks.
 struct Live {
     std::size_t streams = 0;
     std::size_t events = 0;
@@ -81,7 +80,7 @@ struct Live {
 Live live();
 std::ostream& operator<<(std::ostream& stream, const Live& live);
 
-// How often each POINT was passed since configure().
+// Number of passes of each POINT since configure().
 struct Counts {
     std::size_t copies = 0;
     std::size_t fills = 0;
@@ -94,15 +93,14 @@ struct Counts {
 };
 Counts counts();
 
-// The devices in whose context a call was made since configure(): each would take memory of them.
+// The devices with calls in their context since configure(): each would use memory of them.
 std::set<int> contexts();
-// The device whose context the calling thread has; -1 for none.
+// The device of the calling thread's context; -1 for none.
 int current_device();
 void set_current_device(int device);
 
-// Where a byte of managed memory is: on no device and no node in particular until it is prefetched
-// or filled. What kernels and CPUs touch stays where it is. Throws std::out_of_range for other
-// memory.
+// The location of a byte of managed memory: unspecified until it is prefetched or filled. Kernels
+// and CPUs do not move it. Throws std::out_of_range for other memory.
 gpu::Location location(const void* data);
 
 }  // namespace waywiser::fake

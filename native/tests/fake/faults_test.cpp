@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "async_call.hpp"
 #include "conformance.hpp"
 #include "failure.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 using test::Call;
 using test::failure;
 
-// One stream, and bytes on both sides of it.
+// One stream, and memory on both sides of it.
 class FakeFaults : public test::OnFake {
 protected:
     gpu::Stream stream{0};
@@ -28,7 +28,7 @@ protected:
     void copy(std::size_t bytes = 64) {
         gpu::copy_async(device.data(), host.data(), bytes, stream);
     }
-    // Whether the copy brings its bytes.
+    // Whether the copy moves its bytes.
     bool arrives(std::size_t bytes = 64) {
         std::fill_n(host.data(), bytes, std::byte{0x5C});
         std::fill_n(device.data(), bytes, std::byte{0x11});

@@ -1,4 +1,4 @@
-// A fake in its default state before and after each test, and proof that the test left nothing.
+// A fake in its default state before and after each test; checks that the test leaks nothing.
 #pragma once
 
 #include <gtest/gtest.h>

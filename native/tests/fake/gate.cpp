@@ -1,4 +1,4 @@
-// The fake's gate: streams that wait on a value, as the real one's do.
+// The fake's gate: streams wait on a value, as on a real GPU.
 #include <optional>
 
 #include "context.hpp"
@@ -11,9 +11,9 @@ using fake::Context;
 
 namespace {
 
-// Kept by the streams that wait, and changed only under the context's lock.
+// Shared with the waiting streams; changed only under the context's lock.
 struct Word {
-    std::uint64_t closed = 0;  // the value that opens what is closed now
+    std::uint64_t closed = 0;  // the value that opens the gate
     std::uint64_t opened = 0;
     bool is_closed = false;
     std::optional<std::uint64_t> ignored_by;  // the configuration that ignored an opening
@@ -24,7 +24,7 @@ struct Word {
 struct Gate::State {
     explicit State(int device) : memory(sizeof(unsigned), HostUse::portable, device) {}
 
-    HostBuffer memory;  // where the real one keeps its word
+    HostBuffer memory;  // where the real gate has its word
     std::shared_ptr<Word> word = std::make_shared<Word>();
 };
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
-#include "patience.hpp"
 #include "units.hpp"
 
 namespace waywiser {
@@ -15,14 +15,14 @@ using gpu::Gate;
 using gpu::Stream;
 using test::Call;
 
-// Buffers of every type, and streams held by a gate that may be opened.
+// Buffers of every type, and streams blocked by a gate.
 class FakeGate : public test::OnFake {
 protected:
     Stream stream{0};
-    Stream far_stream{1};
+    Stream other_stream{1};
     gpu::DeviceBuffer device{0, 2 * kMiB};
     gpu::DeviceBuffer local{0, 2 * kMiB};
-    gpu::DeviceBuffer far{1, 2 * kMiB};
+    gpu::DeviceBuffer other{1, 2 * kMiB};
     gpu::HostBuffer pinned{2 * kMiB, gpu::HostUse::portable, 0};
     gpu::HostBuffer other_pinned{2 * kMiB, gpu::HostUse::write_combined, 0};
     std::vector<std::byte> pageable = std::vector<std::byte>(2 * kMiB);
@@ -52,19 +52,19 @@ protected:
 
 TEST_F(FakeGate, HoldsStreamsOfAllDevicesUntilOpened) {
     gate.close(stream);
-    gate.close(far_stream);
+    gate.close(other_stream);
     gpu::fill_async(device.data(), 1, 64, stream);
-    gpu::fill_async(far.data(), 1, 64, far_stream);
+    gpu::fill_async(other.data(), 1, 64, other_stream);
     EXPECT_FALSE(stream.done());
-    EXPECT_FALSE(far_stream.done());
+    EXPECT_FALSE(other_stream.done());
     gate.open();
     stream.synchronize();
-    far_stream.synchronize();
+    other_stream.synchronize();
     EXPECT_EQ(gate.kind(), "stream-wait-value");
 }
 
 TEST_F(FakeGate, ClosesAgainAfterOpening) {
-    gate.open();  // an opening before any closing is nothing
+    gate.open();  // opening before any closing has no effect
     for (int round = 0; round < 3; ++round) {
         gate.close(stream);
         EXPECT_FALSE(stream.done());

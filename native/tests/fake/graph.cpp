@@ -1,4 +1,4 @@
-// Graphs of the fake: what a stream recorded instead of doing it.
+// Graphs of the fake: the recorded work of a stream.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -65,7 +65,7 @@ void ExecutableGraph::launch(const Stream& stream) const {
         if (effects.hang) context.hang();
         if (effects.lost) context.lose();
         if (context.lost()) return;
-        fake::last_until(fake::later(began, context.options()->latency_seconds));
+        fake::wait_until(fake::later(began, context.options()->latency_seconds));
         for (const auto& work : *recorded) work();
     });
 }

@@ -32,7 +32,7 @@ TEST_F(FakeGraph, RunsAtEachLaunchInStreamOrder) {
     gate.open();
     stream.synchronize();
     EXPECT_EQ(runs, 2);
-    EXPECT_EQ(fake::counts().launches, 3u);  // once recorded, twice launched
+    EXPECT_EQ(fake::counts().launches, 3u);  // recorded once, launched twice
     EXPECT_EQ(fake::live().graphs, 1u);
     EXPECT_EQ(fake::live().executable_graphs, 1u);
 }

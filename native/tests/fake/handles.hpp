@@ -1,4 +1,4 @@
-// What the seam's opaque handles are in the fake.
+// The fake's implementation of the seam's opaque handles.
 #pragma once
 
 #include <condition_variable>
@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "gpu/gpu.hpp"
-#include "pace.hpp"
+#include "simulated_time.hpp"
 #include "stream_thread.hpp"
 
 namespace waywiser::fake {
 
-// One recording of an event; who waits for it keeps it, even if the event is recorded again.
+// One recording of an event. Waiters keep it, even if the event is recorded again.
 class Mark {
 public:
     void reach(Instant when) {
@@ -53,7 +53,7 @@ struct EventHandle {
         const std::lock_guard lock(mutex);
         last = std::move(recorded);
     }
-    // Of the last recording; nothing before the first.
+    // The last recording; null before the first.
     [[nodiscard]] std::shared_ptr<Mark> mark() {
         const std::lock_guard lock(mutex);
         return last;

@@ -15,7 +15,7 @@ void detail::run_on_host(const Stream& stream, std::function<void()> work) {
         if (effects.lost) context.lose();
         if (context.lost()) return;
         work();
-        fake::last_until(fake::later(fake::now(), context.options()->latency_seconds));
+        fake::wait_until(fake::later(fake::now(), context.options()->latency_seconds));
     });
 }
 

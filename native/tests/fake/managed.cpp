@@ -21,9 +21,9 @@ auto& containing(Ranges& ranges, const void* data) {
     throw std::out_of_range("not managed memory");
 }
 
-double gb_per_s(gpu::Location from, gpu::Location to, const Options& told) {
-    if (from.device < 0) return to.device < 0 ? told.staged_gb_per_s : told.h2d_gb_per_s;
-    return to.device < 0 ? told.d2h_gb_per_s : told.peer_gb_per_s;
+double gb_per_s(gpu::Location from, gpu::Location to, const Options& settings) {
+    if (from.device < 0) return to.device < 0 ? settings.staged_gb_per_s : settings.h2d_gb_per_s;
+    return to.device < 0 ? settings.d2h_gb_per_s : settings.peer_gb_per_s;
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ void check_location(Location location, const char* call) {
 
 }  // namespace
 
-// Advice changes nothing that the fake simulates.
+// Advice has no effect on what the fake simulates.
 void advise(std::byte* data, std::size_t bytes, Advice, Location location) {
     constexpr const char* kCall = "cudaMemAdvise";
     fake::Context::instance().check(kCall);
@@ -103,15 +103,15 @@ void prefetch_async(std::byte* data, std::size_t bytes, Location to, const Strea
         if (effects.hang) context.hang();
         if (effects.lost) context.lose();
         if (context.lost()) return;
-        const auto told = context.options();
-        double seconds = told->latency_seconds + effects.delay_seconds;
+        const auto settings = context.options();
+        double seconds = settings->latency_seconds + effects.delay_seconds;
         if (!effects.drop) {
             fake::Managed::instance().move(data, bytes, to, [&](std::size_t moved, Location from) {
-                seconds += static_cast<double>(moved) / (fake::gb_per_s(from, to, *told) * 1e9);
+                seconds += static_cast<double>(moved) / (fake::gb_per_s(from, to, *settings) * 1e9);
             });
         }
         if (effects.flip) data[bytes - 1] ^= std::byte{1};
-        fake::last_until(fake::later(began, seconds));
+        fake::wait_until(fake::later(began, seconds));
     });
     if (effects.block) thread.wait(entry);
 }

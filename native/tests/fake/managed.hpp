@@ -1,4 +1,4 @@
-// Where the fake's managed memory is: host memory all of it, with a note per 64 KiB.
+// The fake's managed memory: host memory with a location per 64 KiB.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ public:
 
     void add(const std::byte* data, std::size_t bytes);
     void remove(const std::byte* data);
-    // Throws std::out_of_range where the byte is not managed memory.
+    // Throws std::out_of_range if the byte is not managed memory.
     [[nodiscard]] gpu::Location location(const void* data) const;
-    // From now on all granules that the bytes touch are there; `moved` is told of the bytes that
-    // come from elsewhere, and from where.
+    // Moves all granules that the bytes touch; calls `moved` for the bytes that come from
+    // elsewhere, with their previous location.
     void move(const void* data, std::size_t bytes, gpu::Location to,
               const std::function<void(std::size_t bytes, gpu::Location from)>& moved = {});
 

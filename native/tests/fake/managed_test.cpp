@@ -1,9 +1,9 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {

@@ -1,4 +1,4 @@
-// Memory of the fake: the host's, known by range.
+// Memory of the fake: host memory, registered as ranges.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -19,11 +19,11 @@ using fake::Side;
 
 constexpr std::align_val_t kAlignment{512};
 
-// More than any test has; allocators of sanitizers end the process where others say no.
+// More than any test needs; allocators of sanitizers abort for sizes that others reject.
 constexpr std::size_t kMostBytes = std::size_t{1} << 38;
 
-// New memory holds what somebody left there: nobody may take it for zero. Of larger buffers only
-// the beginning is soiled, since filling them would cost more than the tests that use them.
+// New memory contains old data: nobody may rely on zeros. Only the start of larger buffers is
+// filled, since filling all would take longer than the tests.
 constexpr std::size_t kSoiledBytes = std::size_t{1} << 20;
 
 [[noreturn]] void out_of_memory(const char* call) {
@@ -53,7 +53,7 @@ std::byte* allocate(std::size_t bytes, Side side, const char* call) {
     return data.release();
 }
 
-// Freeing and unpinning wait for everything that runs, so they hang behind a closed gate.
+// Freeing and unpinning wait for all running work, so they hang behind a closed gate.
 void release(std::byte* data, int device) noexcept {
     fake::wait_device(device);
     Ranges::instance().remove(data);
@@ -62,7 +62,7 @@ void release(std::byte* data, int device) noexcept {
 
 struct UseOfDevice {
     const char* call;
-    const char* missing;  // how the setting `without` names it
+    const char* missing;  // its name in the setting `without`
     std::atomic<std::size_t>& living;
 };
 
@@ -90,7 +90,7 @@ std::byte* allocate_device(int device, std::size_t bytes, DeviceUse use) {
 }  // namespace
 
 void detail::DeviceDeleter::operator()(std::byte* data) const noexcept {
-    Context::current() = device;  // as cudaSetDevice() before cudaFree()
+    Context::current() = device;  // like cudaSetDevice() before cudaFree()
     release(data, device);
     --use_of_device(use).living;
 }
@@ -150,7 +150,7 @@ HostBuffer::HostBuffer(std::size_t bytes, HostUse, int device) : bytes_(bytes) {
     Context::instance().enter("cudaHostAlloc", device);
     data_.reset(allocate(bytes, {fake::MemoryType::page_locked}, "cudaHostAlloc"));
     ++fake::living().host_buffers;
-    // Locked pages exist, and lie where the allocating thread ran.
+    // Locked pages exist, and are on the node of the allocating thread.
     for (std::size_t at = kSoiledBytes; at < bytes; at += kPage) data_.get()[at] = std::byte{0xA5};
 }
 

@@ -17,16 +17,16 @@ class FakeMemory : public test::OnFake {};
 
 TEST_F(FakeMemory, CopiesTheBytesBetweenAllTypes) {
     gpu::Stream stream(0);
-    gpu::DeviceBuffer near(0, 4096);
-    gpu::DeviceBuffer far(1, 4096);
+    gpu::DeviceBuffer first(0, 4096);
+    gpu::DeviceBuffer second(1, 4096);
     gpu::HostBuffer pinned(4096, gpu::HostUse::portable, 0);
     std::vector<std::byte> in(4096);
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 7);
     std::vector<std::byte> out(4096);
-    gpu::copy_async(near.data(), in.data(), 4096, stream);
-    in[0] = std::byte{99};  // taken along at the call
-    gpu::copy_peer_async(far.data(), 1, near.data(), 0, 4096, stream);
-    gpu::copy_async(pinned.data(), far.data(), 4096, stream);
+    gpu::copy_async(first.data(), in.data(), 4096, stream);
+    in[0] = std::byte{99};  // the call has already read the source
+    gpu::copy_peer_async(second.data(), 1, first.data(), 0, 4096, stream);
+    gpu::copy_async(pinned.data(), second.data(), 4096, stream);
     gpu::copy_async(out.data(), pinned.data(), 4096, stream);
     in[0] = std::byte{0};
     EXPECT_EQ(in, out);
@@ -38,32 +38,32 @@ TEST_F(FakeMemory, NewMemoryIsNotZero) {
         std::any_of(host.data(), host.data() + 64, [](std::byte b) { return b != std::byte{0}; }));
 }
 
-// Of a copy of 8 bytes to each GPU, the quickest of several, whether it took as long as a far one.
-// One quick copy is enough, so that a busy machine needs to let only one of them through.
-constexpr double kNear = 0.02;  // seconds; half of what is added to a far copy below
-std::string far_gpus(const gpu::HostBuffer& block, int devices) {
-    std::string far;
+// For a copy of 8 bytes to each GPU, the fastest of several: whether it took as long as a remote
+// one. One fast copy is enough, so that a busy machine needs to let only one of them through.
+constexpr double kLocal = 0.02;  // seconds; half of what is added to a remote copy below
+std::string remote_gpus(const gpu::HostBuffer& block, int devices) {
+    std::string remote;
     for (int device = 0; device < devices; ++device) {
         gpu::Stream stream(device);
         gpu::DeviceBuffer there(device, 8);
-        double quickest = 1;
-        for (int n = 0; n < 12 && quickest > kNear; ++n) {
+        double fastest = 1;
+        for (int n = 0; n < 12 && fastest > kLocal; ++n) {
             const auto start = std::chrono::steady_clock::now();
             gpu::copy_async(there.data(), block.data(), 8, stream);
             stream.synchronize();
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-            quickest = std::min(quickest, taken.count());
+            fastest = std::min(fastest, taken.count());
         }
-        far += quickest > kNear ? 'x' : '.';
+        remote += fastest > kLocal ? 'x' : '.';
     }
-    return far;
+    return remote;
 }
 
-TEST_F(FakeMemory, ABlockIsFarFromTheGpusOfOneHalf) {
+TEST_F(FakeMemory, ABlockIsRemoteFromTheGpusOfOneHalf) {
     fake::configure("devices=4;far=40000@2");
     std::set<std::string> seen;
-    for (int n = 0; n < 64 && seen.size() < 2; ++n) {  // blocks are dealt to halves at random
-        seen.insert(far_gpus(gpu::HostBuffer(64, gpu::HostUse::portable, 0), 4));
+    for (int n = 0; n < 64 && seen.size() < 2; ++n) {  // blocks are assigned to halves at random
+        seen.insert(remote_gpus(gpu::HostBuffer(64, gpu::HostUse::portable, 0), 4));
     }
     EXPECT_EQ(seen, (std::set<std::string>{"..xx", "xx.."}));
 }
@@ -128,7 +128,7 @@ TEST_F(FakeMemory, CountsWhatLives) {
     EXPECT_EQ(fake::live().streams, 1u);
 }
 
-TEST_F(FakeMemory, CountsEachWayToHaveDeviceMemory) {
+TEST_F(FakeMemory, CountsEachAllocatorOfDeviceMemory) {
     const gpu::DeviceBuffer pool(0, 8, gpu::DeviceUse::pool);
     const gpu::DeviceBuffer mapped(0, 8, gpu::DeviceUse::mapped);
     const gpu::DeviceBuffer foreign(0, 8, gpu::DeviceUse::foreign);
@@ -145,7 +145,7 @@ TEST_F(FakeMemory, CountsEachWayToHaveDeviceMemory) {
     EXPECT_EQ(fake::live(), live);
 }
 
-TEST_F(FakeMemory, DevicesLackWhatTheyAreToldToLack) {
+TEST_F(FakeMemory, DevicesLackWhatIsConfigured) {
     EXPECT_TRUE(gpu::device(0).memory_pools && gpu::device(0).vmm && gpu::device(0).ipc);
     fake::configure("without=pool,vmm,ipc");
     EXPECT_FALSE(gpu::device(0).memory_pools || gpu::device(0).vmm || gpu::device(0).ipc);
@@ -172,7 +172,7 @@ TEST_F(FakeMemory, StreamOrderedMemoryIsFreedWhenTheStreamGetsThere) {
     EXPECT_THROW(gpu::free_async(data, stream), gpu::Error);
 }
 
-// Seconds that events see of one copy.
+// Seconds of one copy between events.
 double timed(void* to, const void* from, std::size_t bytes, const gpu::Stream& stream) {
     gpu::Event start(stream.device());
     gpu::Event stop(stream.device());
@@ -188,7 +188,7 @@ TEST_F(FakeMemory, CopiesLastAsLongAsTheirRateSays) {
     gpu::Stream stream(0);
     gpu::DeviceBuffer device(0, kMiB);
     gpu::DeviceBuffer local(0, kMiB);
-    gpu::DeviceBuffer far(1, kMiB);
+    gpu::DeviceBuffer other(1, kMiB);
     gpu::HostBuffer pinned(kMiB, gpu::HostUse::portable, 0);
     std::vector<std::byte> pageable(kMiB);
     const double bytes = kMiB;
@@ -198,15 +198,15 @@ TEST_F(FakeMemory, CopiesLastAsLongAsTheirRateSays) {
     at_least(timed(device.data(), pinned.data(), kMiB, stream), 0.1);
     at_least(timed(pinned.data(), device.data(), kMiB, stream), 0.2);
     at_least(timed(local.data(), device.data(), kMiB, stream), 0.4);
-    at_least(timed(far.data(), device.data(), kMiB, stream), 0.05);
+    at_least(timed(other.data(), device.data(), kMiB, stream), 0.05);
     at_least(timed(device.data(), pageable.data(), kMiB, stream), 0.05);
     gpu::enable_peer_access(0, 1);
-    at_least(timed(far.data(), device.data(), kMiB, stream), 0.8);
+    at_least(timed(other.data(), device.data(), kMiB, stream), 0.8);
 }
 
-// A large pageable copy returns to its caller while its last bytes are still under way.
+// A large pageable copy returns to its caller while its last bytes are still in flight.
 TEST_F(FakeMemory, PageableToDeviceReturnsBeforeItsEnd) {
-    fake::configure("staged=0.01");  // the last MiB takes a tenth of a second
+    fake::configure("staged=0.01");  // the last MiB takes 0.1 s
     gpu::Stream stream(0);
     gpu::DeviceBuffer device(0, kMiB + 1);
     std::vector<std::byte> pageable(kMiB + 1);

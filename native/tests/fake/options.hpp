@@ -1,4 +1,4 @@
-// What the fake was told to be and to do wrong: the text of fake.hpp's table, parsed.
+// The parsed configuration of the fake: see the table in fake.hpp.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace waywiser::fake {
 enum class Point { copy, fill, launch, event, alloc, sync, call, query };
 inline constexpr std::size_t kPoints = 8;
 
-// Which of the things counted: the n-th, from the n-th on, or every n-th.
+// Selects counted events: the n-th, all from the n-th on, or every n-th.
 struct When {
     enum class Kind { at, from, every };
     Kind kind = Kind::at;
@@ -36,9 +36,9 @@ struct Options {
     bool pageable_access = false;
     bool no_peers = false;
     std::vector<std::pair<int, int>> apart;  // pairs without peer access
-    std::set<std::string> without;           // of batch, pool, vmm, ipc
+    std::set<std::string> without;           // any of batch, pool, vmm, ipc
 
-    // Slower than any GPU, so that what is simulated is not drowned by the memcpy beneath it.
+    // Slower than any GPU, so that the real memcpy does not dominate the simulated time.
     double h2d_gb_per_s = 4;
     double d2h_gb_per_s = 3.5;
     double d2d_gb_per_s = 6;
@@ -57,7 +57,7 @@ struct Options {
     std::string once_file;
 
     [[nodiscard]] bool peers(int from, int to) const;
-    // Which half of the machine a GPU is on, and the n-th block of page-locked memory: 0 or 1.
+    // The half of the machine (0 or 1) with a GPU, or with the n-th block of page-locked memory.
     [[nodiscard]] int half_of_device(int device) const;
     [[nodiscard]] int half_of_block(std::size_t n) const;
 };

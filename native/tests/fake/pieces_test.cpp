@@ -1,15 +1,15 @@
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::size_t kPiece = 64;
 
-// Pieces of page-locked memory, each to its own place on the device.
+// Pieces of page-locked memory, each with its own place on the device.
 class FakePieces : public test::OnFake {
 protected:
     explicit FakePieces(std::size_t count = 200)

@@ -1,5 +1,5 @@
-// What every pointer is, as the runtime knows it: ranges of device, page-locked and managed memory;
-// all else is pageable.
+// The runtime's knowledge of pointers: ranges of device, page-locked and managed memory; everything
+// else is pageable.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace waywiser::fake {
 
-// The runtime's code of a wrong argument.
+// The runtime's code for an invalid argument.
 inline constexpr int kInvalidValue = 1;
-// Throw what the runtime says of a wrong argument, or of a wrong device.
+// Throw the runtime's error for an invalid argument or device.
 [[noreturn]] void refuse_value(const char* call);
 [[noreturn]] void refuse_device(const char* call);
 
@@ -22,8 +22,8 @@ enum class MemoryType { pageable, page_locked, managed, device };
 
 struct Side {
     MemoryType type = MemoryType::pageable;
-    int device = -1;        // of device memory
-    std::size_t block = 0;  // of page-locked memory: how many there were before in this process
+    int device = -1;        // for device memory
+    std::size_t block = 0;  // for page-locked memory: its sequence number in this process
 
     [[nodiscard]] bool on_device() const { return type == MemoryType::device; }
     [[nodiscard]] bool managed() const { return type == MemoryType::managed; }
@@ -34,10 +34,10 @@ class Ranges {
 public:
     static Ranges& instance();
 
-    // Throws as the runtime does where the range overlaps one that is there already.
+    // Throws like the runtime if the range overlaps an existing one.
     void add(const std::byte* data, std::size_t bytes, Side side, const char* call);
     void remove(const std::byte* data);
-    // Throws an invalid value where the bytes reach out of a range, into or out of it.
+    // Throws an invalid value if the bytes cross the border of a range.
     [[nodiscard]] Side side(const void* data, std::size_t bytes, const char* call) const;
     [[nodiscard]] std::size_t device_bytes(int device) const;
     struct Known {
@@ -45,7 +45,7 @@ public:
         std::size_t bytes = 0;
         Side side;
     };
-    // The range that an address lies in; nothing of pageable memory.
+    // The range that contains an address; nullopt for pageable memory.
     [[nodiscard]] std::optional<Known> range(const void* data) const;
 
 private:

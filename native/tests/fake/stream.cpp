@@ -12,7 +12,7 @@ using fake::Point;
 constexpr int kInvalidHandle = 400;
 constexpr int kNotReady = 600;
 
-// Two neighbours a tick apart are the closest that events can tell, as on H200.
+// The resolution of events: differences below one tick cannot be seen, as on H200.
 constexpr auto kTick = std::chrono::nanoseconds(32);
 
 fake::Instant tick(fake::Instant when) { return when - when.time_since_epoch() % kTick; }
@@ -85,7 +85,7 @@ void Event::record(const Stream& stream) {
         if (effects.hang) context.hang();
         if (effects.lost) context.lose();
         if (!context.lost()) {
-            fake::last_until(fake::later(fake::now(), context.options()->event_seconds));
+            fake::wait_until(fake::later(fake::now(), context.options()->event_seconds));
         }
         mark->reach(tick(fake::now()));
     });

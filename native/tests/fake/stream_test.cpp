@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,7 +21,7 @@ using test::Call;
 
 class FakeStream : public test::OnFake {};
 
-// Notes the order in which kernels ran.
+// Records the order in which kernels ran.
 struct Note {
     std::vector<int>* order;
     std::mutex* guard;
@@ -66,7 +66,7 @@ TEST_F(FakeStream, LaunchesEveryThreadOnce) {
     EXPECT_EQ(sum, 999u * 1000u / 2);
 }
 
-TEST_F(FakeStream, TouchesLeaveValuesAndSystemAddsTellWhatWas) {
+TEST_F(FakeStream, TouchesKeepValuesAndSystemAddsReturnThePreviousOne) {
     struct Body {
         std::byte* bytes;
         unsigned long long* sum;
@@ -129,7 +129,7 @@ TEST_F(FakeStream, AWaitIsForTheRecordingThatWasThere) {
     gpu::wait(second, event);
     Gate gate{0};
     gate.close(first);
-    event.record(first);  // a later recording does not hold those who waited for the earlier
+    event.record(first);  // a later recording does not block those who wait for the earlier one
     EXPECT_TRUE(Call([&] { second.synchronize(); }).returns());
     EXPECT_FALSE(event.done());
     gate.open();

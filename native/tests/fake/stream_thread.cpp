@@ -10,7 +10,7 @@
 namespace waywiser::fake {
 namespace {
 
-// Threads that have not ended, for those who wait for a whole device. Never destroyed.
+// Threads that have not ended, for calls that wait for a whole device. Never destroyed.
 struct Running {
     std::mutex mutex;
     std::vector<std::weak_ptr<StreamThread>> threads;
@@ -94,7 +94,7 @@ void StreamThread::close() {
 }
 
 void StreamThread::run() {
-    prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps end when they should: simulated rates stay steady
+    prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps end on time, for stable simulated bandwidths
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });

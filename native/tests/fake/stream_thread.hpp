@@ -1,4 +1,4 @@
-// A stream: a thread that does what was enqueued, in order, and outlives its handle until done.
+// A stream: a thread that runs the enqueued work in order, and outlives its handle until done.
 #pragma once
 
 #include <condition_variable>
@@ -12,21 +12,22 @@
 
 namespace waywiser::fake {
 
-// Entries a stream holds before enqueueing blocks, as it was seen on H200 with driver 580.
+// Number of entries before enqueueing blocks, as observed on H200 with driver 580.
 inline constexpr std::size_t kQueueEntries = 1020;
 
 class StreamThread : public std::enable_shared_from_this<StreamThread> {
 public:
     static std::shared_ptr<StreamThread> start(int device);
 
-    // Number of the entry, for wait(). Blocks while the queue is full; records, while capturing.
+    // Returns the number of the entry, for wait(). Blocks while the queue is full; records while
+    // capturing.
     std::uint64_t enqueue(std::function<void()> work);
     void wait(std::uint64_t entry);
     void wait_all();
     [[nodiscard]] bool done() const;
-    // What is queued still runs; then the thread ends.
+    // Queued work still runs; then the thread ends.
     void close();
-    // From now on what is enqueued is recorded instead; false where it is already.
+    // Starts to record instead of running; false if it already does.
     bool begin_capture();
     std::vector<std::function<void()>> end_capture();
     [[nodiscard]] bool capturing() const;
@@ -47,8 +48,8 @@ private:
     std::vector<std::function<void()>> captured_;
 };
 
-// Waits for all that is enqueued now on the device's streams, those without a handle included;
-// device -1 is every device.
+// Waits for all work that is now enqueued on the device's streams, including those without a
+// handle; device -1 is every device.
 void wait_device(int device);
 
 }  // namespace waywiser::fake

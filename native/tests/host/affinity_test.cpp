@@ -9,8 +9,8 @@
 namespace waywiser::host {
 namespace {
 
-TEST(Affinity, RunsWhereToldAndThenWhereItWas) {
-    std::jthread([] {  // a thread of its own, since affinity outlives a failed test
+TEST(Affinity, BindsTheThreadAndThenRestoresIt) {
+    std::jthread([] {  // in a new thread, since affinity outlives a failed test
         const std::vector<int> before = allowed_cpus();
         ASSERT_FALSE(before.empty());
         EXPECT_TRUE(std::ranges::is_sorted(before));

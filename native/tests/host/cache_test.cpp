@@ -19,10 +19,10 @@ namespace waywiser::host {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// Fits the private cache of any core of today, yet is far more lines than a timer's tick.
+// Fits any core's private cache of today, but takes much longer than a timer's tick.
 constexpr std::size_t kBytes = std::size_t{128} << 10;
 
-// A ring of lines in random order, which no prefetcher guesses: each holds the next one's number.
+// A ring of lines in random order, which defeats prefetchers: each contains the next one's number.
 std::vector<std::uint64_t> ring() {
     constexpr std::size_t kStep = kLine / sizeof(std::uint64_t);
     std::vector<std::size_t> order(kBytes / kLine);
@@ -36,7 +36,7 @@ std::vector<std::uint64_t> ring() {
     return words;
 }
 
-// Seconds per line of going once around.
+// Seconds per line of one round.
 double walk(const std::vector<std::uint64_t>& words) {
     const double start = now();
     std::uint64_t at = 0;
@@ -49,7 +49,7 @@ double walk(const std::vector<std::uint64_t>& words) {
     return seconds / static_cast<double>(kLines);
 }
 
-// The quickest of several, since whatever disturbs a walk makes it slower.
+// The fastest of several, since any disturbance makes a walk slower.
 template <class Before>
 double quickest_walk(const std::vector<std::uint64_t>& words, Before before) {
     double best = 1;
@@ -62,7 +62,7 @@ double quickest_walk(const std::vector<std::uint64_t>& words, Before before) {
 
 TEST(Flush, MakesAWarmBufferCold) {
 #ifdef WAYWISER_INSTRUMENTED
-    GTEST_SKIP() << "instrumented loads are too slow to tell a cache from memory";
+    GTEST_SKIP() << "instrumented loads are too slow to distinguish a cache from memory";
 #endif
     if (flush_instruction().empty()) GTEST_SKIP() << "no instruction flushes this CPU's caches";
     const auto words = ring();
@@ -92,10 +92,10 @@ TEST(Flush, KeepsTheBytes) {
     }
 }
 
-// The last line of an unaligned range is easily forgotten.
+// The last line of an unaligned range is easily missed.
 TEST(Flush, ReachesEveryLineOfAnUnalignedRange) {
 #ifdef WAYWISER_INSTRUMENTED
-    GTEST_SKIP() << "instrumented loads are too slow to tell a cache from memory";
+    GTEST_SKIP() << "instrumented loads are too slow to distinguish a cache from memory";
 #endif
     if (flush_instruction().empty()) GTEST_SKIP() << "no instruction flushes this CPU's caches";
     alignas(4096) static volatile char lines[3 * kLine];
@@ -118,7 +118,7 @@ TEST(Flush, ReachesEveryLineOfAnUnalignedRange) {
         const double start = now();
         return now() - start;
     });
-    constexpr double kMemory = 30e-9;  // no memory answers sooner, no cache of a core later
+    constexpr double kMemory = 30e-9;  // no memory is faster, no private cache slower
     for (const std::size_t line : {0u, 1u, 2u}) {
         EXPECT_GT(load(line) - clock, kMemory) << "line " << line << " was not flushed";
     }

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// A reaped process is no more; one that nobody waits for would still be found.
+// A reaped process does not exist; a zombie would still be found.
 bool exists(pid_t pid) { return kill(pid, 0) == 0; }
 
 std::string complaint(const auto& work) {
@@ -44,7 +44,7 @@ TEST(Child, AnswersAndStaysUntilLetGo) {
     EXPECT_FALSE(exists(pid));
 }
 
-TEST(Child, AnswersWhatItIsTold) {
+TEST(Child, AnswersRequests) {
     Child child("/bin/cat", {});
     for (const std::string word : {"one", "another"}) {
         child.write(word);
@@ -52,11 +52,11 @@ TEST(Child, AnswersWhatItIsTold) {
     }
 }
 
-// And no signal that ends this process.
-TEST(Child, ThatHasEndedCannotBeTold) {
+// And without a signal that ends this process.
+TEST(Child, ThatHasEndedAcceptsNoRequests) {
     Child child("/bin/sh", {"-c", "exit 0"});
     EXPECT_NE(complaint([&] { child.read(1, seconds(10)); }), "");
-    std::string said;  // its output may end a moment before its input
+    std::string said;  // its output may end shortly before its input
     for (int tries = 0; tries < 1000 && said.empty(); ++tries) {
         said = complaint([&] { child.write("word"); });
         std::this_thread::sleep_for(milliseconds(1));
@@ -99,7 +99,7 @@ TEST(Child, ThatIsNoProgramIsAnError) {
               "/nowhere/at-all does not start: No such file or directory");
 }
 
-// However its parent dies: here by a signal that nobody can catch.
+// However its parent dies: here by a signal that cannot be caught.
 TEST(Child, DiesWithItsParent) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
@@ -118,7 +118,7 @@ TEST(Child, DiesWithItsParent) {
     waitpid(parent, nullptr, 0);
     close(ends[0]);
     close(ends[1]);
-    const auto ended = [&] {  // gone, or waiting for init to take note
+    const auto ended = [&] {  // reaped, or waiting for init to reap it
         std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
         std::string number, name, state;
         return !(status >> number >> name >> state) || state == "Z";
@@ -129,14 +129,14 @@ TEST(Child, DiesWithItsParent) {
     EXPECT_TRUE(ended());
 }
 
-TEST(ProgramBeside, IsFoundInTheFolderAndInLib) {
+TEST(FindProgram, IsFoundInTheFolderAndInLib) {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::string name = "waywiser-test-" + std::to_string(getpid());
-    EXPECT_EQ(program_beside(name), std::nullopt);
+    EXPECT_EQ(find_program(name), std::nullopt);
     for (const auto& path : {folder / name, folder / "lib" / name}) {
         const bool made = std::filesystem::create_directories(path.parent_path());
         std::ofstream(path) << "here\n";
-        EXPECT_EQ(program_beside(name), path);
+        EXPECT_EQ(find_program(name), path);
         std::filesystem::remove(path);
         if (made) std::filesystem::remove(path.parent_path());
     }

@@ -20,7 +20,7 @@ TEST(Clock, KnowsWhatReadingItCosts) {
     EXPECT_LT(clock_overhead(), 1e-5);
 }
 
-// A double has 53 bits: counted from the start of a machine, a year of running leaves 4 ns each.
+// A double has 53 bits: counted from boot, it has a resolution of 4 ns after a year.
 TEST(Clock, CountsFromTheStartOfTheProcess) {
     EXPECT_GT(now(), 0);
     EXPECT_LT(now(), 3600);

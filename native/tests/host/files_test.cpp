@@ -33,8 +33,8 @@ TEST(ScratchFiles, LeaveNothingBehindAProcessThatIsKilled) {
         if (write(ready[1], "x", 1) == 1) pause();
         _exit(1);
     }
-    char told = 0;
-    ASSERT_EQ(read(ready[0], &told, 1), 1);
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     close(ready[0]);
@@ -42,11 +42,11 @@ TEST(ScratchFiles, LeaveNothingBehindAProcessThatIsKilled) {
     EXPECT_EQ(folder.names(), before);
 }
 
-TEST(ScratchFiles, LeaveRoomToOthers) {
+TEST(ScratchFiles, LeaveSpaceToOthers) {
     const ScratchFolder folder;
-    const std::size_t room = free_for_scratch(folder.path());
+    const std::size_t available = free_for_scratch(folder.path());
     try {
-        scratch_file(folder.path(), room + (std::size_t{1} << 30));
+        scratch_file(folder.path(), available + (std::size_t{1} << 30));
         FAIL() << "the disk would have been filled";
     } catch (const Refused& refused) {
         EXPECT_NE(std::string(refused.what()).find("leave others too little"), std::string::npos);

@@ -26,7 +26,7 @@ TEST(Hwloc, DescribesThisMachine) {
 
 TEST(Hwloc, ReadsWhatItWrote) {
     const std::string file = ::testing::TempDir() + "waywiser_topology.xml";
-    // Behind the objects comes what hwloc can do to the live machine, which a file lacks.
+    // After the objects comes what hwloc can do with the live machine, which a file does not have.
     const auto objects = [](const std::string& xml) { return xml.substr(0, xml.find("<support")); };
     const std::string xml = hwloc_xml();
     std::ofstream(file) << xml;

@@ -32,7 +32,7 @@ TEST(Pages, AreZeroAlignedAndThere) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages.data()) % (2 * kMiB), 0u);
     EXPECT_TRUE(std::all_of(pages.data(), pages.data() + pages.bytes(),
                             [](std::byte b) { return b == std::byte{0}; }));
-    // First touched by the constructor: the kernel can say where they are, or may not be asked.
+    // The constructor touched them: the kernel knows where they are, or may not be queried.
     const Placement& placement = pages.placement();
     EXPECT_TRUE(placement.state == Placement::State::verified || !placement.detail.empty());
 }
@@ -45,7 +45,7 @@ TEST(Pages, OfStandardSizeAreNotHuge) {
 TEST(Pages, AreHugeOnRequest) {
     if (!huge_pages_on_request()) GTEST_SKIP() << "this kernel gives no transparent huge pages";
     const Pages pages(32 * kMiB, first_node(), PageSize::huge);
-    // The kernel may lack unbroken memory for some of them.
+    // The kernel may have too little contiguous memory for some of them.
     EXPECT_GT(pages.placement().fraction_huge, 0);
 }
 

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "host/affinity.hpp"
-#include "patience.hpp"
 
 namespace waywiser::host {
 namespace {
@@ -74,7 +74,7 @@ TEST(Team, OfNobodyIsDoneAtOnce) {
     team.wait();
 }
 
-TEST(Team, WorksBesideACallerThatIsOneOfThem) {
+TEST(Team, WorksWithACallerThatIsOneOfThem) {
     Team team(anywhere(3));
     std::atomic<int> runs{0};
     const std::function<void(std::size_t)> job = [&](std::size_t) { ++runs; };
@@ -82,7 +82,7 @@ TEST(Team, WorksBesideACallerThatIsOneOfThem) {
         team.start(job);
         team.join();
         EXPECT_EQ(runs, 3 * round);
-        // Long enough for all to fall asleep, and once in between the other way of starting.
+        // Long enough for all to fall asleep; in between once the other kind of start.
         if (round == 100) std::this_thread::sleep_for(std::chrono::milliseconds(20));
         if (round % 50 != 0) continue;
         team.arm(job);
@@ -108,7 +108,7 @@ TEST(Team, EndsWhileArmedWithoutStarting) {
     EXPECT_EQ(started, 0);
 }
 
-// A process that may have no more threads is told so; it does not wait for ever for those it got.
+// A process that may start no more threads gets an error; it does not wait forever for the others.
 TEST(TeamDeathTest, SaysWhenThereAreNoMoreThreads) {
     ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     const auto attempt = [] {

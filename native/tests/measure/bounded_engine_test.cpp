@@ -29,19 +29,19 @@ TEST_F(BoundedEngineTest, PlainCopiesTakeNoStaging) {
     EXPECT_EQ(bounded.staging_bytes(), 0u);
 }
 
-TEST_F(BoundedEngineTest, StagingLastsFromWorkloadToWorkloadWhereThereIsRoom) {
+TEST_F(BoundedEngineTest, StagingIsReusedByLaterWorkloadsIfTheLimitAllows) {
     measure::BoundedEngine bounded(machine, 64 * kMiB, true);
     const transfer::Engine* const first = &bounded.prepare(staged(kMiB), 2 * kMiB);
     const std::size_t bytes = bounded.staging_bytes();
     EXPECT_GE(bytes, 1 * kMiB);
     EXPECT_LE(bytes, 62 * kMiB);
     EXPECT_EQ(&bounded.prepare(staged(16 * kMiB), 32 * kMiB), first);
-    EXPECT_EQ(bounded.staging_bytes(), bytes) << "the engine was made anew";
+    EXPECT_EQ(bounded.staging_bytes(), bytes) << "the engine was replaced";
     bounded.prepare(to_gpu(8 * kMiB), 16 * kMiB);
     EXPECT_EQ(bounded.staging_bytes(), bytes);
 }
 
-TEST_F(BoundedEngineTest, BuffersThatNeedTheRoomGetIt) {
+TEST_F(BoundedEngineTest, StagingIsFreedForBuffersThatNeedItsMemory) {
     measure::BoundedEngine bounded(machine, 64 * kMiB, true);
     bounded.prepare(staged(16 * kMiB), 32 * kMiB);
     EXPECT_GT(bounded.staging_bytes(), 0u);
@@ -52,7 +52,7 @@ TEST_F(BoundedEngineTest, BuffersThatNeedTheRoomGetIt) {
     EXPECT_EQ(tight.options().pinned_bytes, 2 * kMiB);
 }
 
-TEST_F(BoundedEngineTest, WhatIsRequiredIsToldWhereItDoesNotFit) {
+TEST_F(BoundedEngineTest, RequirementsAreReportedIfTheyDoNotFit) {
     measure::BoundedEngine bounded(machine, 64 * kMiB, true);
     const transfer::Engine& engine = bounded.prepare(staged(32 * kMiB), 64 * kMiB);
     EXPECT_EQ(bounded.staging_bytes(), 2 * kMiB);

@@ -33,9 +33,9 @@ protected:
 TEST_F(BufferPlans, TakesTheBytesOfContiguousTransfersAndNoMore) {
     const BufferPlan plan =
         plan_buffers(request({transfer(at("pageable"), at("pageable"), 77)}), kMachine);
-    ASSERT_EQ(plan.wants.size(), 2u);
-    EXPECT_EQ(plan.wants[0].bytes, 77u);
-    EXPECT_EQ(plan.wants[1].bytes, 77u);
+    ASSERT_EQ(plan.specs.size(), 2u);
+    EXPECT_EQ(plan.specs[0].bytes, 77u);
+    EXPECT_EQ(plan.specs[1].bytes, 77u);
     EXPECT_EQ(plan.slices, 1u);
     EXPECT_FALSE(plan.own_slices);
 }
@@ -44,8 +44,8 @@ TEST_F(BufferPlans, TakesTheExtentOfWhatLiesApart) {
     const Transfer asked =
         transfer(at("pageable"), at("pageable"), 512UL * 100, "cpu", list("512"));
     const BufferPlan plan = plan_buffers(request({asked}), kMachine);
-    EXPECT_EQ(plan.wants[0].bytes, arrange(asked, Side::source).extent);
-    EXPECT_EQ(plan.wants[1].bytes, arrange(asked, Side::destination).extent);
+    EXPECT_EQ(plan.specs[0].bytes, arrange(asked, Side::source).extent);
+    EXPECT_EQ(plan.specs[1].bytes, arrange(asked, Side::destination).extent);
 }
 
 TEST_F(BufferPlans, CutsSlicesWhereTheCachesMatter) {
@@ -56,7 +56,7 @@ TEST_F(BufferPlans, CutsSlicesWhereTheCachesMatter) {
         EXPECT_TRUE(plan.own_slices);
         EXPECT_EQ(plan.slices, 64u);
         EXPECT_EQ(plan.transfers[0].stride, 8192u);
-        EXPECT_EQ(plan.wants[0].bytes, 64u * 8192);
+        EXPECT_EQ(plan.specs[0].bytes, 64u * 8192);
         asked.transfers[0].bytes = 4 * kMiB;
         EXPECT_EQ(plan_buffers(asked, kMachine).slices, 4u);
         asked.transfers[0].bytes = 64 * kMiB;
@@ -74,7 +74,7 @@ TEST_F(BufferPlans, CutsSlicesWhereAnExecutionIsNotTheSameTwice) {
         plan_buffers(request({transfer(at(test::kFading), at("pageable"), 4096)}), kMachine);
     EXPECT_TRUE(used.own_slices);
     EXPECT_EQ(used.transfers[0].stride % test::kFadingGranule, 0u);
-    EXPECT_LE(used.wants[0].bytes, 256 * kMiB) << "a large granule fills buffers quickly";
+    EXPECT_LE(used.specs[0].bytes, 256 * kMiB) << "a large granule fills buffers quickly";
     EXPECT_GT(used.slices, 1u);
 }
 
@@ -83,7 +83,7 @@ TEST_F(BufferPlans, KeepsTheSlicesOfManyTransfersWithinReason) {
         request(std::vector<Transfer>(16, transfer(at(test::kFading), at(test::kFading), 4096)));
     const BufferPlan plan = plan_buffers(asked, kMachine);
     std::size_t together = 0;
-    for (const auto& want : plan.wants) together += want.bytes;
+    for (const auto& spec : plan.specs) together += spec.bytes;
     EXPECT_LE(together, 1024 * kMiB);
     EXPECT_GE(plan.slices, 1u);
 }
@@ -91,8 +91,8 @@ TEST_F(BufferPlans, KeepsTheSlicesOfManyTransfersWithinReason) {
 TEST_F(BufferPlans, TakesOneBufferForBytesThatStay) {
     const BufferPlan plan = plan_buffers(
         request({transfer(at("pageable", 0), at("pageable", 1), 4096, test::kTurner)}), kMachine);
-    ASSERT_EQ(plan.wants.size(), 1u);
-    EXPECT_EQ(plan.wants[0].memory, at("pageable", 0));
+    ASSERT_EQ(plan.specs.size(), 1u);
+    EXPECT_EQ(plan.specs[0].memory, at("pageable", 0));
     EXPECT_TRUE(plan.transfers[0].in_place);
     EXPECT_EQ(plan.transfers[0].source_buffer, plan.transfers[0].destination_buffer);
 }
@@ -102,18 +102,19 @@ TEST_F(BufferPlans, SharesTheBuffersOfOneMemoryOnOneSide) {
     const Memory there = at("pageable", 1);
     Request asked = request(
         {transfer(here, there, 4096), transfer(here, here, 9000), transfer(there, there, 100)});
-    EXPECT_EQ(plan_buffers(asked, kMachine).wants.size(), 6u) << "their own, unless asked";
+    EXPECT_EQ(plan_buffers(asked, kMachine).specs.size(), 6u) << "their own, unless asked";
     asked.shared = true;
     const BufferPlan plan = plan_buffers(asked, kMachine);
-    ASSERT_EQ(plan.wants.size(), 4u);
+    ASSERT_EQ(plan.specs.size(), 4u);
     EXPECT_EQ(plan.transfers[0].source_buffer, plan.transfers[1].source_buffer);
     EXPECT_EQ(plan.transfers[0].destination_buffer, plan.transfers[2].destination_buffer);
     EXPECT_NE(plan.transfers[1].destination_buffer, plan.transfers[1].source_buffer);
-    EXPECT_EQ(plan.wants[plan.transfers[0].source_buffer].bytes, 9000u);
-    EXPECT_EQ(plan.wants[plan.transfers[2].destination_buffer].bytes, 4096u);
+    EXPECT_EQ(plan.specs[plan.transfers[0].source_buffer].bytes, 9000u);
+    EXPECT_EQ(plan.specs[plan.transfers[2].destination_buffer].bytes, 4096u);
     asked.cache = Cache::flushed;
     std::set<std::size_t> strides;
-    for (const Lie& lie : plan_buffers(asked, kMachine).transfers) strides.insert(lie.stride);
+    for (const PlannedTransfer& planned : plan_buffers(asked, kMachine).transfers)
+        strides.insert(planned.stride);
     EXPECT_EQ(strides, std::set<std::size_t>{12288}) << "slices of one buffer would overlap";
 }
 

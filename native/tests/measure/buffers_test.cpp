@@ -31,7 +31,7 @@ TEST_F(Buffers, AreLentAgainWhenNobodyHoldsThem) {
     EXPECT_NE(pool.take(other, kMiB)->data(), data);
 }
 
-TEST_F(Buffers, MakeRoomForOthersWithinTheBound) {
+TEST_F(Buffers, AreFreedForOthersWithinTheLimit) {
     BufferPool pool(machine, 10 * kMiB);
     pool.take(device, 6 * kMiB);
     const auto next = pool.take(other, 6 * kMiB);
@@ -43,18 +43,18 @@ TEST_F(Buffers, MakeRoomForOthersWithinTheBound) {
     EXPECT_NO_THROW(pool.take(device, 4 * kMiB));
 }
 
-// Where the bound has room, small buffers are made larger than asked; never at others' expense.
+// If the limit allows, small buffers are larger than requested; never at the cost of others.
 TEST_F(Buffers, OfManyTransfersAreNoLargerThanTheBoundHolds) {
     BufferPool pool(machine, 1024 * kMiB);
     EXPECT_GT(pool.take(device, kMiB)->bytes(), kMiB);
-    const std::vector<BufferPool::Want> wants(100, {device, kMiB});
-    const auto taken = pool.take(wants);
+    const std::vector<BufferPool::Spec> specs(100, {device, kMiB});
+    const auto taken = pool.take(specs);
     EXPECT_EQ(taken.size(), 100u);
     EXPECT_LE(pool.peak_bytes(), 1024 * kMiB);
 }
 
-// What an earlier workload left is not lent to a small one where the rest would not fit beside it.
-TEST_F(Buffers, LeftByALargeWorkloadMakeRoomForAnySmallerOne) {
+// A small workload does not reuse a large idle buffer if the rest would not fit then.
+TEST_F(Buffers, LeftByALargeWorkloadAreFreedForAnySmallerOne) {
     BufferPool pool(machine, 10 * kMiB);
     pool.take(device, 9 * kMiB);
     EXPECT_EQ(pool.take({{device, 2 * kMiB}, {device, 2 * kMiB}, {other, 6 * kMiB}}).size(), 3u);
@@ -72,7 +72,7 @@ TEST_F(Buffers, LeaveTheLargerOneToWhoNeedsIt) {
     EXPECT_NO_THROW(pool.take(device, 12 * kMiB));
 }
 
-// A GPU may have less than the bound allows, and than small buffers are usually given.
+// A GPU may have less memory than the limit, and than small buffers usually get.
 TEST_F(Buffers, TakeNoMoreThanAskedWhereAGpuHasNoMore) {
     fake::configure("memory=40");
     BufferPool pool(machine, 2048 * kMiB);

@@ -51,7 +51,7 @@ protected:
     }
 };
 
-// A stream that gets its turn late: what came first and what came last are as far apart as that.
+// With a stream that starts late, the span includes the time between the two starts.
 TEST_F(DeviceTimerTest, SpansFromTheFirstStartToTheLastStopOfADevice) {
     const double busy = std::chrono::duration<double>(kBusy).count();
     for (const bool late_is_last : {true, false}) {
@@ -73,7 +73,7 @@ TEST_F(DeviceTimerTest, ComparesNoEventsOfTwoDevices) {
     EXPECT_DOUBLE_EQ(timing.span, std::max(timing.transfers[0], timing.transfers[1]));
 }
 
-// A stream blocks its host at about a thousand entries, which the gate then keeps there.
+// A stream blocks its host at about a thousand entries if a gate holds them.
 TEST_F(DeviceTimerTest, RepeatsLessWhereAStartHasManyEntries) {
     auto made = parts({&first, &second});
     EXPECT_EQ(device_timer(made, gate, watchdog)->most_repetitions(), 400u);

@@ -16,7 +16,7 @@ std::vector<double> counting(std::size_t n) {
     return samples;
 }
 
-// Ranks from tables of the binomial distribution: the widest interval that still covers 95 %.
+// Ranks from tables of the binomial distribution: the narrowest interval that still covers 95 %.
 TEST(MedianInterval, HasTheRanksOfTheTables) {
     struct Row {
         std::size_t n;
@@ -64,7 +64,7 @@ TEST(MedianInterval, CoversTheMedianAsOftenAsItSays) {
     EXPECT_GT(covered, 0.94 * kRounds);
 }
 
-// Feeds samples `seconds` apart until the stopper has had enough of them.
+// Feeds samples `seconds` apart until the stopper has enough.
 struct Fed {
     std::string stop;
     std::size_t samples = 0;
@@ -83,12 +83,12 @@ Fed feed(const StopRule& rule, double seconds, Next next) {
     return {};
 }
 
-// Alternately a fraction above and below one: the interval is as wide as that, for ever.
+// Alternately a fraction above and below one: the interval stays as wide as that.
 auto swinging(double fraction) {
     return [fraction](std::size_t n) { return n % 2 == 0 ? 1 + fraction : 1 - fraction; };
 }
 
-// No sample counts as slow, and there is no least time, unless a test says so.
+// By default no sample counts as slow, and there is no minimum time.
 constexpr StopRule kRule{.slow_seconds = 1000, .minimum_seconds = 0};
 
 double steady(std::size_t) { return 1.0; }
@@ -99,7 +99,7 @@ TEST(Stopper, TakesTheMinimumOfSteadySamples) {
     EXPECT_EQ(fed.samples, StopRule{}.minimum);
 }
 
-TEST(Stopper, LooksForAtLeastTheTimeItIsTold) {
+TEST(Stopper, SamplesForAtLeastTheMinimumTime) {
     const Fed fed = feed({.slow_seconds = 1000, .minimum_seconds = 0.01}, 1e-4, steady);
     EXPECT_EQ(fed.stop, "converged");
     EXPECT_NEAR(static_cast<double>(fed.samples), 100, 2);

@@ -8,7 +8,7 @@
 #include "fake/fake.hpp"
 #include "fake/fixture.hpp"
 #include "host/cache.hpp"
-#include "measure/workbench.hpp"
+#include "measure/prepared_workload.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -59,7 +59,7 @@ TEST_F(Locality, TimesLoadsOfEachCpuInEachSweep) {
             ASSERT_EQ(block.reads.size(), 2u);
             for (const auto& sweep : block.reads) {
                 ASSERT_EQ(sweep.size(), 2u);
-                // A load that a cache of its own core serves takes under 8 ns.
+                // A load from a core's own cache takes less than 8 ns.
                 for (const double seconds : sweep) EXPECT_GT(seconds, 8e-9);
             }
         }

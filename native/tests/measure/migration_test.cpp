@@ -1,4 +1,4 @@
-// Managed memory through a session: every execution finds its bytes where they come from.
+// Managed memory in a session: every execution finds its bytes at the source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ double fastest(const Outcome& outcome) {
     return std::ranges::min(outcome.samples, {}, &Sample::span).span;
 }
 
-// What is there already moves at once: a sample that was not restored would be too fast.
+// Bytes that are already there take no time: a sample without a restore would be too fast.
 TEST_F(MigrationInASession, EverySampleMovesAllBytes) {
     fake::configure("h2d=1;d2h=2;peer=4");
     const auto seconds = [&](const std::string& from, const std::string& to) {
@@ -50,7 +50,7 @@ TEST_F(MigrationInASession, EverySampleMovesAllBytes) {
     EXPECT_GE(seconds("gpu:0", "gpu:1"), 0.5e-3);
 }
 
-// Several repetitions in a sample each move bytes of their own.
+// Several repetitions in a sample each move their own bytes.
 TEST_F(MigrationInASession, EveryRepetitionMovesItsBytes) {
     fake::configure("h2d=8");
     const Outcome outcome = measure({move("prefetch", node, "gpu:0", 8192)});
@@ -65,7 +65,7 @@ TEST_F(MigrationInASession, TouchesAreTimedByWhoTouches) {
     EXPECT_EQ(by_cpu.mode, TimingMode::host);
 }
 
-TEST_F(MigrationInASession, BothWaysAtOnceEachHaveABuffer) {
+TEST_F(MigrationInASession, BidirectionalTransfersEachHaveABuffer) {
     const Outcome outcome =
         measure({move("prefetch", node, "gpu:0", kMiB), move("prefetch", "gpu:0", node, kMiB)});
     EXPECT_EQ(outcome.mode, TimingMode::device);

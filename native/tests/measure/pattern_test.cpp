@@ -20,7 +20,7 @@ protected:
 
     const Machine machine = test::this_machine();
 
-    // Each kind of memory at each place that has addresses and can be written, with so many bytes.
+    // Each kind of memory at each place that has addresses and can be written, with `bytes` bytes.
     template <class Visit>
     void for_each(std::size_t bytes, Visit visit) {
         for (const Memory& memory : test::memories(machine)) {
@@ -109,7 +109,7 @@ TEST_F(Pattern, IsTheSameOnEveryMemory) {
     });
 }
 
-// Runs of any length, apart: every kind of memory, one side of a transfer of it.
+// Separate runs of any length: one side of a transfer on every kind of memory.
 class PatternInRuns : public Pattern {
 protected:
     template <class Visit>
@@ -118,11 +118,11 @@ protected:
             for (const Side side : {Side::source, Side::destination}) {
                 const Memory any{"pageable", {Place::Kind::numa, 0, {}}, {}};
                 const Transfer transfer{{any, any, "cpu"}, shaped.bytes, {}, shaped.layout};
-                const Arrangement lie = arrange(transfer, side);
-                for_each(lie.extent, [&](View view) {
+                const Arrangement arrangement = arrange(transfer, side);
+                for_each(arrangement.extent, [&](View view) {
                     SCOPED_TRACE(transfer.text());
                     view.bytes = shaped.bytes;
-                    view.arrangement = &lie;
+                    view.arrangement = &arrangement;
                     visit(view);
                 });
             }
@@ -144,7 +144,7 @@ protected:
 
 TEST_F(PatternInRuns, TheNthByteThatIsMovedHasTheNthOfThePattern) {
     for_each_arrangement([&](const View& view) {
-        const Arrangement& lie = *view.arrangement;
+        const Arrangement& arrangement = *view.arrangement;
         std::vector<std::byte> expected(view.bytes);
         const Memory plain{"pageable", {Place::Kind::numa, machine.numa.front().index, {}}, {}};
         fill({expected.data(), expected.size(), &plain}, 5, machine);
@@ -152,7 +152,8 @@ TEST_F(PatternInRuns, TheNthByteThatIsMovedHasTheNthOfThePattern) {
         EXPECT_EQ(check(view, 5, machine).count, 0u);
         const std::vector<std::byte> all = bytes_of(view);
         for (std::size_t n = 0; n < view.bytes; ++n) {
-            if (all[lie.offset(n / lie.run) + n % lie.run] != expected[n]) FAIL() << "byte " << n;
+            if (all[arrangement.offset(n / arrangement.run) + n % arrangement.run] != expected[n])
+                FAIL() << "byte " << n;
         }
     });
 }
@@ -169,22 +170,25 @@ TEST_F(PatternInRuns, APoisonedDestinationHoldsNoRightByteAndItsGapsAreKnown) {
 
 TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
     for_each_arrangement([&](const View& view) {
-        const Arrangement& lie = *view.arrangement;
+        const Arrangement& arrangement = *view.arrangement;
         poison(view, 5, machine);
         fill(view, 5, machine);
-        std::vector<bool> moved(lie.extent, false);
+        std::vector<bool> moved(arrangement.extent, false);
         for (std::size_t n = 0; n < view.bytes; ++n) {
-            moved[lie.offset(n / lie.run) + n % lie.run] = true;
+            moved[arrangement.offset(n / arrangement.run) + n % arrangement.run] = true;
         }
-        const std::size_t step = std::max<std::size_t>(lie.extent * test::kCaseStride / 11, 1);
-        for (std::size_t offset = 0; offset < lie.extent; offset += step) {
+        const std::size_t step =
+            std::max<std::size_t>(arrangement.extent * test::kCaseStride / 11, 1);
+        for (std::size_t offset = 0; offset < arrangement.extent; offset += step) {
             turn(view, offset);
             const Mismatch wrong = check(view, 5, machine);
             const Mismatch between = check_gaps(view, 5, machine);
             EXPECT_EQ(wrong.count, moved[offset] ? 1u : 0u) << offset;
             EXPECT_EQ(between.count, moved[offset] ? 0u : 1u) << offset;
             if (moved[offset]) {
-                EXPECT_EQ(lie.offset(wrong.first / lie.run) + wrong.first % lie.run, offset);
+                EXPECT_EQ(arrangement.offset(wrong.first / arrangement.run) +
+                              wrong.first % arrangement.run,
+                          offset);
             } else {
                 EXPECT_EQ(between.first, offset);
             }
@@ -193,7 +197,7 @@ TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
     });
 }
 
-// Bytes that move to whoever reaches for them are looked at from where they are.
+// Migrating memory is checked at its place.
 TEST_F(Pattern, IsCheckedByTheCpuWhereMemoryIsNotPageLocked) {
     for_each(4096, [&](const View& view) {
         const MemoryKind& kind = *Memories::instance().find(view.memory->kind);

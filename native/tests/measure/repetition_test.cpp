@@ -1,4 +1,4 @@
-// What a session does with executions and memories that are not the same a second time.
+// A session with executions and memories that are not repeatable.
 #include <gtest/gtest.h>
 
 #include "conformance.hpp"
@@ -37,7 +37,7 @@ protected:
     }
 };
 
-// The executor throws where one start follows another without a restore: none may, on any way.
+// The executor throws if one start follows another without a restore: none may, on any path.
 TEST_F(Repetition, RestoresEveryPieceBeforeEachStart) {
     const Outcome outcome = measure(request("pageable", test::kTurner, 4096));
     EXPECT_GE(test::asked().restores, test::asked().starts);
@@ -56,7 +56,7 @@ TEST_F(Repetition, ChecksBytesInPlace) {
     EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
 }
 
-// What is timed is checked: all repetitions of a sample, and not the first of them alone.
+// All repetitions of a sample are checked, not only the first.
 TEST_F(Repetition, ChecksBytesOfLaterRepetitions) {
     test::asked().spoils_others = true;
     EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);

@@ -1,12 +1,12 @@
-// What a session does when something goes wrong: it says so, and loses nothing.
+// A session after failures: it reports them, and loses nothing.
 #include <functional>
 #include <optional>
 
+#include "async_call.hpp"
 #include "failure.hpp"
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
 #include "measure/session_test.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {
@@ -36,7 +36,7 @@ TEST_F(SessionTest, FindsWrongBytes) {
     expect_sound(measure(to_gpu(64 << 10)), 1);
 }
 
-// Right at first and wrong at last: only the check after the samples can tell.
+// Right at first and wrong at last: only the check after the samples can detect it.
 TEST_F(SessionTest, FindsBytesThatGoWrongLater) {
     fake::configure("drop=copy@2+;only_bytes=65536");
     EXPECT_THROW(measure(to_gpu(64 << 10)), WrongBytes);
@@ -49,7 +49,7 @@ TEST_F(SessionTest, IsDelayedAndNotLostByAnOpeningThatWasLost) {
     EXPECT_TRUE(call.returns());
 }
 
-TEST_F(SessionTest, TellsThatAPathBlocksBehindTheGate) {
+TEST_F(SessionTest, ReportsThatAPathBlocksBehindTheGate) {
     options.watchdog_seconds = 0.1;
     fake::configure("block=copy@/1;only_bytes=65536");
     test::Call call([&] { EXPECT_THROW(measure(to_gpu(64 << 10)), BlocksBehindGate); });
@@ -62,7 +62,7 @@ TEST_F(SessionTest, TellsThatAPathBlocksBehindTheGate) {
     EXPECT_EQ(outcome.mode, TimingMode::host) << "reclassified";
 }
 
-// So many samples, however slow the machine is, that the call that is to fail is made.
+// A minimum of samples on any machine, so that the call that is to fail is made.
 Request of_many_samples(Request asked) {
     asked.rule.minimum = asked.rule.slow_minimum = 30;
     return asked;
@@ -80,14 +80,14 @@ TEST_F(SessionTest, AnErrorAtAnyCopyCostsOneWorkload) {
     }
 }
 
-// Copies already under way when a call fails must have ended before anybody gets their buffers.
+// Copies in flight when a call fails must have ended before their buffers are reused.
 TEST_F(SessionTest, WhatWasEnqueuedBeforeAnErrorEndsFirst) {
     fake::configure("fail=copy@12;delay=0.5@5+;only_bytes=32768");
     const Request asked = of_many_samples(to_gpu(32 << 10));
     EXPECT_EQ(failure([&] { measure(asked); }), gpu::Failure::other);
     const double before = host::now();
     gpu::synchronize_device(0);
-    EXPECT_LT(host::now() - before, 0.25) << "copies were still under way";
+    EXPECT_LT(host::now() - before, 0.25) << "copies were still in flight";
 }
 
 TEST_F(SessionTest, AStickyErrorIsSurfacedWhereverItHappens) {

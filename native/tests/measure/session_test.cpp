@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "async_call.hpp"
 #include "gpu/gpu.hpp"
 #include "host/clock.hpp"
-#include "patience.hpp"
 
 namespace waywiser {
 namespace {
@@ -24,7 +24,7 @@ TEST_F(SessionTest, TimesPageLockedCopiesByTheDevice) {
     }
 }
 
-// A context takes half a GiB of a GPU that may be somebody else's, or be refused there.
+// A context takes half a GiB of a GPU that others may use, or creating it may fail there.
 TEST_F(SessionTest, LeavesGpusAloneThatAreNotOfItsMachine) {
     Machine machine = test::this_machine();
     machine.gpus.erase(machine.gpus.begin());
@@ -51,8 +51,8 @@ TEST_F(SessionTest, LeavesGpusAloneThatAreNotOfItsMachine) {
     }
 }
 
-// What locking costs depends on how many GPUs the pages are locked for: on all, whatever was
-// measured before.
+// The cost of locking depends on the number of GPUs that the pages are locked for: lock them on
+// all, independent of earlier measurements.
 TEST_F(SessionTest, LocksPagesForEveryGpuOfTheMachine) {
     measure({.operation = OperationCall{"host-register", Place::parse(node), {}}, .rule = kQuick});
     EXPECT_EQ(fake::contexts(), (std::set<int>{0, 1}));
@@ -75,7 +75,8 @@ TEST_F(SessionTest, BatchesSmallTransfers) {
     for (const Sample& sample : outcome.samples) EXPECT_GE(sample.span, 2e-6);  // its latency
 }
 
-// The second copy is the first that tells how many are needed; one delayed copy decides nothing.
+// Only from the second copy on the number of repetitions can be estimated; one delayed copy has no
+// effect.
 TEST_F(SessionTest, BatchesSmallTransfersThoughTheFirstWasDelayed) {
     fake::configure("delay=0.002@2;only_bytes=8");
     const Outcome outcome = measure(to_gpu(8));
@@ -98,7 +99,7 @@ TEST_F(SessionTest, TimesTheHostsWorkByTheHost) {
     }
 }
 
-// A pageable copy returns before its last bytes have arrived: the time has to include them.
+// A pageable copy returns before its last bytes have arrived: the time must include them.
 TEST_F(SessionTest, HostTimingIncludesTheEndOfTheTransfer) {
     fake::configure("staged=0.05");
     const Outcome outcome =
@@ -137,7 +138,7 @@ TEST_F(SessionTest, StartsOpposingAndConcurrentTransfersTogether) {
     EXPECT_EQ(mixed.mode, TimingMode::host) << "what mixes modes is timed by the host";
 }
 
-TEST_F(SessionTest, TellsTheSideOfPageLockedBuffersWhereItIsAsked) {
+TEST_F(SessionTest, MeasuresTheSideOfPageLockedBuffersOnRequest) {
     EXPECT_TRUE(measure(to_gpu(4096)).buffers[0].gpu_seconds.empty());
     session.reset();
     options.sides = true;
@@ -202,21 +203,21 @@ TEST_F(SessionTest, KnowsEveryCacheState) {
     }
 }
 
-TEST_F(SessionTest, TellsItsProgress) {
+TEST_F(SessionTest, ReportsItsProgress) {
     fake::configure("delay=0.03");
     Request asked = to_gpu(64);
     asked.rule.minimum = 12;
-    std::size_t told = 0;
+    std::size_t reports = 0;
     Session own(test::this_machine(), options);
     const auto outcome = own.measure(asked, [&](const Progress& progress) {
-        // The first sample says that sampling has begun, however short it is.
-        if (told == 0) {
+        // The first sample reports that sampling has begun, even if it is short.
+        if (reports == 0) {
             EXPECT_EQ(progress.samples, 1u);
         }
-        ++told;
-        EXPECT_GE(progress.samples, told);
+        ++reports;
+        EXPECT_GE(progress.samples, reports);
     });
-    EXPECT_GT(told, 0u);
+    EXPECT_GT(reports, 0u);
     EXPECT_GE(outcome.samples.front().span, 0.03);
 }
 

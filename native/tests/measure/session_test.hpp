@@ -1,4 +1,4 @@
-// A session over the fake GPU, and what is asked of it.
+// A session over the fake GPU, and requests to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace waywiser {
 
-// Wide enough to be met at once, so that tests are quick on a busy machine.
+// Wide enough to be reached at once, so that tests are fast on a busy machine.
 inline constexpr StopRule kQuick{.target = 0.5,
                                  .wanted = 0.5,
                                  .minimum = 10,

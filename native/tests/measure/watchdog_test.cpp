@@ -4,8 +4,8 @@
 
 #include <thread>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
-#include "patience.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -40,7 +40,7 @@ TEST_F(WatchdogTest, OpensAgainWhereAnOpeningWasLost) {
     Watchdog watchdog(gate, 0.05);
     watchdog.closing();
     gate.close(stream);
-    EXPECT_TRUE(watchdog.opened());  // in time, but the stream never heard of it
+    EXPECT_TRUE(watchdog.opened());  // in time, but the stream did not notice it
     EXPECT_TRUE(test::Call([&] { stream.synchronize(); }).returns());
     watchdog.finished();
 }
@@ -50,7 +50,7 @@ TEST_F(WatchdogTest, DoesNotWatchWhatHasFinished) {
     watchdog.closing();
     EXPECT_TRUE(watchdog.opened());
     watchdog.finished();
-    gate.close(stream);  // by somebody who did not tell it
+    gate.close(stream);  // without a call of closing()
     test::Call waiting([&] { stream.synchronize(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_TRUE(waiting.blocks());

@@ -1,4 +1,4 @@
-// Memory in files: what the places allow, and what is never touched.
+// Memory in files: the limits of the places, and files that are never changed.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,7 +123,7 @@ TEST(MappedMemory, ComesBackFromTheDiskAfterItWasCold) {
     EXPECT_TRUE(std::equal(sent.begin(), sent.end(), buffer->data()));
 }
 
-// Buffers that nobody uses are kept, and a mapping keeps its pages in the page cache.
+// Idle buffers are kept, and a mapping keeps its pages in the page cache.
 TEST(FileMemory, IsColdAlsoWhileAnotherBufferMapsTheFile) {
     const ScratchFolder folder;
     const Machine machine = folder.machine();

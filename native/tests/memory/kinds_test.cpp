@@ -1,4 +1,4 @@
-// Every kind of memory: what it gives is whole, writable where it says so, and where it says.
+// Every kind of memory: its buffers are complete, writable if it says so, and at their place.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -88,7 +88,7 @@ TEST_F(MemoryKinds, DeviceMemoryThatTheDeviceHasNotIsRefused) {
     EXPECT_EQ(reason("malloc"), "");
 }
 
-// Each choice is its own way: none falls back on another.
+// Each choice is a separate allocator: none falls back on another.
 TEST_F(MemoryKinds, DeviceMemoryComesFromWhereItSays) {
     const auto live = [&](const std::string& from) {
         const auto held = allocate(device_memory(from), 1, machine);
@@ -137,7 +137,7 @@ TEST_F(MemoryKinds, NamesAreUnique) {
     }
 }
 
-// What cannot be had is an error at the allocation, not a crash at the first touch.
+// Memory that is not available is an error at the allocation, not a crash at the first touch.
 TEST_F(MemoryKinds, MoreThanThereIsCannotBeAllocated) {
     constexpr std::size_t kTooMuch = std::size_t{1} << 60;
     for (const Memory& memory : test::memories(machine)) {

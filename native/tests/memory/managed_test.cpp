@@ -1,4 +1,4 @@
-// Managed memory: where it is when allocated, and never more of it than fits on any GPU.
+// Managed memory: its place after allocation, and never more of it than fits on any GPU.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -55,7 +55,7 @@ TEST_F(ManagedMemoryOnFake, DoesNotClaimToKnowWhereItsPagesAre) {
 
 TEST_F(ManagedMemoryOnFake, NeverExceedsTheFreeMemoryOfAnyGpu) {
     fake::configure("memory=64");
-    const gpu::DeviceBuffer used(1, 32 * kMiB);  // not the GPU that is asked for
+    const gpu::DeviceBuffer used(1, 32 * kMiB);  // another GPU than requested
     try {
         std::ignore = allocate("gpu:0", 32 * kMiB);
         FAIL() << "more than gpu:1 has free";
@@ -67,7 +67,7 @@ TEST_F(ManagedMemoryOnFake, NeverExceedsTheFreeMemoryOfAnyGpu) {
     EXPECT_NO_THROW((void)allocate("numa:0", 30 * kMiB));
 }
 
-// What is on the host now may be sent to a GPU later.
+// Memory on the host may be migrated to a GPU later.
 TEST_F(ManagedMemoryOnFake, CountsWhatIsHeldAlready) {
     fake::configure("memory=64");
     const auto held = allocate("numa:0", 30 * kMiB);
@@ -81,7 +81,7 @@ TEST_F(ManagedMemoryOnFake, GivesBackItsClaimWhenAllocationFails) {
     EXPECT_NO_THROW((void)allocate("numa:0", 60 * kMiB));
 }
 
-// Whoever copies it would move it.
+// Other executors would migrate it.
 TEST_F(ManagedMemoryOnFake, IsServedByWhatMovesItInPlaceAlone) {
     const Memory here{"managed", Place::parse("numa:0"), {}};
     const Memory there{"managed", Place::parse("gpu:0"), {}};

@@ -27,14 +27,14 @@ TEST(OrderTest, IsShuffled) {
     constexpr std::size_t kMany = 1 << 16;
     const Order order(kMany);
     std::set<std::size_t> strides;
-    std::size_t near = 0;
+    std::size_t neighbours = 0;
     for (std::size_t i = 0; i + 1 < kMany; ++i) {
         const auto stride = order(i + 1) - order(i);
         strides.insert(stride);
-        near += stride + 16 < 32;  // within what a prefetcher looks ahead, modulo wrapping
+        neighbours += stride + 16 < 32;  // within what a prefetcher looks ahead, modulo wrapping
     }
     EXPECT_GT(strides.size(), kMany / 4) << "strides repeat: a prefetcher could learn them";
-    EXPECT_LT(near, kMany / 100);
+    EXPECT_LT(neighbours, kMany / 100);
 }
 
 TEST(CycleTest, LeadsThroughEveryCellAndBack) {

@@ -54,7 +54,7 @@ TEST_F(OperationsTest, ALockedPageNeedsAGpu) {
     EXPECT_NE(refusal(call, without), std::nullopt);
 }
 
-// A node of memory alone, or one that a cpuset leaves no CPU of: others would do it in its name.
+// A node with only memory, or one without CPUs in the cpuset: other CPUs must not replace its own.
 TEST_F(OperationsTest, OfANodeArePerformedByItsCpus) {
     Machine lame = machine;
     lame.numa.front().cpus.clear();
@@ -90,14 +90,14 @@ TEST_F(OperationsTest, LoadsReadWhatTheRuntimeAllocatesOnTheHost) {
 
 TEST_F(OperationsTest, AProcessWithoutPeerAccessStaysSo) {
     session = std::make_unique<Session>(machine, SessionOptions{.peer_access = false});
-    const OperationCall near{"sm-latency", Place::parse("gpu:0"), {{"bytes", "16384"}}};
-    OperationCall far = near;
-    far.parameters["memory"] = "gpu:1";
-    EXPECT_NO_THROW(session->measure({.operation = near, .rule = kQuick}, {}));
-    EXPECT_THROW(session->measure({.operation = far, .rule = kQuick}, {}), Refused);
+    const OperationCall local{"sm-latency", Place::parse("gpu:0"), {{"bytes", "16384"}}};
+    OperationCall remote = local;
+    remote.parameters["memory"] = "gpu:1";
+    EXPECT_NO_THROW(session->measure({.operation = local, .rule = kQuick}, {}));
+    EXPECT_THROW(session->measure({.operation = remote, .rule = kQuick}, {}), Refused);
 }
 
-TEST_F(OperationsTest, ErrorsOfTheDeviceAreTold) {
+TEST_F(OperationsTest, ErrorsOfTheDeviceAreReported) {
     fake::configure("oom_at=/1");
     EXPECT_THROW(
         session->measure({.operation = OperationCall{"device-malloc", Place::parse("gpu:0"), {}},
@@ -107,7 +107,7 @@ TEST_F(OperationsTest, ErrorsOfTheDeviceAreTold) {
     fake::reset();
 }
 
-// The quickest setting of each: the range of 256 MiB says nothing more about failures.
+// The fastest setting of each operation: a range of 256 MiB adds nothing about failures.
 OperationCall quickest(const Operation& operation, const Place& place) {
     Settings settings;
     if (operation.info().name.ends_with("-latency")) {
@@ -142,7 +142,7 @@ TEST_F(OperationsTest, AnErrorOfAnyCallIsSurfacedAndLeaksNothing) {
                 fake::configure("fail=" + std::string(point) + "@" + std::to_string(n));
                 EXPECT_THROW(measure(call), gpu::Error);
                 fake::configure("");
-                gpu::synchronize_device(call.place.index);  // what was enqueued before ends
+                gpu::synchronize_device(call.place.index);  // waits for earlier work
                 EXPECT_EQ(fake::live(), before);
             }
         }
@@ -150,7 +150,7 @@ TEST_F(OperationsTest, AnErrorOfAnyCallIsSurfacedAndLeaksNothing) {
     }
 }
 
-TEST_F(OperationsTest, ALostContextIsTold) {
+TEST_F(OperationsTest, ALostContextIsReported) {
     for (const char* name : {"launch-synchronize", "sm-latency", "system-atomic"}) {
         fake::configure("lost=launch@2");
         session = std::make_unique<Session>(machine, SessionOptions{});
@@ -168,7 +168,7 @@ TEST_F(OperationsTest, ALostContextIsTold) {
 }
 
 TEST_F(OperationsTest, AddsThatGetLostAreRefused) {
-    fake::configure("drop=copy@1");  // what is read back is not what was counted
+    fake::configure("drop=copy@1");  // the copied result differs from the count
     const OperationCall call{"system-atomic", Place::parse("gpu:0"), {}};
     EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), Refused);
     fake::reset();
@@ -178,7 +178,7 @@ TEST_F(OperationsTest, PagesAreSentBackBeforeEachWalk) {
     const OperationCall call{"page-fault-latency", Place::parse("gpu:0"), {{"from", "gpu:1"}}};
     fake::configure("");
     const Outcome outcome = session->measure({.operation = call, .rule = kQuick}, {});
-    // The shorter walk, the longer one, and the one that an application sees.
+    // The shorter walk, the longer one, and the application's single execution.
     EXPECT_GE(fake::counts().copies, 3 * outcome.samples.size());
     EXPECT_GE(outcome.samples.front().repetitions, 16u);
 }

@@ -7,7 +7,7 @@
 namespace waywiser {
 namespace {
 
-// A walker whose clock is known: so many seconds at all, and so many for each step.
+// A walker with a known clock: constant seconds, and seconds per step.
 struct Walker {
     double at_all = 0;
     double per_step = 0;
@@ -23,9 +23,9 @@ TEST(SlopeTest, IsWhatTheStepsCostWhateverTheRestDoes) {
         for (const double per_step : {1e-9, 25e-6, 0.5}) {
             for (const std::size_t steps : {1u, 16u, 1000u}) {
                 Walker walker{at_all, per_step};
-                const double told =
+                const double measured =
                     slope([&] { return Walks{walker.walk(steps), walker.walk(2 * steps)}; });
-                EXPECT_NEAR(told, per_step * static_cast<double>(steps), 1e-9 + 1e-12 * at_all);
+                EXPECT_NEAR(measured, per_step * static_cast<double>(steps), 1e-9 + 1e-12 * at_all);
                 EXPECT_EQ(walker.steps_taken, 3 * steps) << "walked more often than needed";
             }
         }
@@ -35,12 +35,12 @@ TEST(SlopeTest, IsWhatTheStepsCostWhateverTheRestDoes) {
 TEST(SlopeTest, WalksAgainWhereTheShorterWalkWasDelayed) {
     Walker walker{1e-6, 1e-6};
     int walks = 0;
-    const double told = slope([&] {
+    const double measured = slope([&] {
         const double delay = ++walks < 3 ? 1.0 : 0.0;
         return Walks{walker.walk(10) + delay, walker.walk(20)};
     });
     EXPECT_EQ(walks, 3);
-    EXPECT_NEAR(told, 10e-6, 1e-12);
+    EXPECT_NEAR(measured, 10e-6, 1e-12);
 }
 
 TEST(SlopeTest, RefusesAWalkThatTakesNoTime) {

@@ -1,5 +1,5 @@
-// waywiser_fake._testing: what Python tests need of the fake GPU to play a GPU library. Thin, over
-// gpu.hpp and fake.hpp.
+// waywiser_fake._testing: parts of the fake GPU that Python tests need to imitate a GPU library.
+// Thin, over gpu.hpp and fake.hpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -19,7 +19,7 @@ using namespace nb::literals;
 namespace waywiser::testing {
 namespace {
 
-// A stream of the fake, its own or a default one.
+// A stream of the fake: a new one or a default one.
 struct Stream {
     gpu::Stream stream;
 
@@ -42,7 +42,7 @@ struct DeviceBuffer {
     }
     DeviceBuffer(const DeviceBuffer&) = delete;
     DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-    // The memory of the fake is the host's: read and written without any stream.
+    // The fake's device memory is host memory: accessed without any stream.
     [[nodiscard]] nb::bytes read() const { return nb::bytes(memory->data(), memory->bytes()); }
     void write(const nb::bytes& bytes) {
         if (bytes.size() > memory->bytes()) throw nb::value_error("more bytes than memory");
@@ -50,7 +50,7 @@ struct DeviceBuffer {
     }
 };
 
-// Pins memory of somebody else.
+// Pins memory that it does not own.
 struct Registration {
     gpu::Registration pinned;
 
@@ -58,7 +58,7 @@ struct Registration {
         : pinned(reinterpret_cast<std::byte*>(data), bytes, 0) {}
 };
 
-// Holds streams back until it is opened.
+// Blocks streams until it is opened.
 struct Gate {
     gpu::Gate gate;
 

@@ -1,4 +1,4 @@
-// The public C++ interface over the fake GPU: what copies, reads and writes promise.
+// The public C++ interface over the fake GPU: the contract of copies, reads and writes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 
@@ -113,8 +113,8 @@ TEST_F(Calls, AsyncCopiesStartAfterTheStreamAndSayWhenTheyAreDone) {
     const int descriptor = eventfd(0, EFD_CLOEXEC);
     transfer.notify(descriptor);
     gate.open();
-    std::uint64_t told = 0;
-    ASSERT_EQ(::read(descriptor, &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    std::uint64_t count = 0;
+    ASSERT_EQ(::read(descriptor, &count, sizeof count), static_cast<ssize_t>(sizeof count));
     close(descriptor);
     EXPECT_TRUE(transfer.done());
     EXPECT_EQ(transfer.result(), from.size());
@@ -133,8 +133,8 @@ TEST_F(Calls, PlainAsyncCopiesNotifyToo) {
     transfer.notify(descriptor);
     EXPECT_FALSE(transfer.done());
     gate.open();
-    std::uint64_t told = 0;
-    ASSERT_EQ(::read(descriptor, &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    std::uint64_t count = 0;
+    ASSERT_EQ(::read(descriptor, &count, sizeof count), static_cast<ssize_t>(sizeof count));
     close(descriptor);
     EXPECT_TRUE(transfer.done());
     transfer.result();
@@ -210,7 +210,7 @@ TEST_F(Calls, SayWhatIsWrongWithAFile) {
     close(full);
 }
 
-// Pieces for the GPU are in the stream, pieces of the host are a thread's: the list ends with both.
+// Pieces for the GPU are in the stream, a thread copies those of the host: the list ends with both.
 TEST_F(Calls, AListOfSeveralPlacesEndsWithTheLastOfThem) {
     Context context(small());
     fake::set_current_device(0);
@@ -234,7 +234,7 @@ TEST_F(Calls, AListOfSeveralPlacesEndsWithTheLastOfThem) {
     EXPECT_EQ(received, sent);
 }
 
-// A default stream orders copies of host memory too, whatever their size, for all calls.
+// A default stream also orders copies of host memory of any size, for all calls.
 TEST_F(Calls, OfHostMemoryAreOrderedInTheStream) {
     const std::unique_ptr<Context> context = std::make_unique<Context>(small());
     const gpu::Stream stream(0, nullptr);
@@ -314,7 +314,7 @@ TEST_F(Calls, WaitForTheSubmissionAsLongAsTheyAreAsked) {
     EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
 }
 
-// A copy that the runtime makes goes on when its context is released, and nobody says it has ended.
+// A copy of the runtime continues when its context is released, and its end is not reported.
 TEST_F(Calls, OfTheRuntimeGoOnAfterTheirContext) {
     auto context = std::make_unique<Context>(small());
     const gpu::Stream stream(0);
@@ -361,7 +361,7 @@ TEST_F(Calls, CheckTheSizesOfStructs) {
     EXPECT_EQ(waywiser_describe(&usage, SIZE_MAX, &description), WAYWISER_INVALID);
     EXPECT_EQ(waywiser_describe(nullptr, 1, &description), WAYWISER_INVALID);
 
-    // Of a program that is compiled with a later header.
+    // For a program that is compiled with a later header.
     struct Later {
         waywiser_usage known{};
         std::size_t added = 1;
@@ -417,7 +417,7 @@ TEST_F(Calls, ReturnNothingAfterAFailure) {
     void* memory = &here;
     EXPECT_NE(waywiser_pinned_alloc(SIZE_MAX, -1, &memory), WAYWISER_OK);
     EXPECT_EQ(memory, nullptr);
-    // No transfer is one that has ended.
+    // A transfer that is NULL has ended.
     const TransferHandle none;
     EXPECT_TRUE(none.done());
     EXPECT_EQ(none.result(), 0U);
@@ -456,7 +456,7 @@ TEST_F(Calls, NameTheArgumentThatIsANullPointer) {
     says(waywiser_machine(nullptr, 0, nullptr), "argument needed is");
 }
 
-TEST_F(Calls, RefuseWhatMakesNoSense) {
+TEST_F(Calls, RejectInvalidArguments) {
     Context context(small());
     std::vector<std::byte> host(2 * kMiB);
     const auto status = [](const auto& call) { return status_of(call); };
@@ -525,7 +525,7 @@ TEST_F(Calls, KeepTheCurrentDeviceWhenTheContextEnds) {
     fake::set_current_device(-1);
 }
 
-// The default stream is that of the operand's GPU where the thread has none.
+// The default stream is that of the operand's GPU if the thread has none.
 TEST_F(Calls, WaitForACopyOfAThreadWithoutADevice) {
     fake::configure("d2h=0.5");
     Context context(small());
@@ -586,22 +586,23 @@ TEST_F(Calls, PinnedMemoryOutlivesTheContext) {
 }
 
 // Random copies with real bytes: sizes, offsets, kinds of memory, streams, faults. A copy either
-// brings every byte and touches no other, or says that it failed.
+// moves every byte and changes no other, or reports that it failed.
 TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
     constexpr int kCases = 10000;
-    constexpr std::size_t kRoom = 320 * kKiB;
+    constexpr std::size_t kBufferBytes = 320 * kKiB;
     std::mt19937 random(20261122);
     const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
     fake::configure("devices=2;latency=0;event=0;h2d=200;d2h=200;d2d=500;peer=500;staged=200");
-    const gpu::DeviceBuffer devices[2] = {gpu::DeviceBuffer(0, kRoom), gpu::DeviceBuffer(1, kRoom)};
-    const gpu::HostBuffer pinned(kRoom, gpu::HostUse::portable, 0);
-    const gpu::ManagedBuffer managed(kRoom, 0);
-    std::vector<std::byte> pageable(kRoom);
+    const gpu::DeviceBuffer devices[2] = {gpu::DeviceBuffer(0, kBufferBytes),
+                                          gpu::DeviceBuffer(1, kBufferBytes)};
+    const gpu::HostBuffer pinned(kBufferBytes, gpu::HostUse::portable, 0);
+    const gpu::ManagedBuffer managed(kBufferBytes, 0);
+    std::vector<std::byte> pageable(kBufferBytes);
     const gpu::Stream streams[2] = {gpu::Stream(0), gpu::Stream(1)};
     std::byte* const places[] = {devices[0].data(), devices[1].data(), pinned.data(),
                                  managed.data(), pageable.data()};
-    const auto content = sequence(kRoom, 1);
-    // Its thresholds are low, so that small copies take every method.
+    const auto content = sequence(kBufferBytes, 1);
+    // Its thresholds are low, so that small copies use every method.
     std::size_t failed = 0;
     std::size_t copied = 0;
     for (int block = 0; block < kCases / 250; ++block) {
@@ -616,8 +617,8 @@ TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
             const std::size_t b = pick(5);
             const std::size_t bytes = 1 + pick(pick(4) == 0 ? 150 * kKiB : 300);
             const std::size_t to_at = pick(64);
-            const std::size_t from_at = a == b ? kRoom / 2 + pick(64) : pick(64);
-            if (a == b && to_at + bytes > kRoom / 2) continue;
+            const std::size_t from_at = a == b ? kBufferBytes / 2 + pick(64) : pick(64);
+            if (a == b && to_at + bytes > kBufferBytes / 2) continue;
             std::byte* const to = places[a] + to_at;
             std::byte* const from = places[b] + from_at;
             std::memcpy(from, content.data(), bytes);

@@ -33,7 +33,7 @@ std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
     return data;
 }
 
-// Device memory of the fake is host memory: tests look at it directly.
+// Device memory of the fake is host memory: tests access it directly.
 bool same(const std::byte* a, const std::byte* b, std::size_t bytes) {
     return std::memcmp(a, b, bytes) == 0;
 }
@@ -53,7 +53,7 @@ protected:
     }
 };
 
-TEST_F(OnEngine, MovesAnySizeAndOffsetBothWays) {
+TEST_F(OnEngine, MovesAnySizeAndOffsetInBothDirections) {
     auto own = engine();
     constexpr std::size_t kMost = 700 * kKiB + 13;
     const gpu::DeviceBuffer device(0, kMost + 64);
@@ -150,7 +150,7 @@ TEST_F(OnEngine, TakesNothingBeforeTheStreamHasComeSoFar) {
     EXPECT_FALSE(waiting->wait(0.05));
     EXPECT_EQ(own->pinned_bytes(), 0U);
     EXPECT_EQ(waiting->moved(), 0U);
-    // Another transfer overtakes it.
+    // A later transfer completes first.
     std::vector<std::byte> back(kBytes);
     own->run(job(*own, End::host(back.data(), false), End::device(device.data(), 0), kBytes),
              Engine::Until::done);
@@ -181,21 +181,21 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
     gate.open();
 }
 
-TEST_F(OnEngine, CompletesWhatIsUnderWayWhenItIsStopped) {
+TEST_F(OnEngine, CompletesTransfersInFlightWhenItIsStopped) {
     fake::configure("staged=0.5;h2d=0.5");
     auto own = engine();
     auto from = sequence(2 * kMiB, 9);
     const gpu::DeviceBuffer device(0, from.size());
-    const auto under_way =
+    const auto in_flight =
         job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
-    own->start(under_way);
+    own->start(in_flight);
     own->stop();
-    EXPECT_TRUE(under_way->done());
-    under_way->rethrow();
+    EXPECT_TRUE(in_flight->done());
+    in_flight->rethrow();
     EXPECT_TRUE(same(device.data(), from.data(), from.size()));
 }
 
-// Every call of the runtime that a transfer makes fails once: it says so, and nothing is left.
+// Every runtime call of a transfer fails once: it reports the error, and nothing leaks.
 TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
     fake::configure("devices=2");
     constexpr std::size_t kBytes = 512 * kKiB;
@@ -241,7 +241,7 @@ TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
                     }
                     EXPECT_TRUE(made->done());
                 } catch (const gpu::Error&) {
-                    ++failures;  // peer access, before anything began
+                    ++failures;  // peer access, before the start
                 }
                 own->stop();
                 EXPECT_EQ(own->jobs(), 0U);
@@ -263,7 +263,7 @@ protected:
     static void configure(const std::string& more = "") {
         fake::configure("devices=2;h2d=4;d2h=4;peer=40" + more);
     }
-    // The first copy takes so long that all other chunks are ready before, however busy CPUs are.
+    // The first copy takes so long that all other chunks are ready earlier, even if CPUs are busy.
     static void configure_slow_start() {
         fake::configure("devices=2;h2d=4;d2h=4;peer=40;delay=1@1");
     }
@@ -272,7 +272,7 @@ protected:
         if (relayed) made.relays = {1};
         return made;
     }
-    std::shared_ptr<Engine> roomy_engine() {
+    std::shared_ptr<Engine> large_engine() {
         return engine({.threads = 4, .pinned_bytes = 64 * kMiB, .relay_bytes = 64 * kMiB});
     }
     std::shared_ptr<Job> copy(Engine& own, bool to_gpu, bool relayed) {
@@ -297,7 +297,7 @@ protected:
 
 TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
     for (const bool relayed : {false, true}) {
-        auto own = roomy_engine();
+        auto own = large_engine();
         for (const bool to_gpu : {true, false}) {
             configure_slow_start();
             if (to_gpu) {
@@ -317,7 +317,7 @@ TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
 
 TEST_F(Gathered, MovesEveryByteWithoutTheBatchedCopy) {
     configure(";without=batch");
-    auto own = roomy_engine();
+    auto own = large_engine();
     for (const bool relayed : {false, true}) {
         std::memset(device_->data(), 0, kBytes);
         own->run(copy(*own, true, relayed), Engine::Until::done);
@@ -326,9 +326,9 @@ TEST_F(Gathered, MovesEveryByteWithoutTheBatchedCopy) {
     EXPECT_GE(fake::counts().copies, 2 * kChunks);
 }
 
-// A stream that is ordered after the transfer sees all of it, also what was submitted last.
+// A stream that is ordered after the transfer sees all of it, including the last submission.
 TEST_F(Gathered, IsOrderedBeforeWhatComesAfterIt) {
-    auto own = roomy_engine();
+    auto own = large_engine();
     const gpu::DeviceBuffer copied(0, kBytes);
     const gpu::Stream stream(0);
     for (const bool relayed : {false, true}) {
@@ -356,7 +356,7 @@ TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
                 configure(text);
                 std::shared_ptr<Engine> own;
                 try {
-                    own = roomy_engine();
+                    own = large_engine();
                     const auto made = copy(*own, which % 2 == 0, relayed);
                     try {
                         own->run(made, Engine::Until::done);
@@ -367,7 +367,7 @@ TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
                     }
                     EXPECT_TRUE(made->done());
                 } catch (const gpu::Error&) {
-                    ++failures;  // the look at the machine, or peer access
+                    ++failures;  // discovery of the machine, or peer access
                 }
                 if (own) {
                     own->stop();
@@ -382,7 +382,7 @@ TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
 }
 
 TEST_F(Gathered, CompletesWhatTheCallerLeavesAndWhatIsStopped) {
-    auto own = roomy_engine();
+    auto own = large_engine();
     const auto made = copy(*own, true, false);
     own->run(made, Engine::Until::submitted);
     own->stop();
@@ -448,7 +448,7 @@ TEST_F(OnEngine, ATransferIsOrderedBeforeWhatComesAfterIt) {
     made->wait();
 }
 
-TEST_F(OnEngine, AChildProcessIsTold) {
+TEST_F(OnEngine, AChildProcessGetsAnError) {
     auto own = engine();
     auto from = sequence(64 * kKiB, 19);
     const gpu::DeviceBuffer device(0, from.size());
@@ -480,7 +480,7 @@ TEST_F(OnEngine, TouchesNoGpuThatIsNoOperand) {
     EXPECT_EQ(fake::contexts(), std::set<int>{2});
 }
 
-// A bound on the copy engine's queue slows nothing down to a halt, and is kept.
+// A limit on the copy engine's queue is kept, and all transfers complete.
 TEST_F(OnEngine, PoliteTransfersComplete) {
     auto own = engine({.polite_bytes = 64 * kKiB});
     auto from = sequence(kMiB, 23);
@@ -496,20 +496,21 @@ TEST_F(OnEngine, PoliteTransfersComplete) {
 // Random chunked copies between all kinds of ends, some of which fail.
 TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
     constexpr int kCases = 10000;
-    constexpr std::size_t kRoom = 96 * kKiB;
+    constexpr std::size_t kBufferBytes = 96 * kKiB;
     const std::string quick =
         "devices=3;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500";
     fake::configure(quick);
     std::mt19937 random(7);
     const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
-    const gpu::DeviceBuffer devices[2] = {gpu::DeviceBuffer(0, kRoom), gpu::DeviceBuffer(1, kRoom)};
-    const gpu::HostBuffer pinned(kRoom, gpu::HostUse::portable, 0);
-    std::vector<std::byte> pageable(kRoom);
+    const gpu::DeviceBuffer devices[2] = {gpu::DeviceBuffer(0, kBufferBytes),
+                                          gpu::DeviceBuffer(1, kBufferBytes)};
+    const gpu::HostBuffer pinned(kBufferBytes, gpu::HostUse::portable, 0);
+    std::vector<std::byte> pageable(kBufferBytes);
     const int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     ASSERT_GE(file, 0);
-    ASSERT_EQ(ftruncate(file, kRoom), 0);
-    auto* const mapped =
-        static_cast<std::byte*>(mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    ASSERT_EQ(ftruncate(file, kBufferBytes), 0);
+    auto* const mapped = static_cast<std::byte*>(
+        mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
     ASSERT_NE(static_cast<void*>(mapped), MAP_FAILED);
     std::byte* const bytes_of[] = {devices[0].data(), devices[1].data(), pinned.data(),
                                    pageable.data(), mapped};
@@ -518,7 +519,7 @@ TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
         if (kind == 4) return End::of_file(file, at);
         return End::host(bytes_of[kind] + at, kind == 2);
     };
-    const auto content = sequence(kRoom, 1);
+    const auto content = sequence(kBufferBytes, 1);
     std::size_t arrived = 0;
     std::size_t failed = 0;
     for (int block = 0; block < kCases / 200; ++block) {
@@ -562,7 +563,7 @@ TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
         own->stop();
         EXPECT_EQ(own->jobs(), 0U);
     }
-    munmap(mapped, kRoom);
+    munmap(mapped, kBufferBytes);
     close(file);
     EXPECT_GT(arrived, 9000U);
     EXPECT_GT(failed, 50U);

@@ -1,4 +1,4 @@
-// What threads of an engine, callers that help, stops and forks do to each other.
+// Interactions between an engine's threads, helping callers, stops and forks.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@
 namespace waywiser::transfer {
 namespace {
 
-constexpr double kLong = 60;  // seconds; what takes so long hangs
+constexpr double kLong = 60;  // seconds; longer means that it hangs
 
 class EngineThreads : public test::OnFake {
 protected:
@@ -45,7 +45,7 @@ protected:
     gpu::DeviceBuffer device{0, kBytes};
 };
 
-// Who helps looks at the starts of other transfers too, and goes when its own job is done.
+// A helping caller also polls the starts of other transfers, and leaves when its own job is done.
 TEST_F(EngineThreads, StartAWaitingTransferAlthoughTheCallerThatWatchedItHasLeft) {
     auto own = engine({.threads = 2});
     for (int round = 0; round < 100; ++round) {
@@ -64,7 +64,7 @@ TEST_F(EngineThreads, StartAWaitingTransferAlthoughTheCallerThatWatchedItHasLeft
     }
 }
 
-// A machine of two nodes whose only thread is of the other one than the GPU.
+// A machine of two nodes whose only thread is on another node than the GPU.
 TEST_F(EngineThreads, OfAnotherNodeCopyWhereThereAreNoOthers) {
     Machine machine = test::this_machine();
     const NumaNode all = machine.numa.front();
@@ -114,7 +114,7 @@ TEST_F(EngineThreads, AreStoppedOnceForAllWhoStopThem) {
     }
 }
 
-// At most so many bytes are queued, however many threads have filled chunks.
+// The limit of queued bytes holds for any number of threads that have filled chunks.
 TEST_F(EngineThreads, KeepTheBoundOfPoliteTransfersTogether) {
     for (int round = 0; round < 5; ++round) {
         auto own = engine({.threads = 4, .polite_bytes = 64 * kKiB});
@@ -158,7 +158,7 @@ TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
     EXPECT_EXIT(attempt(), ::testing::ExitedWithCode(0), "");
 }
 
-// A child may make engines of its own, whatever other threads did at the fork.
+// A child may create its own engines, at any time of the fork.
 TEST_F(EngineThreads, LetAChildMakeAnEngineWheneverItIsForked) {
     std::atomic<bool> over{false};
     const auto first = engine({.threads = 1});
@@ -183,8 +183,8 @@ TEST_F(EngineThreads, LetAChildMakeAnEngineWheneverItIsForked) {
     maker.join();
 }
 
-// Staging: who finds none is told when there is some, and only of the pool that it waits for.
-TEST(Slots, TellOfAChangeOnlyWhereItIsAwaited) {
+// Staging: a thread without a slot is notified when there is one, only by the pool it waits for.
+TEST(Slots, NotifyOfAChangeOnlyIfItIsAwaited) {
     class Memory final : public Slab {
     public:
         explicit Memory(std::size_t bytes) : bytes_(bytes) {}
@@ -193,22 +193,22 @@ TEST(Slots, TellOfAChangeOnlyWhereItIsAwaited) {
     private:
         mutable std::vector<std::byte> bytes_;
     };
-    int told = 0;
+    int changes = 0;
     Slots pool(
         64 * kKiB, 64 * kKiB, [](std::size_t bytes) { return std::make_unique<Memory>(bytes); },
-        [&] { ++told; });
+        [&] { ++changes; });
     auto slot = pool.take(64 * kKiB);
     ASSERT_TRUE(slot);
     EXPECT_FALSE(pool.take(64 * kKiB));
     slot.reset();
-    EXPECT_EQ(told, 0);
+    EXPECT_EQ(changes, 0);
     slot = pool.take(64 * kKiB);
     pool.await_change();
     EXPECT_FALSE(pool.take(64 * kKiB));
     slot.reset();
     slot = pool.take(64 * kKiB);
     slot.reset();
-    EXPECT_EQ(told, 1);
+    EXPECT_EQ(changes, 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Every call of the runtime that a function of the C interface makes fails, one after the other:
-// the function says so or does without, nothing is left, and the next one works.
+// Every runtime call that a function of the C interface makes fails, one after the other: the
+// function reports it or works without, nothing leaks, and the next call works.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -25,11 +25,11 @@
 namespace waywiser {
 namespace {
 
-constexpr double kLong = 60;  // seconds; what takes so long hangs
+constexpr double kLong = 60;  // seconds; longer means that it hangs
 const std::string kFastFake =
     "devices=2;latency=0;event=0;h2d=500;d2h=500;d2d=500;peer=500;staged=500;";
 
-// A thread that was joined may be listed for a moment.
+// A joined thread may still be listed for a moment.
 bool copying_threads_end() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kLong);
     while (std::chrono::steady_clock::now() < end) {
@@ -83,12 +83,12 @@ public:
     waywiser_status status = WAYWISER_OK;
 };
 
-// Waits for a transfer that was started. Its handle is used in every way.
+// Waits for a transfer that was started, and uses every function of its handle.
 waywiser_status completed(waywiser_status started, waywiser_transfer* transfer, void* stream,
                           std::size_t bytes) {
     if (started != WAYWISER_OK || transfer == nullptr) return started;
     const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    const waywiser_status told = waywiser_transfer_notify(transfer, descriptor);
+    const waywiser_status notified = waywiser_transfer_notify(transfer, descriptor);
     const waywiser_status ordered = waywiser_transfer_wait(transfer, stream, kLong);
     std::size_t moved = 0;
     const waywiser_status status = waywiser_transfer_result(transfer, kLong, &moved);
@@ -97,7 +97,7 @@ waywiser_status completed(waywiser_status started, waywiser_transfer* transfer, 
     if (status == WAYWISER_OK) {
         EXPECT_EQ(moved, bytes);
     }
-    if (told == WAYWISER_OK) {
+    if (notified == WAYWISER_OK) {
         std::uint64_t count = 0;
         EXPECT_EQ(::read(descriptor, &count, sizeof count), static_cast<ssize_t>(sizeof count));
         EXPECT_EQ(count, 1U);
@@ -105,16 +105,16 @@ waywiser_status completed(waywiser_status started, waywiser_transfer* transfer, 
     waywiser_transfer_release(transfer);
     close(descriptor);
     if (status != WAYWISER_OK) return status;
-    return told != WAYWISER_OK ? told : ordered;
+    return notified != WAYWISER_OK ? notified : ordered;
 }
 
 struct Operation {
     std::string name;
     std::function<waywiser_status(waywiser_context*)> call;
-    std::function<bool()> arrived = [] { return true; };  // after the streams have come so far
+    std::function<bool()> arrived = [] { return true; };  // after the streams have completed
     std::function<void()> clear = [] {};
     Options options = {};
-    // Where it copies to: after a failure nothing is under way there.
+    // The destination: after a failure no copy to it is in flight.
     std::byte* to = nullptr;
     std::size_t bytes = 0;
 };
@@ -142,24 +142,24 @@ protected:
     gpu::DeviceBuffer two{1, kRelayed};
     gpu::ManagedBuffer managed{kSmall, 0};
     gpu::Stream stream{0};
-    std::string also;  // what else the fake is told
+    std::string also;  // additional settings of the fake
     int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-    enum class Way { copy, wait, async };
+    enum class Variant { copy, wait, async };
 
-    Operation copy(std::string name, Way way, std::byte* to, std::byte* from, std::size_t bytes,
-                   Options options = {}) {
+    Operation copy(std::string name, Variant variant, std::byte* to, std::byte* from,
+                   std::size_t bytes, Options options = {}) {
         const auto call = [=, this](waywiser_context* context) {
             waywiser_transfer* transfer = nullptr;
             waywiser_status status = WAYWISER_OK;
-            switch (way) {
-                case Way::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
-                case Way::wait:
+            switch (variant) {
+                case Variant::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
+                case Variant::wait:
                     status = waywiser_copy_and_wait(context, to, from, bytes, stream.handle(),
                                                     kLong, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
-                case Way::async: break;
+                case Variant::async: break;
             }
             status = waywiser_copy_async(context, to, from, bytes, stream.handle(), &transfer);
             return completed(status, transfer, stream.handle(), bytes);
@@ -177,15 +177,15 @@ protected:
                 .bytes = bytes};
     }
 
-    // The same of a copy that threads make in chunks.
-    Operation chunked(std::string name, Way way, std::byte* to, std::byte* from, std::size_t bytes,
-                      const Options& options = {}) {
+    // The same for a copy that threads make in chunks.
+    Operation chunked(std::string name, Variant variant, std::byte* to, std::byte* from,
+                      std::size_t bytes, const Options& options = {}) {
         const CContext own(options);
         std::array<char, 256> method{};
         EXPECT_EQ(waywiser_explain(own.context, to, from, bytes, method.data(), method.size()),
                   WAYWISER_OK);
         EXPECT_TRUE(std::string(method.data()).starts_with("chunked copy")) << method.data();
-        return copy(std::move(name), way, to, from, bytes, options);
+        return copy(std::move(name), variant, to, from, bytes, options);
     }
 
     void expect_success(const Operation& operation, const CContext& own) {
@@ -216,27 +216,27 @@ protected:
                 stream.synchronize();
                 EXPECT_TRUE(seen.empty() ||
                             std::memcmp(seen.data(), operation.to, seen.size()) == 0)
-                    << "it was under way after the failure";
+                    << "it was in flight after the failure";
                 EXPECT_TRUE(status != WAYWISER_OK || operation.arrived());
                 EXPECT_EQ(own.left(), 0U);
-                expect_success(operation, own);  // the same context goes on
+                expect_success(operation, own);  // the same context continues
             } else {
                 EXPECT_EQ(own.left(), 0U);
                 try {
-                    stream.synchronize();  // what is still to be lost is lost
+                    stream.synchronize();  // a pending loss of the context happens here
                 } catch (const gpu::Error&) {
                 }
             }
         }
         fake::configure(kFastFake);
-        for (const int gpu : {0, 1}) gpu::synchronize_device(gpu);  // in the fake they go on
+        for (const int gpu : {0, 1}) gpu::synchronize_device(gpu);  // in the fake they continue
         expect_success(operation, CContext(operation.options));
-        // At the end: pinned memory that no GPU could be asked about is freed by a later call.
+        // At the end: pinned memory is freed by a later call if its use by GPUs was unknown.
         EXPECT_EQ(fake::live(), before);
         EXPECT_TRUE(copying_threads_end());
     }
 
-    // How often the operation passes the point in a context of its own.
+    // Number of times that the operation passes the point in its own context.
     std::size_t times(const Operation& operation, std::size_t fake::Counts::* point) {
         operation.clear();
         const CContext own(operation.options);
@@ -247,7 +247,7 @@ protected:
         return found;
     }
 
-    // Of very many calls, that are alike, the first `dense` ones and some of the others.
+    // Of very many similar calls, the first `dense` ones and some of the others.
     void fail_each(const std::vector<Operation>& operations, std::size_t dense = 60) {
         struct Fault {
             const char* text;
@@ -269,7 +269,7 @@ protected:
                     ASSERT_NO_FATAL_FAILURE(check(operation, fault.text, fault.usable, n));
                 }
             }
-            // How often these are asked depends on the time.
+            // The number of queries depends on the time.
             for (const char* fault : {"fail=query@", "sticky=query@"}) {
                 for (std::size_t n = 1; n <= 25; n += n < dense ? 2 * test::kCaseStride : 12) {
                     SCOPED_TRACE(operation.name + ", " + fault + std::to_string(n));
@@ -282,40 +282,42 @@ protected:
 
 TEST_F(EveryCallFails, OfPlainCopies) {
     std::vector<Operation> all;
-    for (const Way way : {Way::copy, Way::wait, Way::async}) {
-        const std::string by = way == Way::copy ? "copy " : way == Way::wait ? "wait " : "async ";
-        all.push_back(copy(by + "pinned to GPU", way, one.data(), pinned.data(), kSmall));
-        all.push_back(copy(by + "GPU to pinned", way, pinned.data(), one.data(), kSmall));
-        all.push_back(copy(by + "pageable to GPU", way, one.data(), pageable.data(), kSmall));
-        all.push_back(copy(by + "GPU to pageable", way, pageable.data(), one.data(), kSmall));
-        all.push_back(copy(by + "within a GPU", way, again.data(), one.data(), kSmall));
-        all.push_back(copy(by + "between GPUs", way, two.data(), one.data(), kSmall));
-        all.push_back(copy(by + "managed to GPU", way, one.data(), managed.data(), kSmall));
+    for (const Variant variant : {Variant::copy, Variant::wait, Variant::async}) {
+        const std::string by = variant == Variant::copy   ? "copy "
+                               : variant == Variant::wait ? "wait "
+                                                          : "async ";
+        all.push_back(copy(by + "pinned to GPU", variant, one.data(), pinned.data(), kSmall));
+        all.push_back(copy(by + "GPU to pinned", variant, pinned.data(), one.data(), kSmall));
+        all.push_back(copy(by + "pageable to GPU", variant, one.data(), pageable.data(), kSmall));
+        all.push_back(copy(by + "GPU to pageable", variant, pageable.data(), one.data(), kSmall));
+        all.push_back(copy(by + "within a GPU", variant, again.data(), one.data(), kSmall));
+        all.push_back(copy(by + "between GPUs", variant, two.data(), one.data(), kSmall));
+        all.push_back(copy(by + "managed to GPU", variant, one.data(), managed.data(), kSmall));
     }
     fail_each(all);
 }
 
-// Copies that take their time: a failure after one is submitted waits for it.
-TEST_F(EveryCallFails, AndWhatIsUnderWayIsWaitedFor) {
+// Slow copies: a failure after one is submitted waits for it.
+TEST_F(EveryCallFails, AndCopiesInFlightAreWaitedFor) {
     also = "delay=0.01@1+";
-    fail_each({copy("async", Way::async, one.data(), pinned.data(), kSmall),
-               copy("wait", Way::wait, pinned.data(), one.data(), kSmall)});
+    fail_each({copy("async", Variant::async, one.data(), pinned.data(), kSmall),
+               copy("wait", Variant::wait, pinned.data(), one.data(), kSmall)});
 }
 
 TEST_F(EveryCallFails, OfStagedCopies) {
-    fail_each({chunked("to GPU", Way::copy, one.data(), pageable.data(), kStaged),
-               chunked("from GPU", Way::async, pageable.data(), one.data(), kStaged),
-               chunked("between GPUs", Way::copy, two.data(), one.data(), kStaged,
+    fail_each({chunked("to GPU", Variant::copy, one.data(), pageable.data(), kStaged),
+               chunked("from GPU", Variant::async, pageable.data(), one.data(), kStaged),
+               chunked("between GPUs", Variant::copy, two.data(), one.data(), kStaged,
                        {.peer_access = false})},
               kOfMany);
 }
 
 TEST_F(EveryCallFails, OfRelayedCopies) {
-    fail_each(
-        {chunked("pinned to GPU", Way::copy, one.data(), pinned.data(), kRelayed, {.relays = {1}}),
-         chunked("GPU to pageable", Way::async, pageable.data(), one.data(), kRelayed,
-                 {.relays = {1}})},
-        kOfMany);
+    fail_each({chunked("pinned to GPU", Variant::copy, one.data(), pinned.data(), kRelayed,
+                       {.relays = {1}}),
+               chunked("GPU to pageable", Variant::async, pageable.data(), one.data(), kRelayed,
+                       {.relays = {1}})},
+              kOfMany);
 }
 
 // A copy across two registrations is cut at their border.
@@ -326,9 +328,9 @@ TEST_F(EveryCallFails, OfCopiesAcrossRegistrations) {
     const gpu::Registration first(base, 128 * kKiB, 0);
     const gpu::Registration second(base + 128 * kKiB, 128 * kKiB, 0);
     std::vector<Operation> all;
-    for (const Way way : {Way::copy, Way::wait, Way::async}) {
-        all.push_back(copy("to GPU", way, one.data(), base, 384 * kKiB));
-        all.push_back(copy("from GPU", way, base, one.data(), 384 * kKiB));
+    for (const Variant variant : {Variant::copy, Variant::wait, Variant::async}) {
+        all.push_back(copy("to GPU", variant, one.data(), base, 384 * kKiB));
+        all.push_back(copy("from GPU", variant, base, one.data(), 384 * kKiB));
     }
     fail_each(all);
 }

@@ -1,4 +1,4 @@
-// Files at the limits of what a file can be.
+// Files at their limits.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -80,7 +80,7 @@ TEST_F(FileCalls, RefuseOffsetsThatNoFileHas) {
     EXPECT_EQ(lseek(file_, 0, SEEK_END), 0) << "something was written";
 }
 
-TEST_F(FileCalls, SayHowFarTheyCame) {
+TEST_F(FileCalls, ReportTheBytesThatWereMoved) {
     constexpr std::size_t kMost = 2 * kMiB;
     const std::vector<std::byte> data(8 * kMiB, std::byte{1});
     rlimit before{};
@@ -131,7 +131,7 @@ TEST_F(FileCalls, WorkInPlainMode) {
     EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
 }
 
-// To find out whether bytes are cached must not have them read: the disk would deliver them twice.
+// A test for cached bytes must not read them: the disk would deliver them twice.
 TEST_F(FileCalls, ReadWhatIsNotCachedFromTheDiskOnce) {
     constexpr std::size_t kBytes = 32 * kMiB;
     const host::Descriptor direct(

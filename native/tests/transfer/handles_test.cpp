@@ -1,4 +1,4 @@
-// Handles of transfers that several threads use at once, and descriptors that tell the end.
+// Handles of transfers that several threads use at once, and descriptors that signal the end.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
-#include "patience.hpp"
 #include "transfer/engine.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
@@ -24,7 +24,7 @@
 namespace waywiser {
 namespace {
 
-// An eventfd, which counts what is written to it.
+// An eventfd, which counts the writes to it.
 class Counter {
 public:
     Counter() : number_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -104,8 +104,8 @@ TEST_F(Handles, AreUsedBySeveralThreadsAtOnce) {
     }
 }
 
-// notify() and the end of the transfer meet: one of the two writes.
-TEST_F(Handles, AreToldOnceWheneverTheyAsk) {
+// notify() and the end of the transfer are concurrent: one of the two writes.
+TEST_F(Handles, AreNotifiedOnceWheneverTheyAsk) {
     for (int round = 0; round < 200; ++round) {
         const TransferHandle transfer = start(round % 2 == 0);
         const Counter early;
@@ -119,7 +119,7 @@ TEST_F(Handles, AreToldOnceWheneverTheyAsk) {
     }
 }
 
-// Who finds the transfer done closes the descriptor: nobody writes to its number any more.
+// A thread that finds the transfer done closes the descriptor: nothing is written to it any more.
 TEST_F(Handles, HaveWrittenToTheDescriptorWhenTheyAreDone) {
     for (int round = 0; round < 200; ++round) {
         const TransferHandle transfer = start(round % 2 == 0);
@@ -134,7 +134,7 @@ TEST_F(Handles, HaveWrittenToTheDescriptorWhenTheyAreDone) {
     }
 }
 
-// Who reads the descriptor finds the transfer done.
+// After reading the descriptor the transfer is done.
 TEST_F(Handles, AreDoneWhenTheDescriptorSaysSo) {
     for (int round = 0; round < 200; ++round) {
         const TransferHandle transfer = start(round % 2 == 0);
@@ -146,7 +146,7 @@ TEST_F(Handles, AreDoneWhenTheDescriptorSaysSo) {
     }
 }
 
-TEST_F(Handles, OfALostContextAreToldToo) {
+TEST_F(Handles, OfALostContextAreNotifiedToo) {
     gpu::Gate gate(0);
     gate.close(stream);
     const TransferHandle transfer = start(true);
@@ -162,8 +162,8 @@ TEST_F(Handles, OfALostContextAreToldToo) {
     EXPECT_EQ(late.count(), 1U);
 }
 
-// Nobody is left who could write when the copy is done.
-TEST_F(Handles, OfPlainCopiesAreToldWhenTheContextEnds) {
+// No thread is left that could write when the copy is done.
+TEST_F(Handles, OfPlainCopiesAreNotifiedWhenTheContextEnds) {
     auto own = std::make_unique<Context>(ContextOptions{.threads = 2});
     gpu::Gate gate(0);
     gate.close(stream);
@@ -179,7 +179,7 @@ TEST_F(Handles, OfPlainCopiesAreToldWhenTheContextEnds) {
     EXPECT_EQ(transfer.result(), kMiB);
 }
 
-TEST_F(Handles, WaitAsLongAsTheyAreTold) {
+TEST_F(Handles, WaitUntilTheTimeout) {
     gpu::Gate gate(0);
     gate.close(stream);
     const TransferHandle job = start(false);
@@ -205,7 +205,7 @@ TEST_F(Handles, WaitAsLongAsTheyAreTold) {
 namespace waywiser::transfer {
 namespace {
 
-// A job that ends when it is told to.
+// A job that ends on request.
 class Held final : public Job {
 public:
     Held() : Job(1, 1, 1) { routes_.emplace_back(); }
@@ -221,8 +221,8 @@ private:
 
 using OnEngineHandles = test::OnFake;
 
-// A caller that sees the end closes its descriptor: from then on nobody writes to the number, which
-// may be somebody else's.
+// A caller that sees the end closes its descriptor: from then on nothing is written to the number,
+// which may be another file's.
 TEST_F(OnEngineHandles, AJobIsDoneOnlyWhenItHasWrittenToItsDescriptors) {
     Engine engine(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
     for (int round = 0; round < 300; ++round) {

@@ -1,4 +1,4 @@
-// What a process may use, from files as the kernel writes them.
+// Limits of a process, from files in the kernel's formats.
 #include "transfer/limits.hpp"
 
 #include <gtest/gtest.h>
@@ -38,15 +38,15 @@ TEST_F(Limits, QuotasOfAllAncestorsCount) {
 TEST_F(Limits, CachedFilesDoNotCountAsUsedMemory) {
     put("pod/memory.max", "1000\n");
     put("pod/memory.current", "900\n");
-    EXPECT_EQ(memory_room(folder() / "pod", folder()), 100U);
+    EXPECT_EQ(memory_headroom(folder() / "pod", folder()), 100U);
     put("pod/memory.stat", "anon 100\ninactive_file 700\nactive_file 90\n");
-    EXPECT_EQ(memory_room(folder() / "pod", folder()), 800U);
+    EXPECT_EQ(memory_headroom(folder() / "pod", folder()), 800U);
     put("pod/memory.stat", "inactive_file 70000\n");
-    EXPECT_EQ(memory_room(folder() / "pod", folder()), 1000U);
+    EXPECT_EQ(memory_headroom(folder() / "pod", folder()), 1000U);
     put("pod/task/memory.max", "max\n");
-    EXPECT_EQ(memory_room(folder() / "pod/task", folder()), 1000U);
+    EXPECT_EQ(memory_headroom(folder() / "pod/task", folder()), 1000U);
     put("pod/task/memory.max", "10\n");
-    EXPECT_EQ(memory_room(folder() / "pod/task", folder()), 10U);
+    EXPECT_EQ(memory_headroom(folder() / "pod/task", folder()), 10U);
 }
 
 TEST_F(Limits, AvailableMemoryIsWhatTheSystemSays) {

@@ -1,4 +1,4 @@
-// Lists of pieces: how they are checked, which method moves them, and that every byte arrives.
+// Lists of pieces: their checks, the method that moves them, and that every byte arrives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(CopyLists, LeaveOutEmptyPiecesAndMergeNeighbours) {
 
 TEST(CopyLists, RefuseOverlaps) {
     // Destinations that overlap, a source in a destination, a destination in a source, and one that
-    // meets only an earlier source, which is longer.
+    // overlaps only an earlier source, which is longer.
     EXPECT_THROW(list_of_pieces({{at(0x1000), at(0x9000), 32}, {at(0x101f), at(0xa000), 16}}),
                  InvalidCopy);
     EXPECT_THROW(list_of_pieces({{at(0x1000), at(0x100f), 16}}), InvalidCopy);
@@ -68,7 +68,7 @@ TEST(CopyLists, RefuseOverlaps) {
     EXPECT_THROW(list_of_pieces({{at(0x10), at(0x1000), ~std::size_t{0}}}), InvalidCopy);
 }
 
-// The same question as the check asks, by looking at every pair.
+// The same check by comparing every pair.
 bool overlap_by_pairs(const std::vector<Piece>& pieces) {
     const auto meet = [](const std::byte* a, std::size_t a_bytes, const std::byte* b,
                          std::size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; };
@@ -115,9 +115,9 @@ TEST(CopyLists, CheckBlocks) {
     EXPECT_TRUE(list.pieces.empty()) << "made although the arrays are apart";
     EXPECT_EQ(list.count(), 2U);
     EXPECT_EQ(list.bytes(), 96U);
-    std::vector<Piece> room;
-    EXPECT_EQ(list.part(0, 1, room).size(), 1U);
-    const std::span<const Piece> second = list.part(1, 5, room);
+    std::vector<Piece> capacity;
+    EXPECT_EQ(list.part(0, 1, capacity).size(), 1U);
+    const std::span<const Piece> second = list.part(1, 5, capacity);
     ASSERT_EQ(second.size(), 1U);
     EXPECT_EQ(second[0].from, at(0x9000));
     list.make_pieces();
@@ -138,7 +138,7 @@ TEST(CopyLists, CheckBlocks) {
     EXPECT_THROW(list_of(side(0x1000, 3, good), side(0x9000, 3, good), 65), InvalidCopy);
     EXPECT_THROW(list_of(side(~std::uintptr_t{0} - 100, 3, good), side(0x9000, 3, good), 48),
                  InvalidCopy);
-    // Blocks of one array: apart, and not.
+    // Blocks of one array: disjoint, and overlapping.
     const std::vector<std::int64_t> other{1, 3};
     EXPECT_NO_THROW(list_of(side(0x1000, 4, good), side(0x1000, 4, other), 64));
     EXPECT_THROW(list_of(side(0x1000, 4, good), side(0x1000, 4, twice), 65), InvalidCopy);
@@ -159,14 +159,14 @@ TEST(ListMethods, FollowTheCosts) {
         EXPECT_EQ(method(traits(path, 64 * kKiB, 4096)), ListMethod::batch);
         EXPECT_EQ(method(traits(path, kMiB, 512)), ListMethod::batch);
         EXPECT_EQ(method(traits(path, kKiB, 3)), ListMethod::copies);
-        // What threads can only move byte by byte is left to the copy engine.
+        // Pieces that threads can only move byte by byte are left to the copy engine.
         EXPECT_EQ(method(traits(path, 28 * kKiB, 4096, 1)), ListMethod::batch);
         EXPECT_EQ(method(traits(path, kMiB, 512), true), ListMethod::kernel);
         EXPECT_EQ(method(traits(path, 8, 4096, 8)), ListMethod::batch);
         ListTraits regular = traits(path, 8, 4096, 8);
         regular.to_pitch = regular.from_pitch = 64;
         EXPECT_EQ(method(regular), ListMethod::kernel);
-        // The gentle configuration.
+        // The configuration that disturbs kernels least.
         EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20), {.multiprocessors = 132}).blocks,
                   1U);
         // And one that fills the link.
@@ -181,7 +181,7 @@ TEST(ListMethods, FollowTheCosts) {
         choose_list_method(traits(ListPath::within_gpu, kKiB, 1 << 20), {.multiprocessors = 132})
             .blocks,
         132U);
-    // The costs decide: with a copy engine that takes pieces for nothing, no kernel is used.
+    // The costs decide: if the copy engine's pieces cost nothing, no kernel is used.
     EXPECT_EQ(choose_list_method(traits(ListPath::from_host, kKiB, 4096), {.multiprocessors = 132},
                                  {.engine_seconds_per_piece = 0})
                   .method,
@@ -198,7 +198,7 @@ TEST(ListMethods, ReadTheTraitsOfPieces) {
     EXPECT_EQ(traits_of(odd, ListPath::from_host).access, 1U);
 }
 
-TEST(ListMethods, SeeThatPiecesAreEquallyFarApart) {
+TEST(ListMethods, DetectEquallySpacedPieces) {
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < 5; ++i)
         pieces.push_back({at(0x1000 + 64 * i), at(0x9000 - 32 * i), 8});
@@ -213,7 +213,7 @@ TEST(ListMethods, SeeThatPiecesAreEquallyFarApart) {
     EXPECT_EQ(lowest(pieces, ListSide::from), at(0x9000 - 128));
 }
 
-// Blocks are never written down as pieces where a kernel moves them: both have to say the same.
+// A kernel moves blocks without making pieces: the traits of both must be equal.
 TEST(ListMethods, ReadOfBlocksWhatTheirPiecesShow) {
     std::mt19937_64 random(7);
     std::size_t regular = 0;
@@ -236,8 +236,8 @@ TEST(ListMethods, ReadOfBlocksWhatTheirPiecesShow) {
             {.data = at(0x10000), .stride = block + gap, .blocks = 6 * count, .index = to},
             {.data = at(0x900000), .stride = block, .blocks = 6 * count, .index = from}, block);
         ASSERT_EQ(list.block, block);
-        std::vector<Piece> room;
-        const ListPart part(list, random() % count, 1 + random() % count, room);
+        std::vector<Piece> capacity;
+        const ListPart part(list, random() % count, 1 + random() % count, capacity);
         const ListTraits found = part.traits(ListPath::from_host);
         const std::vector<Piece> pieces(part.pieces().begin(), part.pieces().end());
         const ListTraits expected = traits_of(pieces, ListPath::from_host);
@@ -267,7 +267,7 @@ TEST(ListMethods, ReadOfBlocksWhatTheirPiecesShow) {
     EXPECT_GT(with_merged, 100U);
 }
 
-// Memory of every kind, of which lists take pieces.
+// Memory of every kind, for pieces of lists.
 class Arena {
 public:
     static constexpr std::size_t kKinds = 5;
@@ -298,21 +298,21 @@ private:
 class Lists : public test::OnFake {};
 
 // Random lists with real bytes over all kinds of memory, with and without peer access, in the
-// stream and asynchronously: every byte arrives, and none between the pieces is touched.
+// stream and asynchronously: every byte arrives, and none between the pieces is changed.
 TEST_F(Lists, BringEveryByteAndTouchNoOther) {
     constexpr int kCases = 900;
-    constexpr std::size_t kRoom = 512 * kKiB;
+    constexpr std::size_t kBufferBytes = 512 * kKiB;
     std::mt19937 random(20261122);
     const auto pick = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
     for (const char* lacks : {"", ";no_peers=all", ";without=batch"}) {
         fake::configure(std::string("devices=2;latency=0;event=0;piece=0;h2d=200;d2h=200;d2d=500;"
                                     "peer=500;staged=200") +
                         lacks);
-        Arena arena(kRoom);
+        Arena arena(kBufferBytes);
         const gpu::Stream streams[2] = {gpu::Stream(0), gpu::Stream(1)};
         for (int number = 0; number < static_cast<int>(kCases / 3 / test::kCaseStride); ++number) {
             static const std::vector<std::byte> source = [] {
-                std::vector<std::byte> made(kRoom);
+                std::vector<std::byte> made(kBufferBytes);
                 std::minstd_rand bytes(5);
                 for (std::byte& byte : made) byte = static_cast<std::byte>(bytes() >> 7);
                 return made;
@@ -323,21 +323,21 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
             const std::size_t a = pick(Arena::kKinds);
             const std::size_t b = pick(Arena::kKinds);
             const bool same = a == b;
-            // Pieces of one array go to its second half.
-            const std::size_t room = same ? kRoom / 2 : kRoom;
+            // Pieces of one array are copied to its second half.
+            const std::size_t capacity = same ? kBufferBytes / 2 : kBufferBytes;
             const std::size_t unit = std::size_t{1} << pick(14);
-            const std::size_t slots = room / unit;
+            const std::size_t slots = capacity / unit;
             const std::size_t count = std::min(1 + pick(pick(3) == 0 ? 4 : 400), slots);
             const std::size_t shift = same || unit < 32 ? 0 : pick(3) * 8;
             std::vector<std::size_t> to_slots(slots);
             std::iota(to_slots.begin(), to_slots.end(), std::size_t{0});
             const bool in_order = pick(2) == 0;
             if (pick(3) != 0) std::ranges::shuffle(to_slots, random);
-            std::byte* const to = arena.of(a) + (same ? kRoom / 2 : 0);
+            std::byte* const to = arena.of(a) + (same ? kBufferBytes / 2 : 0);
             std::byte* const from = arena.of(b);
-            std::memcpy(from, source.data(), room);
-            std::vector<std::byte> expected(room, std::byte{0x5A});
-            std::memcpy(to, expected.data(), room);
+            std::memcpy(from, source.data(), capacity);
+            std::vector<std::byte> expected(capacity, std::byte{0x5A});
+            std::memcpy(to, expected.data(), capacity);
             std::vector<void*> tos;
             std::vector<const void*> froms;
             std::vector<std::size_t> sizes;
@@ -361,7 +361,7 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
                 EXPECT_EQ(transfer.result(), list_of(tos, froms, sizes).bytes());
             }
             for (const int device : {0, 1}) gpu::synchronize_device(device);
-            const auto differs = std::ranges::mismatch(expected, std::span(to, room)).in1;
+            const auto differs = std::ranges::mismatch(expected, std::span(to, capacity)).in1;
             ASSERT_EQ(differs, expected.end())
                 << "case " << number << lacks << ": byte " << differs - expected.begin() << " from "
                 << Arena::kNames[b] << " to " << Arena::kNames[a] << ", " << count << " pieces of "
@@ -487,7 +487,7 @@ TEST_F(Lists, OfVeryManyPieces) {
     }
 }
 
-// Pieces that are equally far apart are moved by a kernel without a table, however short they are.
+// Equally spaced pieces are moved by a kernel without a table, even if they are short.
 TEST_F(Lists, NeedNoTableWhereTheyAreRegular) {
     constexpr std::size_t kPieces = 4096;
     constexpr std::size_t kPiece = 2;

@@ -1,4 +1,4 @@
-// An engine of more threads than the machine of the tests may have.
+// An engine with more threads than the test machine may have.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -21,11 +21,11 @@
 #include "units.hpp"
 
 namespace {
-// CPUs that this process seems to be allowed; 0: the true ones.
+// Number of CPUs that this process seems to be allowed; 0: the true ones.
 std::atomic<unsigned> pretended_cpus{0};
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int sched_getaffinity(pid_t process, std::size_t bytes, cpu_set_t* set) noexcept {
     const long written =
         syscall(SYS_sched_getaffinity, process, std::min<std::size_t>(bytes, INT_MAX), set);
@@ -39,7 +39,7 @@ extern "C" int sched_getaffinity(pid_t process, std::size_t bytes, cpu_set_t* se
 namespace waywiser::transfer {
 namespace {
 
-constexpr double kLong = 60;  // seconds; what takes so long hangs
+constexpr double kLong = 60;  // seconds; longer means that it hangs
 constexpr std::size_t kThreads = 8;
 
 class ManyThreads : public test::OnFake {
@@ -94,7 +94,7 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
     EXPECT_EQ(to, from);
 }
 
-TEST_F(ManyThreads, ServeCopiesOfFewerSlotsBesideThoseOfMore) {
+TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
     Engine own(machine, {.threads = 2, .pinned_bytes = 4 * kMiB});
     constexpr std::size_t kBytes = 2 * kMiB;
     std::vector<std::byte> memory(kBytes, std::byte{7});
@@ -116,7 +116,7 @@ TEST_F(ManyThreads, ServeCopiesOfFewerSlotsBesideThoseOfMore) {
     const auto back =
         copy(own, End::host(got.data(), false), End::device(out.data(), 0), kBytes, 2);
     own.start(back);
-    EXPECT_TRUE(back->wait(kLong)) << "it starves beside copies that have more slots";
+    EXPECT_TRUE(back->wait(kLong)) << "it starves while other copies have more slots";
     ending = true;
     for (std::thread& feeder : feeders) feeder.join();
     back->wait();

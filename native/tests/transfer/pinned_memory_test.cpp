@@ -1,5 +1,4 @@
-// Pinned memory that programs allocate: refused where there is too little, kept while a GPU may use
-// it.
+// Pinned memory for programs: rejected if there is too little, kept while a GPU may use it.
 #include "transfer/pinned_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +16,7 @@ constexpr std::size_t kBytes = std::size_t{1} << 20;
 
 class PinnedMemoryOfPrograms : public test::OnFake {
 protected:
-    // From now on the fake behaves so, and knows that GPU 0 has a context.
+    // Configures the fake and creates a context on GPU 0.
     static void configure(const char* text) {
         fake::configure(text);
         gpu::free_bytes(0);
@@ -41,7 +40,7 @@ TEST_F(PinnedMemoryOfPrograms, StaysWhileItIsUnknownWhetherAGpuUsesIt) {
     EXPECT_EQ(fake::live().registrations, 2U);
     configure("");
     void* const third = pinned_allocate(kBytes, -1);
-    EXPECT_EQ(fake::live().registrations, 2U);  // the first is free by now
+    EXPECT_EQ(fake::live().registrations, 2U);  // the first is freed by now
     pinned_free(second);
     pinned_free(third);
     EXPECT_EQ(fake::live().registrations, 0U);

@@ -1,5 +1,4 @@
-// A workload laid out on a session's resources: buffers filled, executions prepared, streams and
-// CPUs assigned.
+// A workload on a session's resources: filled buffers, prepared executions, streams and CPUs.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace waywiser::measure {
 
-// Streams of a session, made once and lent to one workload after the other.
+// Streams of a session, created once and reused by all workloads.
 class Streams {
 public:
     // The n-th stream of a device.
@@ -24,30 +23,30 @@ private:
     std::map<int, std::vector<std::unique_ptr<gpu::Stream>>> streams_;
 };
 
-class Workbench {
+class PreparedWorkload {
 public:
-    Workbench(const Request& request, const Machine& machine, BufferPool& pool, Streams& streams,
-              transfer::Engine& engine);
-    ~Workbench();  // waits for what a failure left under way: the next workload gets the buffers
-    Workbench(const Workbench&) = delete;
-    Workbench& operator=(const Workbench&) = delete;
+    PreparedWorkload(const Request& request, const Machine& machine, BufferPool& pool,
+                     Streams& streams, transfer::Engine& engine);
+    ~PreparedWorkload();  // waits for the work of a failed execution, since buffers are reused
+    PreparedWorkload(const PreparedWorkload&) = delete;
+    PreparedWorkload& operator=(const PreparedWorkload&) = delete;
 
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
     // In the order of the transfers: source, destination.
     [[nodiscard]] std::vector<PlacedBuffer> placements() const;
-    // That of the n-th placement.
+    // The buffer of the n-th placement.
     [[nodiscard]] const std::shared_ptr<Buffer>& buffer(std::size_t n) const;
     [[nodiscard]] std::size_t buffer_bytes() const;
-    [[nodiscard]] std::vector<int> gpus() const;  // that the workload touches
+    [[nodiscard]] std::vector<int> gpus() const;  // used by the workload
     [[nodiscard]] const std::vector<int>& submit_cpus() const { return submit_cpus_; }
-    // As far as the buffers go: with own slices, no piece of them is used twice in a sample.
+    // Maximum number of repetitions: with own slices, each needs its own piece of the buffers.
     [[nodiscard]] std::size_t most_repetitions() const;
 
     void fill();  // sources with the pattern, destinations with its complement
-    // Throws WrongBytes unless the bytes of so many repetitions have arrived everywhere: of their
-    // slices it looks at the first and the last.
+    // Throws WrongBytes unless the bytes of all repetitions have arrived everywhere. Checks the
+    // first and last of their slices.
     void check(std::size_t repetitions) const;
-    // The state that so many executions start from, caches included.
+    // Restores the state before a number of executions, including caches.
     void condition(std::size_t repetitions);
 
 private:
@@ -57,7 +56,7 @@ private:
     [[nodiscard]] std::uint64_t seed(std::size_t transfer, std::size_t slice) const;
     void check(std::size_t transfer, std::size_t slice) const;
     void restore(std::size_t slices) const;
-    // Of the slices that start up to so many bytes behind the first.
+    // For the slices that start at most `before` bytes after the first.
     void condition_caches(const Part& part, std::size_t before) const;
 
     const Request& request_;

@@ -1,11 +1,11 @@
-#include "pace.hpp"
+#include "simulated_time.hpp"
 
 #include <thread>
 
 namespace waywiser::fake {
 namespace {
 
-// Sleeping ends late by less than this on an idle machine; a spin of this length costs no one much.
+// A sleep ends later by less than this on an idle machine; a spin of this length is cheap.
 constexpr auto kAwake = std::chrono::microseconds(60);
 
 }  // namespace
@@ -15,7 +15,7 @@ Instant later(Instant from, double seconds) {
            std::chrono::duration_cast<Instant::duration>(std::chrono::duration<double>(seconds));
 }
 
-void last_until(Instant end) {
+void wait_until(Instant end) {
     if (end - now() > kAwake) std::this_thread::sleep_until(end - kAwake);
     while (now() < end) {
     }

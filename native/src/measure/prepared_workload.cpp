@@ -1,4 +1,4 @@
-#include "measure/workbench.hpp"
+#include "measure/prepared_workload.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -12,8 +12,8 @@
 namespace waywiser::measure {
 namespace {
 
-// The machine as one transfer of several sees it: its CPUs come first that no earlier one took.
-// The first CPU of a node, where interrupts land, comes last where there are others.
+// The machine for one of several transfers: CPUs that no earlier transfer uses come first. The
+// first CPU of a node, which handles interrupts, comes last if there are others.
 Machine rotated(const Machine& machine, std::size_t used) {
     Machine view = machine;
     for (NumaNode& node : view.numa) {
@@ -34,7 +34,7 @@ bool writable(const Memory& memory, const Machine& machine) {
     return Memories::instance().find(memory.kind)->writable(memory, machine);
 }
 
-// Throws WrongBytes where there are some.
+// Throws WrongBytes if there are any.
 void expect_none(const Mismatch& wrong, const Transfer& transfer, const char* which) {
     if (wrong.count == 0) return;
     throw WrongBytes(std::to_string(wrong.count) + " of " + std::to_string(transfer.bytes) +
@@ -50,27 +50,27 @@ gpu::Stream& Streams::get(int device, std::size_t n) {
     return *own[n];
 }
 
-Workbench::Workbench(const Request& request, const Machine& machine, BufferPool& pool,
-                     Streams& streams, transfer::Engine& engine)
+PreparedWorkload::PreparedWorkload(const Request& request, const Machine& machine, BufferPool& pool,
+                                   Streams& streams, transfer::Engine& engine)
     : request_(request), machine_(machine), plan_(plan_buffers(request, machine)) {
-    buffers_ = pool.take(plan_.wants);
+    buffers_ = pool.take(plan_.specs);
     parts_.reserve(request.transfers.size());
     for (std::size_t i = 0; i < request.transfers.size(); ++i) lay_out(i, streams, engine);
 }
 
-Workbench::~Workbench() {
+PreparedWorkload::~PreparedWorkload() {
     for (const Part& part : parts_) {
         for (const gpu::Stream* lane : part.lanes) {
             try {
                 lane->synchronize();
-            } catch (const gpu::Error&) {  // a lost context: nothing is under way any more
+            } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
             }
         }
     }
 }
 
-View Workbench::view(const Memory& memory, std::size_t buffer, std::size_t bytes,
-                     const Arrangement& arrangement) const {
+View PreparedWorkload::view(const Memory& memory, std::size_t buffer, std::size_t bytes,
+                            const Arrangement& arrangement) const {
     const Buffer& held = *buffers_[buffer];
     View view{.data = held.data(), .bytes = bytes, .memory = &memory};
     if (arrangement.kind != Layout::Kind::contiguous) view.arrangement = &arrangement;
@@ -82,21 +82,21 @@ View Workbench::view(const Memory& memory, std::size_t buffer, std::size_t bytes
     return view;
 }
 
-void Workbench::lay_out(std::size_t index, Streams& streams, transfer::Engine& engine) {
+void PreparedWorkload::lay_out(std::size_t index, Streams& streams, transfer::Engine& engine) {
     const Transfer& transfer = request_.transfers[index];
-    const Lie& lie = plan_.transfers[index];
+    const PlannedTransfer& planned = plan_.transfers[index];
     const Executor& executor = *Executors::instance().find(transfer.path.executor);
     const int submit_node = executor.submit_node(transfer, machine_);
     const Machine own = rotated(machine_, used_cpus_[submit_node]);
     used_cpus_[submit_node] += threads_of(executor, transfer, machine_);
 
     Part part;
-    part.stride = lie.stride;
+    part.stride = planned.stride;
     part.slices = plan_.slices;
-    part.in_place = lie.in_place;
-    part.source = view(transfer.path.source, lie.source_buffer, transfer.bytes, lie.source);
-    part.destination =
-        view(transfer.path.destination, lie.destination_buffer, transfer.bytes, lie.destination);
+    part.in_place = planned.in_place;
+    part.source = view(transfer.path.source, planned.source_buffer, transfer.bytes, planned.source);
+    part.destination = view(transfer.path.destination, planned.destination_buffer, transfer.bytes,
+                            planned.destination);
     for (const int device : executor.lanes(transfer, machine_)) {
         part.lanes.push_back(&streams.get(device, used_streams_[device]++));
     }
@@ -108,33 +108,34 @@ void Workbench::lay_out(std::size_t index, Streams& streams, transfer::Engine& e
     parts_.push_back(std::move(part));
 }
 
-std::size_t Workbench::most_repetitions() const {
+std::size_t PreparedWorkload::most_repetitions() const {
     return plan_.own_slices ? plan_.slices : std::numeric_limits<std::size_t>::max();
 }
 
-std::vector<PlacedBuffer> Workbench::placements() const {
+std::vector<PlacedBuffer> PreparedWorkload::placements() const {
     std::vector<PlacedBuffer> placed;
     for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
         const Path& path = request_.transfers[i].path;
-        const Lie& lie = plan_.transfers[i];
-        placed.push_back({path.source.text(), buffers_[lie.source_buffer]->placement()});
-        placed.push_back({path.destination.text(), buffers_[lie.destination_buffer]->placement()});
+        const PlannedTransfer& planned = plan_.transfers[i];
+        placed.push_back({path.source.text(), buffers_[planned.source_buffer]->placement()});
+        placed.push_back(
+            {path.destination.text(), buffers_[planned.destination_buffer]->placement()});
     }
     return placed;
 }
 
-const std::shared_ptr<Buffer>& Workbench::buffer(std::size_t n) const {
-    const Lie& lie = plan_.transfers[n / 2];
-    return buffers_[n % 2 == 0 ? lie.source_buffer : lie.destination_buffer];
+const std::shared_ptr<Buffer>& PreparedWorkload::buffer(std::size_t n) const {
+    const PlannedTransfer& planned = plan_.transfers[n / 2];
+    return buffers_[n % 2 == 0 ? planned.source_buffer : planned.destination_buffer];
 }
 
-std::size_t Workbench::buffer_bytes() const {
+std::size_t PreparedWorkload::buffer_bytes() const {
     std::size_t total = 0;
     for (const auto& buffer : buffers_) total += buffer->bytes();
     return total;
 }
 
-std::vector<int> Workbench::gpus() const {
+std::vector<int> PreparedWorkload::gpus() const {
     std::set<int> gpus;
     for (const Part& part : parts_) {
         for (const View* view : {&part.source, &part.destination}) {
@@ -145,14 +146,14 @@ std::vector<int> Workbench::gpus() const {
     return {gpus.begin(), gpus.end()};
 }
 
-// Each piece that is moved has bytes of its own, so that those of another transfer, or of another
-// slice, are wrong there. Transfers that share buffers have to agree on what these hold.
-std::uint64_t Workbench::seed(std::size_t transfer, std::size_t slice) const {
+// Each slice of each transfer has its own pattern, so that bytes of another transfer or slice are
+// detected. Transfers that share buffers must agree on their content.
+std::uint64_t PreparedWorkload::seed(std::size_t transfer, std::size_t slice) const {
     const std::size_t buffers = request_.shared ? 0 : transfer;
     return request_.seed + buffers * plan_.slices + slice;
 }
 
-void Workbench::fill() {
+void PreparedWorkload::fill() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const Part& part = parts_[i];
         for (std::size_t slice = 0; slice < part.slices; ++slice) {
@@ -166,7 +167,7 @@ void Workbench::fill() {
     }
 }
 
-void Workbench::check(std::size_t repetitions) const {
+void PreparedWorkload::check(std::size_t repetitions) const {
     const std::size_t last = std::min(repetitions, plan_.slices) - 1;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         check(i, 0);
@@ -174,7 +175,7 @@ void Workbench::check(std::size_t repetitions) const {
     }
 }
 
-void Workbench::check(std::size_t index, std::size_t slice) const {
+void PreparedWorkload::check(std::size_t index, std::size_t slice) const {
     const Part& part = parts_[index];
     const Transfer& transfer = request_.transfers[index];
     const View source = Part::at(part.source, slice * part.stride);
@@ -185,11 +186,11 @@ void Workbench::check(std::size_t index, std::size_t slice) const {
     expect_none(wrong, transfer, "are wrong, the first at offset ");
     if (part.in_place) return;
     expect_none(measure::check_gaps(destination, seed(index, slice), machine_), transfer,
-                "were written beside the right place, the first at offset ");
+                "were written outside the right place, the first at offset ");
 }
 
-// What executions and memories ask for, in this order: a memory has the last word on its state.
-void Workbench::restore(std::size_t slices) const {
+// Restores the state of executions, then of memories, whose state has priority.
+void PreparedWorkload::restore(std::size_t slices) const {
     std::vector<std::size_t> spans(buffers_.size(), 0);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const Part& part = parts_[i];
@@ -198,17 +199,17 @@ void Workbench::restore(std::size_t slices) const {
             part.execution->restore(Part::at(part.source, offset),
                                     Part::at(part.destination, offset));
         }
-        const Lie& lie = plan_.transfers[i];
+        const PlannedTransfer& planned = plan_.transfers[i];
         const std::size_t last = (slices - 1) * part.stride;
-        std::size_t& source = spans[lie.source_buffer];
-        source = std::max(source, last + lie.source.extent);
-        std::size_t& destination = spans[lie.destination_buffer];
-        destination = std::max(destination, last + lie.destination.extent);
+        std::size_t& source = spans[planned.source_buffer];
+        source = std::max(source, last + planned.source.extent);
+        std::size_t& destination = spans[planned.destination_buffer];
+        destination = std::max(destination, last + planned.destination.extent);
     }
     for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i]->restore(spans[i]);
 }
 
-void Workbench::condition_caches(const Part& part, std::size_t before) const {
+void PreparedWorkload::condition_caches(const Part& part, std::size_t before) const {
     const auto span = [&](const View& view) {
         return before + (view.arrangement == nullptr ? view.bytes : view.arrangement->extent);
     };
@@ -227,7 +228,7 @@ void Workbench::condition_caches(const Part& part, std::size_t before) const {
     }
 }
 
-void Workbench::condition(std::size_t repetitions) {
+void PreparedWorkload::condition(std::size_t repetitions) {
     const std::size_t slices = std::min(repetitions, plan_.slices);
     restore(slices);
     if (request_.cache != Cache::warm) {

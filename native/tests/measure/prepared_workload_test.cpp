@@ -1,4 +1,4 @@
-#include "measure/workbench.hpp"
+#include "measure/prepared_workload.hpp"
 #include "transfer/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -21,21 +21,21 @@ Transfer copy(int node, const char* threads) {
     return {{memory, memory, "cpu"}, 4096, {{"threads", threads}}};
 }
 
-// Threads on one node take no CPU from transfers of another: they would run out of them there.
-TEST(Workbench, SharesOutTheCpusOfEachNodeByItself) {
+// Threads on one node take no CPU from transfers of another node.
+TEST(PreparedWorkload, SharesOutTheCpusOfEachNodeByItself) {
     const Machine machine{{{0, range(0, 8)}, {1, range(8, 16)}}, {}};
     const Request request{.transfers = {copy(0, "3"), copy(1, "6"), copy(0, "3")}, .rule = {}};
     BufferPool pool(machine, std::size_t{1} << 20);
     Streams streams;
     transfer::Engine engine(machine, {});
-    const Workbench bench(request, machine, pool, streams, engine);
-    ASSERT_EQ(bench.parts().size(), 3u);
-    EXPECT_EQ(bench.parts()[0].cpu, std::vector<int>{1});
-    EXPECT_EQ(bench.parts()[1].cpu, std::vector<int>{9});
-    EXPECT_EQ(bench.parts()[2].cpu, std::vector<int>{4});
+    const PreparedWorkload prepared(request, machine, pool, streams, engine);
+    ASSERT_EQ(prepared.parts().size(), 3u);
+    EXPECT_EQ(prepared.parts()[0].cpu, std::vector<int>{1});
+    EXPECT_EQ(prepared.parts()[1].cpu, std::vector<int>{9});
+    EXPECT_EQ(prepared.parts()[2].cpu, std::vector<int>{4});
 }
 
-class WorkbenchOfCopies : public ::testing::Test {
+class PreparedCopies : public ::testing::Test {
 protected:
     static Request copies(std::size_t count, Cache cache) {
         const int node = test::this_machine().numa.front().index;
@@ -52,48 +52,48 @@ protected:
     Streams streams;
 };
 
-TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherTransfer) {
+TEST_F(PreparedCopies, FindsBytesOfAnotherTransfer) {
     const Request request = copies(2, Cache::warm);
     transfer::Engine engine(machine, {});
-    Workbench bench(request, machine, pool, streams, engine);
-    const Part& one = bench.parts()[0];
-    const Part& other = bench.parts()[1];
-    bench.fill();
-    EXPECT_THROW(bench.check(1), WrongBytes) << "nothing has arrived yet";
+    PreparedWorkload prepared(request, machine, pool, streams, engine);
+    const Part& one = prepared.parts()[0];
+    const Part& other = prepared.parts()[1];
+    prepared.fill();
+    EXPECT_THROW(prepared.check(1), WrongBytes) << "nothing has arrived yet";
     move(one, 0, one, 0);
     move(other, 0, other, 0);
-    EXPECT_NO_THROW(bench.check(1));
+    EXPECT_NO_THROW(prepared.check(1));
     move(one, 0, other, 0);
     move(other, 0, one, 0);
-    EXPECT_THROW(bench.check(1), WrongBytes) << "each has the bytes of the other";
+    EXPECT_THROW(prepared.check(1), WrongBytes) << "each has the bytes of the other";
 }
 
-TEST_F(WorkbenchOfCopies, FindsBytesOfAnotherSlice) {
+TEST_F(PreparedCopies, FindsBytesOfAnotherSlice) {
     const Request request = copies(1, Cache::flushed);
     transfer::Engine engine(machine, {});
-    Workbench bench(request, machine, pool, streams, engine);
-    const Part& part = bench.parts().front();
-    const std::size_t last = bench.most_repetitions() - 1;
+    PreparedWorkload prepared(request, machine, pool, streams, engine);
+    const Part& part = prepared.parts().front();
+    const std::size_t last = prepared.most_repetitions() - 1;
     ASSERT_GE(last, 1u);
-    bench.fill();
+    prepared.fill();
     move(part, 0, part, 0);
-    EXPECT_NO_THROW(bench.check(1));
-    EXPECT_THROW(bench.check(last + 1), WrongBytes) << "nothing has arrived in the last";
+    EXPECT_NO_THROW(prepared.check(1));
+    EXPECT_THROW(prepared.check(last + 1), WrongBytes) << "nothing has arrived in the last";
     move(part, last, part, 0);
-    EXPECT_THROW(bench.check(last + 1), WrongBytes) << "the bytes of the first are in the last";
+    EXPECT_THROW(prepared.check(last + 1), WrongBytes) << "the bytes of the first are in the last";
     move(part, last, part, last);
-    EXPECT_NO_THROW(bench.check(last + 1));
-    EXPECT_NO_THROW(bench.check(1000 * last)) << "further repetitions take the slices in turn";
+    EXPECT_NO_THROW(prepared.check(last + 1));
+    EXPECT_NO_THROW(prepared.check(1000 * last)) << "further repetitions take the slices in turn";
 }
 
-TEST_F(WorkbenchOfCopies, KnowsWhatTransfersShare) {
+TEST_F(PreparedCopies, KnowsWhatTransfersShare) {
     Request request = copies(2, Cache::flushed);
     request.shared = true;
     transfer::Engine engine(machine, {});
-    Workbench bench(request, machine, pool, streams, engine);
-    bench.fill();
-    for (const Part& part : bench.parts()) move(part, 0, part, 0);
-    EXPECT_NO_THROW(bench.check(1));
+    PreparedWorkload prepared(request, machine, pool, streams, engine);
+    prepared.fill();
+    for (const Part& part : prepared.parts()) move(part, 0, part, 0);
+    EXPECT_NO_THROW(prepared.check(1));
 }
 
 }  // namespace

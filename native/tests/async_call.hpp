@@ -1,5 +1,5 @@
-// Whether a call returns: what must return has seconds, what must not is watched for moments, so
-// that a busy machine fails no test.
+// Tests whether a call returns: a call that must return has seconds, one that must not is watched
+// only for moments, so that a busy machine fails no test.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace waywiser::test {
 inline constexpr std::chrono::seconds kLong{180};
 inline constexpr std::chrono::milliseconds kMoment{60};
 
-// A call on a thread of its own.
+// A call in its own thread.
 class Call {
 public:
     template <class Work>

@@ -1,4 +1,4 @@
-#include "cuda_reach.hpp"
+#include "cuda_peer_access.hpp"
 
 #include <cstdint>
 #include <map>
@@ -104,7 +104,7 @@ void enable_peer_access(int from, int to) {
     for (const auto& [data, range] : all.mapped) {
         if (range.device == to) cuda::grant_range(data, range.bytes, from);
     }
-    all.peers.emplace(from, to);  // not where that failed: the next one tries again
+    all.peers.emplace(from, to);  // not if that failed: the next call tries again
 }
 
 }  // namespace waywiser::gpu

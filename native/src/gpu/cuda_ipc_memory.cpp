@@ -1,4 +1,4 @@
-#include "cuda_foreign.hpp"
+#include "cuda_ipc_memory.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -16,16 +16,17 @@ namespace waywiser::gpu::cuda {
 namespace {
 
 constexpr const char* kCall = "cudaIpcOpenMemHandle";
-// A runtime that starts on a machine with many GPUs takes seconds.
+// Starting a runtime takes seconds on a machine with many GPUs.
 constexpr std::chrono::seconds kPatience{60};
 
 [[noreturn]] void fail(const std::string& why) { throw Error(Failure::other, kCall, 0, why); }
 
-// The processes that own memory for this one: one per device, started when first needed, and kept,
-// since starting takes longer than all else.
+// The processes that own memory for this one: one per device, started on demand and kept, since
+// starting one is slow.
 class Owners {
 public:
-    // Never destroyed: memory may outlive main(). But who ends in peace waits for the owners.
+    // Never destroyed: memory may outlive main(). At a normal exit it waits for the owner
+    // processes.
     static Owners& instance() {
         static Owners& all = *new Owners();
         return all;
@@ -43,7 +44,7 @@ public:
             std::memcpy(&answer, bytes.data(), sizeof answer);
             return answer;
         } catch (const std::runtime_error& error) {
-            owner.reset();  // the next to ask starts another
+            owner.reset();  // the next request starts another
             fail(error.what());
         }
     }
@@ -54,10 +55,10 @@ private:
     }
 
     static std::unique_ptr<host::Child> start(int device) {
-        const auto program = host::program_beside(kOwnerProgram);
+        const auto program = host::find_program(kOwnerProgram);
         if (!program) {
             throw std::runtime_error(std::string(kOwnerProgram) +
-                                     " is missing beside the library: install waywiser again");
+                                     " is missing next to the library: install waywiser again");
         }
         return std::make_unique<host::Child>(*program,
                                              std::vector<std::string>{gpu::device(device).uuid});
@@ -74,7 +75,7 @@ private:
     std::map<int, std::unique_ptr<host::Child>> running_;
 };
 
-// Of opened memory: whose it is.
+// The owner of opened memory.
 struct Foreign {
     int device = 0;
     std::uint64_t address = 0;  // in its owner
@@ -93,7 +94,7 @@ Opened& opened() {
 void give_back(const Foreign& memory) noexcept {
     try {
         Owners::instance().ask(memory.device, {.free = memory.address});
-    } catch (const Error&) {  // the owner is gone, and the memory with it
+    } catch (const Error&) {  // the owner has died, and its memory is freed
     }
 }
 

@@ -1,4 +1,4 @@
-// How long simulated work lasts, steadily: asleep for most of it, awake for the end.
+// Waits for simulated durations precisely: sleeps for most of them and spins at the end.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,6 @@ using Instant = std::chrono::steady_clock::time_point;
 
 inline Instant now() { return std::chrono::steady_clock::now(); }
 Instant later(Instant from, double seconds);
-void last_until(Instant end);
+void wait_until(Instant end);
 
 }  // namespace waywiser::fake

@@ -1,4 +1,4 @@
-#include "flights.hpp"
+#include "pending_transfers.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,26 +17,26 @@
 
 #include "contexts.hpp"
 #include "errors.hpp"
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 namespace nb = nanobind;
 
 namespace waywiser::python {
 namespace {
 
-// Between two looks at signals. A person does not notice it.
+// Interval at which signals are handled, too short to be noticed.
 constexpr double kSlice = 0.1;
-// How many transfers a call looks at, so that a call takes as long however many there are.
+// Transfers that a call checks, so that its time does not depend on their number.
 constexpr std::size_t kLooks = 4;
 
-std::deque<std::shared_ptr<Flight>>& kept() {
-    static auto& all = *new std::deque<std::shared_ptr<Flight>>();
+std::deque<std::shared_ptr<PendingTransfer>>& kept() {
+    static auto& all = *new std::deque<std::shared_ptr<PendingTransfer>>();
     return all;
 }
 
 using Clock = std::chrono::steady_clock;
 
-// Event descriptors that nobody waits for any more, but that the library is about to write to.
+// Event descriptors that nobody waits for any more, but that the library will still write to.
 std::deque<File>& unwritten() {
     static auto& all = *new std::deque<File>();
     return all;
@@ -89,8 +89,8 @@ File::~File() {
     if (descriptor_ >= 0) close(descriptor_);
 }
 
-Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
-               File file)
+PendingTransfer::PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held,
+                                 Streams streams, File file)
     : transfer_(transfer),
       bytes_(bytes),
       held_(std::move(held)),
@@ -101,32 +101,32 @@ Flight::Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Stream
     if (transfer_ == nullptr) settle();
 }
 
-Flight::~Flight() {
+PendingTransfer::~PendingTransfer() {
     if (!of_this_process()) {
-        for (nb::object& object : held_) object.release();  // as it was in the parent: held
+        for (nb::object& object : held_) object.release();  // kept, as in the parent
         return;
     }
     if (transfer_ == nullptr) return;
-    // With it may end a context that was closed, which waits for GPUs to free staging memory.
-    const Unlocked unlocked;
+    // This may also destroy a closed context, which waits for GPUs to free staging memory.
+    const GilRelease unlocked;
     waywiser_transfer_release(transfer_);
 }
 
-bool Flight::of_this_process() const { return process_ == fork_count(); }
+bool PendingTransfer::of_this_process() const { return process_ == fork_count(); }
 
-void Flight::check_process() const {
+void PendingTransfer::check_process() const {
     if (!of_this_process()) raise_forked();
 }
 
-void Flight::settle() {
+void PendingTransfer::settle() {
     settled_ = true;
     if (notifying_ == 0) retire(std::exchange(event_, File()));
     file_ = File();
-    // Last, and from a copy: the end of an object may run code that calls this module.
+    // Last, and from a copy: destroying an object may run code that calls this module.
     const Held held = std::exchange(held_, {});
 }
 
-bool Flight::done() {
+bool PendingTransfer::done() {
     if (settled_) return true;
     check_process();
     if (waywiser_transfer_done(transfer_) == 0) return false;
@@ -134,7 +134,7 @@ bool Flight::done() {
     return true;
 }
 
-std::size_t Flight::wait(std::optional<double> seconds) {
+std::size_t PendingTransfer::wait(std::optional<double> seconds) {
     if (transfer_ == nullptr) return bytes_;
     check_process();
     if (seconds && (std::isnan(*seconds) || *seconds < 0)) {
@@ -143,7 +143,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
                .where = "TransferHandle.result",
                .remedy = "pass seconds from 0 on, or None to wait without limit"});
     }
-    const bool limited = seconds && *seconds < 1e9;  // else the end is out of the clock's range
+    const bool limited = seconds && *seconds < 1e9;  // else the end exceeds the clock's range
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(limited ? *seconds : 0));
     double slice = limited ? std::min(kSlice, *seconds) : kSlice;
@@ -151,7 +151,7 @@ std::size_t Flight::wait(std::optional<double> seconds) {
         std::size_t moved = 0;
         waywiser_status status = WAYWISER_OK;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             status = waywiser_transfer_result(transfer_, slice, &moved);
         }
         if (status != WAYWISER_TIMEOUT) {
@@ -177,19 +177,19 @@ std::size_t Flight::wait(std::optional<double> seconds) {
     }
 }
 
-void Flight::order(const std::optional<void*>& stream) {
+void PendingTransfer::order(const std::optional<void*>& stream) {
     if (transfer_ == nullptr) return;
     check_process();
-    // A number of a default stream means that of the operand's GPU, whichever is current.
+    // The number of a default stream means that of the operand's GPU, not of the current one.
     order_stream(stream ? with_gpu(*stream, streams_.gpu) : streams_.carrier);
     if (!stream && streams_.other) order_stream(*streams_.other);
 }
 
-void Flight::order_stream(void* stream) {
+void PendingTransfer::order_stream(void* stream) {
     for (;;) {
         waywiser_status status = WAYWISER_OK;
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             status = waywiser_transfer_wait(transfer_, stream, kSlice);
         }
         if (status != WAYWISER_TIMEOUT) return check(status);
@@ -197,18 +197,18 @@ void Flight::order_stream(void* stream) {
     }
 }
 
-int Flight::descriptor() {
+int PendingTransfer::descriptor() {
     check_process();
     const bool is_new = event_.descriptor() < 0;
     if (is_new) event_ = descriptor_or_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    // Before other threads run: they may let go of the event.
+    // Before other threads run: they may release the event.
     File copy = descriptor_or_raise(fcntl(event_.descriptor(), F_DUPFD_CLOEXEC, 0));
     if (is_new) notify_event();
     return copy.release();
 }
 
-// Has the library write to the event at the end: it stays readable then, and open until then.
-void Flight::notify_event() {
+// Asks the library to write to the event at the end. The event stays open and readable until then.
+void PendingTransfer::notify_event() {
     if (settled_) {
         eventfd_write(event_.descriptor(), 1);
         return;
@@ -216,27 +216,27 @@ void Flight::notify_event() {
     ++notifying_;
     waywiser_status status = WAYWISER_OK;
     {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         status = waywiser_transfer_notify(transfer_, event_.descriptor());
     }
     --notifying_;
-    // Nobody writes after a failure: whoever waits finds out from result().
+    // After a failure nothing is written: waiters find out from result().
     if (status != WAYWISER_OK) eventfd_write(event_.descriptor(), 1);
     if (status != WAYWISER_OK || settled_) retire(std::exchange(event_, File()));
     check(status);
 }
 
-void keep(const std::shared_ptr<Flight>& flight) {
-    if (!flight->settled()) kept().push_back(flight);
+void keep(const std::shared_ptr<PendingTransfer>& pending) {
+    if (!pending->settled()) kept().push_back(pending);
 }
 
 void prune() {
     close_written();
     auto& all = kept();
     for (std::size_t looks = std::min(kLooks, all.size()); looks > 0 && !all.empty(); --looks) {
-        const std::shared_ptr<Flight> flight = std::move(all.front());
+        const std::shared_ptr<PendingTransfer> pending = std::move(all.front());
         all.pop_front();
-        if (!flight->of_this_process() || !flight->done()) all.push_back(flight);
+        if (!pending->of_this_process() || !pending->done()) all.push_back(pending);
     }
 }
 

@@ -1,5 +1,5 @@
-// Transfers under way with the objects that own their memory, which live until the host has seen
-// the end. All of it needs the GIL unless it says otherwise.
+// Transfers in progress with the objects that own their memory, which live until the host has seen
+// the end. Everything needs the GIL unless it says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace waywiser::python {
 
-// A file that the library opened, or its own descriptor of a caller's file.
+// A file that the library opened, or its duplicate of the descriptor of a caller's file.
 class File {
 public:
     File() = default;
-    // `call`: what is done with which file, for messages: "read 'weights.bin'".
+    // `call`: the file and what is done with it, for messages: "read 'weights.bin'".
     explicit File(int descriptor, std::string call = {})
         : descriptor_(descriptor), call_(std::move(call)) {}
     File(File&& other) noexcept
@@ -32,7 +32,7 @@ public:
     File& operator=(const File&) = delete;
     ~File();
     [[nodiscard]] int descriptor() const { return descriptor_; }
-    // Gives it up to whoever closes it.
+    // Releases ownership: the caller must close it.
     [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
     [[nodiscard]] const std::string& call() const { return call_; }
 
@@ -41,23 +41,23 @@ private:
     std::string call_;
 };
 
-class Flight {
+class PendingTransfer {
 public:
-    // `transfer` may be null: nothing is under way any more, and `bytes` have arrived.
-    Flight(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
-           File file = {});
-    ~Flight();
-    Flight(const Flight&) = delete;
-    Flight& operator=(const Flight&) = delete;
+    // `transfer` may be null: nothing is in flight any more, and `bytes` have arrived.
+    PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
+                    File file = {});
+    ~PendingTransfer();
+    PendingTransfer(const PendingTransfer&) = delete;
+    PendingTransfer& operator=(const PendingTransfer&) = delete;
 
     [[nodiscard]] bool done();
-    // Waits, without the GIL and in slices between which signals are handled. Returns the bytes
-    // that arrived. Raises what the transfer failed with, and TransferTimeout after `seconds`.
+    // Waits without the GIL, in intervals between which signals are handled. Returns the bytes that
+    // arrived. Raises what the transfer failed with, and TransferTimeout after `seconds`.
     std::size_t wait(std::optional<double> seconds);
-    // Waits as wait() does until all is submitted, then orders the stream; without one, those of
-    // the call.
+    // Waits like wait() until all is submitted, then orders the stream; without one, those of the
+    // call.
     void order(const std::optional<void*>& stream);
-    // A descriptor that becomes readable at the end, which the caller has to close.
+    // A descriptor that becomes readable at the end. The caller must close it.
     int descriptor();
     [[nodiscard]] bool settled() const { return settled_; }
     [[nodiscard]] bool of_this_process() const;
@@ -75,15 +75,15 @@ private:
     File file_;
     const std::string file_call_;
     File event_;
-    unsigned notifying_ = 0;  // calls that tell the library of event_
+    unsigned notifying_ = 0;  // calls that are registering event_ with the library
     unsigned process_;
     bool settled_ = false;
 };
 
 // Keeps a transfer that nobody waits for now.
-void keep(const std::shared_ptr<Flight>& flight);
-// Lets go of some of those that have ended; called by every call.
+void keep(const std::shared_ptr<PendingTransfer>& pending);
+// Releases some of the transfers that have ended; called by every call.
 void prune();
-// The same for all of them, at the end of the interpreter.
+// The same for all transfers, at the end of the interpreter.
 void prune_all();
 }  // namespace waywiser::python

@@ -1,4 +1,5 @@
-// Which pages of a range are touched: all of them, or chunks of some pages at every stride.
+// The pages of a range to touch: all of them, or a chunk of pages at every stride. Pages are
+// numbered from the one that contains the first byte of the range.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +9,15 @@
 namespace waywiser {
 
 // Pages are numbered from the one that holds the first byte of the range.
-struct Touches {
+struct TouchedPages {
     std::size_t page;    // bytes
-    std::size_t before;  // bytes of the first page that are before the range
-    std::size_t pages;   // that the range reaches into
-    std::size_t chunk;   // pages touched together
-    std::size_t stride;  // pages from the start of a chunk to the next
+    std::size_t before;  // bytes of the first page before the range
+    std::size_t pages;   // number of pages that the range touches
+    std::size_t chunk;   // pages per chunk
+    std::size_t stride;  // pages from one chunk start to the next
 
-    static Touches of(const std::byte* data, std::size_t bytes, std::size_t page,
-                      std::size_t chunk_bytes, std::size_t stride_bytes) {
+    static TouchedPages of(const std::byte* data, std::size_t bytes, std::size_t page,
+                           std::size_t chunk_bytes, std::size_t stride_bytes) {
         const auto whole = [page](std::size_t some) { return (some + page - 1) / page; };
         const std::size_t before = reinterpret_cast<std::uintptr_t>(data) % page;
         const std::size_t chunk = std::max<std::size_t>(whole(chunk_bytes), 1);
@@ -28,12 +29,12 @@ struct Touches {
     }
     [[nodiscard]] constexpr std::size_t chunks() const { return (pages + stride - 1) / stride; }
     [[nodiscard]] constexpr std::size_t first_page(std::size_t n) const { return n * stride; }
-    // Behind the last page of the n-th chunk.
+    // One past the last page of the n-th chunk.
     [[nodiscard]] constexpr std::size_t last_page(std::size_t n) const {
         const std::size_t behind = n * stride + chunk;
         return behind < pages ? behind : pages;
     }
-    // The byte of a page that is touched, from the start of the range: its first one in the range.
+    // The offset in the range of the byte that is touched in a page: the page's first in the range.
     [[nodiscard]] constexpr std::size_t offset(std::size_t number) const {
         return number == 0 ? 0 : number * page - before;
     }

@@ -1,4 +1,4 @@
-#include "unlocked.hpp"
+#include "gil_release.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 namespace waywiser::python {
 namespace {
 
-// Threads that may get the GIL late, if another one keeps it, are waited for so long.
+// How long to wait for threads that may be late to get the GIL because another one keeps it.
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kNap = std::chrono::microseconds(100);
 
@@ -19,7 +19,7 @@ std::atomic<unsigned> returning{0};  // threads that are about to take the GIL
 
 }  // namespace
 
-Unlocked::~Unlocked() {
+GilRelease::~GilRelease() {
     ++returning;
     if (ends && ending_thread.load() != std::this_thread::get_id()) {
         --returning;
