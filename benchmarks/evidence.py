@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.series.locality import judge_sides
-from waywiser.series.traffic import ways
+from waywiser.series.locality import decide_sides
+from waywiser.series.traffic import link_use
 
 TOLERANCE = 0.02
 
@@ -40,7 +40,7 @@ def counted(file: Path) -> list[Row]:
     rows = []
     with Profile.open(file) as profile:
         for series in profile.iter_series():
-            found = ways(series, profile.machine.traits)
+            found = link_use(series, profile.machine.traits)
             for each in found.carried if found else ():
                 link = (each.gpu, each.link, each.direction, each.links, each.ratio)
                 rows.append(Row(file.name, series.workload.curve, *link))
@@ -49,7 +49,7 @@ def counted(file: Path) -> list[Row]:
 
 def groups(file: Path) -> tuple[tuple[int, ...], ...]:
     with Profile.open(file) as profile:
-        sides = judge_sides(profile.localities())
+        sides = decide_sides(profile.localities())
     return sides.groups if sides else ()
 
 

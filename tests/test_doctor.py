@@ -8,7 +8,7 @@ import pytest
 from topology.captured import ALL, machine
 from topology.fake_system import system_of
 from waywiser.doctor.diagnosis import CHECKS, diagnose
-from waywiser.doctor.finding import Finding, at_least
+from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import link_findings
 from waywiser.doctor.situation import Situation
 from waywiser.records import GpuState
@@ -22,16 +22,18 @@ NO_GPU = machine("no-gpu")
 PERFORMANCE = {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance"}
 
 
-def found(root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: str) -> list[Finding]:
+def found(
+    root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: str
+) -> list[DoctorFinding]:
     return list(diagnose(Situation(on, system_of(root, PERFORMANCE | files), **more)))
 
 
-def one(findings: list[Finding], name: str) -> Finding:
+def one(findings: list[DoctorFinding], name: str) -> DoctorFinding:
     (finding,) = [finding for finding in findings if finding.id == name]
     return finding
 
 
-def names(findings: list[Finding]) -> set[str]:
+def names(findings: list[DoctorFinding]) -> set[str]:
     return {finding.id for finding in findings}
 
 

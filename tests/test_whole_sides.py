@@ -9,7 +9,7 @@ import pytest
 
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
-from waywiser.series.locality import Sides, judge_sides
+from waywiser.series.locality import Sides, decide_sides
 
 TESTS = Path(__file__).parent
 FAR_MICROSECONDS = 200
@@ -39,7 +39,7 @@ def surveyed(
 
 def sides(file: Path) -> Sides:
     with Profile.open(file) as profile:
-        found = judge_sides(profile.localities())
+        found = decide_sides(profile.localities())
     assert found is not None
     return found
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from waywiser.analysis import across, identical
 from waywiser.analysis.answer import Cell, Table
 from waywiser.analysis.regimes import RATE_BYTES
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.report.figures.curves import Drawn, curves_picture
@@ -94,7 +94,7 @@ def rate_at(asked: Asked, curve: str, size: int) -> float:
     return found.rate / 1e9
 
 
-def of(asked: Asked, text: str) -> Curve:
+def of(asked: Asked, text: str) -> MeasuredCurve:
     found = asked.subject.curve(text)
     assert found is not None, text
     return found
@@ -107,7 +107,7 @@ def two_gb_per_s(asked: Asked) -> tuple[bool, str]:
     return 1.5 <= abs(back - there) <= 2.5, text
 
 
-def longer(a: Curve, b: Curve) -> dict[int, float]:
+def longer(a: MeasuredCurve, b: MeasuredCurve) -> dict[int, float]:
     """By size, by how much the first takes longer than the second."""
     return {
         point.bytes: point.seconds / other.seconds - 1

@@ -156,7 +156,7 @@ class GpuTraffic(Value, frozen=True):
     """Why counters could not be read, one line each."""
 
 
-class Evidence(Value, frozen=True):
+class LinkEvidence(Value, frozen=True):
     """Which links moved while a workload was executed for nothing but that to be seen."""
 
     executions: int
@@ -253,7 +253,7 @@ class Visit(Value, frozen=True):
     held_bytes: int = 0
     """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()
-    evidence: Evidence | None = None
+    evidence: LinkEvidence | None = None
     """Which links it used; None where nobody looked."""
 
 

@@ -44,7 +44,7 @@ class Interrupted(SurveyError):
     """Stopped from outside; what was finished is in the profile."""
 
 
-class Estimate(Value, frozen=True):
+class SurveyEstimate(Value, frozen=True):
     """What was said before the work started."""
 
     series: int
@@ -58,7 +58,7 @@ class Commission(Value, frozen=True):
 
     request: Request
     wishes: Wishes
-    estimate: Estimate
+    estimate: SurveyEstimate
     waywiser: str = __version__
 
 
@@ -75,9 +75,11 @@ class Survey:
         return self.scope.machine
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> SurveyEstimate:
         plan = self.plan
-        return Estimate(len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds)
+        return SurveyEstimate(
+            len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds
+        )
 
     @cached_property
     def outlook(self) -> Outlook:

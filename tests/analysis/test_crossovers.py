@@ -52,7 +52,7 @@ def test_one_winner_is_told_with_its_margins() -> None:
 def test_where_one_overtakes_the_other_both_ranges_are_told() -> None:
     said = answer(subject(curve(PINNED, postal(20e-6, 50e9)), curve(SM, postal(5e-6, 10e9))))
     (finding,) = said.findings
-    assert finding.id == "overtakes"
+    assert finding.id == "crossover"
     assert "sm from 8 B to 128 KiB" in finding.statement
     assert "copy-engine from 256 KiB to 1 GiB" in finding.statement
     assert finding.remedy.startswith("choose by size: sm from 8 B")
@@ -120,7 +120,7 @@ def test_what_moves_nothing_is_no_way() -> None:
             )
         )
         assert said.findings == ()
-        assert not said.judged
+        assert not said.answered
 
 
 def test_variants_are_compared_with_their_own_kind_alone() -> None:
@@ -167,8 +167,8 @@ def test_lists_are_compared_over_the_size_of_their_pieces() -> None:
         )
     )
     (finding,) = said.findings
-    assert finding.id == "layout-overtakes"
-    assert "4 KiB sm, 1 MiB batch; up to 5 times as fast as the second" in finding.statement
+    assert finding.id == "layout-crossover"
+    assert "4 KiB sm, 1 MiB batch; up to 5 times as fast as the next" in finding.statement
     (table,) = said.tables
     assert table.columns[-2:] == ("4 KiB", "1 MiB")
     assert table.rows[0][-2].text.startswith("sm (4") and table.rows[0][-1].text.startswith("batch")

@@ -4,11 +4,11 @@ import msgspec
 
 from series import sides as synthetic
 from waywiser.analysis.hidden import sentences
-from waywiser.series.locality import judge_sides
+from waywiser.series.locality import decide_sides
 
 
 def told(**machine: object) -> list[str]:
-    found = judge_sides(synthetic.records(5, **machine))  # type: ignore[arg-type]
+    found = decide_sides(synthetic.records(5, **machine))  # type: ignore[arg-type]
     assert found is not None
     return list(sentences(found))
 
@@ -37,5 +37,5 @@ def test_a_single_gpu_says_nothing() -> None:
         msgspec.structs.replace(block, copies=tuple(row[:1] for row in block.copies))
         for block in record.blocks
     )
-    found = judge_sides([msgspec.structs.replace(record, gpus=(0,), blocks=blocks)])
+    found = decide_sides([msgspec.structs.replace(record, gpus=(0,), blocks=blocks)])
     assert found is not None and list(sentences(found)) == []

@@ -9,12 +9,12 @@ import pytest
 from tests import profiles
 from tests.analysis.subjects import FEW, curve, postal, subject
 
-from waywiser.analysis.quality_flags import KINDS
+from waywiser.analysis.flag_summary import KINDS
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.trust import answer
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, GpuState, Health, Series
-from waywiser.series.doubts import REMEDIES
+from waywiser.series.quality_flags import REMEDIES
 
 H2D, D2H, HOST = profiles.H2D, profiles.D2H, profiles.HOST
 LINE = postal(5e-6, 50e9)

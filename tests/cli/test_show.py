@@ -16,9 +16,9 @@ from waywiser.cli.show import print_overview, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.records import Failure, Refusal, Samples
-from waywiser.series.doubts import REMEDIES
 from waywiser.series.overview import overview
-from waywiser.series.reasons import Group
+from waywiser.series.quality_flags import REMEDIES
+from waywiser.series.reasons import ReasonGroup
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +91,10 @@ def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile
     with Profile.open(profile) as opened:
         found = overview(opened)
     groups = [
-        Group("both are memory", ("device -> managed by batch", "managed -> device by batch")),
-        Group("neither is a file", ("device -> device by direct-io",)),
+        ReasonGroup(
+            "both are memory", ("device -> managed by batch", "managed -> device by batch")
+        ),
+        ReasonGroup("neither is a file", ("device -> device by direct-io",)),
     ]
     found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
     stream = io.StringIO()

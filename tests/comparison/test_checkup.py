@@ -11,7 +11,7 @@ import nodes
 import pytest
 
 from waywiser.comparison.checkup import Checkup, check_up
-from waywiser.comparison.node import Link, Node
+from waywiser.comparison.node import LoadedLink, Node
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, Health
 from waywiser.topology.machine import Machine
@@ -127,7 +127,7 @@ def test_a_failure_of_the_gpu_that_has_the_number_of_a_lost_one_is_a_finding() -
 
 
 def test_a_link_is_compared_with_the_best_baseline_that_shows_it() -> None:
-    narrow = {2: Link(5, 8)}
+    narrow = {2: LoadedLink(5, 8)}
     unknown = msgspec.structs.replace(surveyed(1), links={})
     always = msgspec.structs.replace(surveyed(2, links=narrow), created="2026-11-20T04")
     node = surveyed(3, links=narrow)
@@ -211,7 +211,7 @@ def test_another_gpu_in_its_place_is_said_and_fails_nothing() -> None:
 
 
 def test_a_link_that_became_narrower_fails_it_and_one_that_always_was_does_not() -> None:
-    narrow = {2: Link(5, 8)}
+    narrow = {2: LoadedLink(5, 8)}
     found = checked(surveyed(2, links=narrow))
     assert found.findings == (
         "gpu:2 (0000:03:00.0, GPU-node0-2) ran at PCIe 5 x8 of 5 x16 under load",

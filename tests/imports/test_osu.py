@@ -6,7 +6,7 @@ import pytest
 
 from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found
+from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.osu import read
 from waywiser.records import SUMMARY
 
@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 TITLE = "# OSU MPI Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n"
 
 
-def seconds(found: Found) -> dict[str, float]:
+def seconds(found: ForeignFile) -> dict[str, float]:
     return {str(each.workload): each.samples.span[0] for each in found.measured}
 
 

@@ -116,4 +116,4 @@ def test_osus_table_is_a_curve_of_summaries(
     last = seen.series[-1].estimate
     assert last is not None and last.rate is not None and last.interval is None
     assert last.rate.value == pytest.approx(rate * 1e6)
-    assert {doubt.kind for doubt in last.doubts} == {"summary only"}
+    assert {flag.kind for flag in last.quality_flags} == {"summary only"}

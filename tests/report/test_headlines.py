@@ -9,7 +9,7 @@ from analysis.subjects import curve, postal, subject
 from report import machines
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
-from waywiser.report.parts import Row, Sheet
+from waywiser.report.parts import Sheet, SheetRow
 from waywiser.topology.machine import Cache
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
@@ -20,7 +20,7 @@ def told(name: str, key: str = "", sizes: tuple[int, ...] = machines.SIZES) -> E
     return entry(found, name=name, key=key)
 
 
-def rows(*entries: Entry) -> dict[str, Row]:
+def rows(*entries: Entry) -> dict[str, SheetRow]:
     (sheet,) = headlines(entries).blocks
     assert isinstance(sheet, Sheet)
     return {row.cells[0].text.removesuffix(", GB/s"): row for row in sheet.rows}

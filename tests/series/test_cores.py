@@ -5,14 +5,14 @@ import pytest
 
 from series import sides as synthetic
 from waywiser.records import Locality
-from waywiser.series.cores import CoreVerdict, judge_cores
-from waywiser.series.locality import judge_sides
+from waywiser.series.cores import CoreVerdict, decide_cores
+from waywiser.series.locality import decide_sides
 
 SEEDS = range(40)
 
 
 def cores(records: list[Locality]) -> CoreVerdict:
-    found = judge_sides(records)
+    found = decide_sides(records)
     assert found is not None
     return found.cores
 
@@ -51,14 +51,14 @@ def test_cores_tell_by_themselves_where_no_gpu_does() -> None:
             msgspec.structs.replace(each, gpus=())
             for each in synthetic.records(4, workers=2, cores=truth)  # type: ignore[arg-type]
         ]
-        assert judge_cores(records, {}).verdict == truth
+        assert decide_cores(records, {}).verdict == truth
 
 
 def test_one_look_does_not_tell_whether_it_stays() -> None:
     (record,) = synthetic.records(4)
     blocks = tuple(msgspec.structs.replace(block, reads=block.reads[:1]) for block in record.blocks)
     once = msgspec.structs.replace(record, blocks=blocks, sweeps=record.sweeps[:1])
-    assert judge_cores([once], {}).verdict == "not told"
+    assert decide_cores([once], {}).verdict == "not told"
     none = tuple(msgspec.structs.replace(block, reads=()) for block in record.blocks)
     nothing = msgspec.structs.replace(record, blocks=none, sweeps=())
-    assert judge_cores([nothing], {}).verdict == "not told"
+    assert decide_cores([nothing], {}).verdict == "not told"

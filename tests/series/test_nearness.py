@@ -8,10 +8,10 @@ import msgspec
 import profiles
 from series import sides as synthetic
 from waywiser.records import Series, Visit
-from waywiser.series.locality import judge_sides, near_and_far, nearness
+from waywiser.series.locality import decide_sides, near_and_far, nearness
 from waywiser.series.overview import overview_of
 
-SIDES = judge_sides(synthetic.records(5))
+SIDES = decide_sides(synthetic.records(5))
 ON = {0: (5.8e-6,) * 4 + (6.4e-6,) * 4, 1: (6.4e-6,) * 4 + (5.8e-6,) * 4}
 
 

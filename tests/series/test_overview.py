@@ -9,8 +9,8 @@ import pytest
 import profiles
 from waywiser.profile import Profile, WritableProfile
 from waywiser.records import Failure, Visit
-from waywiser.series.doubts import REMEDIES
 from waywiser.series.overview import Overview, overview
+from waywiser.series.quality_flags import REMEDIES
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> Non
     (line,) = result.series
     assert line.estimate is not None
     assert line.estimate.converged and line.estimate.stop == "converged"
-    assert line.estimate.doubts == ()
+    assert line.estimate.quality_flags == ()
     assert (result.failures, len(result.skipped)) == ((), 1)
     assert (result.summary.converged, result.summary.skipped) == (1, 0)
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.records import Evidence, GpuTraffic, LinkBytes, Series
-from waywiser.series.traffic import Ways, ways
+from waywiser.records import GpuTraffic, LinkBytes, LinkEvidence, Series
+from waywiser.series.traffic import LinkUse, link_use
 from waywiser.topology.traits import Traits
 
 SIZE = 64 << 20
@@ -13,12 +13,12 @@ MOVED = 4 * SIZE
 STILL = LinkBytes(nvlink_tx={}, nvlink_rx={}, pcie_tx=0, pcie_rx=0)
 
 
-def told(path: str, *gpus: GpuTraffic, reason: str = "", seconds: float = 0.01) -> Ways:
+def told(path: str, *gpus: GpuTraffic, reason: str = "", seconds: float = 0.01) -> LinkUse:
     what = profiles.workload(path, SIZE)
-    found = Evidence(4, seconds, seconds, gpus, reason)
+    found = LinkEvidence(4, seconds, seconds, gpus, reason)
     visit = msgspec.structs.replace(profiles.visit(what), evidence=found)
     later = profiles.visit(what, 1)
-    answer = ways(Series(what, (visit, later)), Traits())
+    answer = link_use(Series(what, (visit, later)), Traits())
     assert answer is not None
     return answer
 
@@ -97,15 +97,15 @@ def test_a_copy_within_a_gpu_moves_no_link() -> None:
 
 def test_what_is_not_counted_is_told() -> None:
     nowhere = told(profiles.H2D, reason="no NVIDIA driver")
-    assert not nowhere.told and str(nowhere) == "links not told: no NVIDIA driver"
+    assert not nowhere.known and str(nowhere) == "links not told: no NVIDIA driver"
     refused = told(profiles.H2D, GpuTraffic(0, reasons=("PCIe sent is not counted",)))
-    assert not refused.told and "gpu:0: PCIe sent is not counted" in str(refused)
+    assert not refused.known and "gpu:0: PCIe sent is not counted" in str(refused)
     partly = told(
         profiles.H2D,
         GpuTraffic(0, LinkBytes(pcie_rx=MOVED), LinkBytes(pcie_rx=0), ("NVML tells of no NVLink",)),
     )
-    assert partly.told and partly.links == ("PCIe",) and len(partly.reasons) == 1
+    assert partly.known and partly.links == ("PCIe",) and len(partly.reasons) == 1
 
 
 def test_nobody_looked() -> None:
-    assert ways(profiles.series(), Traits()) is None
+    assert link_use(profiles.series(), Traits()) is None

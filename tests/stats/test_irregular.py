@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.stats.irregular import Irregularity, irregularities
-from waywiser.stats.scatter import Measured
+from waywiser.stats.scatter import CurveBlocks
 
 SIZES = tuple(2**n for n in range(3, 31))
 
@@ -24,7 +24,7 @@ def curve(
     seed: int = 1,
     sizes: Sequence[int] = SIZES,
     dips: dict[int, float] | None = None,
-) -> Measured:
+) -> CurveBlocks:
     """With noise of blocks at each size, and a level of each block's own."""
     rng = random.Random(seed)
     levels = [rng.gauss(0, sigma) for _ in range(blocks)]
@@ -32,7 +32,7 @@ def curve(
     def block(size: int, level: float) -> float:
         return seconds(size) * (1 + (dips or {}).get(size, 0)) * math.exp(rng.gauss(level, sigma))
 
-    return Measured(
+    return CurveBlocks(
         sizes,
         [
             {
@@ -51,7 +51,7 @@ def line(size: int) -> float:
     return 5e-6 + size / 50e9
 
 
-def found(measured: Measured) -> tuple[Irregularity, ...]:
+def found(measured: CurveBlocks) -> tuple[Irregularity, ...]:
     return irregularities([measured])[0]
 
 
@@ -113,7 +113,7 @@ def test_one_disturbed_block_is_no_dip() -> None:
     made = curve(line, blocks=2)
     blocks = [dict(each) for each in made.blocks]
     blocks[15][0] *= 1.3
-    assert found(Measured(made.bytes, blocks, made.within)) == ()
+    assert found(CurveBlocks(made.bytes, blocks, made.within)) == ()
 
 
 def test_a_rough_curve_has_no_dips() -> None:
@@ -141,7 +141,7 @@ def test_few_or_distant_sizes_tell_nothing() -> None:
 
 
 def test_curves_of_a_class_tell_their_scatter_together() -> None:
-    def made(seed: int, dips: dict[int, float] | None = None) -> Measured:
+    def made(seed: int, dips: dict[int, float] | None = None) -> CurveBlocks:
         return curve(line, sigma=0.008, seed=seed, dips=dips)._replace(alike="pinned to GPU")
 
     class_of_eight = [made(0, {2**24: 0.06}), *(made(seed) for seed in range(1, 8))]
@@ -154,5 +154,5 @@ def test_a_block_that_left_a_size_out_does_not_count_there() -> None:
     made = curve(line, blocks=3, dips={2**24: 0.1})
     blocks = [dict(each) for each in made.blocks]
     del blocks[21][2]
-    (told,) = found(Measured(made.bytes, blocks, made.within))
+    (told,) = found(CurveBlocks(made.bytes, blocks, made.within))
     assert (told.low, told.of) == (2**24, 2)

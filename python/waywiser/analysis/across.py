@@ -24,7 +24,7 @@ from waywiser.analysis.kinds import usual
 from waywiser.analysis.pair_answers import Wording, cell, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import NOT_DETERMINED
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.topology.traits import Alternative, Traits
@@ -180,12 +180,12 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
     """Every choice of which a machine has both, by direction, which is the label of the group: its
     pairs are the one and the other."""
     traits = subject.machine.traits
-    curves: dict[str, Curve] = {}
+    curves: dict[str, MeasuredCurve] = {}
     for curve, _ in usual(subject):
         curves.setdefault(_key(curve.workload.transfers[0]), curve)
     executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
     for choice in _choices(executors, traits):
-        pairs: dict[str, list[tuple[Curve, Curve]]] = {}
+        pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
         for curve in curves.values():
             source, destination = curve.workload.transfers[0].path.places
             other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")

@@ -21,7 +21,7 @@ from waywiser.analysis.pair_answers import (
     pair_table,
     slower_by,
 )
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import of_pairs, percent
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
@@ -46,7 +46,7 @@ def answer(subject: Subject) -> Answer:
             "→ n %: the direction as written is so much faster, ← the opposite one is",
         ),
         unanswered=not_determined(groups),
-        judged=bool(rates),
+        answered=bool(rates),
     )
 
 
@@ -59,7 +59,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
         if kind.group != "file"
     }
     families: dict[str, Hashable] = {}
-    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
+    pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
     for curve, kind in curves.values():
         if curve.path is None or not _is_forward(curve.path):
             continue

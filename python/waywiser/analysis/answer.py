@@ -119,7 +119,7 @@ class Answer(Value, frozen=True):
     tables: tuple[Table, ...] = ()
     unanswered: tuple[str, ...] = ()
     """What could not be answered, each with the reason."""
-    judged: bool = True
+    answered: bool = True
     """Whether the profile has anything to judge by; else the summary says what it lacks."""
 
 

@@ -56,7 +56,7 @@ def answer(subject: Subject) -> Answer:
             *([f"their transfers were not all measured alone: {lacking}"] if unknown else []),
             *undecided(unclear, what="loss"),
         ),
-        judged=bool(together),
+        answered=bool(together),
     )
 
 

@@ -17,11 +17,11 @@ from waywiser.analysis.methods import (
     memory_text,
     method_text,
 )
-from waywiser.analysis.subject import Curve, Point
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.analysis.texts import amount, span
 from waywiser.series.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.duel import UNKNOWN, Stretch, Timed, duel
+from waywiser.stats.duel import UNKNOWN, Timed, WinnerRange, duel
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, Transfer, Value, format_bytes
 
@@ -36,20 +36,20 @@ class Duel(Value, frozen=True):
     """Two curves between the same two places."""
 
     pair: PlacePair
-    first: Curve
-    second: Curve
+    first: MeasuredCurve
+    second: MeasuredCurve
     names: tuple[str, str]
     """What the two differ in: ``pageable`` and ``pinned``."""
     common: str
     """What they have in common: ``to device by copy-engine``; empty if that is nothing."""
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[WinnerRange, ...]
     like: int = 0
     """Further pairs of equivalent places whose winners are the same."""
     of: int = 0
     """Further pairs of equivalent places where both methods were measured."""
 
     @property
-    def decided(self) -> tuple[Stretch, ...]:
+    def decided(self) -> tuple[WinnerRange, ...]:
         return tuple(stretch for stretch in self.stretches if stretch.winner != "neither")
 
     @property
@@ -76,10 +76,10 @@ class Duel(Value, frozen=True):
     def gpus(self) -> list[Place]:
         return [p for p in (self.pair.source, self.pair.destination) if p.kind == "gpu"]
 
-    def winner(self, stretch: Stretch) -> str:
+    def winner(self, stretch: WinnerRange) -> str:
         return self.names[0 if stretch.winner == "first" else 1]
 
-    def loser(self, stretch: Stretch) -> str:
+    def loser(self, stretch: WinnerRange) -> str:
         return self.names[1 if stretch.winner == "first" else 0]
 
 
@@ -111,7 +111,7 @@ def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
             yield Duel(pair, first, second, *difference, tuple(stretches))
 
 
-def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
+def timed(first: MeasuredPoint, second: MeasuredPoint) -> tuple[Timed, Timed]:
     """What an application sees of both, or what was timed if one lacks that."""
     a, b = first.estimate, second.estimate
     host = a.host_median is not None and b.host_median is not None
@@ -127,7 +127,7 @@ def timed_of(found: Estimate, *, host: bool = True) -> Timed:
 
 
 def _difference(
-    first: Curve, second: Curve, principal: set[str], traits: Traits
+    first: MeasuredCurve, second: MeasuredCurve, principal: set[str], traits: Traits
 ) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), if that is one thing, of which one of the two
     is as by default."""
@@ -167,7 +167,7 @@ def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     return any(traits.memory(end.kind).reference == "gpu" for end in host)
 
 
-def sizes_text(stretch: Stretch) -> str:
+def sizes_text(stretch: WinnerRange) -> str:
     """``at 4 KiB``, ``from 8 B to 32 KiB``."""
     low, high = format_bytes(stretch.low), format_bytes(stretch.high)
     return f"at {low}" if low == high else f"from {low} to {high}"

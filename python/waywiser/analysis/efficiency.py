@@ -30,7 +30,7 @@ from waywiser.analysis.methods import (
     principal,
     representative,
 )
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import named, span
 from waywiser.series.estimate import TARGET
 from waywiser.stats.order import Interval
@@ -66,7 +66,7 @@ def answer(subject: Subject) -> Answer:
         findings=ranked(best[:MOST_FINDINGS]),
         tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
         unanswered=tuple(_unanswered(fits, found)),
-        judged=bool(found),
+        answered=bool(found),
     )
 
 
@@ -119,7 +119,7 @@ def _is_mapped(memory: Memory, subject: Subject) -> bool:
     return memory.place.kind == "file" and reached
 
 
-def _caches(pair: PlacePair, curve: Curve) -> str:
+def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
     """What the caches of CPUs have to do with the rate; empty if nothing."""
     top, most = sustained(curve), peak(curve)
     if pair.cached(curve):
@@ -133,7 +133,7 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
     return ""
 
 
-def _saturates(curve: Curve, size: int) -> str:
+def _saturates(curve: MeasuredCurve, size: int) -> str:
     if len(curve.points) == 1:
         return f"{format_bytes(size)} is the only size"
     top = sustained(curve)
@@ -146,7 +146,7 @@ def _saturates(curve: Curve, size: int) -> str:
     return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this rate"
 
 
-def best_curve(pair: PlacePair) -> Curve:
+def best_curve(pair: PlacePair) -> MeasuredCurve:
     """Of the highest sustained rate, out of memory if any is; of several as high, the one with
     least that is special."""
     known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
@@ -156,7 +156,7 @@ def best_curve(pair: PlacePair) -> Curve:
     return min(even, key=lambda curve: (curve not in first, curve.text))
 
 
-def _rivals(pair: PlacePair, best: Curve) -> list[Curve]:
+def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:
     """Other methods, with default settings, out of caches or memory as the best is."""
     return [
         curve
@@ -165,7 +165,7 @@ def _rivals(pair: PlacePair, best: Curve) -> list[Curve]:
     ]
 
 
-def _even(pair: PlacePair, best: Curve) -> list[str]:
+def _even(pair: PlacePair, best: MeasuredCurve) -> list[str]:
     """Other methods of the same rate."""
     least = (1 - TARGET) * sustained(best).rate
     return [
@@ -175,7 +175,7 @@ def _even(pair: PlacePair, best: Curve) -> list[str]:
     ]
 
 
-def _second(pair: PlacePair, best: Curve) -> list[Point]:
+def _second(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredPoint]:
     """The next best method that is another memory or executor, and no setting of the same."""
     others = [sustained(curve) for curve in _rivals(pair, best) if curve.path != best.path]
     return [max(others, key=lambda point: point.rate)] if others else []
@@ -192,7 +192,7 @@ def _remedy(low: bool, saturates: int | None) -> str:
     return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 
-def _range(group: PlaceGroup, curve: Curve) -> str:
+def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
     """What the equivalent pairs reach at the largest size that all have, if there are several."""
     wanted = representative(curve)
     mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
@@ -288,7 +288,7 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     )
 
 
-def _rate_cell(point: Point) -> Cell:
+def _rate_cell(point: MeasuredPoint) -> Cell:
     return Cell(point.rate_text, series=point.line.workload)
 
 
@@ -364,7 +364,7 @@ def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
             )
 
 
-def _cell_of_share(curve: Curve, size: int, best: float) -> Cell:
+def _cell_of_share(curve: MeasuredCurve, size: int, best: float) -> Cell:
     rate, point = rate_at(curve, size), curve.at(size)
     if rate is None or not best:
         return Cell("—")

@@ -15,7 +15,7 @@ from waywiser.analysis.answer import Cell, Exhibit, Finding, Table, table
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.pair_answers import MARKS, longer, signed
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import EQUIVALENT_WITHIN, hidden_loss
 from waywiser.series.cores import CoreVerdict
 from waywiser.series.locality import Sides
@@ -83,7 +83,7 @@ def tables(subject: Subject) -> tuple[Table, ...]:
 
 def costs(subject: Subject) -> list[RemotePenalty]:
     """Of kinds with processes on both sides, decided together, small sizes first."""
-    kinds: dict[tuple[str, Regime], list[Curve]] = {}
+    kinds: dict[tuple[str, Regime], list[MeasuredCurve]] = {}
     for curve, kind in usual(subject):
         if kind.group == "host-GPU":
             for regime in {regime_of(point.workload): 0 for point in curve.points}:
@@ -102,7 +102,9 @@ def costs(subject: Subject) -> list[RemotePenalty]:
     ]
 
 
-def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> list[SidesOfProcess]:
+def _processes(
+    subject: Subject, curves: Iterable[MeasuredCurve], regime: Regime
+) -> list[SidesOfProcess]:
     """Of each process that was near or far, by curve: the median over sizes of its distance from
     what the size usually takes, in logarithms."""
     where = subject.overview.nearness
@@ -124,7 +126,7 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
     ]  # fmt: skip
 
 
-def _centres(points: Iterable[Point]) -> dict[int, float]:
+def _centres(points: Iterable[MeasuredPoint]) -> dict[int, float]:
     logs: dict[int, list[float]] = {}
     for point in points:
         logs.setdefault(point.bytes, []).append(math.log(point.seconds))

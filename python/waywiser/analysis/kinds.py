@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from waywiser.analysis.methods import principal
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.topology.machine import Machine
 from waywiser.topology.routes import is_through_host
 from waywiser.topology.traits import PathClass, Traits
@@ -136,7 +136,7 @@ def nearness_of(path: Path, machine: Machine) -> Nearness:
     return "local" if nodes[0] == nodes[1] else "remote"
 
 
-def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
+def usual(subject: Subject) -> Iterator[tuple[MeasuredCurve, Kind]]:
     """The principal curve of each path: with peer access and without, and by each node that
     submits it."""
     for curve in principal(subject.curves, peer_apart=True):

@@ -10,10 +10,10 @@ from waywiser.analysis.answer import Cell, Mark, Table, table
 from waywiser.analysis.duels import margins_text, timed_of
 from waywiser.analysis.fitted import seconds_at
 from waywiser.analysis.methods import PlaceGroup, method_text
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import span
 from waywiser.series.estimate import Estimate
-from waywiser.series.overtaking import Overtaking, overtaking
+from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.stats.duel import Timed
 from waywiser.stats.policy import TOLERANCE, ranges
 from waywiser.topology.traits import Traits
@@ -65,7 +65,7 @@ def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ..
         )
 
 
-def _for_anything(curves: Sequence[Curve], traits: Traits) -> list[Curve]:
+def _for_anything(curves: Sequence[MeasuredCurve], traits: Traits) -> list[MeasuredCurve]:
     """Without memory that GPUs reach exactly as another kind, if the other was measured too. So is
     write-combined memory beside pinned memory: nothing moves faster for it than by a few percent,
     and CPUs read it many times more slowly."""
@@ -82,7 +82,7 @@ def _for_anything(curves: Sequence[Curve], traits: Traits) -> list[Curve]:
     return [curve for curve in curves if stands_for_itself(curve.path)]
 
 
-def _name_cell(curves: Sequence[Curve], n: int | None) -> Cell:
+def _name_cell(curves: Sequence[MeasuredCurve], n: int | None) -> Cell:
     transfer = curves[n].transfer if n is not None else None
     if n is None or transfer is None:
         return Cell("none was measured there")
@@ -108,7 +108,7 @@ def _next_best(
     return best, found[best]
 
 
-def _timed_at(curve: Curve, size: int) -> Timed | None:
+def _timed_at(curve: MeasuredCurve, size: int) -> Timed | None:
     """From call to completion, if that was measured."""
     point = curve.at(size)
     if point is not None:
@@ -123,7 +123,7 @@ def _does(seconds: float | None, size: int) -> str:
     return f"{format_rate(size / seconds)} GB/s" if size >= LARGE else format_time(seconds)
 
 
-def fastest_by_piece(subject: Subject) -> list[Overtaking]:
+def fastest_by_piece(subject: Subject) -> list[LayoutCrossover]:
     """The fastest method of each list and box over its pieces, as an application sees it."""
     found: list[tuple[Transfer, Estimate]] = [
         (transfer, _seen(point.estimate))
@@ -132,7 +132,7 @@ def fastest_by_piece(subject: Subject) -> list[Overtaking]:
         for point in curve.points
         if (transfer := point.workload.transfer) is not None
     ]
-    return overtaking(found)
+    return layout_crossovers(found)
 
 
 def _seen(found: Estimate) -> Estimate:
@@ -140,7 +140,7 @@ def _seen(found: Estimate) -> Estimate:
     return msgspec.structs.replace(found, median=seen.seconds, interval=seen.interval)
 
 
-def layout_table(lists: Sequence[Overtaking]) -> tuple[Table, ...]:
+def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
     """The fastest method by size of pieces."""
     runs = sorted({each.run for found in lists for each in found.fastest})
     return table(
@@ -153,7 +153,7 @@ def layout_table(lists: Sequence[Overtaking]) -> tuple[Table, ...]:
     )
 
 
-def _row_of_layout(found: Overtaking, runs: Sequence[int]) -> tuple[Cell, ...]:
+def _row_of_layout(found: LayoutCrossover, runs: Sequence[int]) -> tuple[Cell, ...]:
     by_run = {each.run: each for each in found.fastest}
     cells = []
     for run in runs:

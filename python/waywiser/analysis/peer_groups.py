@@ -20,7 +20,7 @@ from waywiser.analysis.curve_pairs import (
 )
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
@@ -35,7 +35,7 @@ class PeerResult(Value, frozen=True):
     """One path against its equivalent paths."""
 
     kind: Kind
-    curve: Curve
+    curve: MeasuredCurve
     others: int
     regimes: dict[Regime, PairResult]
     """The second of each pair is the path in the middle of the others."""
@@ -81,7 +81,7 @@ class PeerResult(Value, frozen=True):
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     """Each group of two and more usual paths, all decided together; no files."""
     classes = Classes(subject.machine)
-    groups: dict[Hashable, list[tuple[Curve, Kind]]] = {}
+    groups: dict[Hashable, list[tuple[MeasuredCurve, Kind]]] = {}
     for curve, kind in usual(subject):
         if kind.group != "file":
             groups.setdefault(classes.key(curve.workload), []).append((curve, kind))
@@ -117,8 +117,8 @@ def _family(members: _Members) -> Hashable:
     return kind.group, kind.executor, kind.scatters_as, kind.link
 
 
-def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> _Members:
-    at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
+def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Members:
+    at_size: dict[int, dict[str, tuple[MeasuredPoint, dict[int, float]]]] = {}
     for curve, _ in group:
         for point in curve.points:
             at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))

@@ -20,7 +20,7 @@ from waywiser.words import Path, Place, Transfer, Value, Workload
 from waywiser.words.number_format import format_rate
 
 
-class Point(Value, frozen=True):
+class MeasuredPoint(Value, frozen=True):
     """One series of a curve that was measured."""
 
     workload: Workload
@@ -59,14 +59,14 @@ class Point(Value, frozen=True):
         return Exhibit(series, "rate", found.rate.value, "B/s", found.rate.interval)
 
 
-class Curve(Value, frozen=True):
+class MeasuredCurve(Value, frozen=True):
     """The measured series of one workload over sizes, the smallest first."""
 
     text: str
     """`Workload.curve`."""
     name: str
     """As people call it."""
-    points: tuple[Point, ...]
+    points: tuple[MeasuredPoint, ...]
 
     @property
     def workload(self) -> Workload:
@@ -82,7 +82,7 @@ class Curve(Value, frozen=True):
     def path(self) -> Path | None:
         return self.transfer.path if self.transfer else None
 
-    def at(self, size: int) -> Point | None:
+    def at(self, size: int) -> MeasuredPoint | None:
         return next((point for point in self.points if point.bytes == size), None)
 
 
@@ -92,7 +92,7 @@ class Subject(Value, frozen=True):
     name: str
     """The machine's, as a table of several calls it."""
     machine: Machine
-    curves: tuple[Curve, ...]
+    curves: tuple[MeasuredCurve, ...]
     """In the order of the profile."""
     overview: Overview
     """Refusals, quality flags, health, sides and all else that the profile has as a whole."""
@@ -129,7 +129,7 @@ class Subject(Value, frozen=True):
         curves = curves_of(seen.series, workloads)
         return cls(machine.hostname, machine, curves, seen, dict(environment or {}))
 
-    def curve(self, text: str) -> Curve | None:
+    def curve(self, text: str) -> MeasuredCurve | None:
         return next((curve for curve in self.curves if curve.text == text), None)
 
     def device(self, place: Place) -> Device:
@@ -142,10 +142,14 @@ class Subject(Value, frozen=True):
         return tuple(self.device(Place("gpu", index)) for index in sorted(indexes))
 
 
-def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[Curve, ...]:
+def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[MeasuredCurve, ...]:
     """Grouped by curve; ``workloads`` by identity."""
     measured = by_curve(line for line in lines if line.estimate is not None)
     return tuple(
-        Curve(text, found[0].name, tuple(Point(workloads[each.identity], each) for each in found))
+        MeasuredCurve(
+            text,
+            found[0].name,
+            tuple(MeasuredPoint(workloads[each.identity], each) for each in found),
+        )
         for text, found in measured.items()
     )

@@ -63,7 +63,7 @@ def run_compare(
     change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
     Raises `CompareError`, `ProfileError`, `NotWritten`.
     """
-    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output, write_over
+    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output, write_over
 
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
@@ -159,7 +159,7 @@ def print_comparison(
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:
     """Prints the paths that changed, then those that one side has not measured."""
     from waywiser.cli.lines import say
-    from waywiser.cli.text_table import Column, print_table
+    from waywiser.cli.text_table import TextColumn, print_table
     from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
@@ -186,7 +186,9 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
             "at",
         )
         words = "verdict", "path", "at"
-        columns = [Column(name, left=name in words, folds=name in words[1:]) for name in headings]
+        columns = [
+            TextColumn(name, left=name in words, folds=name in words[1:]) for name in headings
+        ]
         cells = [(path.verdict, *_cells(path)) for path in shown]
         print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
     if left:

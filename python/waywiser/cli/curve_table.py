@@ -8,7 +8,7 @@ from rich.console import Console
 
 from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
-from waywiser.cli.text_table import Column, fitting, print_table
+from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.plan.schedule import EQUAL
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line
@@ -44,8 +44,8 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         text = f"bound {best.bytes_per_second / 1e9:.1f} GB/s: {best.made_of}"
         say(console, text, "dim", indent=2)
     for line in curve.measured:
-        if line.ways is not None and line.ways.told:
-            say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
+        if line.link_use is not None and line.link_use.known:
+            say(console, f"{format_bytes(line.bytes)} went {line.link_use}", "dim", indent=2)
     _print_sizes(console, curve, marks)
     last = curve.measured[-1]
     if rates := sorted(last.transfer_rates):
@@ -68,7 +68,7 @@ def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
     bounds = {name: (least, console.width) for name, least in COLUMNS.items()}
     kept = fitting(names, rows, console.width, spared=SPARED, bounds=bounds)
     columns = [
-        Column(name, left=name in ("stopped", ""), least=COLUMNS[name])
+        TextColumn(name, left=name in ("stopped", ""), least=COLUMNS[name])
         for name in (names[n] for n in kept)
     ]
     print_table(console, columns, [[row[n] for n in kept] for row in rows])
@@ -96,7 +96,7 @@ def samples(found: Estimate) -> str:
 
 
 def marks_of(found: Estimate, marks: Marks) -> str:
-    return "".join(marks[doubt.kind] for doubt in found.doubts)
+    return "".join(marks[flag.kind] for flag in found.quality_flags)
 
 
 def _title(curve: Shown) -> str:

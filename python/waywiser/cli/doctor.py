@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.doctor.finding import Finding
+    from waywiser.doctor.finding import DoctorFinding
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
@@ -39,7 +39,7 @@ def run_doctor(json: bool, severity: str = "warning") -> int:
     return 1 if at_least(findings, least) else 0
 
 
-def print_findings(findings: tuple[Finding, ...], console: Console | None = None) -> None:
+def print_findings(findings: tuple[DoctorFinding, ...], console: Console | None = None) -> None:
     """One paragraph per finding, the severest first, and a closing line that counts them."""
     from rich.text import Text
 

@@ -27,7 +27,7 @@ from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
-from waywiser.series.reasons import Group
+from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines, merged, of_kinds
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
@@ -58,7 +58,7 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     _print_curves(console, curves(found.series), marks)
     for reason, members in merged((group.reason, group.members) for group in found.refusals):
         if not of_kinds(members):
-            _print_group(console, "not measured", Group(reason, tuple(members)))
+            _print_group(console, "not measured", ReasonGroup(reason, tuple(members)))
     if unfit := [group for group in found.refusals if of_kinds(group.members)]:
         pairs = sum(len(group.members) for group in unfit)
         say(
@@ -81,7 +81,7 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
         say(console, f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
     if found.health is not None:
         say(console, str(found.health), style="yellow" if found.health.speaks_against else "")
-    for group in found.ways:
+    for group in found.link_use_unknown:
         say(console, f"links of {count(len(group.members), 'curve')} not told: {group.reason}")
     if found.sides is not None:
         for text in sentences(found.sides):
@@ -152,14 +152,14 @@ def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
         print_beside(console, others, marks)
 
 
-def _print_group(console: Console, title: str, group: Group) -> None:
+def _print_group(console: Console, title: str, group: ReasonGroup) -> None:
     many = f" ({counted(group.members)})" if len(group.members) > 1 else ""
     say(console, f"{title}: {group.reason}{many}", "yellow")
     for member in member_lines(group.members):
         say(console, with_sizes(member), indent=2)
 
 
-def _print_warning(console: Console, mark: str, group: Group) -> None:
+def _print_warning(console: Console, mark: str, group: ReasonGroup) -> None:
     say(console, f"{mark}  {group.reason}, {count(len(group.members), 'series')}", "yellow")
     for member in group.members[:SHOWN_MEMBERS]:
         say(console, with_sizes(member), indent=5)

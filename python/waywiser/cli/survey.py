@@ -21,7 +21,7 @@ from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL, Request
 from waywiser.profile import default_name
-from waywiser.profile.beside import require_room
+from waywiser.profile.output_path import require_new_output
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
@@ -110,7 +110,7 @@ def run_survey(options: Options) -> None:
         file = _resume(options)
     else:
         if options.output and not options.dry_run:
-            require_room(Path(options.output))
+            require_new_output(Path(options.output))
         survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
         if options.dry_run:
             _say_plan(survey, json=options.json)

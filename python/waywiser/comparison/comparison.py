@@ -23,9 +23,9 @@ from waywiser.comparison.path_change import (
     PathVerdict,
     ProfileComparison,
     SizeChange,
-    judged,
     label,
     slower,
+    verdict_of,
     worst_first,
 )
 from waywiser.comparison.path_parts import Part, PartNoise, Summaries, noise_of, parts_of
@@ -278,7 +278,7 @@ def _part_change(
                 (old.processes, new.processes),
                 (len(old.replicates), len(new.replicates)),
                 decision,
-                judged(decision, size.sides, threshold, is_variance_known=known_of_size),
+                verdict_of(decision, size.sides, threshold, is_variance_known=known_of_size),
             )
         )
     return PartChange(
@@ -286,7 +286,7 @@ def _part_change(
         (before.processes, after.processes),
         (len(before.replicates), len(after.replicates)),
         whole,
-        judged(whole, part.sides, threshold, is_variance_known=known),
+        verdict_of(whole, part.sides, threshold, is_variance_known=known),
         tuple(sizes),
     )
 

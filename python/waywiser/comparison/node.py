@@ -14,7 +14,7 @@ from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.rows import gpu_states_from
 from waywiser.records import GpuState, Refusal
-from waywiser.series.doubts import gpus_fed_by_host
+from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu, Machine
@@ -22,7 +22,7 @@ from waywiser.topology.routes import renumbered_relays
 from waywiser.words import Place, Value, Workload
 
 
-class Link(Value, frozen=True):
+class LoadedLink(Value, frozen=True):
     """The most that was seen of a GPU's PCIe link while it was loaded."""
 
     generation: int = 0
@@ -53,7 +53,7 @@ class Node(Value, frozen=True):
     far as their machines allowed."""
     refusals: tuple[Refusal, ...] = ()
     health: tuple[RunHealth, ...] = ()
-    links: dict[int, Link] = msgspec.field(default_factory=dict)
+    links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
     """By GPU, those that host memory was copied to or from."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What could explain a number, as it was when the last run began."""
@@ -73,7 +73,7 @@ class Node(Value, frozen=True):
 
     def slow_link(self, gpu: Gpu) -> str:
         """``PCIe 5 x8 of 5 x16`` if its link ran below its best under load; else empty."""
-        return self.links.get(gpu.index, Link()).below(gpu)
+        return self.links.get(gpu.index, LoadedLink()).below(gpu)
 
 
 def read_node(path: Path | str, *, links: bool = False) -> Node:
@@ -110,7 +110,7 @@ def _is_unfinished(profile: Profile, stored: int) -> bool:
     return foreseen is not None and stored < foreseen.visits
 
 
-def _links(frame: SeriesFrame) -> dict[int, Link]:
+def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
     for workload, _, visits in frame.series:
         if fed := frozenset(gpus_fed_by_host(workload)):
@@ -124,14 +124,14 @@ def _links(frame: SeriesFrame) -> dict[int, Link]:
 
 def links_of(
     states: Iterable[tuple[frozenset[int], tuple[GpuState, ...]]],
-) -> dict[int, Link]:
+) -> dict[int, LoadedLink]:
     """From readings, each with the GPUs whose links were loaded meanwhile."""
-    seen: dict[int, Link] = {}
+    seen: dict[int, LoadedLink] = {}
     for loaded, readings in states:
         for state in readings:
             if state.index in loaded:
-                before = seen.get(state.index, Link())
-                seen[state.index] = Link(
+                before = seen.get(state.index, LoadedLink())
+                seen[state.index] = LoadedLink(
                     max(before.generation, state.pcie_generation),
                     max(before.width, state.pcie_width),
                 )

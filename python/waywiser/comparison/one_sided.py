@@ -40,7 +40,7 @@ def missing(
     replanned = _replanned(base, new)
     asked_alike = len({node.asked for node in (*base, *new)}) == 1
 
-    def judged(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
+    def verdict_for(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
         lost = [f"gpu:{gpu} {gone[gpu]}" for gpu in sorted(gpus_of(workload)) if gpu in gone]
         if lost:
             return "missing", ", ".join(lost)
@@ -64,7 +64,7 @@ def missing(
     for curve, first in _measured(before).items():
         if curve not in measured:
             workload = first.workload
-            verdict, why = judged(curve, workload)
+            verdict, why = verdict_for(curve, workload)
             on = devices_on(workload, devices)
             yield PathChange(curve, name_of(workload), verdict, why, headlines.get(curve), on)
 

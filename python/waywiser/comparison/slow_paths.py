@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.comparison.hardware import EqualHosts
 from waywiser.comparison.node import gpus_of
-from waywiser.comparison.outlying import Column, columns_of, outliers
+from waywiser.comparison.outliers import ColumnScale, columns_of, outliers
 from waywiser.plan.name import name_of
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
@@ -190,7 +190,7 @@ class PathTimes:
         )
 
     def _usual(
-        self, curve: str, regime: Regime, members: Sequence[int], column: Column
+        self, curve: str, regime: Regime, members: Sequence[int], column: ColumnScale
     ) -> UsualPath:
         most = max(self.sizes[at].hosts for at in members)
         usual = [at for at in members if self.sizes[at].hosts * 2 >= most]

@@ -28,7 +28,7 @@ class NoCounterpart(Exception):
     """Why a benchmark means nothing that this house measures; its text is the reason."""
 
 
-class Subject:
+class Benchmark:
     """One benchmark: its name and its counters."""
 
     def __init__(self, name: BenchmarkName, counters: Mapping[str, float]) -> None:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 
 from waywiser.imports import commscope_makers as make
-from waywiser.imports.benchmark_ids import NoCounterpart, Subject
+from waywiser.imports.benchmark_ids import Benchmark, NoCounterpart
 from waywiser.imports.benchmark_name import BenchmarkName
 from waywiser.imports.commscope_makers import Counterpart, Maker
 
@@ -31,7 +31,7 @@ def counterpart(name: BenchmarkName, counters: Mapping[str, float]) -> Counterpa
     """Raises `NoCounterpart`, whose text is the reason, for what this house does not measure."""
     for pattern, maker in _FAMILIES:
         if match := pattern.fullmatch(name.family):
-            return maker(match, Subject(name, counters))
+            return maker(match, Benchmark(name, counters))
     raise NoCounterpart("this house has no counterpart of it, or does not know the benchmark")
 
 

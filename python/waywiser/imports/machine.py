@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from waywiser.imports.errors import ImportRefused
-from waywiser.imports.found import ForeignGpu, Found
+from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
@@ -59,7 +59,7 @@ def require_name(name: str) -> None:
             )
 
 
-def hostname_of(found: Sequence[Found], name: str | None) -> str:
+def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
     """``name``, or the one host that all files are of. Raises `ImportRefused` for several."""
     if name is not None:
         return name
@@ -74,7 +74,7 @@ def hostname_of(found: Sequence[Found], name: str | None) -> str:
     return hosts[0] if hosts else UNNAMED
 
 
-def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) -> Machine:
+def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | None) -> Machine:
     """The machine of all files together. Raises `ImportRefused` where the files are of several, or
     name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
     workloads = [measured.workload for each in found for measured in each.measured]
@@ -118,12 +118,12 @@ def _of_ranks(workload: Workload) -> bool:
     return any(executor.route == "between ranks" for executor in executors)
 
 
-def _cpus(found: Found) -> int:
+def _cpus(found: ForeignFile) -> int:
     count = found.environment.get("num_cpus", 0)
     return count if isinstance(count, int) and 0 < count < 2**20 else 0
 
 
-def _gpus(found: Sequence[Found], named: Iterable[int]) -> Iterator[Gpu]:
+def _gpus(found: Sequence[ForeignFile], named: Iterable[int]) -> Iterator[Gpu]:
     known: dict[int, ForeignGpu] = {gpu.index: gpu for each in found for gpu in each.gpus}
     peers = set(_peers(found))
     for index in sorted({*known, *named}):
@@ -137,7 +137,7 @@ def _gpus(found: Sequence[Found], named: Iterable[int]) -> Iterator[Gpu]:
         )
 
 
-def _peers(found: Sequence[Found]) -> Iterator[tuple[int, int]]:
+def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
     """Pairs of GPUs, both ways round, between which something was measured that takes direct
     access: a copy that is not said to go without, or a kernel that reached into the other's."""
     for measured in (each for one in found for each in one.measured if len(each.samples)):
@@ -152,7 +152,7 @@ def _peers(found: Sequence[Found]) -> Iterator[tuple[int, int]]:
                 yield from ((one, other), (other, one))
 
 
-def _require_same_models(found: Sequence[Found], machine: Machine, topology: Path) -> None:
+def _require_same_models(found: Sequence[ForeignFile], machine: Machine, topology: Path) -> None:
     """Bounds of other GPUs would be worse than none. Tools write a model in more or fewer words."""
     theirs = {gpu.index: gpu.name.lower() for gpu in machine.gpus}
     for gpu in (gpu for each in found for gpu in each.gpus if gpu.name):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import ForeignGpu, Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
 from waywiser.imports.google_benchmark import started
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.summary import is_time, summary
@@ -57,7 +57,7 @@ _ROOT = re.compile(r"^\s*-?[0-9]{1,6}\s*$")
 _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
 
 
-def read(value: Any, where: str) -> Found:
+def read(value: Any, where: str) -> ForeignFile:
     """Raises `Malformed` where a key is missing or is not what the format has there."""
     top = object_of(value, where)
     rows = list_of(top.get("results"), f"{where}: results")
@@ -65,7 +65,7 @@ def read(value: Any, where: str) -> Found:
     config = object_of(top.get("config", {}), f"{where}: config")
     gpus = tuple(_gpus(config, where))
     collective = _collective(arguments)
-    measured: list[Measured] = []
+    measured: list[ForeignSeries] = []
     refusals: list[Refusal] = []
     reason = _why_not(collective, len(gpus))
     if reason:
@@ -76,7 +76,7 @@ def read(value: Any, where: str) -> Found:
     version = top.get("nccl_version", "")
     date = text_of(top.get("start_time", ""), f"{where}: start_time")
     hosts = {gpu.host for gpu in gpus if gpu.host}
-    return Found(
+    return ForeignFile(
         format="nccl",
         tool="nccl-tests",
         version=f"NCCL {version}" if isinstance(version, int) else clipped(str(version)),
@@ -136,7 +136,7 @@ def _gpus(config: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
         )
 
 
-def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[Measured]:
+def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[ForeignSeries]:
     row = object_of(value, where)
     size = int(number_of(row.get("size"), f"{where}.size"))
     if not 0 <= size <= 2**50:
@@ -164,7 +164,7 @@ def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[M
         samples, failure = _samples(
             row, placement, object_of(result, f"{where}.{placement}"), where
         )
-        yield Measured(
+        yield ForeignSeries(
             name=f"{collective} {placement} of {size}",
             family=collective,
             workload=Workload(transfers),

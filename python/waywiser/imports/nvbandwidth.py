@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import ForeignGpu, Found
+from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.imports.nvbandwidth_cases import MOST_GPUS, Case, Matrix, measured_of, rows_of
 from waywiser.imports.reading import clipped, list_of, object_of, text_of
 from waywiser.records import Refusal
@@ -23,7 +23,7 @@ _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-
                   r"(?:: \((?P<host>[^()]*)\))?\s*$")  # fmt: skip
 
 
-def read(value: Any, where: str) -> Found:
+def read(value: Any, where: str) -> ForeignFile:
     """Raises `Malformed` where a key or a cell is not as the format has it."""
     top = object_of(object_of(value, where).get("nvbandwidth"), f"{where}: nvbandwidth")
     gpus = tuple(_gpus(top, f"{where}: nvbandwidth.GPU Device list"))
@@ -40,7 +40,7 @@ def read(value: Any, where: str) -> Found:
     said = text_of(top.get("error", ""), f"{where}: nvbandwidth.error")
     if said and not measured:
         refusals.setdefault("nvbandwidth", Refusal("nvbandwidth", f"it failed: {said}"))
-    return Found(
+    return ForeignFile(
         format="nvbandwidth",
         tool="nvbandwidth",
         version=text_of(top.get("version", ""), f"{where}: nvbandwidth.version"),

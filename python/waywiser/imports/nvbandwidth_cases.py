@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.imports.found import Measured
+from waywiser.imports.foreign_file import ForeignSeries
 from waywiser.imports.nearby import ALLOCATED, ANYWHERE
 from waywiser.imports.summary import is_time, summary
 from waywiser.records import Failure, Refusal
@@ -66,7 +66,7 @@ def rows_of(name: str, columns: int) -> int:
     return 1 if _ONE_ROW.fullmatch(what) else 0
 
 
-def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[Measured]:
+def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[ForeignSeries]:
     """Every series of the cases; what has none is added to ``refusals``, by name."""
     for case in cases.values():
         parts = _PARTS.match(case.name)
@@ -95,7 +95,9 @@ def _other_way(name: str) -> str:
     return ""
 
 
-def _made(case: Case, what: str, executor: str, cases: Mapping[str, Case]) -> Iterator[Measured]:
+def _made(
+    case: Case, what: str, executor: str, cases: Mapping[str, Case]
+) -> Iterator[ForeignSeries]:
     if what in ("host_to_device_memcpy", "device_to_host_memcpy"):
         to_gpu = what.startswith("host")
         for gpu, rate in _columns(case):
@@ -161,10 +163,12 @@ def _peer(row: int, column: int, how: str, executor: str) -> Transfer:
     )
 
 
-def _copied(name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str, ...]) -> Measured:
+def _copied(
+    name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str, ...]
+) -> ForeignSeries:
     """Transfers with their rates in GB/s."""
     seconds = [transfer.bytes / (rate * 1e9) for transfer, rate in parts]
-    return Measured(
+    return ForeignSeries(
         name=name,
         family=name,
         workload=Workload(tuple(transfer for transfer, _ in parts)),
@@ -174,7 +178,7 @@ def _copied(name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str
     )
 
 
-def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
+def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[ForeignSeries]:
     """The rate into each GPU is here, that out of it in the case of the other direction."""
     back = cases.get(_other_way(case.name))
     rates = dict(_columns(back)) if back else {}
@@ -184,7 +188,7 @@ def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Me
             yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
 
 
-def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
+def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[ForeignSeries]:
     back = cases.get(_other_way(case.name))
     rates = dict(_columns(back)) if back else {}
     parts = [
@@ -197,7 +201,7 @@ def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterato
         yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
 
 
-def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[Measured]:
+def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[ForeignSeries]:
     """Three matrices one below the other: this way, the other way, and their sum."""
     count = len(case.matrix) // 3
     other = case.matrix[count : 2 * count]
@@ -214,7 +218,7 @@ def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[Measured]:
         yield _copied(case.name, parts, (ASSUMED,))
 
 
-def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
+def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[ForeignSeries]:
     """Only the total of all transfers is told."""
     figures = _columns(case)
     for one, total in figures:
@@ -227,7 +231,7 @@ def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
         )
         if not transfers:
             continue
-        yield Measured(
+        yield ForeignSeries(
             name=case.name,
             family=case.name,
             workload=Workload(transfers),
@@ -239,11 +243,11 @@ def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
 
 def _chased(
     name: str, gpu: int, memory: str, nanoseconds: float, notes: tuple[str, ...]
-) -> Measured:
+) -> ForeignSeries:
     parameters = {"bytes": str(LATENCY_BYTES), "memory": memory}
     seconds = nanoseconds * 1e-9
     failure = None if is_time(seconds) else Failure("foreign", "its figure is no time")
-    return Measured(
+    return ForeignSeries(
         name=name,
         family=name,
         workload=Workload(operation=Operation("sm-latency", Place("gpu", gpu), parameters)),

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.reading import clipped
 from waywiser.imports.summary import is_time, summary
 from waywiser.records import Refusal
@@ -46,7 +46,7 @@ MOST_COLUMNS = 400
 KINDS = {"H": "pageable", "D": "device", "M": "managed"}
 
 
-class Table(Value, frozen=True):
+class OsuTable(Value, frozen=True):
     """One test's output, as its lines say."""
 
     title: str
@@ -65,13 +65,13 @@ class Table(Value, frozen=True):
     """Sizes whose bytes did not arrive right, as the tool's own validation says."""
 
 
-def read(text: str, where: str) -> Found:
+def read(text: str, where: str) -> ForeignFile:
     """Raises `Malformed` for a table without a header or a row, or with a line that is no row."""
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
     starts = [n for n, line in enumerate(lines) if _TITLE.match(line)]
     if not starts:
         raise Malformed("no title that begins with # OSU MPI", where=where)
-    measured: list[Measured] = []
+    measured: list[ForeignSeries] = []
     refusals: dict[str, Refusal] = {}
     version = ""
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -85,7 +85,7 @@ def read(text: str, where: str) -> Found:
         measured += _measured(table, test)
         for refusal in _unusable(table):
             refusals.setdefault(refusal.path, refusal)
-    return Found(
+    return ForeignFile(
         format="osu",
         tool="OSU micro-benchmarks",
         version=version,
@@ -94,7 +94,7 @@ def read(text: str, where: str) -> Found:
     )
 
 
-def _table(lines: Sequence[str], start: int, end: int, where: str) -> Table:
+def _table(lines: Sequence[str], start: int, end: int, where: str) -> OsuTable:
     title = _TITLE.match(lines[start])
     assert title is not None
     send, to, assumed = _buffers(lines, start, end, title["mpi"])
@@ -123,7 +123,7 @@ def _table(lines: Sequence[str], start: int, end: int, where: str) -> Table:
             remedy="run the benchmark again",
         )
     name = clipped(lines[start].strip().lstrip("# "))
-    return Table(name, title["what"], title["version"] or "", send, to, assumed, unit,
+    return OsuTable(name, title["what"], title["version"] or "", send, to, assumed, unit,
                  tuple(rows), tuple(failed))  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
     return "H", "H", ""
 
 
-def _measured(table: Table, test: str) -> Iterator[Measured]:
+def _measured(table: OsuTable, test: str) -> Iterator[ForeignSeries]:
     ends = [
         Memory(KINDS[kind], Place("numa" if kind == "H" else "gpu", rank))
         for rank, kind in enumerate((table.send, table.to))
@@ -166,7 +166,7 @@ def _measured(table: Table, test: str) -> Iterator[Measured]:
             continue
         one = Transfer(path, size, {"test": test})
         back = Transfer(path.opposite, size, {"test": test})
-        yield Measured(
+        yield ForeignSeries(
             name=f"{table.title}, {size}",
             family=table.title,
             workload=Workload((one, back) if both else (one,)),
@@ -176,7 +176,7 @@ def _measured(table: Table, test: str) -> Iterator[Measured]:
         )
 
 
-def _unusable(table: Table) -> Iterator[Refusal]:
+def _unusable(table: OsuTable) -> Iterator[Refusal]:
     for size, value in table.rows:
         if size in table.failed:
             reason = "the bytes did not arrive right, as the tool's validation says"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportRefused, UnknownFormat
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.machine import machine_of, require_name
 from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
@@ -42,7 +42,7 @@ class ReadFile(Value, frozen=True):
 
     name: str
     """Without its folder."""
-    found: Found | None
+    found: ForeignFile | None
     """None where it was left out."""
     modified: str
     """When it was written last: UTC, ISO 8601; empty if not known."""
@@ -221,7 +221,7 @@ def _refusals(files: Sequence[ReadFile]) -> Iterator[Refusal]:
     yield from seen.values()
 
 
-def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, Measured, int]]:
+def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ForeignSeries, int]]:
     """Each set of repetitions with its number among those of the same workload."""
     count: dict[str, int] = {}
     for each in files:
@@ -232,7 +232,7 @@ def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, Measured, int
             yield each, measured, block
 
 
-def _visit(file: ReadFile, measured: Measured, block: int) -> Visit:
+def _visit(file: ReadFile, measured: ForeignSeries, block: int) -> Visit:
     found, samples = file.found, measured.samples
     assert found is not None
     batches = samples.repetitions or (1,) * len(samples)
@@ -270,7 +270,7 @@ def _provenance(file: ReadFile) -> dict[str, Any]:
     return known | {key: value for key, value in told.items() if value}
 
 
-def _plan(blocks: Sequence[tuple[ReadFile, Measured, int]]) -> dict[str, Any]:
+def _plan(blocks: Sequence[tuple[ReadFile, ForeignSeries, int]]) -> dict[str, Any]:
     """Per series, in block order: which file, what the benchmark is called there, and how its
     repetitions scatter, where they are not there themselves."""
     series: dict[str, list[dict[str, str | float]]] = {}

@@ -34,7 +34,7 @@ ENOUGH_FREEDOM = 4
 """Degrees of freedom from which on the deviation between processes is known well enough."""
 
 
-class Found(NamedTuple):
+class VisitMedian(NamedTuple):
     """The median of one visit, in seconds, with its 95 % interval."""
 
     size: int
@@ -52,7 +52,7 @@ class Found(NamedTuple):
         within = (self.high - self.low) / 2 / self.median
         return 0.0 if math.isnan(within) else within
 
-    def differs(self, other: Found) -> bool:
+    def differs(self, other: VisitMedian) -> bool:
         """By more than equal curves do, and beyond both intervals."""
         margin = EQUAL_RATE if self.size >= RATE_BYTES else EQUAL_LATENCY
         apart = abs(self.median - other.median) > margin * min(self.median, other.median)
@@ -64,8 +64,8 @@ class Findings:
     """Of all visits of a survey, per curve, block and size of the first transfer."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], dict[int, Found]] = {}
-        self._any: dict[str, dict[int, Found]] = {}
+        self._found: dict[tuple[str, int], dict[int, VisitMedian]] = {}
+        self._any: dict[str, dict[int, VisitMedian]] = {}
         """The latest of each size of a curve, in whatever block."""
         self._similar: dict[Hashable, dict[tuple[str, int], list[float]]] = {}
         """Logarithms of the medians of similar series, one per process."""
@@ -80,7 +80,10 @@ class Findings:
         if not spans:
             return
         workload = visit.workload
-        curve, found = workload.curve, Found(workload.bytes, *native.load().median_interval(spans))
+        curve, found = (
+            workload.curve,
+            VisitMedian(workload.bytes, *native.load().median_interval(spans)),
+        )
         size = workload.transfers[0].bytes if workload.transfers else 0
         if workload.bytes:
             self._found.setdefault((curve, visit.block), {})[size] = found
@@ -133,7 +136,7 @@ class Findings:
         """The sizes at which a block has both."""
         return tuple(sorted(one.size for one, _ in self._pairs(curve, like, block)))
 
-    def _pairs(self, curve: str, like: str, block: int) -> list[tuple[Found, Found]]:
+    def _pairs(self, curve: str, like: str, block: int) -> list[tuple[VisitMedian, VisitMedian]]:
         one = self._found.get((curve, block), {})
         other = self._found.get((like, block), {})
         return [(one[size], other[size]) for size in one.keys() & other.keys()]

@@ -28,7 +28,7 @@ NO_GPU = "there is no GPU"
 
 
 @dataclass(frozen=True)
-class Found:
+class MachinePaths:
     """The paths of a machine with default variants, and why the others are not paths of it."""
 
     valid: tuple[Path, ...]
@@ -44,7 +44,7 @@ class _Senseless:
     """Whether no other places of the two kinds are served."""
 
 
-def find_paths(machine: Machine) -> Found:
+def find_paths(machine: Machine) -> MachinePaths:
     """Every valid path, and the refused: those that make no sense anywhere are reported once per
     pair of memory kinds, those that only this machine or these places refuse one by one."""
     here = Catalogue(machine)
@@ -75,7 +75,7 @@ def find_paths(machine: Machine) -> Found:
     of_memories = _given_by_all(senseless, len(anywhere.executors))
     for each in senseless:
         refused += _refusals(each, of_memories)
-    return Found(tuple(valid), tuple(refused))
+    return MachinePaths(tuple(valid), tuple(refused))
 
 
 def with_hypothetical_gpu(machine: Machine) -> Machine:

@@ -24,7 +24,7 @@ from waywiser.probe.protocol import (
     Hello,
     Locate,
     Located,
-    Measured,
+    MeasuredVisit,
     Prepare,
     Prepared,
     Progressed,
@@ -47,7 +47,7 @@ _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
 
 
-class Group:
+class WorkerGroup:
     """Workers of one `waywiser.records.Process`, numbered within the survey."""
 
     def __init__(self, command: Sequence[str], size: int, number: int) -> None:
@@ -113,7 +113,7 @@ class Group:
         allowance_seconds: float = 0.0,
         readings: LoadReadings | None = None,
         heard: Heard | None = None,
-    ) -> tuple[Visit, tuple[Measured, ...]]:
+    ) -> tuple[Visit, tuple[MeasuredVisit, ...]]:
         """One visit, and the members' parts of it; failed where anything went wrong.
 
         ``allowance_seconds`` are added to the order's time-out for the first order, in which
@@ -123,7 +123,7 @@ class Group:
         self._fresh = False
         started, began = datetime.now(UTC), time.monotonic()
         failure: Failure | None = None
-        parts: dict[int, Measured] = {}
+        parts: dict[int, MeasuredVisit] = {}
         try:
             answers = self._exchange(order, began + allowed, readings, heard)
             if failed := _failed(answers):
@@ -240,7 +240,7 @@ def _visit(
     worker: int,
     states: tuple[GpuState, ...],
     failure: Failure | None,
-    parts: dict[int, Measured],
+    parts: dict[int, MeasuredVisit],
 ) -> Visit:
     visit = Visit(
         workload=order.workload,

@@ -7,7 +7,7 @@ import socket
 import struct
 from typing import Self
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 from waywiser.probe import cgroup
 from waywiser.records import Refusal
 from waywiser.topology.machine import Gpu, Machine
@@ -27,7 +27,7 @@ class GuestError(WaywiserError):
     """This host is not free to be measured now."""
 
 
-class SurveyLock(Closing):
+class SurveyLock(Closeable):
     """Held by the one survey that may run on this host at a time; a context manager.
 
     The lock is as wide as the network namespace: containers with their own do not see each other.

@@ -24,8 +24,8 @@ import msgspec
 from waywiser.records import (
     BlockLatencies,
     BufferRecord,
-    Evidence,
     Failure,
+    LinkEvidence,
     Order,
     Process,
     Samples,
@@ -118,7 +118,7 @@ class Progressed(Value, frozen=True, tag="progress", tag_field="type"):
     high: float | None = None
 
 
-class Measured(Value, frozen=True):
+class MeasuredVisit(Value, frozen=True):
     """What one worker found for its transfers of a workload: a visit without its context."""
 
     mode: TimingMode
@@ -133,12 +133,12 @@ class Measured(Value, frozen=True):
     held_bytes: int = 0
     host_timed: tuple[Transfer, ...] = ()
     """Transfers that this visit showed to block behind a closed gate."""
-    evidence: Evidence | None = None
+    evidence: LinkEvidence | None = None
 
 
 class Result(Value, frozen=True, tag="result", tag_field="type"):
     id: int
-    measured: Measured
+    measured: MeasuredVisit
 
 
 class Failed(Value, frozen=True, tag="failed", tag_field="type"):

@@ -21,7 +21,7 @@ from waywiser.probe.protocol import (
     Hello,
     Locate,
     Located,
-    Measured,
+    MeasuredVisit,
     Prepare,
     Prepared,
     Progressed,
@@ -58,7 +58,7 @@ class Measurer(Protocol):
 
     def prepare(self, order: Order) -> None: ...
 
-    def measure(self, order: Order, estimate: Estimate) -> Measured: ...
+    def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
 
 
 class Outbox:

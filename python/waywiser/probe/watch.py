@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from waywiser.plan.catalogue import Requirements
-from waywiser.records import Evidence, GpuTraffic
+from waywiser.records import GpuTraffic, LinkEvidence
 from waywiser.topology.counters import LinkCounters, Reading
 from waywiser.words import Workload
 
@@ -29,7 +29,7 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.found: Evidence | None = None
+        self.found: LinkEvidence | None = None
         self._counters = counters
         self._gpus = tuple(gpus)
         self._clock = clock
@@ -52,7 +52,7 @@ class Watch:
         self._sleep(ended - self._began)
         idle_seconds = self._clock() - rest
         later = self._counters.read(self._gpus)
-        self.found = Evidence(
+        self.found = LinkEvidence(
             executions,
             ended - self._began,
             idle_seconds,

@@ -40,7 +40,7 @@ _XZ = b"\xfd7zXZ\0"
 _HEADER_BYTES = 100
 
 
-class Header(NamedTuple):
+class FileHeader(NamedTuple):
     """What the first 100 bytes say (SQLite's file format, section 1.3)."""
 
     application_id: int
@@ -49,7 +49,7 @@ class Header(NamedTuple):
     """Page size times page count."""
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> FileHeader:
     """Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or `NewerProfile`."""
     where = str(path)
     remedy = "name a file that waywiser survey made"
@@ -73,7 +73,7 @@ def read_header(path: Path) -> Header:
             raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
         raise NotAProfile("is not a profile", where=where, remedy=remedy)
     page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
-    header = Header(application_id, version, (65536 if page_size == 1 else page_size) * pages)
+    header = FileHeader(application_id, version, (65536 if page_size == 1 else page_size) * pages)
     if application_id != APPLICATION_ID:
         raise NotAProfile("is another program's database", where=where, remedy=remedy)
     if version > SCHEMA_VERSION:

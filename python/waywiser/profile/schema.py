@@ -27,7 +27,7 @@ class Column(NamedTuple):
 CHECKSUM = Column("checksum", "INTEGER NOT NULL", "CRC-32 of the other values: see above")
 
 
-class Table(NamedTuple):
+class SchemaTable(NamedTuple):
     name: str
     about: str
     data: tuple[Column, ...]
@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
 
 TABLES = (
-    Table(
+    SchemaTable(
         "meta",
         "What the file is, as keys and values.",
         (
@@ -67,7 +67,7 @@ TABLES = (
         ),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "machine",
         "The machine that was measured: one row.",
         (
@@ -75,7 +75,7 @@ TABLES = (
             Column("json", "TEXT NOT NULL", "packages, NUMA nodes, caches, GPUs, links; as JSON"),
         ),
     ),
-    Table(
+    SchemaTable(
         "plan",
         "What was to be measured: one row.",
         (
@@ -83,7 +83,7 @@ TABLES = (
             Column("json", "TEXT NOT NULL", "preset, sizes, seed, rules; as JSON"),
         ),
     ),
-    Table(
+    SchemaTable(
         "run",
         "The calls of survey that wrote this file: the first, and one per resume.",
         (
@@ -94,7 +94,7 @@ TABLES = (
             Column("command", "TEXT NOT NULL", "the command line, as a JSON list of words"),
         ),
     ),
-    Table(
+    SchemaTable(
         "environment",
         "What could explain a number, as it was at the start of each run.",
         (
@@ -102,7 +102,7 @@ TABLES = (
             Column("json", "TEXT NOT NULL", "driver, governor, huge pages, virtualisation; JSON"),
         ),
     ),
-    Table(
+    SchemaTable(
         "refusal",
         "Paths that cannot be measured here, with the reason.",
         (
@@ -111,7 +111,7 @@ TABLES = (
         ),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "series",
         "The workloads that were measured.",
         (
@@ -125,7 +125,7 @@ TABLES = (
         ),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "visit",
         "One block of one series: its samples and how they were taken, or the reason for none.",
         (
@@ -159,7 +159,7 @@ TABLES = (
             Column("transfers", "BLOB", "floats: of each transfer; NULL, width 1: as span"),
         ),
     ),
-    Table(
+    SchemaTable(
         "health",
         "Error counters of GPUs and links, at the start and the end of each run.",
         (
@@ -170,7 +170,7 @@ TABLES = (
         constraints=("PRIMARY KEY (run, moment)",),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "locality",
         "What it cost each GPU and some CPUs to reach blocks of memory, as each worker began.",
         (

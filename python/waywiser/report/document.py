@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from waywiser import __version__
 from waywiser.report.chapters.curves import curves
-from waywiser.report.chapters.doubts import doubts, missing
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import describe, method
+from waywiser.report.chapters.quality import missing, quality
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
 from waywiser.report.chapters.verdict import verdict
@@ -30,7 +30,7 @@ def document(entries: Sequence[Entry]) -> Document:
         side_by_side(entries),
         questions(entries),
         curves(entries),
-        doubts(entries),
+        quality(entries),
         missing(entries),
         method(entries),
     )

@@ -16,17 +16,17 @@ from waywiser.comparison.fleet import (
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
     Block,
-    Cell,
     Code,
     Document,
-    Evidence,
     Fold,
     Listing,
     Remark,
+    RemarkEvidence,
     Remarks,
-    Row,
     Section,
     Sheet,
+    SheetCell,
+    SheetRow,
     Verdict,
     Words,
 )
@@ -35,11 +35,11 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
 ILL: tuple[Status, ...] = ("bad", "suspect")
-MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "unjudged": "", "fine": "yes"}
+MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "not determined": "", "fine": "yes"}
 SEVERITY: dict[Status, Severity] = {
     "bad": "error",
     "suspect": "warning",
-    "unjudged": "warning",
+    "not determined": "warning",
     "fine": "info",
 }
 
@@ -84,11 +84,11 @@ def fleet_document(fleet: Fleet) -> Document:
 def _verdict(fleet: Fleet) -> Section:
     counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
     told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
-    worst: Status = next((status for status in WORST_FIRST if counts[status]), "unjudged")
+    worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
     statement = {
         "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
-        "unjudged": "There are too few twins to judge.",
+        "not determined": "There are too few twins to judge.",
         "fine": "Every node is like its twins.",
     }[worst]
     blocks = (Verdict(SEVERITY[worst], statement, told or "nothing could be read"),)
@@ -105,13 +105,13 @@ def _nodes(fleet: Fleet) -> Sheet:
         more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
         link = _anchor(n) if host.status in ILL else ""
         rows.append(
-            Row(
+            SheetRow(
                 (
-                    Cell(host.host, link=link),
-                    Cell(host.status, MARK[host.status]),
-                    Cell(first, note=more),
-                    *((Cell(host.hardware),) if several else ()),
-                    Cell(str(len(host.files)), number=True),
+                    SheetCell(host.host, link=link),
+                    SheetCell(host.status, MARK[host.status]),
+                    SheetCell(first, note=more),
+                    *((SheetCell(host.hardware),) if several else ()),
+                    SheetCell(str(len(host.files)), number=True),
                 )
             )
         )
@@ -122,7 +122,7 @@ def _nodes(fleet: Fleet) -> Sheet:
         ("node", "status", "what is wrong", *(("class",) if several else ()), "surveys"),
         tuple(rows),
         f"{caption} {left} more are not shown." if left else caption,
-        judging=True,
+        graded=True,
     )
 
 
@@ -152,14 +152,14 @@ def _host(host: HostVerdict) -> Iterator[Block]:
 def _remark(fault: Fault) -> Remark:
     paths = fault.paths[:MOST_PATHS]
     evidence = [
-        Evidence(
+        RemarkEvidence(
             f"{path.name}: {path.ratio:.1%} of the usual rate, p = {path.p:.2g}"
             f"{', seen in two surveys' if path.confirmed else ''}"
         )
         for path in paths
     ]
     if (more := len(fault.paths) - len(paths)) > 0:
-        evidence.append(Evidence(f"and {more} more"))
+        evidence.append(RemarkEvidence(f"and {more} more"))
     return Remark(
         severity="error" if fault.verdict else "warning",
         statement=fault.statement,
@@ -171,7 +171,7 @@ def _remark(fault: Fault) -> Remark:
 
 def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:
     for each in classes:
-        judged = "" if each.judged else ", too few to say who is not like the others"
+        judged = "" if each.assessed else ", too few to say who is not like the others"
         yield Words(f"{each.name}: {count(each.hosts, 'host')}{judged}.")
         if each.paths:
             yield Fold(f"What is usual there: {count(len(each.paths), 'path')}", (_usual(each),))
@@ -184,13 +184,15 @@ def _usual(each: HardwareClass) -> Sheet:
         if path.bytes and path.seconds > 0:
             figure = f"{format_rate(path.bytes / path.seconds, path.scale or 0.01)} GB/s"
         cells = (
-            Cell(path.name),
-            Cell(path.regime),
-            Cell(figure, note=f"at {format_bytes(path.bytes)}" if path.bytes else "", number=True),
-            Cell(f"{path.scale:.2%}", number=True),
-            Cell(str(path.hosts), number=True),
+            SheetCell(path.name),
+            SheetCell(path.regime),
+            SheetCell(
+                figure, note=f"at {format_bytes(path.bytes)}" if path.bytes else "", number=True
+            ),
+            SheetCell(f"{path.scale:.2%}", number=True),
+            SheetCell(str(path.hosts), number=True),
         )
-        rows.append(Row(cells))
+        rows.append(SheetRow(cells))
     return Sheet(
         f"What is usual among {each.name}",
         ("path", "regime", "middle of the class", "from host to host", "hosts"),

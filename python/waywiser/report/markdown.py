@@ -10,7 +10,6 @@ from waywiser.report.parts import (
     SEVERITIES,
     SIGNS,
     Block,
-    Cell,
     Code,
     Document,
     Facts,
@@ -21,6 +20,7 @@ from waywiser.report.parts import (
     Remarks,
     Section,
     Sheet,
+    SheetCell,
     Verdict,
     Words,
     told_there,
@@ -113,7 +113,7 @@ def _row(cells: tuple[str, ...] | list[str], escaped: bool = False) -> str:
     return f"| {' | '.join(cell if escaped else _text(cell) for cell in cells)} |"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: SheetCell) -> str:
     return " ".join(filter(None, (MARKS[cell.mark][0], _text(cell.text), _text(cell.note))))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Cell, Fold, Row, Sheet
+from waywiser.report.parts import Fold, Sheet, SheetCell, SheetRow
 from waywiser.words.number_format import count
 
 MOST_FILES = 200
@@ -43,7 +43,7 @@ def imported_files(entries: Sequence[Entry]) -> Iterator[Fold]:
 
 def _sheet(files: Sequence[dict[str, Any]]) -> Sheet:
     shown, more = files[:MOST_FILES], len(files) - MOST_FILES
-    rows = (Row(tuple(Cell(str(file.get(key, ""))) for key in _TOLD)) for file in shown)
+    rows = (SheetRow(tuple(SheetCell(str(file.get(key, ""))) for key in _TOLD)) for file in shown)
     caption = f"{more} more are not shown." if more > 0 else ""
     return Sheet("Files that were imported", _COLUMNS, tuple(rows), caption)
 

@@ -31,7 +31,7 @@ SIGNS: dict[Severity, str] = {"info": "✓", "warning": "?", "error": "×"}
 """Of a whole machine, by the gravest that was found."""
 
 
-class Cell(Value, frozen=True):
+class SheetCell(Value, frozen=True):
     """What stands in a table."""
 
     text: str = ""
@@ -44,10 +44,10 @@ class Cell(Value, frozen=True):
     """Aligned so that digits stand below digits."""
 
 
-class Row(Value, frozen=True):
+class SheetRow(Value, frozen=True):
     """The first cell names it."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SheetCell, ...]
     anchor: str = ""
 
 
@@ -56,10 +56,10 @@ class Sheet(Value, frozen=True):
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     caption: str = ""
     anchor: str = ""
-    judging: bool = False
+    graded: bool = False
     """Its marks judge: ✓ is good and × is bad. Elsewhere they only say yes and no."""
 
 
@@ -89,7 +89,7 @@ class Code(Value, frozen=True):
     text: str
 
 
-class Evidence(Value, frozen=True):
+class RemarkEvidence(Value, frozen=True):
     """What a remark rests on, and where it is seen."""
 
     text: str
@@ -106,7 +106,7 @@ class Remark(Value, frozen=True):
     devices: tuple[str, ...] = ()
     effect: str = ""
     remedy: str = ""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[RemarkEvidence, ...] = ()
     link: str = ""
     """Where it is told at length."""
     more: int = 0

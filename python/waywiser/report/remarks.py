@@ -6,7 +6,7 @@ import re
 
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Evidence, Remark
+from waywiser.report.parts import Remark, RemarkEvidence
 from waywiser.report.writing import percent, value
 from waywiser.series.health import HealthReport
 from waywiser.words.sizes_in_text import with_sizes
@@ -69,10 +69,10 @@ def _is_said(effect: float, statement: str) -> bool:
     return re.search(rf"(?<![\d.]){re.escape(told)} ?(%|×|times)", statement) is not None
 
 
-def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:
+def _evidence(entry: Entry, finding: Finding) -> tuple[RemarkEvidence, ...]:
     shown = finding.exhibits[:MOST_EVIDENCE]
     told = [
-        Evidence(
+        RemarkEvidence(
             f"{each.what} of {with_sizes(each.series)}: "
             f"{value(each.value, each.unit, each.interval)}",
             entry.links.to(each.series),
@@ -80,7 +80,7 @@ def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:
         for each in shown
     ]
     if (more := len(finding.exhibits) - len(shown)) > 0:
-        told.append(Evidence(f"and {more} more"))
+        told.append(RemarkEvidence(f"and {more} more"))
     return tuple(told)
 
 

@@ -50,7 +50,7 @@ class BlockEstimate(Value, frozen=True):
     quantiles: dict[str, float] | None
     """``p0`` to ``p100``; None where repetitions were batched, since a mean of several has none."""
     spread: float
-    farthest: float
+    largest_deviation: float
     drift: float
     outliers: OutlierCount
     summary: bool = False

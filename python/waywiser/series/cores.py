@@ -57,7 +57,7 @@ class _Look(NamedTuple):
     side: int | None
 
 
-def judge_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
+def decide_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
     """``sides`` are those of blocks where GPUs tell them; else cores tell by themselves."""
     loads = [
         seconds

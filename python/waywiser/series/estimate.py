@@ -18,7 +18,7 @@ from typing import Literal
 
 from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
-from waywiser.series.doubts import Doubt, doubts
+from waywiser.series.quality_flags import QualityFlag, quality_flags
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval
 from waywiser.topology.bounds import Bound, bound
@@ -64,7 +64,7 @@ class Estimate(Value, frozen=True):
     stop: Stop
     """The worst over all visits, failed ones included and skipped ones left out."""
     converged: bool
-    doubts: tuple[Doubt, ...]
+    quality_flags: tuple[QualityFlag, ...]
 
     @property
     def summary(self) -> bool:
@@ -136,7 +136,7 @@ def estimate_of(
         blocks=blocks,
         stop=worst_stop(series.visits),
         converged=converged,
-        doubts=doubts(series, blocks, converged, machine, best),
+        quality_flags=quality_flags(series, blocks, converged, machine, best),
     )
 
 

@@ -11,7 +11,7 @@ from waywiser.records import Series
 from waywiser.series.block import BlockEstimate
 from waywiser.series.estimate import Estimate, estimate_of
 from waywiser.series.series_frame import SeriesBlocks
-from waywiser.series.traffic import Ways, ways
+from waywiser.series.traffic import LinkUse, link_use
 from waywiser.stats.order import median
 from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
@@ -53,7 +53,7 @@ class Line(Value, frozen=True):
     of_contiguous: float | None = None
     """Of a layout: its rate over that of contiguous bytes by the same executor at the nearest
     size, where that was measured."""
-    ways: Ways | None = None
+    link_use: LinkUse | None = None
     """Which links it used; None where nobody looked, as at other sizes of the curve."""
 
 
@@ -82,7 +82,7 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
         of_bound=share,
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
         left_out=_left_out(series),
-        ways=ways(series, machine.traits),
+        link_use=link_use(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
     )
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.records import BufferRecord, Locality, Visit
 from waywiser.series.block import BlockEstimate
-from waywiser.series.cores import CoreVerdict, judge_cores
-from waywiser.series.doubts import DIFFERENCE_LIMIT
+from waywiser.series.cores import CoreVerdict, decide_cores
+from waywiser.series.quality_flags import DIFFERENCE_LIMIT
 from waywiser.stats.division import By, Division, divide, widest_gap
 from waywiser.stats.order import median
 from waywiser.words import Value
@@ -92,7 +92,7 @@ def _positions(
     return tuple(tuple(gpus.index(gpu) for gpu in group) for group in groups)
 
 
-def judge_sides(found: Iterable[Locality]) -> Sides | None:
+def decide_sides(found: Iterable[Locality]) -> Sides | None:
     """The sides that the records of all workers show together; None without any record."""
     records = [each for each in found if each.failure is None and each.blocks]
     if not records:
@@ -101,11 +101,13 @@ def judge_sides(found: Iterable[Locality]) -> Sides | None:
     gpus = max((each.gpus for each in timed), key=len, default=())
     timed = [each for each in timed if each.gpus == gpus]
     if not timed:
-        return Sides((), (), "", None, None, 0.0, 0.0, (), 0, judge_cores(records, {}))
-    return _judged(records, timed, gpus)
+        return Sides((), (), "", None, None, 0.0, 0.0, (), 0, decide_cores(records, {}))
+    return _decided(records, timed, gpus)
 
 
-def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]) -> Sides:
+def _decided(
+    records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]
+) -> Sides:
     import numpy as np
 
     cubes = [np.array([block.copies for block in each.blocks]) for each in timed]
@@ -134,7 +136,7 @@ def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[
         far_seconds=far,
         blocks=blocks,
         agreeing=sum(_agrees(row, split) for middle in middles for row in middle),
-        cores=judge_cores(records, sides),
+        cores=decide_cores(records, sides),
     )
 
 
@@ -160,7 +162,7 @@ def _undivided(
             for number in range(len(each.blocks))
         ),
         agreeing=0,
-        cores=judge_cores(records, {}),
+        cores=decide_cores(records, {}),
     )
 
 

@@ -19,10 +19,10 @@ from waywiser.profile.profile import is_finished
 from waywiser.records import Locality, Refusal, Series
 from waywiser.series.estimate import Estimate
 from waywiser.series.health import HealthReport, health_report
+from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.series.line import Line, beside_contiguous, line_of
-from waywiser.series.locality import Nearness, Sides, judge_sides, near_and_far, nearness
-from waywiser.series.overtaking import Overtaking, overtaking
-from waywiser.series.reasons import Group, Reasons, groups
+from waywiser.series.locality import Nearness, Sides, decide_sides, near_and_far, nearness
+from waywiser.series.reasons import ReasonGroup, Reasons, groups
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.series.wrong_bounds import without_wrong_bounds
 from waywiser.topology.machine import Machine
@@ -64,27 +64,27 @@ class Overview(Value, frozen=True):
     planned_visits: int | None
     """That its survey was to make; None where the profile does not tell."""
     series: tuple[Line, ...]
-    refusals: tuple[Group, ...]
-    failures: tuple[Group, ...]
+    refusals: tuple[ReasonGroup, ...]
+    failures: tuple[ReasonGroup, ...]
     """Of visits, by kind and reason; what the machine refused is not among them."""
-    skipped: tuple[Group, ...]
+    skipped: tuple[ReasonGroup, ...]
     """By reason, which holds the rates that had saturated."""
-    warnings: tuple[Group, ...]
+    warnings: tuple[ReasonGroup, ...]
     """By kind of doubt, the gravest first, each with its remedy."""
-    notes: tuple[Group, ...]
+    notes: tuple[ReasonGroup, ...]
     """What the measuring itself remarked."""
-    unbounded: tuple[Group, ...]
+    unbounded: tuple[ReasonGroup, ...]
     """Curves without a theoretical peak, by the reason why it is not known."""
     health: HealthReport | None
     """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
     summary: Summary
     sides: Sides | None = None
     """Of the machine, as its GPUs and cores showed; None where nobody looked."""
-    ways: tuple[Group, ...] = ()
+    link_use_unknown: tuple[ReasonGroup, ...] = ()
     """By the reason why no counters of links could be read: the curves whose ways are not told."""
-    declined: tuple[Group, ...] = ()
+    declined: tuple[ReasonGroup, ...] = ()
     """Series that the machine refused when it was asked, which no plan can know, by the reason."""
-    overtaking: tuple[Overtaking, ...] = ()
+    layout_crossovers: tuple[LayoutCrossover, ...] = ()
     """Between two memories, the fastest way of each layout at each size."""
     nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
     """By a series' identity and the number of a block: whether its host memory was on the side of
@@ -153,7 +153,7 @@ def _overview_of(
     refusals: Sequence[Refusal],
     health: Sequence[RunHealth],
 ) -> Overview:
-    sides, reasons = judge_sides(localities), Reasons()
+    sides, reasons = decide_sides(localities), Reasons()
     reasons.add_refusals(refusals)
     reasons.add_localities(localities)
     lines: list[Line] = []
@@ -188,8 +188,8 @@ def _overview_of(
         health=health_report(health),
         summary=_summary(lines, reasons, len(refusals)),
         sides=sides,
-        ways=groups(reasons.untold),
-        overtaking=tuple(overtaking(_timed(workloads, lines))),
+        link_use_unknown=groups(reasons.link_use_unknown),
+        layout_crossovers=tuple(layout_crossovers(_timed(workloads, lines))),
         nearness=where,
     )
 

@@ -10,7 +10,7 @@ from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
 from waywiser.profile.profile import NO_SAMPLES
 from waywiser.profile.rows import VisitRow, require_counts, visit_from
-from waywiser.profile.sound import MOST, MOST_SECONDS
+from waywiser.profile.validation import MOST, MOST_SECONDS
 from waywiser.records import Visit
 from waywiser.words import Workload
 

@@ -374,7 +374,7 @@ class SeriesFrame:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spread = np.where(medians != 0, (third - first) / medians, 0.0)
             reach = np.maximum(quantiles[-1] - medians, medians - quantiles[0])
-            farthest = np.where(medians != 0, reach / medians, 0.0)
+            largest_deviation = np.where(medians != 0, reach / medians, 0.0)
         mild, severe = self._outliers(first, third)
         single = spans.filled(_reduced(np.maximum, self._kept_repetitions, spans), 1.0) <= 1
         shown = [each.tolist() for each in quantiles]
@@ -385,7 +385,7 @@ class SeriesFrame:
             "median": medians,
             "tick": self.ticks,
             "spread": spread,
-            "farthest": farthest,
+            "largest_deviation": largest_deviation,
             "drift": self._drifts(),
             "count": self.counts,
             "void": self.taken - self.counts,

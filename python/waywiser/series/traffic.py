@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from waywiser.records import Evidence, GpuTraffic, Series
+from waywiser.records import GpuTraffic, LinkEvidence, Series
 from waywiser.topology.traits import Traits
 from waywiser.words import Transfer, Value, Workload
 
@@ -41,7 +41,7 @@ class Carried(Value, frozen=True):
         return f"gpu:{self.gpu} {self.direction} {self.ratio:.3f} × the bytes by {self.link}{many}"
 
 
-class Ways(Value, frozen=True):
+class LinkUse(Value, frozen=True):
     """Which ways the bytes of a series took."""
 
     links: tuple[Link, ...]
@@ -54,12 +54,12 @@ class Ways(Value, frozen=True):
     """Why counters could not be read: what they count is not told."""
 
     @property
-    def told(self) -> bool:
+    def known(self) -> bool:
         """Whether any counter could be read."""
         return self.executions > 0
 
     def __str__(self) -> str:
-        if not self.told:
+        if not self.known:
             return f"links not told: {'; '.join(self.reasons)}"
         if not self.carried:
             unknown = f" ({'; '.join(self.reasons)})" if self.reasons else ""
@@ -68,20 +68,20 @@ class Ways(Value, frozen=True):
         return f"through {which}: {', '.join(map(str, self.carried))}"
 
 
-def ways(series: Series, traits: Traits) -> Ways | None:
+def link_use(series: Series, traits: Traits) -> LinkUse | None:
     """What the first block in which somebody looked shows; None if nobody did."""
     found = next((v.evidence for v in series.visits if v.evidence is not None), None)
-    return None if found is None else _ways(series.workload, found, traits)
+    return None if found is None else _link_use(series.workload, found, traits)
 
 
-def _ways(workload: Workload, found: Evidence, traits: Traits) -> Ways:
+def _link_use(workload: Workload, found: LinkEvidence, traits: Traits) -> LinkUse:
     reasons = dict.fromkeys(
         f"gpu:{gpu.index}: {reason}" for gpu in found.gpus for reason in gpu.reasons
     )
     counted = any(_is_counted(gpu) for gpu in found.gpus)
     if found.reason or not counted:
         why = (found.reason,) if found.reason else tuple(reasons)
-        return Ways((), (), 0, 0, why or ("no counter was read",))
+        return LinkUse((), (), 0, 0, why or ("no counter was read",))
     moved = workload.bytes * found.executions
     rest = found.seconds / found.idle_seconds if found.idle_seconds else 0.0
     home = Workload(tuple(t for t in workload.transfers if _is_brought_back(t, traits)))
@@ -89,7 +89,7 @@ def _ways(workload: Workload, found: Evidence, traits: Traits) -> Ways:
     least = LEAST_SHARE * min(t.bytes for t in workload.transfers) * found.executions
     told = tuple(each for each in carried if each.bytes >= least)
     kinds = dict.fromkeys(each.link for each in told)
-    return Ways(tuple(kinds), told, found.executions, moved, tuple(reasons))
+    return LinkUse(tuple(kinds), told, found.executions, moved, tuple(reasons))
 
 
 def _is_counted(gpu: GpuTraffic) -> bool:
@@ -100,7 +100,7 @@ def _is_counted(gpu: GpuTraffic) -> bool:
 
 
 def _of_gpu(
-    gpu: GpuTraffic, workload: Workload, home: Workload, found: Evidence, rest: float
+    gpu: GpuTraffic, workload: Workload, home: Workload, found: LinkEvidence, rest: float
 ) -> tuple[Carried, ...]:
     """``home`` has the transfers whose bytes are brought back before each execution."""
     sent, received = _expected(workload, gpu.index)

@@ -37,7 +37,7 @@ class Timed(NamedTuple):
     """Medians of its blocks, if they are known."""
 
 
-class Stretch(Value, frozen=True):
+class WinnerRange(Value, frozen=True):
     """Adjacent sizes with one winner."""
 
     winner: Winner
@@ -59,7 +59,9 @@ def winner(first: Timed, second: Timed) -> Winner:
     return "first" if ratio > 1 else "second"
 
 
-def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) -> list[Stretch]:
+def duel(
+    sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]
+) -> list[WinnerRange]:
     """Of each of ``sizes``, ascending, the times of both."""
     winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
     ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
@@ -70,7 +72,7 @@ def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) 
     for n in range(1, len(winners) - 1):
         if winners[n] == "neither" and winners[n - 1] == winners[n + 1]:
             winners[n] = winners[n - 1]
-    found: list[Stretch] = []
+    found: list[WinnerRange] = []
     for who, group in groupby(range(len(sizes)), key=winners.__getitem__):
         members = list(group)
         found.append(_stretch(who, [sizes[n] for n in members], [ratios[n] for n in members]))
@@ -87,9 +89,9 @@ def _margin(ratio: float) -> float:
     return max(ratio, 1 / ratio) - 1
 
 
-def _stretch(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> Stretch:
+def _stretch(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> WinnerRange:
     if who == "neither":
         margins = [_margin(ratio) for ratio in ratios]
     else:
         margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios]
-    return Stretch(who, sizes[0], sizes[-1], min(margins), max(margins))
+    return WinnerRange(who, sizes[0], sizes[-1], min(margins), max(margins))

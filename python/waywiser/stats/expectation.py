@@ -34,7 +34,7 @@ protocol."""
 FASTER = 0.1
 
 
-class Points(NamedTuple):
+class CurveArrays(NamedTuple):
     """The sizes of a curve, or those of several, one curve after the other."""
 
     n: Array
@@ -70,7 +70,7 @@ class _Side(NamedTuple):
     far_noise: Array
 
 
-def expected(curves: Sequence[Points], width: int) -> list[Expected]:
+def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
     """Of each curve, all worked out at once; windows do not touch the ends."""
     import numpy as np
 
@@ -78,7 +78,7 @@ def expected(curves: Sequence[Points], width: int) -> list[Expected]:
         return []
     lengths = [len(curve.n) for curve in curves]
     starts = np.cumsum([0, *lengths[:-1]])
-    together = Points(*(np.concatenate(column) for column in zip(*curves, strict=True)))
+    together = CurveArrays(*(np.concatenate(column) for column in zip(*curves, strict=True)))
     firsts = [np.arange(1, max(1, length - width)) for length in lengths]
     made = _expected(
         together,
@@ -98,7 +98,7 @@ def expected(curves: Sequence[Points], width: int) -> list[Expected]:
     ]
 
 
-def _expected(points: Points, curve: Array, first: Array, width: int) -> Expected:
+def _expected(points: CurveArrays, curve: Array, first: Array, width: int) -> Expected:
     """Of the windows that begin ``first``; ``curve`` is which each point is of."""
     import numpy as np
 

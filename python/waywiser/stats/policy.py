@@ -79,8 +79,8 @@ def _loss(mine: Timed | None, best: Timed) -> float:
     overlap = mine.interval and best.interval and mine.interval.overlaps(best.interval)
     if loss <= THRESHOLD or overlap:
         return 0.0
-    doubted = loss <= UNKNOWN and _disagree(mine, best)
-    return loss if loss <= TOLERANCE or doubted else math.inf
+    uncertain = loss <= UNKNOWN and _disagree(mine, best)
+    return loss if loss <= TOLERANCE or uncertain else math.inf
 
 
 def _disagree(one: Timed, other: Timed) -> bool:

@@ -46,7 +46,7 @@ _ROWS = 2048
 Over = Literal["blocks", "blocks and sizes"]
 
 
-class Points(NamedTuple):
+class CurveMedians(NamedTuple):
     """One curve: its sizes, ascending, and of each size the medians of its blocks in seconds."""
 
     bytes: Sequence[int]
@@ -84,7 +84,7 @@ class Postal(Value, frozen=True):
         return self.latency + self.inverse_rate * size
 
 
-def fit_all(curves: Sequence[Points], draws: int = DRAWS) -> list[Postal | None]:
+def fit_all(curves: Sequence[CurveMedians], draws: int = DRAWS) -> list[Postal | None]:
     """The fits in the order given; None where a curve has too few sizes (`LEAST_SIZES`,
     `LEAST_SPAN`). Deterministic: the draws are seeded."""
     import numpy as np
@@ -100,12 +100,12 @@ def fit_all(curves: Sequence[Points], draws: int = DRAWS) -> list[Postal | None]
     return found
 
 
-def _is_enough(curve: Points) -> bool:
+def _is_enough(curve: CurveMedians) -> bool:
     sizes = curve.bytes
     return len(sizes) >= LEAST_SIZES and sizes[-1] >= LEAST_SPAN * max(sizes[0], 1)
 
 
-def _fit_some(curves: Sequence[Points], draws: int, rng: Any) -> list[Postal]:
+def _fit_some(curves: Sequence[CurveMedians], draws: int, rng: Any) -> list[Postal]:
     import numpy as np
 
     width = max(len(curve.bytes) for curve in curves)
@@ -229,7 +229,7 @@ def _deviation(sizes: Array, times: Array, line: Array) -> Array:
     return deviation
 
 
-def _postal(curve: Points, line: Array, lines: Array, deviations: Array) -> Postal:
+def _postal(curve: CurveMedians, line: Array, lines: Array, deviations: Array) -> Postal:
     import numpy as np
 
     latency, rate = float(line[0]), float(line[1])

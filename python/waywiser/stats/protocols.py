@@ -27,7 +27,7 @@ DESCRIBES_WORST = 0.15
 """The same of the size that deviates most."""
 
 
-class Stretch(Value, frozen=True):
+class ProtocolRange(Value, frozen=True):
     """One line: from size ``low`` to size ``high``, both included."""
 
     low: int
@@ -44,7 +44,7 @@ def describes(deviations: Sequence[float]) -> bool:
     return ordered[len(ordered) // 2] <= DESCRIBES_TYPICAL and ordered[-1] <= DESCRIBES_WORST
 
 
-def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[Stretch, ...]:
+def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
     """The fewest lines, of two and more, that describe a curve; none where `MOST_LINES` do not.
 
     ``sizes`` ascend, ``seconds`` are above 0.
@@ -105,10 +105,12 @@ def _ranges(cost: Array, count: int) -> list[tuple[int, int]]:
     return [(0, last), *reversed(found)]
 
 
-def _line(n: Array, t: Array, first: int, last: int) -> Stretch:
+def _line(n: Array, t: Array, first: int, last: int) -> ProtocolRange:
     sizes, times = n[first : last + 1], t[first : last + 1]
     weight = 1 / times**2
     one, of_n, of_nn = weight.sum(), (weight * sizes).sum(), (weight * sizes**2).sum()
     of_t, of_nt = (weight * times).sum(), (weight * sizes * times).sum()
     rate = (one * of_nt - of_n * of_t) / (one * of_nn - of_n**2)
-    return Stretch(int(sizes[0]), int(sizes[-1]), float((of_t - rate * of_n) / one), float(rate))
+    return ProtocolRange(
+        int(sizes[0]), int(sizes[-1]), float((of_t - rate * of_n) / one), float(rate)
+    )

@@ -27,7 +27,7 @@ _WITHIN_FREEDOM = 30
 """Of the scatter within a block, which is of many samples."""
 
 
-class Measured(NamedTuple):
+class CurveBlocks(NamedTuple):
     """One curve: its sizes in bytes, ascending; of each size the medians of its blocks in seconds,
     by the block's number; and the relative standard error of a median within its block."""
 
@@ -38,7 +38,7 @@ class Measured(NamedTuple):
     """Curves of one class are taken to scatter alike; None is a class of its own."""
 
 
-class Prepared(NamedTuple):
+class CurveNoise(NamedTuple):
     """One curve with the noise of its sizes."""
 
     n: Array
@@ -53,7 +53,7 @@ class Prepared(NamedTuple):
     """Of the noise."""
 
 
-def prepared(curves: Sequence[Measured]) -> Iterator[Prepared]:
+def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
     """With the noise of each size, pooled over all curves of its class."""
     import numpy as np
 
@@ -70,10 +70,10 @@ def prepared(curves: Sequence[Measured]) -> Iterator[Prepared]:
     for curve, table, key in zip(curves, tables, keys, strict=True):
         noise, of_noise = _noise(curve, table, pools[key])
         y = _medians(table, axis=1).ravel()
-        yield Prepared(np.asarray(curve.bytes, float), y, table, noise, of_noise)
+        yield CurveNoise(np.asarray(curve.bytes, float), y, table, noise, of_noise)
 
 
-def _table(curve: Measured) -> Array:
+def _table(curve: CurveBlocks) -> Array:
     import numpy as np
 
     numbers = sorted({number for blocks in curve.blocks for number in blocks})
@@ -96,7 +96,7 @@ def _medians(table: Array, axis: int) -> Array:
 
 
 def _noise(
-    curve: Measured, table: Array, pool: dict[int, tuple[float, int]]
+    curve: CurveBlocks, table: Array, pool: dict[int, tuple[float, int]]
 ) -> tuple[Array, Array]:
     """(variance of the median of blocks, degrees of freedom), of each size."""
     import numpy as np

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from waywiser.topology.capture import Capture, Process
+from waywiser.topology.capture import Capture, GpuProcess
 
 HOSTNAME = "anonymous"
 
@@ -27,7 +27,7 @@ def anonymised(capture: Capture) -> Capture:
     gpus = capture.nvml.gpus if capture.nvml else ()
     quiet = tuple(
         msgspec.structs.replace(
-            gpu, processes=tuple(Process(0, "", p.memory_bytes) for p in gpu.processes)
+            gpu, processes=tuple(GpuProcess(0, "", p.memory_bytes) for p in gpu.processes)
         )
         for gpu in gpus
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser import __version__
-from waywiser.beside import beside
+from waywiser.atomic_write import new_file
 from waywiser.regular_file import read_regular, why_not_read
 from waywiser.words import Value, WaywiserError
 
@@ -77,7 +77,7 @@ class MigInstance(Value, frozen=True):
     memory_free_bytes: int = 0
 
 
-class Process(Value, frozen=True):
+class GpuProcess(Value, frozen=True):
     """Somebody else's process on a GPU."""
 
     pid: int
@@ -112,7 +112,7 @@ class GpuFacts(Value, frozen=True):
     persistence: str = ""
     mig: str = ""
     mig_instances: tuple[MigInstance, ...] = ()
-    processes: tuple[Process, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
     temperature_c: int = 0
     power_w: float = 0.0
     lanes: tuple[Lane, ...] = ()
@@ -230,7 +230,7 @@ def save_capture(capture: Capture, file: str | Path) -> None:
     Raises `CaptureError` where the file exists or cannot be written.
     """
     try:
-        with beside(Path(file)) as part:
+        with new_file(Path(file)) as part:
             part.write_text(capture_text(capture), encoding="utf-8")
     except FileExistsError as error:
         raise CaptureError("exists already", where=str(file), remedy="name another") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from waywiser.topology.capture import GpuFacts, NvmlFacts, PciFacts, Process, SystemFacts
+from waywiser.topology.capture import GpuFacts, GpuProcess, NvmlFacts, PciFacts, SystemFacts
 from waywiser.topology.hwloc import HwlocObject, HwlocTree
 from waywiser.topology.machine import Gpu, NvLink, PcieLink
 from waywiser.topology.nvlink import links_from_distances, links_from_lanes
@@ -104,7 +104,7 @@ def _gpu(
     )
 
 
-def _process(process: Process) -> str:
+def _process(process: GpuProcess) -> str:
     return f"{process.pid} {process.name or 'unknown'} {process.memory_bytes >> 20} MiB"
 
 

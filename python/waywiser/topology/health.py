@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 from waywiser.records import STANDING_COUNTERS, GpuHealth, Health
 from waywiser.topology.machine import Gpu
 from waywiser.topology.nvml import Nvml, nvml
@@ -60,7 +60,7 @@ _MOST_EVENTS = 1000
 """A GPU that falls off its bus says so again and again."""
 
 
-class HealthWatch(Closing):
+class HealthWatch(Closeable):
     """Opens NVML for a run and listens for XID messages; `read` it at its start and its end.
 
     A context manager. ``library`` stands in for the ``pynvml`` module. GPUs are found by their PCI

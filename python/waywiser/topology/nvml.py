@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from waywiser.topology.capture import GpuFacts, Lane, MigInstance, NvmlFacts, Process
+from waywiser.topology.capture import GpuFacts, GpuProcess, Lane, MigInstance, NvmlFacts
 from waywiser.topology.system_files import SystemFiles
 
 MODULE_VARIABLE = "WAYWISER_NVML"
@@ -234,14 +234,14 @@ def _mig_instances(door: Nvml, handle: object) -> tuple[MigInstance, ...]:
     return tuple(found)
 
 
-def _processes(door: Nvml, handle: object) -> tuple[Process, ...]:
-    found: dict[int, Process] = {}
+def _processes(door: Nvml, handle: object) -> tuple[GpuProcess, ...]:
+    found: dict[int, GpuProcess] = {}
     for kind in ("Compute", "Graphics"):
         for process in door.ask(f"DeviceGet{kind}RunningProcesses", handle, default=()):
             pid = int(process.pid)
             if pid != os.getpid():
                 name = SystemFiles().text(f"/proc/{pid}/comm") or ""
-                found[pid] = Process(pid, name, int(process.usedGpuMemory or 0))
+                found[pid] = GpuProcess(pid, name, int(process.usedGpuMemory or 0))
     return tuple(found[pid] for pid in sorted(found))
 
 

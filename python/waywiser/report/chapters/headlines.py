@@ -16,7 +16,7 @@ from waywiser.report.families import (
     stands_for_many,
     sustained,
 )
-from waywiser.report.parts import Cell, Row, Section, Sheet
+from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 from waywiser.report.rates import SMALL_BYTES
 from waywiser.report.writing import percent, spread
 from waywiser.series.line import Line
@@ -42,12 +42,12 @@ def _alone(entry: Entry) -> Sheet:
         curve, line = fastest
         text, note = _rate(line)
         rows.append(
-            Row(
+            SheetRow(
                 (
-                    Cell(family),
-                    Cell(text, note=note, number=True),
-                    Cell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True),
-                    Cell(_way(curve, line), link=entry.links.anchor(curve.text)),
+                    SheetCell(family),
+                    SheetCell(text, note=note, number=True),
+                    SheetCell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True),
+                    SheetCell(_way(curve, line), link=entry.links.anchor(curve.text)),
                     *_latency(entry, quickest),
                 )
             )
@@ -67,16 +67,16 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
     for family in _moving(entries):
         found = [_fastest(entry, family) for entry in entries]
         base = next(filter(None, found), None)
-        cells = [Cell(f"{family}, GB/s")]
+        cells = [SheetCell(f"{family}, GB/s")]
         for entry, each in zip(entries, found, strict=True):
             if each is None:
-                cells.append(Cell("not measured"))
+                cells.append(SheetCell("not measured"))
                 continue
             text, note = _rate(each[1])
             change = _change(each, base)
             note = f"{note} {change}".strip()
-            cells.append(Cell(text, "", note, entry.links.anchor(each[0].text), number=True))
-        rows.append(Row(tuple(cells)))
+            cells.append(SheetCell(text, "", note, entry.links.anchor(each[0].text), number=True))
+        rows.append(SheetRow(tuple(cells)))
     return Sheet(
         "The fastest way of each kind at its largest size",
         ("", *(entry.name for entry in entries)),
@@ -161,13 +161,15 @@ def _way(curve: Shown, line: Line) -> str:
     return f"{where}{label(curve)}, {format_bytes(line.bytes)}"
 
 
-def _latency(entry: Entry, quickest: tuple[Shown, Line] | None) -> tuple[Cell, Cell, Cell]:
+def _latency(
+    entry: Entry, quickest: tuple[Shown, Line] | None
+) -> tuple[SheetCell, SheetCell, SheetCell]:
     if quickest is None or quickest[1].estimate is None:
-        return Cell(), Cell(), Cell()
+        return SheetCell(), SheetCell(), SheetCell()
     curve, line = quickest
     found = quickest[1].estimate
     text = format_time(found.median, found.relative)
-    time = Cell(text, note=spread(found.relative), number=True)
+    time = SheetCell(text, note=spread(found.relative), number=True)
     way = f"{label(curve)}, {format_bytes(line.bytes)}"
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
-    return time, Cell(seen, number=True), Cell(way, link=entry.links.anchor(curve.text))
+    return time, SheetCell(seen, number=True), SheetCell(way, link=entry.links.anchor(curve.text))

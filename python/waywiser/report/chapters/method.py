@@ -10,7 +10,7 @@ from waywiser import __version__
 from waywiser.analysis.imported import imported_from
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
-from waywiser.report.parts import Block, Cell, Code, Row, Section, Sheet, Words
+from waywiser.report.parts import Block, Code, Section, Sheet, SheetCell, SheetRow, Words
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
@@ -92,7 +92,7 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "How much was measured",
         ("", *(entry.name for entry in entries)),
         tuple(
-            Row((Cell(name), *(Cell(tell(entry), number=True) for entry in entries)))
+            SheetRow((SheetCell(name), *(SheetCell(tell(entry), number=True) for entry in entries)))
             for name, tell in rows.items()
         ),
     )
@@ -105,7 +105,7 @@ def _environment(entries: Sequence[Entry]) -> Sheet:
         "What could explain a number",
         ("", *(entry.name for entry in entries)),
         tuple(
-            Row((Cell(name), *(Cell(facts.get(name, "not told")) for facts in told)))
+            SheetRow((SheetCell(name), *(SheetCell(facts.get(name, "not told")) for facts in told)))
             for name in names
         ),
     )
@@ -145,14 +145,14 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
         "Calls that wrote the profiles",
         ("profile", "run", "started (UTC)", "ended (UTC)", "version", "command"),
         tuple(
-            Row(
+            SheetRow(
                 (
-                    Cell(entry.name if several else entry.subject.overview.profile),
-                    Cell(str(run.number), number=True),
-                    Cell(run.started[:19].replace("T", " ")),
-                    Cell((run.ended or "was not ended")[:19].replace("T", " ")),
-                    Cell(run.version),
-                    Cell(" ".join(run.command)),
+                    SheetCell(entry.name if several else entry.subject.overview.profile),
+                    SheetCell(str(run.number), number=True),
+                    SheetCell(run.started[:19].replace("T", " ")),
+                    SheetCell((run.ended or "was not ended")[:19].replace("T", " ")),
+                    SheetCell(run.version),
+                    SheetCell(" ".join(run.command)),
                 )
             )
             for entry in entries

@@ -8,13 +8,13 @@ from waywiser.analysis.answer import Answer, Finding, Table
 from waywiser.report.entry import Entry
 from waywiser.report.parts import (
     Block,
-    Cell,
     Fold,
     Listing,
     Remarks,
-    Row,
     Section,
     Sheet,
+    SheetCell,
+    SheetRow,
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
@@ -70,7 +70,7 @@ def _findings(entry: Entry, findings: Sequence[Finding]) -> Iterator[Block]:
 
 def _table(entry: Entry, table: Table) -> Block:
     rows = tuple(
-        Row(tuple(Cell(c.text, c.mark, link=entry.links.to(c.series)) for c in row))
+        SheetRow(tuple(SheetCell(c.text, c.mark, link=entry.links.to(c.series)) for c in row))
         for row in table.rows[:MOST_ROWS]
     )
     left = len(table.rows) - len(rows)

@@ -12,7 +12,7 @@ from waywiser.report.figures.axes import Axis, draw_axes, of_rates, of_sizes, of
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.markers import Point
 from waywiser.report.figures.theme import INK, SOFT, series
-from waywiser.report.parts import Cell, Picture, Row, Sheet
+from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
 from waywiser.stats.order import Interval
@@ -174,7 +174,7 @@ def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
     at = [{line.bytes: line for line in each.lines} for each in drawn]
     sizes = sorted({size for lines in at for size in lines})
     rows = (
-        Row((Cell(format_bytes(size)), *(_cell(lines.get(size), what) for lines in at)))
+        SheetRow((SheetCell(format_bytes(size)), *(_cell(lines.get(size), what) for lines in at)))
         for size in sizes
     )
     columns = ("size", *(each.label for each in drawn))
@@ -182,10 +182,10 @@ def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
     return Sheet(title, columns, tuple(rows), caption)
 
 
-def _cell(line: Line | None, what: Quantity) -> Cell:
+def _cell(line: Line | None, what: Quantity) -> SheetCell:
     if line is None or line.estimate is None:
-        return Cell("", number=True)
+        return SheetCell("", number=True)
     relative = line.estimate.relative
     value = _value(line, what)
     text = format_time(value, relative) if what == "time" else format_number(value, relative)
-    return Cell(text, note=spread(relative), number=True)
+    return SheetCell(text, note=spread(relative), number=True)

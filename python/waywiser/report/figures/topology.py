@@ -41,7 +41,7 @@ class GpuBox(Value, frozen=True):
     switch_in: str
 
 
-class Group(Value, frozen=True):
+class GpuGroup(Value, frozen=True):
     """GPUs that are together, and what they are together at."""
 
     title: str
@@ -59,16 +59,16 @@ class Direct(Value, frozen=True):
     text: str
 
 
-class Layout(Value, frozen=True):
+class TopologyLayout(Value, frozen=True):
     """All that is drawn."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[GpuGroup, ...]
     switched: bool
     direct: tuple[Direct, ...]
 
 
 def topology_picture(
-    name: str, title: str, layout: Layout, description: str, data: Sheet
+    name: str, title: str, layout: TopologyLayout, description: str, data: Sheet
 ) -> Picture:
     return Picture(
         name=name,
@@ -80,7 +80,7 @@ def topology_picture(
     )
 
 
-def _draw(layout: Layout) -> Drawing:
+def _draw(layout: TopologyLayout) -> Drawing:
     """Links first, so that boxes cover their ends."""
     width = max(_width(layout), LEAST_WIDTH)
     span = max((d.second - d.first for d in layout.direct), default=0)
@@ -114,7 +114,7 @@ def _draw(layout: Layout) -> Drawing:
     return found
 
 
-def _lefts(layout: Layout, left: float) -> list[tuple[float, list[float]]]:
+def _lefts(layout: TopologyLayout, left: float) -> list[tuple[float, list[float]]]:
     """Where each group begins, and each of its GPUs."""
     found = []
     for group in layout.groups:
@@ -125,17 +125,17 @@ def _lefts(layout: Layout, left: float) -> list[tuple[float, list[float]]]:
     return found
 
 
-def _width(layout: Layout) -> float:
+def _width(layout: TopologyLayout) -> float:
     groups = sum(_group_width(group) for group in layout.groups)
     return groups + GROUP_GAP * max(0, len(layout.groups) - 1) + 2 * EDGE
 
 
-def _group_width(group: Group) -> float:
+def _group_width(group: GpuGroup) -> float:
     count = max(len(group.gpus), 2)
     return count * GPU_WIDTH + (count - 1) * GAP
 
 
-def _host(drawing: Drawing, group: Group, left: float) -> None:
+def _host(drawing: Drawing, group: GpuGroup, left: float) -> None:
     width = _group_width(group)
     _box(drawing, left, HOST_TOP, width, HOST_HEIGHT, SOFT, dashed=group.found)
     _text(drawing, left + width / 2, HOST_TOP + 16, group.title, bold=True)

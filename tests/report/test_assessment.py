@@ -9,8 +9,8 @@ from report import machines
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.profile import RunHealth
 from waywiser.records import GpuHealth, Health
+from waywiser.report.assessment import MOST_THINGS, assess, things
 from waywiser.report.entry import Entry, entry
-from waywiser.report.judgement import MOST_THINGS, judge, things
 from waywiser.series.health import health_report
 from waywiser.severity import Severity
 
@@ -57,13 +57,13 @@ def test_few_things_are_told_of_many_machines() -> None:
 
 def test_a_verdict_is_by_the_gravest() -> None:
     info, warning = finding("a", "info"), finding("b", "warning")
-    assert judge(told(answer("q", info))).severity == "info"
-    verdict = judge(told(answer("q", info, warning)))
+    assert assess(told(answer("q", info))).severity == "info"
+    verdict = assess(told(answer("q", info, warning)))
     assert (verdict.severity, verdict.statement) == (
         "warning",
         "It works; 1 thing deserves a look.",
     )
-    assert judge(told(answer("q", warning, finding("c", "error")))).severity == "error"
+    assert assess(told(answer("q", warning, finding("c", "error")))).severity == "error"
 
 
 def test_error_counters_that_rose_speak_against_a_machine() -> None:
@@ -78,13 +78,13 @@ def test_error_counters_that_rose_speak_against_a_machine() -> None:
         overview = msgspec.structs.replace(overview, health=health)
         subject = msgspec.structs.replace(made.subject, overview=overview)
         entries.append(msgspec.structs.replace(made, subject=subject))
-    assert [judge(each).severity for each in entries] == ["warning", "error"]
+    assert [assess(each).severity for each in entries] == ["warning", "error"]
     assert "gpu:0 ECC +1" in things(entries[:1])[0].statement
 
 
 def test_nothing_measured_is_no_good_machine() -> None:
     empty = msgspec.structs.replace(told(), curves=())
-    assert judge(empty).severity == "error"
+    assert assess(empty).severity == "error"
 
 
 def test_what_more_there_is_to_look_at_is_told_where_a_thing_leads() -> None:
@@ -95,17 +95,17 @@ def test_what_more_there_is_to_look_at_is_told_where_a_thing_leads() -> None:
 
 def test_doubts_of_numbers_are_not_held_against_a_machine() -> None:
     doubt = answer("trust", finding("a", "warning"), finding("b", "warning"))
-    assert judge(told(doubt)).statement == (
+    assert assess(told(doubt)).statement == (
         "Nothing that was measured speaks against this machine, but 2 things make its numbers "
         "less certain."
     )
-    both = judge(told(answer("links", finding("c", "warning")), doubt)).statement
+    both = assess(told(answer("links", finding("c", "warning")), doubt)).statement
     assert both == "It works; 1 thing deserves a look, and 2 things make its numbers less certain."
 
 
 def test_who_was_asked_little_is_not_called_well() -> None:
-    few = [msgspec.structs.replace(answer(f"q{n}"), judged=False) for n in range(3)]
-    verdict = judge(told(answer("q", finding("a", "info")), *few))
+    few = [msgspec.structs.replace(answer(f"q{n}"), answered=False) for n in range(3)]
+    verdict = assess(told(answer("q", finding("a", "info")), *few))
     assert verdict.severity == "warning"
     assert "1 of 4 questions could be answered" in verdict.statement
 

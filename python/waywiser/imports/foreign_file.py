@@ -10,7 +10,7 @@ from waywiser.records import Failure, Refusal, Samples
 from waywiser.words import TimingMode, Value, Workload
 
 
-class Measured(Value, frozen=True):
+class ForeignSeries(Value, frozen=True):
     """One set of repetitions of one foreign benchmark that has a counterpart here."""
 
     name: str
@@ -40,7 +40,7 @@ class ForeignGpu(Value, frozen=True):
     """Name of the host that it is in; empty where the file does not say."""
 
 
-class Found(Value, frozen=True):
+class ForeignFile(Value, frozen=True):
     """All that one file says."""
 
     format: str
@@ -58,6 +58,6 @@ class Found(Value, frozen=True):
     gpus: tuple[ForeignGpu, ...] = ()
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What else the file says of how it was made, under its own names."""
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[ForeignSeries, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""

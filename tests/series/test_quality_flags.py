@@ -7,17 +7,17 @@ import pytest
 
 import profiles
 from waywiser.records import Failure, GpuState, Samples, Series
-from waywiser.series.doubts import REMEDIES, Doubt
 from waywiser.series.estimate import estimate
+from waywiser.series.quality_flags import REMEDIES, QualityFlag
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
 
 
-def doubts_of(*blocks: Samples, **options: Any) -> dict[str, Doubt]:
+def doubts_of(*blocks: Samples, **options: Any) -> dict[str, QualityFlag]:
     visits = tuple(profiles.visit(WHAT, n, each, **options) for n, each in enumerate(blocks))
     found = estimate(Series(WHAT, visits), profiles.machine())
     assert found is not None
-    return {doubt.kind: doubt for doubt in found.doubts}
+    return {flag.kind: flag for flag in found.quality_flags}
 
 
 def quiet(median: float = 1e-3, **options: Any) -> Samples:
@@ -66,7 +66,7 @@ def test_nobody_knows_where_memory_is_that_moves_by_itself() -> None:
     prefetch = "managed[advice=preferred]@numa:0 -> managed@gpu:0 by prefetch"
     visit = profiles.visit(profiles.workload(prefetch, 2**20), 0, quiet(), state="unverified")
     found = estimate(Series(visit.workload, (visit,)))
-    assert found is not None and not found.doubts
+    assert found is not None and not found.quality_flags
 
 
 def test_a_failed_block_beside_a_good_one_is_told() -> None:
@@ -74,8 +74,8 @@ def test_a_failed_block_beside_a_good_one_is_told() -> None:
     gone = profiles.visit(WHAT, 1, failure=Failure("crash", "the worker died of SIGSEGV"))
     found = estimate(Series(WHAT, (good, gone)))
     assert found is not None
-    assert [doubt.kind for doubt in found.doubts] == ["failed block"]
-    assert "SIGSEGV" in found.doubts[0].what
+    assert [flag.kind for flag in found.quality_flags] == ["failed block"]
+    assert "SIGSEGV" in found.quality_flags[0].what
 
 
 def test_every_kind_has_a_test_and_a_remedy() -> None:
@@ -99,10 +99,10 @@ def test_link_of_a_copy_between_gpus_is_not_judged() -> None:
     idle = [GpuState(0, pcie_generation=1, pcie_width=16)]
     visit = profiles.visit(what, 0, quiet(), gpu_states=idle)
     found = estimate(Series(what, (visit,)), profiles.machine())
-    assert found is not None and found.doubts == ()
+    assert found is not None and found.quality_flags == ()
 
 
 def test_without_a_machine_nothing_is_said_of_links() -> None:
     slow = [GpuState(0, pcie_generation=1, pcie_width=16)]
     found = estimate(Series(WHAT, (profiles.visit(WHAT, 0, quiet(), gpu_states=slow),)))
-    assert found is not None and found.doubts == ()
+    assert found is not None and found.quality_flags == ()

@@ -31,11 +31,11 @@ def findings(entry: Entry) -> list[Found]:
     ]
     health = entry.subject.overview.health
     if health is not None and (finding := of_health(health)) is not None:
-        found.append((f"{entry.key}doubts", finding))
+        found.append((f"{entry.key}quality", finding))
     return found
 
 
-def judge(entry: Entry, name: str = "") -> Verdict:
+def assess(entry: Entry, name: str = "") -> Verdict:
     """By the gravest of what was found; ``name`` where several machines are told of."""
     found = findings(entry)
     worst: Severity = max(
@@ -49,7 +49,7 @@ def judge(entry: Entry, name: str = "") -> Verdict:
         return Verdict(worst, f"{count(grave, 'thing')} {speaks} against this machine.", name)
     if worst == "warning":
         return Verdict(worst, _of_warnings(entry, found), name)
-    answered = sum(answer.judged for answer in entry.answers)
+    answered = sum(answer.answered for answer in entry.answers)
     if 2 * answered < len(entry.answers):
         few = f"{answered} of {count(len(entry.answers), 'question')} could be answered"
         return Verdict("warning", f"Too little was measured to judge this machine: {few}.", name)
@@ -60,13 +60,13 @@ def _of_warnings(entry: Entry, found: Sequence[Found]) -> str:
     """A machine with numbers to be careful with is not one that has something wrong."""
     numbers = f"{entry.key}question-{OF_NUMBERS}"
     links = [link for link, finding in found if finding.severity == "warning"]
-    doubts = links.count(numbers)
-    looks = len(links) - doubts
+    flags = links.count(numbers)
+    looks = len(links) - flags
     deserve = f"{count(looks, 'thing')} deserve{'s' if looks == 1 else ''} a look"
-    doubt = f"{count(doubts, 'thing')} make{'s' if doubts == 1 else ''} its numbers less certain"
+    flagged = f"{count(flags, 'thing')} make{'s' if flags == 1 else ''} its numbers less certain"
     if not looks:
-        return f"Nothing that was measured speaks against this machine, but {doubt}."
-    return f"It works; {deserve}{f', and {doubt}' if doubts else ''}."
+        return f"Nothing that was measured speaks against this machine, but {flagged}."
+    return f"It works; {deserve}{f', and {flagged}' if flags else ''}."
 
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:

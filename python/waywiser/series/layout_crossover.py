@@ -1,7 +1,7 @@
 """Which way is fastest for bytes that lie apart, and where one overtakes another as pieces grow.
 
 The fastest has the smallest median; it is *clear* where its interval lies below those of all the
-others. What is told of one size holds for that size: crossovers move with it.
+others. What is found_all of one size holds for that size: crossovers move with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Fastest(Value, frozen=True):
     clear: bool
 
 
-class Overtaking(Value, frozen=True):
+class LayoutCrossover(Value, frozen=True):
     """The fastest ways between two memories, of one kind of layout and size, by growing runs."""
 
     ends: str
@@ -39,10 +39,10 @@ class Overtaking(Value, frozen=True):
     fastest: tuple[Fastest, ...]
 
     @property
-    def told(self) -> list[str]:
+    def ranges(self) -> list[str]:
         """``4 KiB to 128 KiB sm``: of each stretch of pieces that have the same fastest way."""
         parts = []
-        for (way, clear), group in groupby(self.fastest, key=lambda f: (_told(f), f.clear)):
+        for (way, clear), group in groupby(self.fastest, key=lambda f: (_method(f), f.clear)):
             runs = [each.run for each in group]
             at = format_bytes(runs[0])
             if len(runs) > 1:
@@ -52,16 +52,16 @@ class Overtaking(Value, frozen=True):
 
     def __str__(self) -> str:
         pieces = "rows" if self.kind == "box" else "pieces"
-        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.told)}"
+        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.ranges)}"
 
 
-def _told(fastest: Fastest) -> str:
+def _method(fastest: Fastest) -> str:
     if fastest.clear:
         return fastest.way
     return " or ".join(sorted((fastest.way, fastest.next_way)))
 
 
-def overtaking(found: Iterable[tuple[Transfer, Estimate]]) -> list[Overtaking]:
+def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[LayoutCrossover]:
     """Of the estimates of transfers: those between two memories and laid out the same, by each way
     that moves them, where at least two do. Contiguous ones are left aside."""
     by_size: dict[tuple[str, str, int], dict[str, list[tuple[Layout, str, Estimate]]]] = {}
@@ -73,13 +73,13 @@ def overtaking(found: Iterable[tuple[Transfer, Estimate]]) -> list[Overtaking]:
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
         same = by_size.setdefault((ends, layout.kind, _nominal(transfer.bytes)), {})
         same.setdefault(f"{layout} {transfer.bytes}", []).append((layout, way, estimate))
-    told = []
+    found_all = []
     for (ends, kind, size), layouts in sorted(by_size.items()):
         fastest = [_fastest(ways) for ways in layouts.values() if len(ways) > 1]
         if fastest:
             in_order = sorted(fastest, key=lambda each: each.run)
-            told.append(Overtaking(ends, kind, size, tuple(in_order)))
-    return told
+            found_all.append(LayoutCrossover(ends, kind, size, tuple(in_order)))
+    return found_all
 
 
 def _fastest(ways: list[tuple[Layout, str, Estimate]]) -> Fastest:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def new_file(path: Path) -> Iterator[Path]:
     """A new empty file beside ``path`` to write to; it gets that name when the block ends well.
 
     Raises `FileExistsError` where ``path`` exists, before anything is written and again at the
@@ -25,8 +25,8 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """As `beside`, for files that somebody reads while they are made again every time: a former
+def replaced_file(path: Path) -> Iterator[Path]:
+    """As `new_file`, for files that somebody reads while they are made again every time: a former
     one stays as it is until the new one takes its name. Raises `OSError`."""
     with _part(path) as part:
         yield part

@@ -28,13 +28,13 @@ FEWEST_HOSTS = 4
 """With fewer nobody can say who stands apart from whom."""
 
 TAIL = 0.99
-"""Quantile by which tails are judged: faults are rarer."""
+"""Quantile by which tails are measured: faults are rarer."""
 
 TAILS = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 """Degrees of freedom of Student's distribution that are tried, heavy tails first."""
 
 MANY = 1000
-"""Values below which tails cannot be judged, and are taken to be heavy."""
+"""Values below which tails cannot be measured, and are taken to be heavy."""
 
 
 class Outlier(NamedTuple):
@@ -49,13 +49,13 @@ class Outlier(NamedTuple):
     """That chance makes one as far anywhere in the table."""
 
 
-class Column(NamedTuple):
+class ColumnScale(NamedTuple):
     middle: float
     scale: float
     hosts: int
 
 
-def columns_of(table: NDArray[float64]) -> list[Column]:
+def columns_of(table: NDArray[float64]) -> list[ColumnScale]:
     """Of logarithms [row][column]; NaN where a host has no value."""
     import warnings
 
@@ -73,28 +73,28 @@ def columns_of(table: NDArray[float64]) -> list[Column]:
     wide = np.where(count >= 20, np.maximum((ninetieth - tenth) / 2.563, (high - low) / 3.290), 0)
     scale = np.maximum(np.maximum(1.4826 * deviation, wide), LEAST_SCALE)
     rows = zip(middle.tolist(), scale.tolist(), count.tolist(), strict=True)
-    return [Column(*row) for row in rows]
+    return [ColumnScale(*row) for row in rows]
 
 
 def outliers(
-    table: NDArray[float64], columns: Sequence[Column], threshold: float, significant: float
+    table: NDArray[float64], columns: Sequence[ColumnScale], threshold: float, significant: float
 ) -> list[Outlier]:
     """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
-    ``significant`` of tables, to either side. The farthest first."""
+    ``significant`` of tables, to either side. The largest deviation first."""
     import numpy as np
 
-    judged = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
-    if not judged:
+    enough = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
+    if not enough:
         return []
     middle = np.array([column.middle for column in columns])
     scale = np.array([column.scale for column in columns])
-    far = (table - middle) / scale
-    kept = far[:, judged]
+    deviations = (table - middle) / scale
+    kept = deviations[:, enough]
     values = kept[np.isfinite(kept)]
     freedom = tail_of(values)
     limit = math.log1p(threshold)
-    spare = (table - middle - 2 * scale)[:, judged] > limit
-    places = [(row, judged[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
+    spare = (table - middle - 2 * scale)[:, enough] > limit
+    places = [(row, enough[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
     effects = []
     for row, at in places:
         variance = Variance(columns[at].scale ** 2, max(2, min(freedom, columns[at].hosts // 2)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.series.reasons import Group
+from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines, merged
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes
@@ -16,9 +16,9 @@ MOST_MEMBERS = 20
 """Of what has the same reason."""
 
 
-def doubts(entries: Sequence[Entry]) -> Section:
+def quality(entries: Sequence[Entry]) -> Section:
     """Of each machine: doubts with their remedies, notes, health."""
-    return each(entries, "doubts", "How far to trust it", lambda entry: [*_doubts(entry)])
+    return each(entries, "quality", "How far to trust it", lambda entry: [*_quality(entry)])
 
 
 def missing(entries: Sequence[Entry]) -> Section:
@@ -26,7 +26,7 @@ def missing(entries: Sequence[Entry]) -> Section:
     return each(entries, "missing", "What is missing", lambda entry: [*_missing(entry)])
 
 
-def _doubts(entry: Entry) -> Iterator[Block]:
+def _quality(entry: Entry) -> Iterator[Block]:
     seen = entry.subject.overview
     measured = seen.summary.converged + seen.summary.not_converged
     if measured:
@@ -55,7 +55,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
         *(("Refused when asked", group.reason, group.members) for group in seen.declined),
         *(("Not measurable here", reason, members) for reason, members in refused),
         *(("No bound", group.reason, group.members) for group in seen.unbounded),
-        *(("Links not told", group.reason, group.members) for group in seen.ways),
+        *(("Links not told", group.reason, group.members) for group in seen.link_use_unknown),
     ]
     if not groups:
         yield Words("Nothing: all that was planned was measured.")
@@ -65,7 +65,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
         yield Fold(f"{title}: {reason} ({counted(members)})", (listing,))
 
 
-def _members(group: Group) -> Listing:
+def _members(group: ReasonGroup) -> Listing:
     shown = tuple(map(with_sizes, group.members[:MOST_MEMBERS]))
     return Listing(shown, len(group.members) - len(shown))
 
