@@ -51,7 +51,7 @@ class Order(Value, frozen=True):
     rule: Rule
     seed: int
     buffer_bytes: int
-    """Of all buffers of the workload together."""
+    """Size of all buffers of the workload together."""
     expected_seconds: float
     """What the estimate says the visit takes, set-up and verification included."""
     timeout_seconds: float
@@ -107,8 +107,8 @@ class BufferRecord(Value, frozen=True):
     fraction_huge: float = 0.0
     detail: str = ""
     gpu_seconds: tuple[float, ...] = ()
-    """Of page-locked memory where there are several GPUs: seconds of a copy of 8 bytes from it to
-    each of them, by index. It tells on which side of the machine the buffer is."""
+    """Seconds of a copy of 8 bytes from page-locked memory to each of several GPUs, by index. They
+    show on which side of the machine the buffer is."""
 
 
 class Failure(Value, frozen=True):
@@ -174,11 +174,12 @@ class BlockLatencies(Value, frozen=True):
     """What it cost to reach one block of host memory. Seconds."""
 
     state: str
-    """Of its pages, as in `BufferRecord`."""
+    """The state of its pages, as in `BufferRecord`."""
     copies: tuple[tuple[float, ...], ...] = ()
-    """Of one copy of 8 bytes to each GPU: [round][GPU], each round from another piece of it."""
+    """Seconds of one copy of 8 bytes to each GPU: [round][GPU], each round from another piece of
+    it."""
     reads: tuple[tuple[float, ...], ...] = ()
-    """Of one load out of memory by each CPU: [sweep][CPU]."""
+    """Seconds of one load out of memory by each CPU: [sweep][CPU]."""
 
 
 class Locality(Value, frozen=True):
@@ -249,7 +250,7 @@ class Visit(Value, frozen=True):
     elapsed_seconds: float = 0.0
     """From order to answer, as the supervisor saw it."""
     buffer_bytes: int = 0
-    """Of the workload's own buffers."""
+    """Size of the workload's own buffers."""
     held_bytes: int = 0
     """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()

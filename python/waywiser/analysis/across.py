@@ -40,7 +40,7 @@ LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 
 def answer(subjects: Sequence[Subject]) -> Answer:
-    """Of one machine and more."""
+    """Compares the answers of one machine or more."""
     found = tables(subjects)
     names = ", ".join(names_of(subjects))
     return Answer(
@@ -109,7 +109,7 @@ def _table(
 
 
 def names_of(subjects: Sequence[Subject]) -> list[str]:
-    """Of machines, those of one name numbered: ``vm``, ``vm (2)``."""
+    """The names of the machines; those with the same name are numbered: ``vm``, ``vm (2)``."""
     seen: dict[str, int] = {}
     names = []
     for subject in subjects:

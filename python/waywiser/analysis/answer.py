@@ -11,16 +11,17 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 
 Mark = Literal["", "yes", "no", "unclear"]
-"""Of a cell: ✓, × or ?, as in the thesis chapter's tables; none where it holds a figure alone."""
+"""The mark of a cell: ✓, × or ?, as in the thesis chapter's tables; none if it holds a figure
+alone."""
 
 MOST_ROWS = 40
-"""Of a table."""
+"""Rows that a table shows at most."""
 
 MOST_FINDINGS = 8
-"""Of a question that has one for each path; all of them are in its table."""
+"""Findings shown of a question that has one for each path; all of them are in its table."""
 
 MOST_EXHIBITS = 4
-"""Of a finding that many series show."""
+"""Exhibits of a finding that many series show."""
 
 Unit = Literal["B/s", "s", "B", "ratio"]
 
@@ -68,7 +69,7 @@ class Finding(Value, frozen=True):
     effect: float | None = None
     """Relative size: 0.05 is 5 % more or less than it should be. None if it has no size."""
     interval: Interval | None = None
-    """Of the effect."""
+    """The interval of the effect."""
     devices: tuple[Device, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
     remedy: str = ""

@@ -113,7 +113,7 @@ class _Lost(NamedTuple):
     of: int
     """Paths of the kind that were measured both ways."""
     equal: int
-    """Of them, those that are as fast."""
+    """How many of them are as fast."""
 
     @property
     def middle(self) -> Together:
@@ -225,8 +225,8 @@ def _shape(each: Together) -> str:
 
 
 def _rank(each: Together, subject: Subject) -> tuple[bool, bool, float]:
-    """Of sets of one shape first those with a clear answer; then those by the executor that links
-    are judged by, for kernels may be slowed if links are not; then the most precise."""
+    """Ranks sets of one shape: first those with a clear answer; then those by the reference
+    executor, for kernels may be slowed if links are not; then the most precise."""
     span = each.decision.interval
     executor = subject.machine.traits.executor(each.transfers[0].path.executor)
     unclear = each.decision.verdict == "no change found"

@@ -31,7 +31,7 @@ LEAST_DECIDED = 2
 MOST_PLACES = 3
 """Named in one finding."""
 LEAST_IMPORTANT = 6
-"""Of a duel that nobody asks for."""
+"""The least important duels: nobody asks for them."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -226,7 +226,7 @@ def _exhibits(found: Duel) -> Iterator[Exhibit]:
 
 
 def _worth(lists: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
-    """Of the largest amounts of bytes, those whose methods differ most: one for each two
+    """The lists of the largest amounts of bytes whose methods differ most: one for each two
     memories."""
     largest: dict[tuple[str, str], LayoutCrossover] = {}
     for each in lists:

@@ -41,7 +41,7 @@ class PairResult(Value, frozen=True):
     a: MeasuredCurve
     b: MeasuredCurve
     decision: Decision
-    """Of the median over sizes."""
+    """The decision about the median over sizes."""
     sizes: tuple[PointPair, ...]
     """Ascending."""
 
@@ -83,7 +83,7 @@ class RegimeResult(Value, frozen=True):
     label: str
     regime: Regime
     decision: Decision
-    """Of the mean over the pairs."""
+    """The decision about the mean over the pairs."""
     at_size: dict[int, Decision]
     """The same at each size."""
     pairs: tuple[PairResult, ...]

@@ -84,7 +84,8 @@ class Duel(Value, frozen=True):
 
 
 def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
-    """Of the pair of places that was measured most; how many equivalent pairs agree is counted."""
+    """The duels of the pair of places that was measured most; how many equivalent pairs agree is
+    counted."""
     first = group.first
     elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
     for pair in group.pairs:

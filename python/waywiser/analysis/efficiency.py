@@ -39,14 +39,14 @@ from waywiser.words import Memory, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
 USUAL_SHARE = 0.65
-"""Of the bound: links and memories were seen to carry 75 to 95 % of it at best (docs/results here,
-PCIe 3 and NVLink 1 and 2 in CS and the thesis), so that less asks for a reason."""
+"""A share of the bound that needs no explanation: links and memories were seen to carry 75 to 95 %
+of it at best (docs/results here, PCIe 3 and NVLink 1 and 2 in CS and the thesis)."""
 
 OUT_OF_CACHE = 1.5
 """Times the sustained rate: smaller copies within host memory that are faster come from caches."""
 
 SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
-"""Of the table that compares methods: a page, a message, and what a program streams."""
+"""Sizes in the table that compares methods: a page, a message, and what a program streams."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -147,8 +147,8 @@ def _saturates(curve: MeasuredCurve, size: int) -> str:
 
 
 def best_curve(pair: PlacePair) -> MeasuredCurve:
-    """Of the highest sustained rate, out of memory if any is; of several as high, the one with
-    least that is special."""
+    """The curve with the highest sustained rate, out of memory if any is; of several as high, the
+    one with the fewest special settings."""
     known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
     most = max(sustained(curve).rate for curve in known)
     even = [curve for curve in known if sustained(curve).rate >= (1 - TARGET) * most]

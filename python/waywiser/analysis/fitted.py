@@ -30,7 +30,7 @@ class Fitted(Value, frozen=True):
 
 
 def peak(curve: MeasuredCurve) -> MeasuredPoint:
-    """Of the highest rate; the smallest size, if several have it."""
+    """The point with the highest rate; the smallest size, if several have it."""
     return max(curve.points, key=lambda point: (point.rate, -point.bytes))
 
 

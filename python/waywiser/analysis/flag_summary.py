@@ -92,7 +92,7 @@ class Flagged(Value, frozen=True):
     most: float | None
     worst: MeasuredPoint
     family: str
-    """Of paths, that has most of the series."""
+    """The family of paths that has most of the series."""
     most_often: int
     """How many of the series are of that family."""
 
@@ -131,5 +131,5 @@ def _flagged(name: str, members: Sequence[MeasuredPoint]) -> Flagged:
 
 
 def family_of(point: MeasuredPoint) -> str:
-    """Of the paths that its curve belongs to."""
+    """The family of the paths that its curve belongs to."""
     return Shown(point.line.curve, (point.line,)).family

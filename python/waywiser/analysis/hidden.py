@@ -82,7 +82,8 @@ def tables(subject: Subject) -> tuple[Table, ...]:
 
 
 def costs(subject: Subject) -> list[RemotePenalty]:
-    """Of kinds with processes on both sides, decided together, small sizes first."""
+    """The remote penalties of kinds with processes on both sides, decided together, small sizes
+    first."""
     kinds: dict[tuple[str, Regime], list[MeasuredCurve]] = {}
     for curve, kind in usual(subject):
         if kind.group == "host-GPU":
@@ -105,7 +106,7 @@ def costs(subject: Subject) -> list[RemotePenalty]:
 def _processes(
     subject: Subject, curves: Iterable[MeasuredCurve], regime: Regime
 ) -> list[SidesOfProcess]:
-    """Of each process that was near or far, by curve: the median over sizes of its distance from
+    """Each process that was local or remote, by curve: the median over sizes of its distance from
     what the size usually takes, in logarithms."""
     where = subject.overview.nearness
     points = [p for curve in curves for p in curve.points if regime_of(p.workload) == regime]

@@ -93,7 +93,7 @@ def is_uneven(peers: Sequence[PeerResult]) -> bool:
 
 
 def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
-    """Of a group: different if any path is; equivalent if all are."""
+    """The verdict of a group: different if any path is; equivalent if all are."""
     verdicts = {each.verdict for each in peers}
     if "different" in verdicts:
         return "different"

@@ -31,8 +31,8 @@ class Kind(Value, frozen=True):
     executor: str
     group: Class
     nearness: Nearness = ""
-    """Of host memory and GPU, if the system shows it; of two nodes; of GPUs ``local`` where both
-    hang on one node."""
+    """How near host memory and GPU are, if the system shows it; two nodes; ``local`` for two GPUs
+    of one node."""
     is_quiet: bool = False
     """See `is_quiet`."""
     reference: PathClass = ""

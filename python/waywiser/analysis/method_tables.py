@@ -40,7 +40,7 @@ def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ..
 
 
 def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ...]]:
-    """Of all settings that were measured, those by default first."""
+    """Rows for all settings that were measured, those by default first."""
     usual = group.first.principal
     curves = sorted(
         _for_anything(group.first.curves, traits), key=lambda each: (each not in usual, each.text)

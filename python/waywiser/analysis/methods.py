@@ -69,8 +69,8 @@ def is_method(curve: MeasuredCurve) -> bool:
 def principal(
     curves: Iterable[MeasuredCurve], *, peer_apart: bool = False
 ) -> tuple[MeasuredCurve, ...]:
-    """Of each path the curve through plain memory with default settings; if another tool had
-    settings of its own throughout, that with the fewest of them. In the order given.
+    """The principal curve of each path: through plain memory with default settings; if another tool
+    had settings of its own throughout, that with the fewest of them. In the order given.
 
     With ``peer_apart`` that is one curve with peer access and one without, for each node that
     submits them.

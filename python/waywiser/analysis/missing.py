@@ -15,14 +15,14 @@ from waywiser.topology.machine import Gpu
 from waywiser.words import Place, Transfer, WordError, Workload
 
 MOST = 2 / 3
-"""Of equivalent GPUs must have something before one is said to lack it."""
+"""The share of equivalent GPUs that must have something before one is said to lack it."""
 
 
 class Property(NamedTuple):
     """A number that equivalent GPUs have alike."""
 
     id: str
-    """Of the finding if a GPU has less."""
+    """The id of the finding if a GPU has less."""
     severity: Severity
     of: Callable[[Gpu], int]
     text: str
@@ -67,7 +67,7 @@ PROPERTIES = (
 
 
 def findings(subject: Subject) -> list[Finding]:
-    """Of topology first, then of what was measured."""
+    """Findings about the topology first, then about what was measured."""
     return [*_of_topology(subject), *_of_paths(subject)]
 
 

@@ -42,7 +42,7 @@ class PeerResult(Value, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Of its only transfer."""
+        """The path of its only transfer."""
         return self.curve.workload.transfers[0].path
 
     @property
@@ -53,7 +53,7 @@ class PeerResult(Value, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Of the link."""
+        """The verdict of the link."""
         if self.different is not None:
             return "different"
         return self.bandwidth.decision.verdict if self.bandwidth else "no change found"

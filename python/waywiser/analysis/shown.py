@@ -65,7 +65,7 @@ class Shown:
 
     @property
     def transfer(self) -> Transfer | None:
-        """Of what moves one way."""
+        """The only transfer; None if several move at once."""
         return self.workload.transfer
 
     @property

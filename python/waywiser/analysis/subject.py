@@ -70,7 +70,7 @@ class MeasuredCurve(Value, frozen=True):
 
     @property
     def workload(self) -> Workload:
-        """Of its first point: all of the curve but the size."""
+        """The workload of its first point: all of the curve but the size."""
         return self.points[0].workload
 
     @property
@@ -120,7 +120,8 @@ class Subject(Value, frozen=True):
         refusals: Sequence[Refusal] = (),
         health: Sequence[RunHealth] = (),
     ) -> Subject:
-        """Of series in memory, by curve and size: a machine that nobody surveyed into a file."""
+        """A subject from series in memory, by curve and size: a machine that nobody surveyed into a
+        file."""
         kept = list(series)
         workloads = {each.workload.identity: each.workload for each in kept}
         first = representatives(workloads.values(), machine)

@@ -41,7 +41,7 @@ class Together(Value, frozen=True):
     curve: MeasuredCurve
     point: MeasuredPoint
     alone: tuple[MeasuredPoint, ...]
-    """Of each transfer, at its size or the nearest that was measured."""
+    """The point of each transfer alone, at its size or the nearest that was measured."""
     decision: Decision
     """Its ratio is the time of its slowest transfer alone over its span."""
 
@@ -66,7 +66,7 @@ class Together(Value, frozen=True):
 
     @property
     def share(self) -> float:
-        """Of that sum that is reached together."""
+        """The share of that sum that is reached together."""
         return self.rate / self.alone_rate
 
     @property

@@ -29,13 +29,13 @@ MOST_FLAGS = 5
 """Findings of quality flags; all of them are in the table."""
 
 MANY = 0.10
-"""Of the series: a quality flag that concerns more is a warning, for the profile as a whole."""
+"""A share of the series: a quality flag that concerns more is a warning for the whole profile."""
 
 
 BUSY_FRACTION = 0.1
-"""Of the CPUs: a load above this, and above one process, is somebody else's work."""
+"""Load of the CPUs: a load above this, and above one process, is somebody else's work."""
 SWAPPED_FRACTION = 0.01
-"""Of the memory; a few pages that nobody needs are always out."""
+"""Share of the memory that is swapped out; a few unused pages always are."""
 
 
 def answer(subject: Subject) -> Answer:

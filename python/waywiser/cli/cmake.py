@@ -1,4 +1,4 @@
-"""Where CMake finds the library, for ``waywiser --cmake-dir``."""
+"""The place where CMake finds the library, for ``waywiser --cmake-dir``."""
 
 from __future__ import annotations
 

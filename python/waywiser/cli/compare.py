@@ -25,7 +25,7 @@ MOST = 8
 """Paths of one kind that are named without ``--all``."""
 
 TABLE_COLUMNS = 132
-"""Of a terminal in which a table of paths is not folded to pieces."""
+"""Width of a terminal that shows a table of paths without folding it."""
 
 _FAILING: dict[str, tuple[PathVerdict, ...]] = {
     "regression": ("regression", "missing"),

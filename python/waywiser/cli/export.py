@@ -33,7 +33,7 @@ from waywiser.series.locality import decide_sides
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 1
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 FORMATS = ("csv", "json", "parquet", "google-benchmark")
 

@@ -71,7 +71,7 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
 
 
 def _profiles_of(name: str) -> list[str]:
-    """Of a folder its profiles, or itself where it has none; a file is its own."""
+    """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
     from pathlib import Path
 
     from waywiser.profile.name import SUFFIX

@@ -33,7 +33,7 @@ NAME, SIZE, MARKS = 24, 7, 7
 terminal shows fewer sizes, so that the letters stay."""
 
 MOST_ROWS = 8
-"""Of a class of equal curves: beyond it the extremes are told, and ``--json`` tells all."""
+"""Rows for a class of equal curves: of more, the extremes are shown; ``--json`` shows all."""
 
 Row = tuple[str, Sequence[Line]]
 

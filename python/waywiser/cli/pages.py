@@ -13,7 +13,8 @@ from waywiser.regular_file import NotRegular, TooLarge, read_regular
 from waywiser.report.figures.render import MADE
 
 LIMIT_BYTES = 256 * 2**20
-"""Of an existing file that is read before it is overwritten: a report has a few MB a machine."""
+"""Size of an existing file that is read before it is overwritten: a report has a few MB a
+machine."""
 
 
 def write_page(output: str, content: bytes) -> None:

@@ -110,7 +110,7 @@ def watcher(
 
 
 def tell_rest(tally: Tally, stream: TextIO) -> None:
-    """Of a survey that is resumed, before the long work: what is there and what is missing."""
+    """Shows, before a resumed survey continues, what is there and what is missing."""
     if tally.visits == tally.of_visits:
         say(f"all {tally.visits} visits are stored already: nothing is left to measure\n", stream)
     elif tally.visits:

@@ -33,7 +33,7 @@ from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
 
 SHOWN_MEMBERS = 3
-"""Of a warning's series in the terminal; ``--json`` names all."""
+"""Series of a warning that the terminal names; ``--json`` names all."""
 
 DETAILED = 12
 """So few curves are shown each with a table of its own."""

@@ -53,7 +53,7 @@ def prepare() -> None:
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:
-    """Of codecs: what is written instead, and where to go on."""
+    """An error handler of codecs: returns what is written instead, and where to go on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]

@@ -83,8 +83,8 @@ def print_table(
 
 
 def _widths(columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Of the widest cell of each column; columns that fold share what is lacking, the widest
-    first."""
+    """The width of the widest cell of each column; columns that fold share what is missing, the
+    widest first."""
     widths = [
         max(column.least, _width(column.name), *(_width(row[n]) for row in rows))
         for n, column in enumerate(columns)

@@ -19,7 +19,7 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 
 SCHEMA = 2
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 MOST_DROPS = 5
 """The largest drops that are listed, whatever the verdict."""
@@ -32,7 +32,7 @@ class Drop(Value, frozen=True):
 
     name: str
     ratio: float
-    """Of bandwidths, now over before."""
+    """The ratio of bandwidths, now over before."""
     detectable: float | None
 
 

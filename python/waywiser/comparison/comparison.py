@@ -38,7 +38,7 @@ from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_
 from waywiser.words import Workload, format_bytes
 
 SCHEMA = 2
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"

@@ -20,7 +20,7 @@ ENVIRONMENT = (
     "transparent_huge_pages", "iommu", "virtualisation", "container", "cpus_allowed",
     "memory_nodes_allowed", "cgroup_cpus", "cuda_driver", "cuda_runtime",
 )  # fmt: skip
-"""Of what a survey records of a machine, what moves numbers and does not change by itself."""
+"""What a survey records of a machine that moves numbers and does not change by itself."""
 
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
@@ -211,7 +211,8 @@ def _plan(node: Node) -> str:
 
 
 def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
-    """Of those that a survey made: another tool's files say little of where they were made."""
+    """Differences of the environment between surveys: another tool's files say little of where they
+    were made."""
     old, now = ([node for node in side if "kernel" in node.environment] for side in (base, new))
     if not old or not now:
         return
@@ -230,7 +231,7 @@ def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
 
 
 def _value_of(name: str) -> Callable[[Node], str]:
-    """Of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
+    """The value of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
     group, _, inner = name.partition(".")
 
     def value_of(node: Node) -> str:

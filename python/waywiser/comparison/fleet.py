@@ -30,7 +30,7 @@ from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
 
 SCHEMA = 1
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 Status = Literal["bad", "suspect", "not determined", "fine"]
 
@@ -91,8 +91,8 @@ def assess_fleet(
     threshold: float = THRESHOLD,
     unreadable: dict[str, str] | None = None,
 ) -> Fleet:
-    """Of any number of nodes and classes. Profiles of one host are surveys of it, in the order in
-    which they were made; a copy of a file is none."""
+    """Assesses any number of nodes and classes. Profiles of one host are surveys of it, in the
+    order in which they were made; a copy of a file is not another survey."""
     own, copies = without_copies(nodes)
     left_out = {copy: f"a copy of {original}" for copy, original in copies}
     hosts: list[HostVerdict] = []

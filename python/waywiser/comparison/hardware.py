@@ -14,8 +14,8 @@ OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
 
 LEAST_OF_CLASS = 0.5
-"""Of the GPUs of a class: a host with fewer, but not without any, is built with fewer, since GPUs
-fail one by one."""
+"""The share of the GPUs of a class that a host must have: a host with fewer, but not without any,
+is built with fewer, since GPUs fail one by one."""
 
 
 class EqualHosts(NamedTuple):

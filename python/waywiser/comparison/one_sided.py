@@ -122,7 +122,7 @@ def _measured(found: Summaries) -> dict[str, SeriesSummary]:
 
 
 def _failures(found: Summaries) -> dict[str, Failure]:
-    """Of each curve one, and one that was only skipped where there is no other."""
+    """One failure of each curve; one that was only skipped if there is no other."""
     curves: dict[str, Failure] = {}
     for summaries in found.values():
         for _, summary in summaries:

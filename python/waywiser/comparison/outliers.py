@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_SCALE = 0.001
-"""Of a logarithm: hosts do not agree by more than a tenth of a per cent in the long run."""
+"""The least scale, of a logarithm: hosts do not agree by more than a tenth of a per cent in the
+long run."""
 
 FEWEST_HOSTS = 4
 """With fewer nobody can say who stands apart from whom."""
@@ -56,7 +57,7 @@ class ColumnScale(NamedTuple):
 
 
 def columns_of(table: NDArray[float64]) -> list[ColumnScale]:
-    """Of logarithms [row][column]; NaN where a host has no value."""
+    """The scale of each column of logarithms [row][column]; NaN means that a host has no value."""
     import warnings
 
     import numpy as np

@@ -103,7 +103,7 @@ class PathChange(Value, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """Of bandwidths, now over before, of what the verdict is about; 1 without any."""
+        """The ratio of bandwidths, now over before, of what the verdict is about; 1 without any."""
         evidence = self.evidence
         return evidence.decision.ratio if evidence else 1.0
 
@@ -115,7 +115,7 @@ class PathChange(Value, frozen=True):
 
     @property
     def changes(self) -> list[Decision]:
-        """Of its parts and of their sizes: those that are about a change."""
+        """Decisions about its parts and their sizes: those that are about a change."""
         decisions = [part.decision for part in self.parts]
         decisions += [size.decision for part in self.parts for size in part.sizes]
         return [each for each in decisions if is_change(each)]

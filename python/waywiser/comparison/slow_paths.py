@@ -44,11 +44,11 @@ class SlowPath(Value, frozen=True):
     """With the host's own numbers."""
     name: str
     ratio: float
-    """Of its rate to the middle one of the class: 0.95 is 5 % slower."""
+    """The ratio of its rate to the middle one of the class: 0.95 is 5 % slower."""
     p: float
     """That chance makes such an outlier anywhere in the class."""
     bytes: int
-    """Of its largest transfer; 0 for an operation."""
+    """Bytes of its largest transfer; 0 for an operation."""
     confirmed: bool = False
     """Two surveys of the host or more show it."""
 

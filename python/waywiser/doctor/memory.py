@@ -13,7 +13,7 @@ LOW_MEMLOCK_BYTES = 64 << 20
 LOW_MEMORY_BYTES = 4 << 30
 """What a survey takes by default at most."""
 SWAPPED_FRACTION = 0.01
-"""Of the memory; a few pages that nobody needs are always out."""
+"""Share of the memory that is swapped out; a few unused pages always are."""
 
 
 def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:

@@ -11,8 +11,8 @@ from waywiser.topology.limits import cpu_quota
 from waywiser.topology.system_files import format_list, parse_list
 
 BUSY_FRACTION = 0.1
-"""Of the CPUs: a load above this (and above one process, since something runs this check) means
-that somebody else's work is being timed too."""
+"""Load of the CPUs: a load above this (and above one process, since something runs this check)
+means that somebody else's work is being timed too."""
 
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:

@@ -57,7 +57,8 @@ class Benchmark:
 
     @property
     def bytes(self) -> int:
-        """Of one transfer. Raises `NoCounterpart` where nothing tells it, or it makes no sense."""
+        """The bytes of one transfer. Raises `NoCounterpart` if nothing states them or they are
+        impossible."""
         told = self.counters.get("bytes", 0.0)
         if told >= 1:
             if told != int(told) or told > 2**MOST_EXPONENT:
@@ -82,14 +83,14 @@ class Benchmark:
         return node, gpu
 
     def source_and_destination(self) -> tuple[int, int]:
-        """Of two GPUs, or two NUMA nodes."""
+        """Two GPUs, or two NUMA nodes."""
         source, destination = self._counted(SOURCE_COUNTERS), self._counted(DESTINATION_COUNTERS)
         if source is None or destination is None:
             return self._two("which two places")
         return source, destination
 
     def toucher_and_owner(self) -> tuple[int, int]:
-        """Of two GPUs of which one reaches into memory of the other."""
+        """Two GPUs of which one accesses memory of the other."""
         toucher, owner = self._counted(("wr_gpu", "rd_gpu")), self._counted(("own_gpu",))
         if toucher is None or owner is None:
             return self._two("which two GPUs")
@@ -97,7 +98,7 @@ class Benchmark:
 
     @property
     def steps(self) -> int:
-        """Of a walk: as its counter says, else as the ancestor's names begin."""
+        """The steps of a walk: as its counter says, else as the ancestor's names begin."""
         told = self.counters.get("strides", math.nan)
         if not math.isfinite(told) and self.sized_first and self.name.arguments:
             told = self.name.arguments[0]
@@ -106,12 +107,12 @@ class Benchmark:
         return int(told)
 
     def gpu(self) -> int:
-        """Of a benchmark that is about one GPU; the first where nothing says which."""
+        """The GPU of a benchmark that is about one GPU; the first if nothing says which."""
         found = self._counted(GPU_COUNTERS)
         return found if found is not None else 0
 
     def node(self) -> int:
-        """Of a benchmark that is about one NUMA node."""
+        """The NUMA node of a benchmark that is about one node."""
         found = self._counted(NUMA_COUNTERS)
         if found is None and self.ids:
             found = _place(self.ids[0])

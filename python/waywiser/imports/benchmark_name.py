@@ -33,7 +33,7 @@ class BenchmarkName(Value, frozen=True):
 
     @property
     def exponent(self) -> int | None:
-        """Of the size, where the name says which argument that is."""
+        """The exponent of the size, if the name says which argument that is."""
         return self.named.get("log2(N)")
 
 
@@ -44,7 +44,7 @@ def split_aggregate(name: str) -> tuple[str, str]:
 
 
 def parse_name(name: str) -> BenchmarkName:
-    """Of a repetition's name. Parts that are none of the known ones belong to the family."""
+    """Parses a repetition's name. Unknown parts belong to the family."""
     family: list[str] = []
     arguments: list[int] = []
     named: dict[str, int] = {}

@@ -39,7 +39,7 @@ class Counterpart(Value, frozen=True):
     mode: TimingMode
     notes: tuple[str, ...] = ()
     steps: int = 0
-    """Of a walk, whose time is that of so many steps; our operation is the time of one."""
+    """Steps of a walk, whose time is that of so many steps; our operation is the time of one."""
 
 
 Maker = Callable[[re.Match[str], Benchmark], Counterpart]
@@ -75,7 +75,7 @@ def _both_ways(
 
 
 def _timed(subject: Benchmark, by_host: bool = False) -> TimingMode:
-    """Where a benchmark times itself it uses events, unless a CPU does the work."""
+    """A benchmark that times itself uses events, unless a CPU does the work."""
     return "device" if subject.name.manual and not by_host else "host"
 
 
@@ -184,7 +184,8 @@ def duplex_managed(match: re.Match[str], subject: Benchmark) -> Counterpart:
 
 
 def implicit(match: re.Match[str], subject: Benchmark) -> Counterpart:
-    """Of HIP: memory at one place that another touches; it is coherent in coarse or fine grain."""
+    """A benchmark of HIP: memory at one place that another touches; it is coherent in coarse or
+    fine grain."""
     by, verb, at = match["by"], match["verb"], match["at"]
     if by == at:
         first, second = subject.toucher_and_owner()
@@ -265,7 +266,7 @@ def walk(match: re.Match[str], subject: Benchmark) -> Counterpart:
 
 
 def without(reason: str) -> Maker:
-    """Of families that are known, and that nothing here is like."""
+    """A maker for known families that have no counterpart here."""
 
     def refuse(match: re.Match[str], subject: Benchmark) -> Counterpart:
         raise NoCounterpart(reason)

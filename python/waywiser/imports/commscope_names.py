@@ -67,7 +67,7 @@ def _theirs(workload: Workload) -> str | None:
 
 
 def _places(transfer: Transfer) -> str:
-    """Of a host and a GPU the node first; else the source first."""
+    """The places in a name: of a host and a GPU the node first; else the source first."""
     source, to = (end.place for end in _ends(transfer))
     if source.kind == "gpu" and to.kind == "numa":
         source, to = to, source

@@ -61,7 +61,7 @@ def read(path: Path, format: str | None = None) -> ForeignFile:
 
 
 def _shown(text: str) -> str | None:
-    """Of a text that is no JSON."""
+    """What a text that is no JSON seems to be."""
     if text.lstrip()[:1] in ("{", "["):
         return None
     if _CSV_HEADER.search(text):

@@ -30,7 +30,7 @@ from waywiser.records import SUMMARY, Failure, Refusal, Samples
 from waywiser.words import Operation, TimingMode, WordError, Workload
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-"""Of their units of time."""
+"""Units of time."""
 
 UNTIMED = ("cv", "stddev", "BigO", "RMS")
 """Aggregates that are no time of the benchmark."""
@@ -60,15 +60,15 @@ class BenchmarkRow(NamedTuple):
     aggregate: str
     """``median``; empty for a repetition."""
     seconds: float
-    """Of one iteration, or their standard deviation; NaN where the benchmark failed."""
+    """Seconds of one iteration, or their standard deviation; NaN if the benchmark failed."""
     iterations: int
     counters: dict[str, float]
     error: str
     """What it says that went wrong; empty where nothing did."""
     label: str = ""
-    """Of a file that was exported here: the workload's text."""
+    """The workload's text in a file that was exported here."""
     mode: TimingMode = "host"
-    """Of the same: who timed."""
+    """Who timed, in such a file."""
 
 
 def read_json(value: Any, where: str) -> ForeignFile:
@@ -268,7 +268,8 @@ def _gather(
 
 
 def labelled(row: BenchmarkRow) -> Counterpart:
-    """Of a row that was exported here: what its label says. Raises `NoCounterpart`."""
+    """The counterpart that the label of a row names that was exported here. Raises
+    `NoCounterpart`."""
     try:
         if "->" in row.label:
             return Counterpart(Workload.parse(row.label), row.mode)
@@ -305,7 +306,8 @@ def _measured(
 
 
 def _deviation(rows: Sequence[BenchmarkRow]) -> float:
-    """Of the repetitions, relative to their mean; 0 where they are summed up without it."""
+    """The deviation of the repetitions, relative to their mean; 0 if they are summed up without
+    it."""
     mean = next((r.seconds for r in rows if r.aggregate in ("mean", "median") and not r.error), 0.0)
     told = next((r.seconds for r in rows if r.aggregate == "stddev" and not r.error), 0.0)
     return told / mean if mean > 0 and told > 0 else 0.0

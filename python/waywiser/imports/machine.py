@@ -167,7 +167,7 @@ def _require_same_models(found: Sequence[ForeignFile], machine: Machine, topolog
 
 
 def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:
-    """Of places on this machine: those of ranks may be in another."""
+    """Checks the places on this machine: those of ranks may be in another."""
     known = {Place("numa", node.index) for node in machine.numa}
     known |= {Place("gpu", gpu.index) for gpu in machine.gpus}
     for workload in workloads:

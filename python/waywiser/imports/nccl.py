@@ -22,7 +22,7 @@ from waywiser.records import Failure, Refusal, Samples
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 
 MOST_RANKS = 64
-"""Of collectives that are written as transfers between all of them."""
+"""Ranks of collectives that are written as transfers between all of them."""
 
 Pairs = Callable[[int, int], list[tuple[int, int]]]
 

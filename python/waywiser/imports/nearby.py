@@ -9,7 +9,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Operation, Path, Place, Transfer
 
 ANYWHERE = Place("numa", 0)
-"""Where it is written to be until a topology is known."""
+"""The written place until a topology is known."""
 
 ALLOCATED = "host-alloc:{}"
 """What operations call host memory of a node that the runtime allocated."""

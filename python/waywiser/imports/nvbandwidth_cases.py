@@ -25,7 +25,7 @@ BYTES = 512 * 2**20
 """The default size of its buffers, for transfers."""
 
 LATENCY_BYTES = 2 * 2**20
-"""Of the buffer of its pointer chases, which no option changes."""
+"""Size of the buffer of its pointer chases, which no option changes."""
 
 MOST_GPUS = 1024
 

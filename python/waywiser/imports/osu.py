@@ -41,7 +41,7 @@ TESTS = {
 """Titles of point-to-point tests, and their names here; empty: no counterpart."""
 
 MOST_COLUMNS = 400
-"""Of a line that are looked at: titles, rows and commands are shorter."""
+"""Columns of a line that are read: titles, rows and commands are shorter."""
 
 KINDS = {"H": "pageable", "D": "device", "M": "managed"}
 
@@ -136,7 +136,8 @@ def _unit(columns: str, where: str) -> str:
 
 
 def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str, str, str]:
-    """Where the buffers were: as the table says, else the command line above it, else the title."""
+    """The memories of the buffers: as the table says, else the command line above it, else the
+    title."""
     for line in lines[start + 1 : end]:
         if match := _BUFFERS.match(line):
             return match["send"], match["to"], ""

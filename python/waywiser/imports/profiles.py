@@ -43,7 +43,7 @@ class ReadFile(Value, frozen=True):
     name: str
     """Without its folder."""
     found: ForeignFile | None
-    """None where it was left out."""
+    """None if the file was skipped."""
     modified: str
     """When it was written last: UTC, ISO 8601; empty if not known."""
     left_out: str = ""

@@ -18,7 +18,7 @@ from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
 from waywiser.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 
 LIMIT_BYTES = 128 * 2**20
-"""Of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
+"""Size of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
 
 LIMIT_PARTS = 16_000_000
 """Commas, brackets and lines of one file: as many as fit with the text of real results, and few
@@ -150,7 +150,7 @@ def number_of(value: Any, where: str) -> float:
 
 
 def plain(known: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Of ``keys`` those that are there, in short: for provenance; nothing is computed from it."""
+    """The known values of ``keys``, shortened: for provenance; nothing is computed from them."""
     return {key: _plain(known[key]) for key in keys if key in known}
 
 

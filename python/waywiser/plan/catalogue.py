@@ -50,7 +50,7 @@ class Requirements(Value, frozen=True):
     """What a transfer takes besides the memory of its two sides."""
 
     threads: int = 0
-    """Of CPUs that move bytes."""
+    """CPUs that move bytes."""
     pinned_bytes: int = 0
     """Staging on the host."""
     device_bytes: dict[int, int] = msgspec.field(default_factory=dict)
@@ -232,7 +232,7 @@ class Footprint(NamedTuple):
     total: int
     at: dict[str, int]
     staging: int
-    """Of the total."""
+    """Bytes of the total that are staging memory."""
     gpus: frozenset[int]
     """Whose memory or links the workload uses."""
 

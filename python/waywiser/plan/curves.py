@@ -196,8 +196,8 @@ def _settings(
 
 
 def _variants(path: Path, end: Memory, catalogue: Catalogue, depth: Depth) -> list[Settings]:
-    """Of the memory at one end; that of the host matters little beside a file, and that of either
-    side of a GPU's link is seen beside the memory that programs use at the other."""
+    """Variants of the memory at one end; that of the host matters little beside a file, and that of
+    either side of a GPU's link is seen beside the memory that programs use at the other."""
     other = path.destination if end is path.source else path.source
     beside_a_file = has_file(path) and end.place.kind != "file"
     over_a_link = "gpu" in (end.place.kind, other.place.kind)

@@ -13,7 +13,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Place
 
 LOCATED_NODES = 2
-"""Where the system shows more nodes than that it does not hide any."""
+"""A system that shows more nodes than that does not hide any."""
 
 LOCATED_CPUS = 8
 """Cores that read blocks of memory: enough to see some of them move."""

@@ -61,7 +61,7 @@ class VisitMedian(NamedTuple):
 
 
 class Findings:
-    """Of all visits of a survey, per curve, block and size of the first transfer."""
+    """The findings of all visits of a survey, per curve, block and size of the first transfer."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int], dict[int, VisitMedian]] = {}
@@ -105,7 +105,7 @@ class Findings:
         return math.sqrt(squares / freedom) if freedom >= ENOUGH_FREEDOM else None
 
     def expected_seconds(self, curve: str, size: int) -> float | None:
-        """Of one execution, by the nearest size up to this one; None if there is none."""
+        """Seconds of one execution, by the nearest size up to this one; None if there is none."""
         known = max((known for known in self._any.get(curve, {}) if known <= size), default=None)
         if known is None:
             return None

@@ -37,7 +37,7 @@ class MachinePaths:
 
 @dataclass(frozen=True)
 class _Senseless:
-    """Of one executor and one pair of kinds: the paths that make no sense, each with the reason."""
+    """The impossible paths of one executor and one pair of kinds, each with the reason."""
 
     paths: list[tuple[Path, str]]
     alone: bool

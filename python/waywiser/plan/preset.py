@@ -46,14 +46,15 @@ class Preset(Value, frozen=True):
     """Octaves between the sizes of a secondary curve, which goes no further than
     `waywiser.plan.sizes.GROWING`; a principal curve has all sizes."""
     sizes: str = DEFAULT
-    """Where nobody asks for others."""
+    """Sizes unless somebody asks for others."""
     set_sizes: tuple[int, ...] = (64 * 2**20, 256 * 2**20)
-    """Of each transfer of a set over all GPUs: two, for one alone does not show that it has
+    """Sizes of each transfer of a set over all GPUs: two, for one alone does not show that it has
     saturated."""
     pair_smallest: int = 0
     """Opposite pairs are measured from this size on."""
     cache_sizes: tuple[int, ...] = ()
-    """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
+    """Sizes at which sources in CPU memory are also measured dirtied and flushed; none for no
+    size."""
     combined_sizes: tuple[int, ...] = ()
     """The only ones where two settings are away from their defaults at once; none for all."""
     links_only: bool = False
@@ -70,7 +71,7 @@ class Preset(Value, frozen=True):
 
     @property
     def secondary_depth(self) -> Depth:
-        """Of secondary paths (see `waywiser.plan.curves`): one less."""
+        """The depth of secondary paths (see `waywiser.plan.curves`): one less."""
         return Depth(max(self.depth - 1, 0))
 
     def deadline_seconds(self, gpus: int) -> float:
@@ -91,7 +92,7 @@ class Request(Value, frozen=True):
     workloads: tuple[str, ...] = ()
     """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
     memory_bytes: int = 4 << 30
-    """Of all buffers of a workload together, host and device."""
+    """Size of all buffers of a workload together, host and device."""
     seed: int = 1
     deadline_seconds: float = 0.0
     """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""

@@ -42,8 +42,8 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
 SHARED_SIZE = 2**20
-"""Of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together there,
-so a larger one would take seconds an execution to say the same."""
+"""Size of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together
+there, so a larger one would take seconds an execution to say the same."""
 
 
 def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:

@@ -14,7 +14,7 @@ from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import WaywiserError, format_bytes
 
 LOCK_NAME = "waywiser-survey"
-"""Of the abstract socket: it is no file, and is gone with its process, however that ends."""
+"""Name of the abstract socket: it is no file, and is gone with its process, however that ends."""
 
 PROCESS_BYTES = 512 << 20
 """Left for the processes themselves when a control group bounds the memory: two interpreters and

@@ -15,7 +15,8 @@ from waywiser.records import GpuState
 from waywiser.topology.telemetry import GpuTelemetry
 
 LARGE_BYTES = 16 * 2**20
-"""Of a workload: from here on its time is that of a link, which no answer of a driver disturbs."""
+"""Size of a large workload: from here on its time is that of a link, which no answer of a driver
+disturbs."""
 
 PEACE_SECONDS = 0.1
 """From the first sample of a smaller one to a reading beside it."""

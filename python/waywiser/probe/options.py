@@ -14,7 +14,7 @@ class ProbeOptions(Value, frozen=True):
     """Settings of one run of `waywiser.probe.supervisor.run_orders`."""
 
     memory_bytes: int = 4 << 30
-    """Of all buffers of a workload together, host and device."""
+    """Size of all buffers of a workload together, host and device."""
     watchdog_seconds: float = 10.0
     """A gate that stays closed for longer is opened, and its path timed by the host from then."""
     command: tuple[str, ...] = MEASURE

@@ -158,7 +158,7 @@ def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
 
 
 def _uuids(machine: Machine, library: ModuleType) -> tuple[str, ...]:
-    """Of the GPUs as CUDA counts them; nothing where none is asked for or none answers, which
+    """The UUIDs of the GPUs as CUDA counts them; none if none is asked for or none answers, which
     then is a failure of the orders that need one and of no others."""
     try:
         return tuple(library.gpu_uuids()) if machine.gpus else ()

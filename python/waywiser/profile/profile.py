@@ -92,7 +92,7 @@ class Profile(Closeable):
 
     @property
     def environment(self) -> dict[str, Any]:
-        """Of the latest run."""
+        """The environment of the latest run."""
         environments = self.environments
         return environments[max(environments)] if environments else {}
 

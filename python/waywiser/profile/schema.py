@@ -41,7 +41,7 @@ class SchemaTable(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all columns."""
+        """The names of all columns."""
         return tuple(column.name for column in self.columns)
 
     def sql(self) -> str:

@@ -23,7 +23,7 @@ MOST_INDEX = 2**20
 """More GPUs, nodes, CPUs or blocks than there are anywhere."""
 
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e9
-"""Of a latency, and of all times of a visit together."""
+"""Limits of a latency, and of all times of a visit together."""
 
 
 class InvalidRecord(ValueError):
@@ -99,7 +99,7 @@ def _locality(value: Locality) -> None:
 
 
 def _samples(value: Samples) -> None:
-    """Of very many: each column at once."""
+    """Checks many samples: each column at once."""
     _times(value.span)
     _times(chain.from_iterable(value.transfers))
     for taken_or_not in (value.host, value.skew):

@@ -22,7 +22,7 @@ from waywiser.words.number_format import count
 
 
 def document(entries: Sequence[Entry]) -> Document:
-    """Of one machine, or of several side by side."""
+    """The report of one machine, or of several side by side."""
     chapters = (
         verdict(entries),
         headlines(entries),

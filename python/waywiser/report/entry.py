@@ -20,7 +20,7 @@ class Entry(Value, frozen=True):
     """A profile as a report knows it."""
 
     name: str
-    """Of the machine; told apart from its namesakes where there are several profiles."""
+    """The machine's name, with a suffix if several profiles have the same one."""
     subject: Subject
     answers: tuple[Answer, ...]
     curves: tuple[Shown, ...]

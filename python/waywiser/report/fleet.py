@@ -54,7 +54,7 @@ REMEDIES: dict[str, str] = {
 """By kind of fault, where it is no mere suspicion: that is measured again."""
 
 MOST_PATHS = 6
-"""Of a fault; `--json` has all."""
+"""Paths listed for a fault; `--json` has all."""
 
 MOST_HOSTS = 1000
 """In the table."""

@@ -22,5 +22,5 @@ class Links(Value, frozen=True):
         return self.anchor(curve) if curve in self.texts else ""
 
     def anchor(self, curve: str) -> str:
-        """Of a curve that is shown."""
+        """The anchor of a curve that is shown."""
         return f"{self.key}curve-{hashlib.sha256(curve.encode()).hexdigest()[:10]}"

@@ -11,7 +11,7 @@ from waywiser.report.parts import Fold, Sheet, SheetCell, SheetRow
 from waywiser.words.number_format import count
 
 MOST_FILES = 200
-"""Of an import that are listed; the rest is counted."""
+"""Files of an import that are listed; the rest is counted."""
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TOLD = ("file", "tool", "version", "date", "hostname", "left_out")
@@ -34,7 +34,7 @@ def when(entry: Entry) -> str:
 
 
 def imported_files(entries: Sequence[Entry]) -> Iterator[Fold]:
-    """Of each machine whose profile other tools wrote: their files, with what these tell."""
+    """The files of each machine whose profile other tools wrote, with what these say."""
     for entry in entries:
         if files := _files(entry):
             whose = f" of {entry.name}" if len(entries) > 1 else ""

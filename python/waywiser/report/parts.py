@@ -28,7 +28,7 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
 """The same of a finding's severity."""
 
 SIGNS: dict[Severity, str] = {"info": "✓", "warning": "?", "error": "×"}
-"""Of a whole machine, by the gravest that was found."""
+"""Signs for a whole machine, by the gravest that was found."""
 
 
 class SheetCell(Value, frozen=True):
@@ -102,13 +102,13 @@ class Remark(Value, frozen=True):
     severity: Severity
     statement: str
     machine: str = ""
-    """Where several are told of."""
+    """The machine, if the page shows several."""
     devices: tuple[str, ...] = ()
     effect: str = ""
     remedy: str = ""
     evidence: tuple[RemarkEvidence, ...] = ()
     link: str = ""
-    """Where it is told at length."""
+    """The anchor of the full text."""
     more: int = 0
     """Other things to look at that are told there and not here."""
 

@@ -54,8 +54,8 @@ def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
 
 
 def _at_a_common_size(links: Sequence[Between]) -> list[Line]:
-    """Of each link, at the largest size that all of them have; their own largest where all have
-    none."""
+    """The line of each link at the largest size that all of them have; at its own largest if they
+    have none in common."""
     known = [{line.bytes: line for line in _rated(each.curve)} for each in links]
     common = set.intersection(*map(set, known))
     if not common:

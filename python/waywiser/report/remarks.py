@@ -12,7 +12,7 @@ from waywiser.series.health import HealthReport
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_EVIDENCE = 6
-"""Of a finding, in the page; the analysis has all."""
+"""Evidence shown for a finding on the page; the analysis has all."""
 
 
 MOST_DEVICES = 2

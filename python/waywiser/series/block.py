@@ -56,8 +56,8 @@ class BlockEstimate(Value, frozen=True):
     summary: bool = False
     """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
     transfers: tuple[float, ...] = ()
-    """Of several transfers: the median of each one's own time, in the workload's order; empty where
-    there is one, and where they were not timed."""
+    """The median of each of several transfers' own time, in the workload's order; empty if there is
+    one, or if they were not timed."""
 
     @property
     def deviation(self) -> float:

@@ -22,11 +22,11 @@ LEAST_RATIO = 1.25
 DEVIATIONS = 4.0
 """Robust standard deviations within the groups that their middles must lie apart."""
 LEAST_SHARE = 0.05
-"""Of the loads: fewer are not a side, but interruptions."""
+"""Least share of the loads: fewer are not a side, but interruptions."""
 OUTLIER_FACTOR = 4.0
 """Over the shortest median: somebody interrupted the core."""
 MAJORITY = 2 / 3
-"""Of the blocks that must agree on a core's side."""
+"""Share of the blocks that must agree on a core's side."""
 
 Stability = Literal["stable", "drifting", "none seen", "not told"]
 
@@ -39,7 +39,7 @@ class CoreVerdict(Value, frozen=True):
 
     verdict: Stability
     near_seconds: float = 0.0
-    """Of one load out of memory on the core's side; without sides, out of any."""
+    """Seconds of one load out of memory on the core's side; without sides, out of any."""
     far_seconds: float = 0.0
     cores: tuple[int, ...] = ()
     """Those that were looked at."""

@@ -83,7 +83,7 @@ class Estimate(Value, frozen=True):
 
 
 def estimate(series: Series, machine: Machine | None = None) -> Estimate | None:
-    """None where no visit has a sample that counts: see `Series.failure` for the reason.
+    """Returns None if no visit has a sample that counts: see `Series.failure` for the reason.
 
     ``machine`` is used for doubts about links.
     """

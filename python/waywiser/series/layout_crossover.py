@@ -62,8 +62,8 @@ def _method(fastest: Fastest) -> str:
 
 
 def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[LayoutCrossover]:
-    """Of the estimates of transfers: those between two memories and laid out the same, by each way
-    that moves them, where at least two do. Contiguous ones are left aside."""
+    """Compares the methods that move the same layout between two memories, if there are at least
+    two. Contiguous transfers take no part."""
     by_size: dict[tuple[str, str, int], dict[str, list[tuple[Layout, str, Estimate]]]] = {}
     for transfer, estimate in found:
         layout = transfer.layout

@@ -33,12 +33,12 @@ class Line(Value, frozen=True):
     """Bytes per second of each transfer over its own median time, where there are several; their
     sum is more than the rate of the whole, which lasts until the last is done."""
     bytes: int
-    """Of all transfers together; 0 for an operation."""
+    """Bytes of all transfers together; 0 for an operation."""
     cache: str
     mode: str
     """Who timed: ``device``, ``host``, or empty where nothing was."""
     estimate: Estimate | None
-    """None where nothing could be measured: then the reason is among the failures."""
+    """None if nothing could be measured: then the reason is among the failures."""
     bound: Bound | None
     of_bound: float | None
     """Rate over bound; 1 is the theoretical peak."""
@@ -51,8 +51,8 @@ class Line(Value, frozen=True):
     """The curve that this one ought to equal by the machine's symmetry: the first of its class;
     empty where it is the first."""
     of_contiguous: float | None = None
-    """Of a layout: its rate over that of contiguous bytes by the same executor at the nearest
-    size, where that was measured."""
+    """The rate of a layout over that of contiguous bytes by the same executor at the nearest size,
+    if that was measured."""
     link_use: LinkUse | None = None
     """Which links it used; None where nobody looked, as at other sizes of the curve."""
 

@@ -51,7 +51,7 @@ class Sides(Value, frozen=True):
     by: By
     """Whether latencies change together from block to block, or only their levels differ."""
     p_value: float | None
-    """Of the pattern from block to block; None where there is but one GPU or block."""
+    """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
     """Mean over GPUs, of the division that was found best, told or not."""
     near_seconds: float
@@ -169,7 +169,7 @@ def _undivided(
 def _block_sides(
     record: Locality, middles: Array, split: Array, separation: float
 ) -> Iterator[BlockSide]:
-    """Of the blocks that one worker saw; ``middles`` as [block, GPU]."""
+    """The sides of the blocks that one worker saw; ``middles`` as [block, GPU]."""
     contrast = middles[:, split].mean(1) - middles[:, ~split].mean(1)
     for number, margin in enumerate(contrast - _offset(contrast, separation)):
         side = None if abs(margin) < separation / 4 else int(margin < 0)
@@ -203,7 +203,8 @@ def _agrees(row: Array, split: Array) -> bool:
 
 
 def nearness(visit: Visit, sides: Sides | None) -> Nearness:
-    """Of the visit's transfers between host memory and a GPU; empty where that is not known."""
+    """The nearness of the visit's transfers between host memory and a GPU; empty if that is
+    unknown."""
     if sides is None:
         return ""
     found = set(_near(visit, sides))

@@ -29,7 +29,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
 SCHEMA = 1
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 
 class Summary(Value, frozen=True):
@@ -66,7 +66,7 @@ class Overview(Value, frozen=True):
     series: tuple[Line, ...]
     refusals: tuple[ReasonGroup, ...]
     failures: tuple[ReasonGroup, ...]
-    """Of visits, by kind and reason; what the machine refused is not among them."""
+    """Failed visits, by kind and reason; what the machine refused is not among them."""
     skipped: tuple[ReasonGroup, ...]
     """By reason, which holds the rates that had saturated."""
     warnings: tuple[ReasonGroup, ...]
@@ -79,7 +79,7 @@ class Overview(Value, frozen=True):
     """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
     summary: Summary
     sides: Sides | None = None
-    """Of the machine, as its GPUs and cores showed; None where nobody looked."""
+    """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""
     link_use_unknown: tuple[ReasonGroup, ...] = ()
     """By the reason why no counters of links could be read: the curves whose ways are not told."""
     declined: tuple[ReasonGroup, ...] = ()
@@ -133,7 +133,7 @@ def overview_of(
     refusals: Sequence[Refusal] = (),
     health: Sequence[RunHealth] = (),
 ) -> Overview:
-    """Of series that come from anywhere, read once; of no file and no run.
+    """The overview of series that come from anywhere, read once; without file and run.
 
     ``first`` gives for each curve the first of its class, as
     `waywiser.plan.classes.representatives` finds it.

@@ -91,7 +91,7 @@ class Reasons(msgspec.Struct):
             self.refused.setdefault(refusal.reason, []).append(refusal.path)
 
     def add_localities(self, found: Iterable[Locality]) -> None:
-        """Of workers that did not find out where memory is."""
+        """Notes the workers that did not find out where memory is."""
         for each in found:
             if each.failure is not None:
                 note = f"where {each.memory} is was not found out: {each.failure.reason}"

@@ -27,7 +27,7 @@ SHORT_BYTES = 64
 """Compressed columns up to this size are mostly constant, and many visits have the same."""
 
 MOST_KNOWN = 1000
-"""Of those, so many are kept unpacked while a column is read."""
+"""Short columns that are kept unpacked while a file is read."""
 
 
 class Visited(NamedTuple):
@@ -174,7 +174,8 @@ class SampleColumns:
             raise self.visits[visit].damaged(what)
 
     def _require_times(self, seconds: Array) -> None:
-        """Of each visit, the times together are no longer than anybody can have measured."""
+        """Checks that the times of each visit together are no longer than anybody can have
+        measured."""
         import numpy as np
 
         if not len(seconds):

@@ -364,7 +364,7 @@ class SeriesFrame:
         return found
 
     def _estimates(self) -> list[BlockEstimate | None]:
-        """Of each visit; None if it has no sample that counts."""
+        """The estimate of each visit; None if it has no sample that counts."""
         import numpy as np
 
         spans = self._spans

@@ -17,7 +17,7 @@ from waywiser.topology.traits import Traits
 from waywiser.words import Transfer, Value, Workload
 
 LEAST_SHARE = 0.05
-"""Of a workload's bytes: less is control, not a way."""
+"""Least share of a workload's bytes: less is control traffic."""
 
 Link = Literal["NVLink", "PCIe"]
 Direction = Literal["sent", "received"]
@@ -32,7 +32,8 @@ class Carried(Value, frozen=True):
     bytes: int
     """Counted, less what moves without work."""
     ratio: float
-    """Of the bytes that the workload moves from or to this GPU; of all, where those are none."""
+    """Bytes counted over those that the workload moves from or to this GPU; over all, if those are
+    none."""
     links: int
     """That moved anything; 1 for PCIe."""
 

@@ -49,7 +49,7 @@ class Effect(NamedTuple):
     log_ratio: float
     """Now over before: above 0 is slower."""
     variance: Variance
-    """Of ``log_ratio``."""
+    """The variance of ``log_ratio``."""
     headline: bool = False
 
 
@@ -58,7 +58,7 @@ class Decision(Value, frozen=True):
 
     verdict: Verdict
     ratio: float
-    """Of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
+    """The ratio of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
     interval: Interval | None
     """95 % of the ratio, for this effect alone; None if nothing replicates it."""
     p: float | None

@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 PERMUTATIONS = 999
 P_LIMIT = 0.01
 LEAST_SEPARATION = 0.025
-"""Of a latency: 0.15 us of 5.8, a quarter of what two sockets were seen to differ by, and half of
-5 %, which is to be found: a threshold is met by half of what lies at it."""
+"""Least separation, relative to a latency: 0.15 us of 5.8, a quarter of what two sockets were seen
+to differ by, and half of 5 %, which is to be found: a threshold is met by half of what lies at
+it."""
 LEAST_SILHOUETTE = 0.5
 """From there on Kaufman and Rousseeuw (*Finding Groups in Data*, 1990) call a structure
 reasonable."""
 LEAST_LEVEL = 0.05
-"""Of a latency: GPUs of one kind differ by up to 0.2 us of 5.8 among themselves."""
+"""Least difference of levels, relative to a latency: GPUs of one kind differ by up to 0.2 us of 5.8
+among themselves."""
 LEVEL_FACTOR = 1.5
 """The gap between levels, over the range within either group."""
 OUTLIER_DEVIATIONS = 5.0
@@ -48,13 +50,13 @@ By = Literal["blocks", "level", ""]
 
 
 class Division(NamedTuple):
-    """Of GPUs into two groups, as far as latencies tell it."""
+    """A division of GPUs into two groups, by their latencies."""
 
     split: Array | None
     """Which GPUs are in the second group; None where two are not told."""
     by: By
     p_value: float | None
-    """Of the pattern from block to block; None where there is but one GPU or block."""
+    """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
     """Mean over GPUs, of the division that was found best, told or not."""
     separation: float

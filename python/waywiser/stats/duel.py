@@ -62,7 +62,7 @@ def winner(first: Timed, second: Timed) -> Winner:
 def duel(
     sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]
 ) -> list[WinnerRange]:
-    """Of each of ``sizes``, ascending, the times of both."""
+    """Ranges of ``sizes``, ascending, with one winner each, from the times of both at each size."""
     winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
     ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
     winners = [

@@ -25,7 +25,7 @@ than the square."""
 LEAST_EXCESS = 0.015
 """By which what one side lets expect is exceeded at least, as a logarithm."""
 SHARE = 0.5
-"""Of the excess over what both sides let expect: by so much is that of either alone exceeded. The
+"""Share of the excess over what both sides let expect by which either alone must be exceeded. The
 last size before a better protocol exceeds the one that both make, and not that of its own side."""
 SURELY, VERY_SURELY = 1.5, 3.0
 """Standard errors of a size's excess over the line of one side: extrapolation is noisy. The latter
@@ -46,7 +46,8 @@ class CurveArrays(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Of windows of some width, one for each first position: [window, size of the window]."""
+    """What windows of some width let expect, one for each first position: [window, size of the
+    window]."""
 
     sizes: Array
     """Positions in the curve."""
@@ -71,7 +72,7 @@ class _Side(NamedTuple):
 
 
 def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
-    """Of each curve, all worked out at once; windows do not touch the ends."""
+    """The expectation of each curve, all worked out at once; windows do not touch the ends."""
     import numpy as np
 
     if not curves:
@@ -99,7 +100,7 @@ def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
 
 
 def _expected(points: CurveArrays, curve: Array, first: Array, width: int) -> Expected:
-    """Of the windows that begin ``first``; ``curve`` is which each point is of."""
+    """The expectation of the windows that begin ``first``; ``curve`` is which each point is of."""
     import numpy as np
 
     n, y, noise = points

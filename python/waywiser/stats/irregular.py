@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LEAST_DEPTH = 0.03
 """Less matters to nobody, and is what the granularity of a pipeline makes of any curve."""
 LEVEL = 0.01
-"""Of profiles in which nothing is irregular, the share in which noise is taken for a dip."""
+"""Share of profiles without irregularity in which noise is taken for a dip."""
 WIDEST = 4
 """Sizes of a window: from five on the neighbours say nothing of its middle."""
 LEAST_SIZES = 6
@@ -50,7 +50,7 @@ SELECTED = 1.5
 """Standard errors by which the best of several sizes looks better than it is; taken off where a
 size is compared with the best."""
 _EFFICIENCY = 0.37
-"""Of the median absolute deviation as an estimate of scale, for normal noise."""
+"""Efficiency of the median absolute deviation as an estimate of scale, for normal noise."""
 
 Kind = Literal["dip", "drop"]
 
@@ -82,13 +82,13 @@ class _Candidate(NamedTuple):
     """Logarithms, of each of its sizes."""
     depth: float
     variance: float
-    """Of the depth, from noise alone."""
+    """The variance of the depth, from noise alone."""
     freedom: float
 
 
 def irregularities(curves: Sequence[CurveBlocks]) -> list[tuple[Irregularity, ...]]:
-    """Of each curve in the order given, by size; nothing of curves of few sizes, nor of those that
-    have several workloads of as many bytes: a size of these has no neighbours."""
+    """The irregularities of each curve in the order given, by size; none for curves of few sizes,
+    or with several workloads of as many bytes: a size of these has no neighbours."""
     usable = [n for n, curve in enumerate(curves) if _is_usable(curve.bytes)]
     tests = sum(len(curves[n].bytes) for n in usable)
     found: list[tuple[Irregularity, ...]] = [()] * len(curves)

@@ -32,7 +32,7 @@ SURVEYS_FOR_VARIANCE = 3
 """Surveys on a side from which on their own variance is used."""
 
 LEAST_VARIANCE = 1e-8
-"""Of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
+"""Least variance of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
 
 UNLIKE = 0.01
 """Chance below which a path's own variance is too large to be that of its equivalent paths."""
@@ -62,7 +62,7 @@ class Surveys(NamedTuple):
 
     @property
     def means(self) -> list[float]:
-        """Of each survey, the mean over its processes."""
+        """The mean of each survey over its processes."""
         return [fmean(each) for each in self.replicates]
 
     @property

@@ -17,7 +17,7 @@ from waywiser.words import Value
 _MOST_LOG = math.log(sys.float_info.max)
 
 CONFIDENCE = 0.95
-"""Of every interval in the house, where nothing else is said."""
+"""The confidence of every interval, unless something else is said."""
 
 
 class Interval(Value, frozen=True):
@@ -43,7 +43,8 @@ def at_least(interval: Interval, median: float, width: float) -> Interval:
 
 
 def ratio_of(log: float) -> float:
-    """Of a logarithm; where none is so large, as where hardly anything is known, the largest."""
+    """The ratio of a logarithm; the largest float if hardly anything is known and none is so
+    large."""
     return math.exp(min(log, _MOST_LOG))
 
 

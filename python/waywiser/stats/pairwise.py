@@ -328,7 +328,8 @@ def _by_processes(
 
 
 def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
-    """Of a mean of values: (weight, variance) of each. Equal variances are one estimate."""
+    """The variance of a mean of values: (weight, variance) of each. Equal variances are one
+    estimate."""
     weights: dict[Variance, float] = {}
     for weight, variance in terms:
         weights[variance] = weights.get(variance, 0.0) + weight / len(terms) ** 2
@@ -336,7 +337,7 @@ def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
 
 
 def _centred(variance: Variance, members: int) -> Variance:
-    """Of deviations from one another: the last of them follows from the others."""
+    """The variance of deviations from one another: the last of them follows from the others."""
     return Variance(variance.value, variance.freedom * (members - 1) / members)
 
 
@@ -385,8 +386,8 @@ def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
 
 
 def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
-    """Of sizes: few paths agree at a size by chance, so each has at least the variance that half of
-    the sizes exceed."""
+    """The variances of sizes: few paths agree at a size by chance, so each has at least the
+    variance that half of the sizes exceed."""
     usual = median([each.value for each in variances.values()])
     return {size: Variance(max(v.value, usual), v.freedom) for size, v in variances.items()}
 
@@ -419,7 +420,8 @@ def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
 
 
 def _scatter(values: Sequence[float], within: float) -> Variance:
-    """Of all values, odd ones too: a path whose only process was odd is no odd path."""
+    """The variance of all values, odd ones too: a path whose only process was odd is no odd
+    path."""
     if len(values) < 2:
         return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
     return process_variance([Surveys((tuple(values),))], within)

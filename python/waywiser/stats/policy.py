@@ -17,7 +17,7 @@ from waywiser.stats.duel import UNKNOWN, Timed
 from waywiser.words import Value
 
 TOLERANCE = 0.05
-"""Of the fastest time: a table that loses no more is worth being short."""
+"""Share of the fastest time: a table that loses no more is worth being short."""
 CHANGE = 1e3
 """What a change costs: more than all losses together, so that there are as few as can be."""
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 LEAST_SIZES = 6
 """Fewer do not tell a line from anything else."""
 LEAST_SPAN = 64
-"""Of the largest size over the smallest: less shows either the latency or the rate, not both."""
+"""Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
+both."""
 ENOUGH_BLOCKS = 6
 """From there on an interval between blocks exists (see `waywiser.stats.order`)."""
 DRAWS = 200
@@ -68,7 +69,7 @@ class Postal(Value, frozen=True):
     over: Over
     """What the bootstrap drew."""
     deviations: tuple[float, ...]
-    """Of each size, relative: 0.1 took 10 % longer than fitted."""
+    """The relative deviation of each size: 0.1 took 10 % longer than fitted."""
 
     @property
     def typical(self) -> float:

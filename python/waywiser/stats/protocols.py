@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 3
 LEAST_SIZES = 4
-"""Of a line: two parameters, and as many sizes again that contradict."""
+"""Least sizes of a line: two parameters, and as many sizes again that contradict."""
 DESCRIBES_TYPICAL = 0.05
 """Median deviation up to which a model describes a curve: what its intervals are at worst."""
 DESCRIBES_WORST = 0.15

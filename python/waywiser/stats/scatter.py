@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 NEIGHBOURHOOD = 4
 """Sizes to either side."""
 LEAST_NOISE = 0.001
-"""Of one block, relative: below, the clock's tick and rounding rule."""
+"""Least noise of one block, relative: below, the clock's tick and rounding rule."""
 UNKNOWN_NOISE = 0.02
-"""Of a size that a single block visited: what blocks may differ by, since nobody looked."""
+"""Noise of a size that a single block visited: what blocks may differ by, since nobody looked."""
 _WITHIN_FREEDOM = 30
-"""Of the scatter within a block, which is of many samples."""
+"""Degrees of freedom of the scatter within a block, which has many samples."""
 
 
 class CurveBlocks(NamedTuple):
@@ -50,7 +50,7 @@ class CurveNoise(NamedTuple):
     noise: Array
     """Variance of ``y``."""
     freedom: Array
-    """Of the noise."""
+    """Degrees of freedom of the noise."""
 
 
 def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
@@ -87,7 +87,8 @@ def _table(curve: CurveBlocks) -> Array:
 
 
 def _medians(table: Array, axis: int) -> Array:
-    """Of what is there; the long way, a hundred times as slow, only where something is missing."""
+    """The medians of what is there; the long way, a hundred times as slow, only if something is
+    missing."""
     import numpy as np
 
     whole = bool(np.isfinite(table).all())
@@ -128,7 +129,7 @@ def _scatter(pool: Sequence[tuple[float, int]]) -> tuple[float, int]:
 
 
 def variance_of_median(count: int) -> float:
-    """Of the median of ``count`` blocks, over that of one, were they normal: exactly up to five,
+    """The variance of the median of ``count`` normal blocks, over that of one: exactly up to five,
     the limit pi / 2n from there on, which is more."""
     exact = {1: 1.0, 2: 0.5, 3: 0.449, 4: 0.299, 5: 0.287}
     return exact.get(count, math.pi / (2 * count))

@@ -21,7 +21,7 @@ SCHEMA = 1
 """Raised whenever an older reader would misunderstand a newer file."""
 
 LIMIT_BYTES = 32 * 2**20
-"""Of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
+"""Size of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
 
 
 class CaptureError(WaywiserError):
@@ -53,7 +53,7 @@ class SystemFacts(Value, frozen=True):
     memory_nodes: tuple[int, ...] = ()
     """NUMA nodes that the process may allocate from; empty for all."""
     memory_bytes: int = 0
-    """Of the whole system; 0 where unknown."""
+    """Memory of the whole system; 0 if unknown."""
     visible_devices: str | None = None
     """``CUDA_VISIBLE_DEVICES``, None where unset."""
     pci: tuple[PciFacts, ...] = ()

@@ -43,7 +43,7 @@ class FileSystem(Value, frozen=True):
 class _Mount(Value, frozen=True):
     point: str
     number: str
-    """Of the device: ``259:1``."""
+    """The number of the device: ``259:1``."""
     type: str
     source: str
 
@@ -85,7 +85,7 @@ def _is_below(path: str, mount: str) -> bool:
 
 
 def _disk_folder(files: SystemFiles, mount: _Mount) -> str:
-    """Of the whole disk in /sys/class/block; empty for a file system that is on none."""
+    """The folder of the whole disk in /sys/class/block; empty for a file system that is on none."""
     for key in (mount.number, ""):
         name = _block_name(files, key) if key else mount.source.removeprefix("/dev/")
         if name and files.text(f"/sys/class/block/{name}/size") is not None:

@@ -75,7 +75,7 @@ class HwlocTree:
     def __init__(self, machine: HwlocObject, infos: dict[str, str], distances: list[Distances]):
         self.machine = machine
         self.infos = infos
-        """Of the root, wherever this version of hwloc writes them."""
+        """The infos of the root, wherever this version of hwloc writes them."""
         self.distances = distances
 
 

@@ -139,8 +139,8 @@ class Machine(Value, frozen=True):
     notes: tuple[str, ...] = ()
     """What the capture could not tell or had to assume, one line each."""
     traits: Traits = Traits()
-    """Of the executors and kinds of memory of the program that measures: not captured, but added by
-    a survey."""
+    """The traits of the executors and kinds of memory of the program that measures: not captured,
+    but added by a survey."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""

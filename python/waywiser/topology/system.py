@@ -34,7 +34,7 @@ def read_system(files: SystemFiles | None = None) -> SystemFacts:
 
 
 def memory_bytes(files: SystemFiles) -> int:
-    """Of the whole system; 0 where it does not say."""
+    """Memory of the whole system; 0 if it does not say."""
     return files.kibibytes("/proc/meminfo").get("MemTotal", 0) * 1024
 
 

@@ -11,7 +11,7 @@ MOST_DIGITS = 4
 """A sharper interval does not make a table more readable; ``--json`` has every digit."""
 
 UNCERTAIN_DIGITS = 2
-"""Of a value without an interval."""
+"""Digits of a value without an interval."""
 
 _TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"))
 

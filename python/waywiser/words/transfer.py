@@ -109,7 +109,7 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     bytes: int = 0
     parameters: dict[str, str] = msgspec.field(default_factory=dict)
     layout: Layout | None = None
-    """None where they are contiguous."""
+    """None if they are contiguous."""
 
     def __str__(self) -> str:
         size = f" of {self.bytes}" if self.bytes else ""

@@ -87,7 +87,8 @@ class Workload(Value, frozen=True, omit_defaults=True):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Of the memories that its transfers name, as often as they do; of an operation its own."""
+        """The places of the memories that its transfers name, as often as they do; an operation's
+        own."""
         ends = tuple(place for transfer in self.transfers for place in transfer.path.places)
         return ends if self.operation is None else (*ends, self.operation.place)
 

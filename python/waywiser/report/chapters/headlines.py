@@ -28,7 +28,8 @@ EVEN = 0.005
 
 
 def headlines(entries: Sequence[Entry]) -> Section:
-    """Of one machine with all that belongs to a figure, of several side by side."""
+    """The headlines of one machine with all that belongs to a figure, or of several side by
+    side."""
     sheet = _alone(entries[0]) if len(entries) == 1 else _beside(entries)
     return Section("headlines", "What it carries", (sheet,) if sheet.rows else ())
 
@@ -120,7 +121,7 @@ def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
 
 
 def _at_few_bytes(several: Sequence[Shown]) -> tuple[Shown, Line] | None:
-    """Where no size tells of a sustained rate: at the largest that there is."""
+    """The fastest at its largest size, if no size shows a sustained rate."""
     rated = [
         (line.bytes, line.estimate.rate.value, n)
         for n, line in enumerate(curve.measured[-1] for curve in several)

@@ -39,7 +39,7 @@ _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 Measured = dict[tuple[str, str], Between]
 
 LEAST_PLACES = 3
-"""Of fewer a matrix says no more than the table of headlines."""
+"""Places from which on a matrix says more than the table of headlines."""
 
 SPREAD = 0.02
 """Rates within so much of each other are told as one."""

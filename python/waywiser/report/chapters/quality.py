@@ -13,16 +13,16 @@ from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_MEMBERS = 20
-"""Of what has the same reason."""
+"""Members listed for one reason."""
 
 
 def quality(entries: Sequence[Entry]) -> Section:
-    """Of each machine: doubts with their remedies, notes, health."""
+    """Each machine's quality flags with their remedies, notes, health."""
     return each(entries, "quality", "How far to trust it", lambda entry: [*_quality(entry)])
 
 
 def missing(entries: Sequence[Entry]) -> Section:
-    """Of each machine: what failed, what was left out, what was refused."""
+    """What failed on each machine, what was skipped, what is not supported."""
     return each(entries, "missing", "What is missing", lambda entry: [*_missing(entry)])
 
 

@@ -21,13 +21,13 @@ from waywiser.report.remarks import question_anchor, remark
 from waywiser.words.number_format import count
 
 OPEN_FINDINGS = 5
-"""Of a question that are not folded."""
+"""Findings of a question that are not folded."""
 
 OPEN_ROWS = 10
 """A longer table is folded."""
 
 MOST_ROWS = 200
-"""Of a table or of findings; the rest is counted."""
+"""Rows of a table or of findings; the rest is counted."""
 
 MOST_UNANSWERED = 40
 

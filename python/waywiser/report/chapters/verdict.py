@@ -66,7 +66,7 @@ def _answer(entry: Entry, question: str) -> SheetCell:
 
 
 def _mark(answer: Answer) -> Mark:
-    """None where nothing is wrong, as far as it can be told, and that is not far."""
+    """No mark if nothing wrong is known and the answer is not complete."""
     worst = worst_of(answer)
     told = answer.answered and (answer.findings or not answer.unanswered)
     return MARK[worst] if told or worst != "info" else ""

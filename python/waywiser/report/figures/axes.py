@@ -14,7 +14,7 @@ MOST_SIZES = 7
 """Labels below an axis of some 350 points."""
 
 LEAST_SPAN = math.log10(4)
-"""Of an axis: small differences stay small to the eye."""
+"""Least span of an axis: small differences stay small to the eye."""
 
 _SECONDS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 

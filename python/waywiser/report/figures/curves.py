@@ -21,10 +21,10 @@ from waywiser.words.number_format import format_number, format_time
 
 WIDTH = 460.0
 HEIGHT = 260.0
-"""Of the axes with their labels; the legend comes below."""
+"""Height of the axes with their labels; the legend comes below."""
 LEGEND_LINE = 17.0
 LEFT = 48.0
-"""Of the axes; labels of the y axis are beside it."""
+"""Left margin of the axes; labels of the y axis are in it."""
 
 RATES_FROM = 16 * 2**10
 TIMES_TO = 2**20
@@ -41,7 +41,8 @@ class Drawn(Value, frozen=True):
 
 
 def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity) -> Picture:
-    """Of curves that share a size axis; those beyond what can be told apart are left to tables."""
+    """Draws curves that share a size axis; those beyond what can be distinguished are left to
+    tables."""
     noun = "Rate" if what == "rate" else "Time"
     drawn = [Drawn(each.label, kept) for each in drawn if (kept := _meaningful(each.lines, what))]
     return Picture(

@@ -18,7 +18,7 @@ def _polygon(*corners: tuple[float, float]) -> Steps:
 
 
 def _circle() -> Steps:
-    """Of four curves of Bézier."""
+    """Four curves of Bézier."""
     radius, bend = 0.5, 0.5 * 0.5523
     found: list[Step] = [("M", ((radius, 0.0),))]
     for cos, sin in ((1, 0), (0, 1), (-1, 0), (0, -1)):

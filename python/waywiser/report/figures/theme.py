@@ -11,7 +11,7 @@ class Colour(NamedTuple):
     """One colour of a figure."""
 
     variable: str
-    """Of the page's style sheet."""
+    """The variable of the page's style sheet."""
     light: str
     dark: str
 
@@ -55,7 +55,7 @@ HEAT_INK = (
     Colour("--t6", "#ffffff", "#0d1a26"),
     Colour("--t7", "#ffffff", "#0d1a26"),
 )
-"""Of the figures on them."""
+"""Colours of the figures on them."""
 
 ALL = (INK, SOFT, LINE, PAPER, PANEL, *SERIES, *HEAT, *HEAT_INK)
 

@@ -22,7 +22,7 @@ ARC_DEPTH = 26.0
 """For each GPU that a direct link passes over."""
 
 DIGIT_WIDTH = 0.636
-"""Of DejaVu Sans, over the size of the font."""
+"""Width of a digit of DejaVu Sans, over the size of the font."""
 
 HOST_LINK, PEER_LINK = SERIES[0], SERIES[2]
 
@@ -151,7 +151,7 @@ def _gpu(drawing: Drawing, gpu: GpuBox, middle: float) -> None:
 
 
 def _rates(drawing: Drawing, x: float, y: float, down: str, up: str) -> None:
-    """Of both directions of a link, on it."""
+    """Draws the rates of both directions of a link on it."""
     texts = [text for text in (f"↓ {down}" if down else "", f"↑ {up}" if up else "") if text]
     if not texts:
         return
