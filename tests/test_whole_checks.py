@@ -80,7 +80,7 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     assert all(len(seconds) == 8 for seconds in together.samples.transfers)
     assert health.start is not None and health.end is not None
     assert "health: counted while it ran: gpu:1 PCIe replays +1" in out
-    assert "not told: rows remapped after corrected errors" in out
+    assert "unknown: rows remapped after corrected errors" in out
     code, out, _ = run("check", "a.wwp", "--baseline", "a.wwp", "--prometheus", "a.prom")
     assert code in (0, 3) and out.splitlines()[0].split()[0] in ("OK", "INCONCLUSIVE")
     assert 'counter="PCIe replays"' in (tmp_path / "a.prom").read_text()

@@ -15,7 +15,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
     Raises `FileExistsError` where ``path`` exists, before anything is written and again at the
     end; any other `OSError` where the folder is missing, full or closed. After an error nothing is
-    left. Whoever calls it tells its own people, in its own words.
+    left. The caller reports errors in its own words.
     """
     if os.path.lexists(path):
         raise FileExistsError(str(path))

@@ -15,7 +15,7 @@ from waywiser.words import Stop, TimingMode, Value, Workload
 
 
 class Rule(Value, frozen=True):
-    """When to stop sampling one series in one block; twin of ``StopRule`` in session.hpp.
+    """When to stop sampling one series in one block; the same as ``StopRule`` in session.hpp.
 
     Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``),
     sampling has lasted ``minimum_seconds``, and the 95 % interval of the median is within
@@ -203,7 +203,7 @@ class Locality(Value, frozen=True):
 
 
 STANDING_COUNTERS = ("row remapping pending", "row remapping failed")
-"""Error counters of a GPU that are 1 for yes, and speak against it whether they rose or not."""
+"""Error counters of a GPU that are 1 for yes, and are a problem whether they rose or not."""
 
 
 class GpuHealth(Value, frozen=True):

@@ -90,16 +90,16 @@ def live_machine() -> Machine:
     machine = msgspec.structs.replace(machine_from(capture_live()), traits=registered_traits())
     if library.backend != "fake":
         return machine
-    told = {gpu.uuid: gpu for gpu in machine.gpus}
-    gpus = tuple(_pretended(gpu, library.gpus(), told.get(gpu["uuid"])) for gpu in library.gpus())
+    known = {gpu.uuid: gpu for gpu in machine.gpus}
+    gpus = tuple(_pretended(gpu, library.gpus(), known.get(gpu["uuid"])) for gpu in library.gpus())
     reason = library.gpu_unavailable_reason()
     return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
 
 
-def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], told: Gpu | None) -> Gpu:
+def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu | None) -> Gpu:
     bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"])
     return msgspec.structs.replace(
-        told or bare,
+        known or bare,
         index=gpu["index"],
         memory_bytes=gpu["memory_bytes"],
         memory_free_bytes=gpu["free_bytes"],

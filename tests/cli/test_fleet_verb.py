@@ -98,4 +98,4 @@ def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) 
     assert run(["fleet", files[0], files[1]]) == 3
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 not determined of 2 hosts"
-    assert lines[1].endswith("2 hosts (too few to judge: it takes 4)")
+    assert lines[1].endswith("2 hosts (not determined: fewer hosts than 4)")

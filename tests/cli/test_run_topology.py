@@ -121,4 +121,4 @@ def test_sixteen_gpus_fit_eighty_columns(capsys: pytest.CaptureFixture[str]) -> 
     text = capsys.readouterr().out
     assert "16 × Tesla V100-SXM3-32GB-H" in text
     assert "gpu:15  0000:e7:00.0" in text
-    assert text.count("is not told") == 1
+    assert text.count("is unknown") == 1

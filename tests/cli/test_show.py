@@ -249,8 +249,8 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
     run_show(str(path), False)
     out = capsys.readouterr().out
-    assert "  left out, for the rate has saturated: 1 GiB\n" in out
-    assert "1 left out with a reason" in out and "failed" not in out
+    assert "  skipped, as the rate has saturated: 1 GiB\n" in out
+    assert "1 skipped with a reason" in out and "failed" not in out
     assert "1 converged (100% of the measured)" in out
 
 

@@ -39,8 +39,8 @@ def test_a_survey_knows_its_day(tmp_path: Path) -> None:
             (DATED, DATED | {"date": "2018-06-13 08:00:00"}),
             "measured 2018-06-03 to 2018-06-13, imported 2026-11-20",
         ),
-        (({"file": "b.txt", "tool": "OSU"},), "imported 2026-11-20, not told when it was measured"),
-        ((DATED | {"date": "last week"},), "imported 2026-11-20, not told when it was measured"),
+        (({"file": "b.txt", "tool": "OSU"},), "imported 2026-11-20, unknown when it was measured"),
+        ((DATED | {"date": "last week"},), "imported 2026-11-20, unknown when it was measured"),
     ],
 )
 def test_the_day_of_an_import_is_not_that_of_a_measurement(

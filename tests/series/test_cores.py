@@ -58,7 +58,7 @@ def test_one_look_does_not_tell_whether_it_stays() -> None:
     (record,) = synthetic.records(4)
     blocks = tuple(msgspec.structs.replace(block, reads=block.reads[:1]) for block in record.blocks)
     once = msgspec.structs.replace(record, blocks=blocks, sweeps=record.sweeps[:1])
-    assert decide_cores([once], {}).verdict == "not told"
+    assert decide_cores([once], {}).verdict == "not determined"
     none = tuple(msgspec.structs.replace(block, reads=()) for block in record.blocks)
     nothing = msgspec.structs.replace(record, blocks=none, sweeps=())
-    assert decide_cores([nothing], {}).verdict == "not told"
+    assert decide_cores([nothing], {}).verdict == "not determined"

@@ -34,7 +34,7 @@ def test_one_way_overtakes_another_as_pieces_grow(some: Estimate) -> None:
         for piece, seconds in zip((4096, 28672, 131072), times, strict=True)
     ]
     (told,) = layout_crossovers(found)
-    assert [each.way for each in told.fastest] == ["sm", "sm", "batch"]
+    assert [each.method for each in told.fastest] == ["sm", "sm", "batch"]
     assert [each.clear for each in told.fastest] == [True, False, True]
     assert told.fastest[2].margin == pytest.approx(1.0)
     assert str(told) == (

@@ -29,7 +29,7 @@ def of(folder: Path, *visits: Visit) -> Overview:
 
 def test_each_series_is_counted_once(found: Overview) -> None:
     summary = found.summary
-    lacking = (summary.failed, summary.declined, summary.skipped)
+    lacking = (summary.failed, summary.unsupported, summary.skipped)
     parts = (summary.converged, summary.not_converged, *lacking)
     assert sum(parts) == summary.series == len(found.series)
     assert summary.curves == len({line.curve for line in found.series})
@@ -106,9 +106,9 @@ def test_what_the_machine_refused_when_asked_is_no_failure(tmp_path: Path) -> No
     crashed = profiles.visit(what[1], 0, failure=Failure("crash", "SIGSEGV"))
     result = of(tmp_path, *refused, crashed, profiles.visit(what[1], 1, failure=pages))
     assert [group.reason for group in result.failures] == ["crash: SIGSEGV"]
-    (declined,) = result.declined
-    assert (declined.reason, len(declined.members)) == ("no huge pages are reserved", 2)
-    assert (result.summary.declined, result.summary.failed) == (1, 1)
+    (unsupported,) = result.unsupported
+    assert (unsupported.reason, len(unsupported.members)) == ("no huge pages are reserved", 2)
+    assert (result.summary.unsupported, result.summary.failed) == (1, 1)
 
 
 def test_it_goes_through_json_and_back(found: Overview) -> None:

@@ -97,12 +97,12 @@ def test_a_copy_within_a_gpu_moves_no_link() -> None:
 
 def test_what_is_not_counted_is_told() -> None:
     nowhere = told(profiles.H2D, reason="no NVIDIA driver")
-    assert not nowhere.known and str(nowhere) == "links not told: no NVIDIA driver"
+    assert not nowhere.known and str(nowhere) == "links unknown: no NVIDIA driver"
     refused = told(profiles.H2D, GpuTraffic(0, reasons=("PCIe sent is not counted",)))
     assert not refused.known and "gpu:0: PCIe sent is not counted" in str(refused)
     partly = told(
         profiles.H2D,
-        GpuTraffic(0, LinkBytes(pcie_rx=MOVED), LinkBytes(pcie_rx=0), ("NVML tells of no NVLink",)),
+        GpuTraffic(0, LinkBytes(pcie_rx=MOVED), LinkBytes(pcie_rx=0), ("NVML shows no NVLink",)),
     )
     assert partly.known and partly.links == ("PCIe",) and len(partly.reasons) == 1
 

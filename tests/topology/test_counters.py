@@ -93,7 +93,7 @@ def test_a_gpu_without_nvlink_says_so() -> None:
     answers = h200_answers(0)
     answers["fields"] = {(197, 0): 0, (198, 0): 0}
     counters = LinkCounters(GPUS[:1], FakeNvml([answers]))
-    assert counters.reasons(0) == ("NVML tells of no NVLink here",)
+    assert counters.reasons(0) == ("NVML shows no NVLink here",)
     reading = counters.read([0])[0]
     found = counters.between(0, reading, reading)
     assert found.nvlink_tx is None and found.pcie_tx == 0

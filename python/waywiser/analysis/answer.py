@@ -121,7 +121,7 @@ class Answer(Value, frozen=True):
     unanswered: tuple[str, ...] = ()
     """What could not be answered, each with the reason."""
     answered: bool = True
-    """Whether the profile has anything to judge by; else the summary says what it lacks."""
+    """Whether the profile has what the answer needs; else the summary says what is missing."""
 
 
 def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:

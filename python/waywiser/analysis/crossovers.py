@@ -44,7 +44,7 @@ def answer(subject: Subject) -> Answer:
     lists = fastest_by_piece(subject)
     return Answer(
         question="crossovers",
-        title="Which way is best where, and where does one overtake another?",
+        title="Which method is best at which size, and where are the crossovers?",
         summary=_summary(fought, lists),
         findings=(
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
@@ -242,7 +242,7 @@ def _margin(found: LayoutCrossover) -> float:
 
 
 def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:
-    methods = list(dict.fromkeys(each.way for each in found.fastest if each.clear))
+    methods = list(dict.fromkeys(each.method for each in found.fastest if each.clear))
     what = "boxes" if found.kind == "box" else "lists"
     changes = len(methods) > 1
     return Finding(

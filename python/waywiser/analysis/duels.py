@@ -159,7 +159,7 @@ def _difference(
 
 def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     """Whether a program chooses between them: managed memory and memory that is copied, each as
-    such paths are judged."""
+    such paths are compared."""
     by_class = {traits.executor(each.path.executor).reference: each for each in (one, other)}
     if not by_class.keys() >= {"unified", "gpu"}:
         return False

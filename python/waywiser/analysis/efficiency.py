@@ -96,7 +96,9 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     text += f": {top.rate_text} GB/s"
     if share is not None and bound is not None:
         text += f", {share:.0%} of what {bound.narrowest} could carry at best"
-        text += " (more than it can: doubt the number or the bound)" if round(share, 2) > 1 else ""
+        text += (
+            " (more than it can: the number or the bound is wrong)" if round(share, 2) > 1 else ""
+        )
     caches = _caches(pair, curve)
     text += f"; {caches or _saturates(curve, saturates)}"
     even = _even(pair, curve)

@@ -208,7 +208,7 @@ def _one(found: Sides) -> str:
 
 
 def _cores(found: CoreVerdict) -> str:
-    if found.verdict in ("not told", "none seen"):
+    if found.verdict in ("not determined", "none seen"):
         return ""
     times = f"{found.near_seconds * 1e9:.0f} against {found.far_seconds * 1e9:.0f} ns for a load"
     if found.verdict == "drifting":

@@ -36,7 +36,7 @@ class Kind(Value, frozen=True):
     is_quiet: bool = False
     """See `is_quiet`."""
     reference: PathClass = ""
-    """The class of paths that are judged by the executor."""
+    """The class of paths that are compared by the executor."""
     scatters_as: tuple[str, ...] = ()
     """The kinds of memory at its ends, in alphabetical order, as GPUs reach them."""
     link: str = ""

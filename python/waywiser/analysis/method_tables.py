@@ -162,5 +162,5 @@ def _row_of_layout(found: LayoutCrossover, runs: Sequence[int]) -> tuple[Cell, .
             cells.append(Cell("—"))
         else:
             mark: Mark = "" if best.clear else "unclear"
-            cells.append(Cell(f"{best.way} ({margins_text(best.margin, best.margin)})", mark))
+            cells.append(Cell(f"{best.method} ({margins_text(best.margin, best.margin)})", mark))
     return (Cell(found.ends), Cell(found.kind), Cell(format_bytes(found.bytes)), *cells)

@@ -125,19 +125,19 @@ def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Me
     found = []
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
-        sound = [other for other in others if other.text not in slow] or others
+        valid = [other for other in others if other.text not in slow] or others
         sizes: dict[Regime, list[PointRatios]] = {}
         for point in curve.points:
             known = at_size[point.bytes]
-            beside = [known[other.text] for other in sound if other.text in known]
-            deviations = _deviations(known[curve.text][1], [own for _, own in beside])
+            peers = [known[other.text] for other in valid if other.text in known]
+            deviations = _deviations(known[curve.text][1], [own for _, own in peers])
             if deviations:
-                middle = sorted(beside, key=lambda each: each[0].seconds)[len(beside) // 2][0]
+                middle = sorted(peers, key=lambda each: each[0].seconds)[len(peers) // 2][0]
                 ratios = SizeRatios(point.bytes, deviations, within(point))
                 of_regime = sizes.setdefault(regime_of(point.workload), [])
                 of_regime.append(PointRatios(point, middle, ratios))
         if sizes:
-            found.append((kind, MeasuredPair(curve, sound[0], sizes)))
+            found.append((kind, MeasuredPair(curve, valid[0], sizes)))
     return found
 
 

@@ -143,7 +143,7 @@ def _conditions(subject: Subject) -> Iterator[Finding]:
 
 def _health(subject: Subject) -> Iterator[Finding]:
     health = subject.overview.health
-    if health is None or not health.speaks_against:
+    if health is None or not health.is_problem:
         return
     gpus = [
         subject.device(Place("gpu", gpu.index))
@@ -213,7 +213,7 @@ def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
     blocks = subject.overview.summary.blocks
     kind = "between processes" if blocks >= 6 else "within processes"
     return (
-        f"{first[0]} of {count(len(points), 'series')} are known {first[1]}, {shares}, judged by "
+        f"{first[0]} of {count(len(points), 'series')} are known {first[1]}, {shares}, measured by "
         f"intervals {kind}"
         + (f" and by how far their {blocks:g} blocks differ." if blocks > 1 else ".")
     )

@@ -16,7 +16,7 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 
 Marks = Mapping[str, str]
-"""The letter of each kind of doubt."""
+"""The letter of each kind of quality flag."""
 
 COLUMNS = {
     "size": 8,
@@ -54,7 +54,7 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         size = format_bytes(last.bytes)
         say(console, f"each of {len(rates)} transfers, {size} in all: {each}", "dim", indent=2)
     for why, sizes in _left_out(curve).items():
-        say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
+        say(console, f"skipped, as {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
 
 

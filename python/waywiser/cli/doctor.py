@@ -55,6 +55,6 @@ def print_findings(findings: tuple[DoctorFinding, ...], console: Console | None 
         if finding.remedy:
             say(console, f"remedy: {finding.remedy}", indent=_INDENT)
     counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
-    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     verdict = "" if counts["error"] + counts["warning"] else "nothing stands in the way; "
-    console.print(Text(f"{verdict}{told or 'no findings'}"))
+    console.print(Text(f"{verdict}{summary or 'no findings'}"))

@@ -1,4 +1,4 @@
-"""``waywiser fleet``: which nodes are not like their twins?"""
+"""``waywiser fleet``: which nodes differ from their peers?"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _write(found: Fleet, page: str) -> None:
 
 
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
-    """Judges the profiles that can be read; the others are listed with the reason. A folder stands
+    """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
     from waywiser.comparison.fleet import assess_fleet
     from waywiser.comparison.node import Node, read_node
@@ -106,11 +106,11 @@ def _headline(found: Fleet) -> str:
 
     statuses = ("bad", "suspect", "not determined", "fine")
     counts = [(sum(h.status == status for h in found.hosts), status) for status in statuses]
-    told = ", ".join(f"{number} {status}" for number, status in counts if number)
+    summary = ", ".join(f"{number} {status}" for number, status in counts if number)
     unread = f"; {count(len(found.unreadable), 'file')} not read" if found.unreadable else ""
     if not found.hosts:
         return f"no host{unread}"
-    return f"{told} of {_hosts(len(found.hosts))}{unread}"
+    return f"{summary} of {_hosts(len(found.hosts))}{unread}"
 
 
 def _print_host(console: Console, host: HostVerdict) -> None:

@@ -29,7 +29,7 @@ MOST_COLUMNS = 6
 """Sizes beside the names of curves in 100 columns."""
 
 NAME, SIZE, MARKS = 24, 7, 7
-"""Least widths of a curve's name and of a size, and room for the letters of doubts: a narrower
+"""Least widths of a curve's name and of a size, and room for the letters of flags: a narrower
 terminal shows fewer sizes, so that the letters stay."""
 
 MOST_ROWS = 8
@@ -48,7 +48,7 @@ def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
 
 
 def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
-    """The other members of a class of curves that ought to be equal."""
+    """The other members of a class of curves that should be equal."""
     title = f"{count(len(rows), 'curve')} that should equal {name_of(Workload.parse(first))}"
     if len(rows) > MOST_ROWS:
         title += "; the extremes"
@@ -76,8 +76,8 @@ def print_layouts(
     meaning = " (× share of contiguous by the same executor)" if compared else ""
     say(console, f"{ends}, laid out{meaning}", "bold")
     print_rows(console, "", named, marks, only=sizes)
-    for told in layout_crossovers(_estimates(rows)):
-        say(console, str(told), indent=2)
+    for each in layout_crossovers(_estimates(rows)):
+        say(console, str(each), indent=2)
     console.print()
 
 

@@ -1,4 +1,4 @@
-"""``waywiser show``: a profile as a table, with everything that speaks against its numbers."""
+"""``waywiser show``: a profile as a table, with the quality flags of its numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_show(file: str, json: bool, only: Sequence[str] = ()) -> int:
 
 
 def print_overview(found: Overview, console: Console | None = None) -> None:
-    """Everything for the terminal, to standard output unless told otherwise."""
+    """Everything for the terminal, to standard output unless another console is given."""
     console = console or plain_console()
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     _print_curves(console, curves(found.series), marks)
@@ -66,13 +66,13 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
             f"not measured: {count(pairs, 'combination')} of two kinds of memory and an executor "
             f"that do not work here, for {count(len(unfit), 'reason')}: see --json",
         )
-    for group in found.declined:
+    for group in found.unsupported:
         _print_group(console, "not measured", group)
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:
         if is_for_time(group.reason):
-            _print_group(console, "left out", group)
+            _print_group(console, "skipped", group)
     for group in found.warnings:
         _print_warning(console, marks[group.reason], group)
     for group in found.notes:
@@ -80,9 +80,9 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     for group in found.unbounded:
         say(console, f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
     if found.health is not None:
-        say(console, str(found.health), style="yellow" if found.health.speaks_against else "")
+        say(console, str(found.health), style="yellow" if found.health.is_problem else "")
     for group in found.link_use_unknown:
-        say(console, f"links of {count(len(group.members), 'curve')} not told: {group.reason}")
+        say(console, f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
     if found.sides is not None:
         for text in sentences(found.sides):
             say(console, text)
@@ -185,9 +185,9 @@ def _sentence(summary: Summary) -> str:
     ]
     others = {
         "did not converge": summary.not_converged,
-        "refused when asked": summary.declined,
+        "not supported when measured": summary.unsupported,
         "failed": summary.failed,
-        "left out with a reason": summary.skipped,
+        "skipped with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
     if summary.refused:

@@ -61,7 +61,7 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Writes to people, on standard error unless told otherwise. Where nobody can read it any more
+    """Writes to people, on standard error unless another stream is given. If nobody reads it
     (a pipe left, a terminal closed, a full disk), the work goes on in silence."""
     stream = stream or sys.stderr
     try:

@@ -116,7 +116,7 @@ def run_survey(options: Options) -> None:
             _say_plan(survey, json=options.json)
             return
         file = Path(options.output or default_name(survey.machine.hostname))
-        _tell("\n".join(_before(survey)))
+        _print_progress("\n".join(_before(survey)))
         with closing(watcher()) as watching, _stopped_by_signals():
             start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
@@ -154,7 +154,7 @@ def _resume(options: Options) -> Path:
     return file
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     """For people, not for pipes: standard output is kept for the result."""
     say(text + "\n")
 
@@ -287,7 +287,7 @@ def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """A scheduler's or a terminal's farewell stops a survey as Ctrl-C does: stored, resumable."""
+    """A scheduler or a closed terminal stops a survey as Ctrl-C does: stored, resumable."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -304,4 +304,4 @@ def _show(file: Path, *, json: bool) -> None:
     from waywiser.cli.show import run_show
 
     run_show(str(file), json)
-    _tell(f"profile: {file}")
+    _print_progress(f"profile: {file}")

@@ -225,7 +225,7 @@ def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault
     about = f"{device.place}: " if device else ""
     others = len(paths) - 1
     more = f", and so {'is' if others == 1 else 'are'} {others} more" if others else ""
-    statement = f"{about}{worst.name} is {1 - worst.ratio:.1%} slower than its twins{more}"
+    statement = f"{about}{worst.name} is {1 - worst.ratio:.1%} slower than its peers{more}"
     return Fault(
         "slow",
         statement,

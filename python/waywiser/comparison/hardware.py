@@ -91,7 +91,7 @@ def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
 
 def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
     """By a name that is a host's own. Virtual machines often share one: who has none of the GPUs
-    is another host, and is told by its file."""
+    is another host, and is named by its file."""
     hosts: dict[str, list[Node]] = {}
     known: dict[str, list[tuple[str, set[str]]]] = {}
     for node in nodes:

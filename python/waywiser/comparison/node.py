@@ -68,7 +68,7 @@ class Node(Value, frozen=True):
         return self.file or self.name
 
     def device(self, place: Place) -> Device:
-        """With UUID and PCI address, where the machine tells them."""
+        """With UUID and PCI address, if the machine has them."""
         return device_at(place, self.machine)
 
     def slow_link(self, gpu: Gpu) -> str:

@@ -2,7 +2,7 @@
 
 One path of one survey is now and then as far off as a bad link makes it, by chance; most paths over
 one link hardly ever are. So beside single paths the middle one of all paths between the host and
-one GPU is judged, and of all between one GPU and its peers. What is seen so is a suspicion, which
+one GPU is compared, and of all between one GPU and its peers. What is seen so is a suspicion, which
 another survey of the host confirms or drops.
 """
 

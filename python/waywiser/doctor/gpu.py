@@ -119,7 +119,7 @@ def clocks(situation: Situation) -> Iterator[DoctorFinding]:
                 f"gpu:{gpu.index}'s clocks are held down: {reason}",
                 f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
                 f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W",
-                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE tells more; cool it, or ask "
+                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE shows more; cool it, or ask "
                 "whoever set the limit",
             )
 

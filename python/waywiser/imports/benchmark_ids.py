@@ -25,7 +25,7 @@ MOST_EXPONENT = 50
 
 
 class NoCounterpart(Exception):
-    """Why a benchmark means nothing that this house measures; its text is the reason."""
+    """Why a benchmark means nothing that Waywiser measures; its text is the reason."""
 
 
 class Benchmark:
@@ -40,9 +40,11 @@ class Benchmark:
         """Whether the size comes before the places, as in the ancestor's names. Where only one end
         of the arguments fits the counter of bytes, that one is the size."""
         arguments = self.name.arguments
-        told = self.counters.get("bytes", 0.0)
-        if arguments and 1 <= told <= 2**MOST_EXPONENT:
-            first, last = (told == 2.0 ** min(max(n, 0), 99) for n in (arguments[0], arguments[-1]))
+        counted = self.counters.get("bytes", 0.0)
+        if arguments and 1 <= counted <= 2**MOST_EXPONENT:
+            first, last = (
+                counted == 2.0 ** min(max(n, 0), 99) for n in (arguments[0], arguments[-1])
+            )
             if first != last:
                 return first
         return not self.name.family.startswith(("Comm", "libc"))
@@ -59,16 +61,16 @@ class Benchmark:
     def bytes(self) -> int:
         """The bytes of one transfer. Raises `NoCounterpart` if nothing states them or they are
         impossible."""
-        told = self.counters.get("bytes", 0.0)
-        if told >= 1:
-            if told != int(told) or told > 2**MOST_EXPONENT:
+        counted = self.counters.get("bytes", 0.0)
+        if counted >= 1:
+            if counted != int(counted) or counted > 2**MOST_EXPONENT:
                 raise NoCounterpart("its counter 'bytes' is no size")
-            return int(told)
+            return int(counted)
         exponent = self.name.exponent
         if exponent is None and self.name.arguments:
             exponent = self.name.arguments[0 if self.sized_first else -1]
         if exponent is None:
-            raise NoCounterpart("neither its name nor a counter tells how many bytes it moves")
+            raise NoCounterpart("neither its name nor a counter gives how many bytes it moves")
         if not 0 <= exponent <= MOST_EXPONENT:
             raise NoCounterpart(f"2^{exponent} is no size")
         return 1 << exponent
@@ -99,12 +101,12 @@ class Benchmark:
     @property
     def steps(self) -> int:
         """The steps of a walk: as its counter says, else as the ancestor's names begin."""
-        told = self.counters.get("strides", math.nan)
-        if not math.isfinite(told) and self.sized_first and self.name.arguments:
-            told = self.name.arguments[0]
-        if not 1 <= told < 2**31 or told != int(told):
-            raise NoCounterpart("neither a counter 'strides' nor its name tells how many faults")
-        return int(told)
+        counted = self.counters.get("strides", math.nan)
+        if not math.isfinite(counted) and self.sized_first and self.name.arguments:
+            counted = self.name.arguments[0]
+        if not 1 <= counted < 2**31 or counted != int(counted):
+            raise NoCounterpart("neither a counter 'strides' nor its name gives how many faults")
+        return int(counted)
 
     def gpu(self) -> int:
         """The GPU of a benchmark that is about one GPU; the first if nothing says which."""
@@ -120,7 +122,7 @@ class Benchmark:
 
     def _two(self, what: str) -> tuple[int, int]:
         if len(self.ids) < 2:
-            raise NoCounterpart(f"neither its name nor a counter tells {what} it is about")
+            raise NoCounterpart(f"neither its name nor a counter says {what} it is about")
         return _place(self.ids[-2]), _place(self.ids[-1])
 
     def _counted(self, names: Sequence[str]) -> int | None:

@@ -94,7 +94,7 @@ def _copied(match: re.Match[str], subject: Benchmark, api: str, peer: bool) -> C
     between = source.kind == "gpu" and to.kind == "gpu"
     if api != ("peer" if between else "async"):
         parameters["api"] = api
-    if between and not peer and "_hip" not in subject.name.family:  # HIP's names do not tell
+    if between and not peer and "_hip" not in subject.name.family:  # HIP's names do not say
         parameters["peer"] = "off"
     if between and len(subject.ids) == 3:
         parameters["submit"] = str(subject.ids[0])
@@ -165,7 +165,7 @@ def faulted_by_threads(match: re.Match[str], subject: Benchmark) -> Counterpart:
     """The number of threads comes first in the name."""
     threads = subject.name.arguments[0] if subject.name.arguments else 0
     if not 1 <= threads < 2**16 or "bytes" not in subject.counters:
-        raise NoCounterpart("neither its name nor a counter tells threads and size")
+        raise NoCounterpart("neither its name nor a counter gives threads and size")
     found = faulted(match, subject)
     (transfer,) = found.workload.transfers
     parameters = {"threads": str(threads)} if threads > 1 else {}

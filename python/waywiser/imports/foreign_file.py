@@ -1,4 +1,4 @@
-"""What a foreign file says, in this house's words, before it is a profile."""
+"""What a foreign file says, in Waywiser's words, before it is a profile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ForeignSeries(Value, frozen=True):
     notes: tuple[str, ...] = ()
     """What was assumed or converted, one line each."""
     deviation: float = 0.0
-    """Relative standard deviation of repetitions that are not there, as the tool tells it; 0 where
+    """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 where
     it does not."""
 
 
@@ -51,7 +51,7 @@ class ForeignFile(Value, frozen=True):
     date: str = ""
     """As written in the file; empty where it has none."""
     started: str = ""
-    """The same as ISO 8601, in UTC where the file tells its time zone; empty without a date."""
+    """The same as ISO 8601, in UTC if the file gives its time zone; empty without a date."""
     hostname: str = ""
     driver: str = ""
     cuda_driver: str = ""

@@ -4,7 +4,7 @@ A repetition is a sample: ``real_time`` per iteration, as many executions batche
 iterations. Rows that sum up repetitions (``_mean``, ``_median``, ``_cv``, which may be bare NaN)
 are left out where the repetitions are there; where they are not, the median, or else the mean, is
 one sample that is marked as somebody else's summary, with their standard deviation beside. What
-the benchmarks mean is told by `waywiser.imports.commscope`.
+the benchmarks mean is defined in `waywiser.imports.commscope`.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _json_row(value: Any, where: str) -> BenchmarkRow:
 
 
 def _spread(aggregate: str, value: Any, unit: Any) -> float:
-    """Seconds that a row of a standard deviation tells; NaN where it tells none."""
+    """Seconds that a row of a standard deviation gives; NaN if it gives none."""
     if aggregate != "stddev" or not _is_number(value) or not isinstance(unit, str):
         return math.nan
     return abs(float(value)) * SECONDS.get(unit, math.nan)
@@ -309,8 +309,8 @@ def _deviation(rows: Sequence[BenchmarkRow]) -> float:
     """The deviation of the repetitions, relative to their mean; 0 if they are summed up without
     it."""
     mean = next((r.seconds for r in rows if r.aggregate in ("mean", "median") and not r.error), 0.0)
-    told = next((r.seconds for r in rows if r.aggregate == "stddev" and not r.error), 0.0)
-    return told / mean if mean > 0 and told > 0 else 0.0
+    deviation = next((r.seconds for r in rows if r.aggregate == "stddev" and not r.error), 0.0)
+    return deviation / mean if mean > 0 and deviation > 0 else 0.0
 
 
 def _summary(rows: Sequence[BenchmarkRow]) -> Iterator[BenchmarkRow]:

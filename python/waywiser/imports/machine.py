@@ -1,7 +1,7 @@
-"""The machine that result files are about, as far as they tell: places that they name, and notes.
+"""The machine that result files are about, as far as they say: places that they name, and notes.
 
 Foreign files do not describe a machine. They name GPUs, sometimes with model and address, and NUMA
-nodes by number; links, clocks and which GPU is near which node they leave out. What is not told
+nodes by number; links, clocks and which GPU is near which node they leave out. What is unknown
 stays empty and is said in the machine's notes, so that no bound and no symmetry is made up.
 """
 
@@ -106,7 +106,7 @@ def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | 
 
 
 def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
-    """One for each node; how CPUs are shared among several is not told."""
+    """One for each node; how CPUs are shared among several is unknown."""
     if len(nodes) < 2:
         return (Package(nodes[0] if nodes else 0, UNKNOWN, 0, cpus),)
     return tuple(Package(index, UNKNOWN, 0, 0) for index in nodes)

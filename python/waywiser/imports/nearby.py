@@ -18,7 +18,7 @@ ALLOCATED = "host-alloc:{}"
 def placed_near(found: ForeignFile, machine: Machine) -> ForeignFile:
     """The same with the host memory of each transfer and of each latency where its GPU is near.
 
-    For a format whose files do not tell the node. A GPU that is near no node leaves it as it is.
+    For a format whose files do not name the node. A GPU that is near no node leaves it as it is.
     """
     near = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
     return replace(found, measured=tuple(_placed(each, near) for each in found.measured))

@@ -2,7 +2,7 @@
 
 Figures are medians or means of samples that are not kept, so each is a summary; the buffer's size
 is not kept either, and the tool's default is assumed, which a rate does not depend on. Host memory
-is page-locked, on the node near the GPU. What the cases mean is told by
+is page-locked, on the node near the GPU. The meaning of the cases is in
 `waywiser.imports.nvbandwidth_cases`.
 """
 

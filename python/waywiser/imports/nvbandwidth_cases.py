@@ -1,6 +1,6 @@
 """What the cases of nvbandwidth mean here: matrices of figures as workloads.
 
-What a case does is told by its name and the tool's sources: in a matrix, a *read* goes from the
+What a case does is known from its name and the tool's sources: in a matrix, a *read* goes from the
 column's GPU to the row's and a *write* from the row's to the column's, whatever the arrow in the
 description says.
 
@@ -29,10 +29,10 @@ LATENCY_BYTES = 2 * 2**20
 
 MOST_GPUS = 1024
 
-ASSUMED = "the size of its buffers is not told: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is near each GPU: on the node that a topology tells, else called numa:0"
+ASSUMED = "the size of its buffers is unknown: 512 MiB, the tool's default, is assumed"
+NODE = "its host memory is near each GPU: on the node that a topology shows, else called numa:0"
 TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
-NOTHING = "it has no figure, or this house has no counterpart of it"
+NOTHING = "it has no figure, or Waywiser has no counterpart of it"
 
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
 TO_ALL, OF_ALL = "host_to_all", "all_to_host"
@@ -75,7 +75,7 @@ def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iter
         made = list(_made(case, what, executor, cases))
         other = _other_way(case.name)
         if not made and other not in cases:
-            reason = f"it tells one direction of two, and {other} is missing" if other else NOTHING
+            reason = f"it has one direction of two, and {other} is missing" if other else NOTHING
             refusals.setdefault(case.name, Refusal(case.name, reason))
         yield from made
 
@@ -219,11 +219,11 @@ def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[ForeignSeries]
 
 
 def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[ForeignSeries]:
-    """Only the total of all transfers is told."""
+    """Only the total of all transfers is given."""
     figures = _columns(case)
     for one, total in figures:
         others = [gpu for gpu in range(len(case.matrix[0])) if gpu != one]
-        # a read's row is the destination, a write's the source: `_peer` tells who submits
+        # a read's row is the destination, a write's the source: `_peer` says who submits
         pairs = [(other, one) if shape == "all_to_one" else (one, other) for other in others]
         transfers = tuple(
             _peer(to, source, how, executor) if how == "read" else _peer(source, to, how, executor)

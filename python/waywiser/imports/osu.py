@@ -56,7 +56,7 @@ class OsuTable(Value, frozen=True):
     """``H``, ``D`` or ``M``."""
     to: str
     assumed: str
-    """What about the buffers is not told and was assumed; empty where it is told."""
+    """What was assumed about the buffers; empty if it is stated."""
     unit: str
     """``us`` or ``MB/s``."""
     rows: tuple[tuple[int, float], ...]
@@ -148,7 +148,7 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
             found = _COMMAND_BUFFERS.search(command["rest"])
             return (found["send"], found["to"], "") if found else ("H", "H", "")
     if "-" in mpi:  # MPI-CUDA, MPI-ROCM: built for GPUs, and asked to use them
-        return "D", "D", "where the buffers were is not told: on GPUs, as the title suggests"
+        return "D", "D", "where the buffers were is unknown: on GPUs, as the title suggests"
     return "H", "H", ""
 
 

@@ -258,7 +258,7 @@ def _provenance(file: ReadFile) -> dict[str, Any]:
     if file.found is None:
         return known | {"left_out": file.left_out}
     found = file.found
-    told = {
+    stated = {
         "format": found.format,
         "tool": found.tool,
         "version": found.version,
@@ -267,7 +267,7 @@ def _provenance(file: ReadFile) -> dict[str, Any]:
         "driver": found.driver,
         "environment": found.environment,
     }
-    return known | {key: value for key, value in told.items() if value}
+    return known | {key: value for key, value in stated.items() if value}
 
 
 def _plan(blocks: Sequence[tuple[ReadFile, ForeignSeries, int]]) -> dict[str, Any]:

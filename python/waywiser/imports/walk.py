@@ -22,7 +22,7 @@ def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Refus
     first = walks[0][0]
     steps = [count for _, count in walks]
     if len(set(steps)) < 2:
-        return Refusal(first.family, "walks of one length do not tell what a step costs")
+        return Refusal(first.family, "walks of one length do not show what a step costs")
     rounds = min(len(walk.samples) for walk, _ in walks)
     slopes = [_slope(steps, [walk.samples.span[n] for walk, _ in walks]) for n in range(rounds)]
     if not slopes or min(slopes) <= 0:

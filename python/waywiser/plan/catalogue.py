@@ -1,4 +1,4 @@
-"""What can be done on a machine, as the native registry tells it: the plan's only source."""
+"""What can be done on a machine, from the native registry: the plan's only source."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A curve is *principal* where its answer is what people ask a machine for: default settings, and
 bytes that change place, or that stay at a place in memory which is there for its own sake, moved by
-somebody who is at home there. Everything else (a setting varied, two kinds at one place, a copy
+an executor of that place. Everything else (a setting varied, two kinds at one place, a copy
 within the host that needs a GPU's runtime, a cache state, a layout) is *secondary*: it is read
 beside a principal curve, and fewer sizes serve. *Remote* from any question is what stays on the
 host between memories that exist to feed a GPU, or goes between files and the host by or to what

@@ -28,7 +28,7 @@ EQUAL_LATENCY = 0.20
 """The same below: between two sockets of one machine, small copies differ by a tenth."""
 
 RATE_BYTES = 2**20
-"""From here on a size tells of a rate."""
+"""From here on a size shows a rate."""
 
 ENOUGH_FREEDOM = 4
 """Degrees of freedom from which on the deviation between processes is known well enough."""

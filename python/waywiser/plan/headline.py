@@ -1,6 +1,6 @@
 """Headline paths: the ones that the owner of a machine asks about first, by group and by curve.
 
-Checks, comparisons and reports judge by them, and ``--only`` takes the name of a group.
+Checks, comparisons and reports use them, and ``--only`` takes the name of a group.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
     """The group of headline paths that a workload belongs to; None if to none.
 
     Their executors and memories are the ones that paths with a GPU, and paths within a host, are
-    judged by.
+    compared by.
     """
     transfers = workload.transfers
     if not transfers or workload.states or not all(map(_is_default, transfers)):

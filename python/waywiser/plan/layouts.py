@@ -3,7 +3,7 @@
 A list of scattered pieces is what the blocks of a key-value cache are; a box of a 3-D array is what
 a halo exchange moves (8 bytes wide: the face across its rows). Each stands beside the contiguous
 copy of the same bytes by the same executor, so that its price per byte is read off, and where one
-way of moving it overtakes another.
+method of moving it becomes faster than another.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def layout_curves(
 
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:
     """Whether programs move such data between these kinds of memory: those that paths with a GPU,
-    and within the host, are judged by."""
+    and within the host, are compared by."""
     wanted = "gpu" if any(place.kind == "gpu" for place in path.places) else "host"
     usual = all(catalogue.traits.memory(end.kind).reference == wanted for end in path.ends)
     return usual and is_principal(path, catalogue)

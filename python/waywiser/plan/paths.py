@@ -112,7 +112,7 @@ def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -
 def _missing_here(
     path: Path, layout: Layout | None, here: Catalogue, machine: Machine
 ) -> str | None:
-    """Why a path that makes sense cannot be measured on this machine."""
+    """Why a possible path cannot be measured on this machine."""
     if machine.gpus:
         return None
     on_gpu = any(m.place.kind == "gpu" or here.memories[m.kind].needs_gpu for m in path.ends)
@@ -128,8 +128,8 @@ def _given_by_all(senseless: list[_Senseless], executors: int) -> set[str]:
 
 
 def _refusals(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:
-    """Each path; where no place is served, the pair once per reason. There what speaks against the
-    pair itself counts before what speaks against a memory at one of its places."""
+    """Each path; if no place is served, the pair once per reason. Reasons against the
+    pair itself count before reasons against a memory at one of its places."""
     if not senseless.alone:
         yield from (Refusal(str(path), reason) for path, reason in senseless.paths)
         return

@@ -209,7 +209,7 @@ def _select(
 
 def _reasons(refusals: list[Refusal]) -> str:
     """An example of each reason, of three at most: what this machine or these places refuse comes
-    before what makes no sense anywhere."""
+    before what is impossible anywhere."""
     examples: dict[str, str] = {}
     for refusal in sorted(refusals, key=lambda refusal: "@" not in refusal.path):
         examples.setdefault(refusal.reason, refusal.path)

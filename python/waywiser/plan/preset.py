@@ -176,7 +176,7 @@ FULL = Preset(
     depth=Depth.PAIRS,
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
     processes=6,
-    # A latency, a page, a rate, and what lies between them; each setting where a rate tells.
+    # A latency, a page, a rate, and what lies between them; settings where a size shows a rate.
     equal_sizes=(8, 4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB, 64 * _MIB),
     combined_sizes=(_MIB, 64 * _MIB),
     # Beyond it are gigabytes on a disk, six times over.

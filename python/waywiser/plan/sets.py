@@ -136,7 +136,7 @@ def _from_host(
 ) -> list[Path]:
     """To each GPU from its nearest NUMA node that has memory and CPUs here, else from the first
     one; from the first GPU's where there is one buffer for all. The memories are those that paths
-    with a GPU are judged by."""
+    with a GPU are compared by."""
     host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
     nodes = [node.index for node in machine.numa]
     paths: list[Path] = []

@@ -88,7 +88,7 @@ class WorkerGroup:
 
     def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
         """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
-        where it does not tell. May lose the group."""
+        if it does not say. May lose the group."""
         member = self._members[0]
         member.doing = "looking where memory is"
         started, deadline = datetime.now(UTC), time.monotonic() + seconds

@@ -2,7 +2,7 @@
 
 Clocks, throttle reasons and the PCIe link of an idle GPU say nothing of the measurement, so they
 are read while a visit samples: once when it says that it does, then at intervals. Small transfers
-are left in peace for a while: most are done by then, and are read as soon as their result is there,
+are not read for a while: most are done by then, and are read as soon as their result is there,
 for clocks fall in tenths of a second and an answer arrives in tenths of a millisecond.
 """
 

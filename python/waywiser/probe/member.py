@@ -139,7 +139,7 @@ class Member:
         return Failure(kind, f"{reason}, while {self.doing}{printed}")
 
     def end(self, seconds: float) -> None:
-        """Tells the worker to stop, waits that long, and makes sure of it."""
+        """Stops the worker, waits that long, and makes sure of it."""
         self.doing = "ending"
         with suppress(MemberLost):
             self.send(End(), time.monotonic() + seconds)

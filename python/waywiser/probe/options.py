@@ -27,11 +27,11 @@ class ProbeOptions(Value, frozen=True):
     startup_attempts: int = 5
     """So many workers in a row that do not get ready, and the survey gives up."""
     ending_seconds: float = 3.0
-    """For a worker that was told to stop, before it is killed."""
+    """For a worker that was asked to stop, before it is killed."""
     telemetry_seconds: float = 0.25
     """Between two readings of the GPUs' state while a visit runs."""
     sides: bool = False
-    """Each worker begins by looking where blocks of `located` memories are, and tells of every
+    """Each worker begins by looking where blocks of `located` memories are, and reports every
     page-locked buffer how far GPUs have it."""
     located: tuple[Memory, ...] = ()
     located_cpus: tuple[int, ...] = ()

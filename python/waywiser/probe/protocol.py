@@ -58,7 +58,7 @@ class Hello(Value, frozen=True, tag="hello", tag_field="type"):
     host_timed: tuple[Transfer, ...] = ()
     """Found to block behind a closed gate by earlier workers; to be timed by the host."""
     sides: bool = False
-    """Tell of each page-locked buffer how far every GPU has it."""
+    """Measure how far each page-locked buffer is from every GPU."""
 
 
 class Locate(Value, frozen=True, tag="locate", tag_field="type"):

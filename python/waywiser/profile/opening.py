@@ -117,7 +117,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, detail: str) -> DamagedProfile:
-    """The error for a profile that does not read, telling a truncated one by its size."""
+    """The error for a profile that does not read, recognises a truncated one by its size."""
     header = read_header(path)
     size = path.stat().st_size
     if size < header.bytes:
@@ -192,11 +192,11 @@ def _connect_read_only(path: Path) -> Opened:
         _roll_back(path)
         return Opened(_connect(path, "mode=ro"))
     folder = tempfile.TemporaryDirectory(prefix="waywiser-")
-    twin = Path(folder.name) / path.name
-    shutil.copyfile(path, twin)
-    shutil.copyfile(journal, twin.with_name(twin.name + "-journal"))
-    _roll_back(twin)
-    return Opened(_connect(twin, "mode=ro"), folder)
+    copy = Path(folder.name) / path.name
+    shutil.copyfile(path, copy)
+    shutil.copyfile(journal, copy.with_name(copy.name + "-journal"))
+    _roll_back(copy)
+    return Opened(_connect(copy, "mode=ro"), folder)
 
 
 def _roll_back(path: Path) -> None:
@@ -208,7 +208,7 @@ def _roll_back(path: Path) -> None:
 
 
 def check(connection: sqlite3.Connection, path: Path) -> None:
-    """The tables are there, nothing is cut off, and (small files) every page is sound."""
+    """The tables are there, nothing is cut off, and (small files) every page is valid."""
     names = [(table.name, column) for table in TABLES for column in table.names]
     present = {
         (table, column)

@@ -30,7 +30,7 @@ class Foreseen(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """None for what the plan does not tell, as that of another program."""
+    """None for what the plan does not say, as that of another program."""
 
     request: Asked | None = None
     estimate: Foreseen | None = None

@@ -1,4 +1,4 @@
-"""Whether values that decode also make sense: a column of SQLite takes anything, and so does JSON.
+"""Whether values that decode are possible: a column of SQLite takes anything, and so does JSON.
 
 Files come from anyone. What reads them trusts what it is given, so what no survey can have stored
 is found here, where the file and the place in it are known.
@@ -27,7 +27,7 @@ LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e9
 
 
 class InvalidRecord(ValueError):
-    """What makes no sense, in a clause."""
+    """What is impossible, in a clause."""
 
 
 def require_valid(value: object) -> None:
@@ -155,7 +155,7 @@ def _counts(what: str, values: Iterable[float]) -> None:
 
 
 def _times(values: Iterable[float]) -> None:
-    """Their sum tells, also of what is no number."""
+    """Their sum also shows what is no number."""
     total = sum(map(abs, values))
     if not total <= MOST_SECONDS:
         raise InvalidRecord(f"times of {total:g} s")

@@ -91,7 +91,7 @@ class WritableProfile(Profile):
         """For more visits, as a further run. Raises what `Profile.open` does, `LockedProfile` where
         another survey writes to it, and `NotWritable`."""
         file = Path(path)
-        open_read_only(file).connection.close()  # a bad file is told as such, not as unwritable
+        open_read_only(file).connection.close()  # a bad file is reported as such, not as unwritable
         return cls(file, environment, command)
 
     def close(self) -> None:

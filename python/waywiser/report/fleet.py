@@ -1,4 +1,4 @@
-"""A fleet as a page: which nodes are not like their twins, the bad ones first."""
+"""A fleet as a page: which nodes differ from their peers, the bad ones first."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SEVERITY: dict[Status, Severity] = {
     "fine": "info",
 }
 
-COMPARE = "compare its slot, riser, link state (nvidia-smi -q) and firmware settings with a twin's"
+COMPARE = "compare its slot, riser, link state (nvidia-smi -q) and firmware settings with a peer's"
 REMEDIES: dict[str, str] = {
     "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
     "link": f"reseat the card; {COMPARE}",
@@ -83,20 +83,20 @@ def fleet_document(fleet: Fleet) -> Document:
 
 def _verdict(fleet: Fleet) -> Section:
     counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
-    told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    summary = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
     statement = {
         "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
-        "not determined": "There are too few twins to judge.",
-        "fine": "Every node is like its twins.",
+        "not determined": "There are too few peers to compare with.",
+        "fine": "No node differs from its peers.",
     }[worst]
-    blocks = (Verdict(SEVERITY[worst], statement, told or "nothing could be read"),)
+    blocks = (Verdict(SEVERITY[worst], statement, summary or "nothing could be read"),)
     return Section("verdict", "Verdict", blocks)
 
 
 def _nodes(fleet: Fleet) -> Sheet:
-    """Which class a node is of is told where there are several."""
+    """Which class a node is of is summary where there are several."""
     shown = fleet.hosts[:MOST_HOSTS]
     several = len(fleet.classes) > 1
     rows = []
@@ -171,8 +171,8 @@ def _remark(fault: Fault) -> Remark:
 
 def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:
     for each in classes:
-        judged = "" if each.assessed else ", too few to say who is not like the others"
-        yield Words(f"{each.name}: {count(each.hosts, 'host')}{judged}.")
+        too_few = "" if each.assessed else ", too few to compare"
+        yield Words(f"{each.name}: {count(each.hosts, 'host')}{too_few}.")
         if each.paths:
             yield Fold(f"What is usual there: {count(len(each.paths), 'path')}", (_usual(each),))
 

@@ -23,7 +23,7 @@ from waywiser.report.parts import (
     SheetCell,
     Verdict,
     Words,
-    told_there,
+    shown_there,
 )
 from waywiser.visible import visible
 
@@ -95,7 +95,7 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
     if remark.remedy:
         yield f"{indent}To do: {_text(remark.remedy)}"
     if remark.more:
-        yield f"{indent}({told_there(remark)}, told below)"
+        yield f"{indent}({shown_there(remark)}, shown below)"
     for each in remark.evidence:
         yield f"{indent}- {_text(each.text)}"
 

@@ -1,4 +1,4 @@
-"""When a profile was measured, and by whom: surveys know, imported files may tell."""
+"""When a profile was measured, and by whom: surveys know, imported files may say."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _COLUMNS = ("file", "tool", "version", "date in it", "host in it", "left out bec
 
 def when(entry: Entry) -> str:
     """``measured 2026-11-20``, to the day; empty where nobody noted it. Of other tools' files what
-    they tell themselves: the day of their import is not that of any measurement."""
+    they say themselves: the day of their import is not that of any measurement."""
     seen = entry.subject.overview
     day = (seen.runs[0].started if seen.runs else seen.created)[:10]
     files = _files(entry)
     if not files:
         return f"measured {day}" if day else ""
-    told = (_DAY.match(str(file.get("date", ""))) for file in files)
-    days = sorted({found.group() for found in told if found})
+    files_dates = (_DAY.match(str(file.get("date", ""))) for file in files)
+    days = sorted({found.group() for found in files_dates if found})
     if not days:
-        return f"imported {day}, not told when it was measured"
+        return f"imported {day}, unknown when it was measured"
     return f"measured {days[0]}{f' to {days[-1]}' if days[1:] else ''}, imported {day}"
 
 
@@ -49,5 +49,5 @@ def _sheet(files: Sequence[dict[str, Any]]) -> Sheet:
 
 
 def _files(entry: Entry) -> list[dict[str, Any]]:
-    told = entry.subject.environment.get("imported")
-    return [file for file in told if isinstance(file, dict)] if isinstance(told, list) else []
+    sources = entry.subject.environment.get("imported")
+    return [file for file in sources if isinstance(file, dict)] if isinstance(sources, list) else []

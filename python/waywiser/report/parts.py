@@ -60,7 +60,7 @@ class Sheet(Value, frozen=True):
     caption: str = ""
     anchor: str = ""
     graded: bool = False
-    """Its marks judge: ✓ is good and × is bad. Elsewhere they only say yes and no."""
+    """Its marks grade: ✓ is good and × is bad. Elsewhere they only say yes and no."""
 
 
 class Words(Value, frozen=True):
@@ -71,7 +71,7 @@ class Words(Value, frozen=True):
 
 
 class Listing(Value, frozen=True):
-    """Points of equal rank; ``more`` are not told."""
+    """Points of equal rank; ``more`` are not shown."""
 
     points: tuple[str, ...]
     more: int = 0
@@ -110,7 +110,7 @@ class Remark(Value, frozen=True):
     link: str = ""
     """The anchor of the full text."""
     more: int = 0
-    """Other things to look at that are told there and not here."""
+    """Other things to look at that are shown there and not here."""
 
 
 class Remarks(Value, frozen=True):
@@ -120,7 +120,7 @@ class Remarks(Value, frozen=True):
     ranked: bool = False
 
 
-def told_there(remark: Remark) -> str:
+def shown_there(remark: Remark) -> str:
     """What else stands where a remark leads: ``and 2 more things to look at``."""
     return f"and {remark.more} more {'thing' if remark.more == 1 else 'things'} to look at"
 
@@ -186,7 +186,7 @@ class Document(Value, frozen=True):
     """By what and when."""
 
     def pictures(self) -> list[Picture]:
-        """All of them, in the order told."""
+        """All of them, in order."""
         return [picture for section in self.sections for picture in _pictures(section)]
 
 

@@ -13,7 +13,7 @@ from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
 
 SMALL_BYTES = 4096
-"""A time tells of latency up to there."""
+"""Up to here a time shows the latency."""
 
 
 class Between(Value, frozen=True):
@@ -82,8 +82,8 @@ def _candidates(entry: Entry) -> Iterator[Between]:
 
 
 def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
-    """First the memory that paths with a GPU are judged by, then default settings, then the
-    executor that they are judged by, then the fastest of the others. Within the host the fastest:
+    """First the memory that paths with a GPU are compared by, then default settings, then the
+    executor that they are compared by, then the fastest of the others. Within the host the fastest:
     how many threads copy is a setting."""
     if "gpu" not in each.source + each.destination:
         return False, False, False, each.rate

@@ -27,7 +27,7 @@ def remark(
     entry: Entry, finding: Finding, link: str = "", machine: str = "", more: int = 0
 ) -> Remark:
     """At length where it leads nowhere (``link`` is empty), else without its evidence; ``more``
-    other things to look at are told where it leads."""
+    other things to look at are shown where it leads."""
     return Remark(
         severity=finding.severity,
         statement=_begun(with_sizes(finding.statement)),
@@ -65,13 +65,13 @@ def _effect(finding: Finding) -> str:
 
 def _is_said(effect: float, statement: str) -> bool:
     """Whether the sentence has the figure itself: ``113 %`` or ``113%``."""
-    told = percent(abs(effect)).lstrip("+×").removesuffix(" %")
-    return re.search(rf"(?<![\d.]){re.escape(told)} ?(%|×|times)", statement) is not None
+    shown = percent(abs(effect)).lstrip("+×").removesuffix(" %")
+    return re.search(rf"(?<![\d.]){re.escape(shown)} ?(%|×|times)", statement) is not None
 
 
 def _evidence(entry: Entry, finding: Finding) -> tuple[RemarkEvidence, ...]:
     shown = finding.exhibits[:MOST_EVIDENCE]
-    told = [
+    evidence = [
         RemarkEvidence(
             f"{each.what} of {with_sizes(each.series)}: "
             f"{value(each.value, each.unit, each.interval)}",
@@ -80,13 +80,13 @@ def _evidence(entry: Entry, finding: Finding) -> tuple[RemarkEvidence, ...]:
         for each in shown
     ]
     if (more := len(finding.exhibits) - len(shown)) > 0:
-        told.append(RemarkEvidence(f"and {more} more"))
-    return tuple(told)
+        evidence.append(RemarkEvidence(f"and {more} more"))
+    return tuple(evidence)
 
 
 def of_health(health: HealthReport) -> Finding | None:
     """What error counters say against a machine; None where they say nothing."""
-    if not health.speaks_against:
+    if not health.is_problem:
         return None
     broken = any("failed" in text for text in health.standing) or bool(health.xids)
     return Finding(

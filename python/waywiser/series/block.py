@@ -43,7 +43,7 @@ class BlockEstimate(Value, frozen=True):
     interval: Interval | None
     """Within the process; None under 6 samples; never narrower than a tick of the clock."""
     tick: float
-    """Seconds that the clock can tell apart, per repetition."""
+    """Seconds that the clock can resolve, per repetition."""
     host_median: float | None
     """From call to completion, as an application sees it; None where it was not taken."""
     host_interval: Interval | None

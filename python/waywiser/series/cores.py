@@ -28,7 +28,7 @@ OUTLIER_FACTOR = 4.0
 MAJORITY = 2 / 3
 """Share of the blocks that must agree on a core's side."""
 
-Stability = Literal["stable", "drifting", "none seen", "not told"]
+Stability = Literal["stable", "drifting", "none seen", "not determined"]
 
 Sided = Mapping[tuple[int, str, int], int | None]
 """Known sides of blocks, by worker, memory and number."""
@@ -58,7 +58,7 @@ class _Look(NamedTuple):
 
 
 def decide_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
-    """``sides`` are those of blocks where GPUs tell them; else cores tell by themselves."""
+    """``sides`` are those of blocks if GPUs show them; else cores decide alone."""
     loads = [
         seconds
         for record in records
@@ -68,7 +68,7 @@ def decide_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
     ]
     cores = tuple(sorted({cpu for record in records for cpu in record.cpus}))
     if not loads or not cores:
-        return CoreVerdict("not told")
+        return CoreVerdict("not determined")
     levels = _levels(loads)
     if levels is None:
         return CoreVerdict("none seen", median(loads), cores=cores)
@@ -150,7 +150,7 @@ def _verdict(
     times = [look.at for look in looks]
     span = max(times) - min(times) if times else 0.0
     if not repeated:
-        return CoreVerdict("not told", *levels, cores)
+        return CoreVerdict("not determined", *levels, cores)
     if changed:
         return CoreVerdict("drifting", *levels, cores, tuple(sorted(changed)), quickest)
     return CoreVerdict("stable", *levels, cores, (), span)

@@ -31,7 +31,7 @@ TARGET = 0.02
 Kind = Literal["within process", "between processes"]
 
 GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
-"""Reasons to stop, the best first; a series is told by the worst of its blocks."""
+"""Reasons to stop, the best first; a series shows the worst of its blocks."""
 
 
 class Rate(Value, frozen=True):
@@ -85,7 +85,7 @@ class Estimate(Value, frozen=True):
 def estimate(series: Series, machine: Machine | None = None) -> Estimate | None:
     """Returns None if no visit has a sample that counts: see `Series.failure` for the reason.
 
-    ``machine`` is used for doubts about links.
+    ``machine`` is used for flags about links.
     """
     (known,) = SeriesFrame.of([series]).series_blocks()
     best = bound(machine, series.workload) if machine is not None else None
@@ -98,7 +98,7 @@ def estimate_of(
     """`estimate` from the statistics of blocks, with the bound of the workload on the machine.
 
     Void samples are left out and counted; a block that took no time at all, which no clock here
-    tells and a damaged file may, says nothing.
+    measures and a damaged file may have, is ignored.
     """
     series = known.series
     blocks = tuple(block for block in known.blocks if block is not None and block.median > 0)

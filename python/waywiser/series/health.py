@@ -44,7 +44,7 @@ class HealthReport(Value, frozen=True):
     """Runs without both readings, with the reason."""
 
     @property
-    def speaks_against(self) -> bool:
+    def is_problem(self) -> bool:
         """Whether there is anything that somebody should look at."""
         return bool(self.rises or self.xids or self.standing)
 
@@ -53,7 +53,7 @@ class HealthReport(Value, frozen=True):
         found = [*map(str, self.rises), *self.xids, *self.standing]
         head = f"counted while it ran: {', '.join(found)}" if found else self._nothing
         missing = [f"{', '.join(what)} ({why})" for why, what in self.unavailable.items()]
-        parts = [head, f"not told: {'; '.join(missing)}" if missing else "", *self.unread]
+        parts = [head, f"unknown: {'; '.join(missing)}" if missing else "", *self.unread]
         return f"health: {'; '.join(filter(None, parts))}"
 
     @property

@@ -46,9 +46,9 @@ class Line(Value, frozen=True):
     """That measuring it took, set-up and verification included."""
     left_out: str = ""
     """Why it was not visited in any block, though planned: the rate had saturated, an equal path
-    tells it, or the time was over; else empty."""
+    shows it, or the time was over; else empty."""
     like: str = ""
-    """The curve that this one ought to equal by the machine's symmetry: the first of its class;
+    """The curve that this one should equal by the machine's symmetry: the first of its class;
     empty where it is the first."""
     of_contiguous: float | None = None
     """The rate of a layout over that of contiguous bytes by the same executor at the nearest size,

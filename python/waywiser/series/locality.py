@@ -2,8 +2,8 @@
 
 A hypervisor may hide that there are two sockets; latencies show it. From one block of memory the
 GPUs of one socket are reached sooner than those of the other, from another block the other way
-round. So what tells is not how long a GPU takes, which has many reasons, but that the latencies of
-some GPUs *rise and fall together* from block to block; `waywiser.stats.division` judges that.
+round. The evidence is not how long a GPU takes, which has many reasons, but that the latencies of
+some GPUs *rise and fall together* from block to block; `waywiser.stats.division` decides that.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Sides(Value, frozen=True):
     p_value: float | None
     """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
-    """Mean over GPUs, of the division that was found best, told or not."""
+    """Mean over GPUs, of the division that was found best, shown or not."""
     near_seconds: float
     """Median latency of a small copy to GPUs of the block's side; without sides, to all."""
     far_seconds: float
@@ -178,7 +178,7 @@ def _block_sides(
 
 def _offset(contrast: Array, separation: float) -> float:
     """What the groups differ by without regard to the block, as far as blocks of both sides, seen
-    by one worker, tell it."""
+    by one worker, show it."""
     low, high = float(contrast.min()), float(contrast.max())
     return (low + high) / 2 if high - low >= separation else 0.0
 

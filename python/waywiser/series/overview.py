@@ -33,7 +33,7 @@ SCHEMA = 1
 
 
 class Summary(Value, frozen=True):
-    """Counts of series; each is in one of converged, not converged, failed, declined, skipped."""
+    """Counts of series; each is converged, not converged, failed, unsupported or skipped."""
 
     curves: int
     series: int
@@ -47,8 +47,8 @@ class Summary(Value, frozen=True):
     seconds: float
     blocks: float
     """Median number of blocks of a measured series."""
-    declined: int = 0
-    """Without a number because the machine refused when it was asked (see ``declined`` beside)."""
+    unsupported: int = 0
+    """Not supported, as the machine showed when measured (see ``unsupported`` below)."""
 
 
 class Overview(Value, frozen=True):
@@ -62,7 +62,7 @@ class Overview(Value, frozen=True):
     visits: int
     """Finished ones of the whole profile, whatever is asked for."""
     planned_visits: int | None
-    """That its survey was to make; None where the profile does not tell."""
+    """That its survey was to make; None if the profile does not say."""
     series: tuple[Line, ...]
     refusals: tuple[ReasonGroup, ...]
     failures: tuple[ReasonGroup, ...]
@@ -70,7 +70,7 @@ class Overview(Value, frozen=True):
     skipped: tuple[ReasonGroup, ...]
     """By reason, which holds the rates that had saturated."""
     warnings: tuple[ReasonGroup, ...]
-    """By kind of doubt, the gravest first, each with its remedy."""
+    """By kind of quality flag, the gravest first, each with its remedy."""
     notes: tuple[ReasonGroup, ...]
     """What the measuring itself remarked."""
     unbounded: tuple[ReasonGroup, ...]
@@ -81,11 +81,11 @@ class Overview(Value, frozen=True):
     sides: Sides | None = None
     """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""
     link_use_unknown: tuple[ReasonGroup, ...] = ()
-    """By the reason why no counters of links could be read: the curves whose ways are not told."""
-    declined: tuple[ReasonGroup, ...] = ()
-    """Series that the machine refused when it was asked, which no plan can know, by the reason."""
+    """By the reason why no counters of links could be read: the curves whose links are unknown."""
+    unsupported: tuple[ReasonGroup, ...] = ()
+    """Series that the machine did not support when measured, by the reason."""
     layout_crossovers: tuple[LayoutCrossover, ...] = ()
-    """Between two memories, the fastest way of each layout at each size."""
+    """Between two memories, the fastest method of each layout at each size."""
     nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
     """By a series' identity and the number of a block: whether its host memory was on the side of
     its GPUs; only where sides are known and this is."""
@@ -180,7 +180,7 @@ def _overview_of(
         series=tuple(beside_contiguous(lines, workloads)),
         refusals=groups(reasons.refused),
         failures=groups(reasons.failures),
-        declined=groups(reasons.declined),
+        unsupported=groups(reasons.unsupported),
         skipped=groups(reasons.skipped),
         warnings=reasons.warnings(),
         notes=groups(reasons.notes),
@@ -223,12 +223,12 @@ def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
         series=len(lines),
         converged=converged,
         not_converged=len(known) - converged,
-        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_declined,
+        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_unsupported,
         skipped=reasons.only_skipped,
         refused=refused,
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
-        declined=reasons.only_declined,
+        unsupported=reasons.only_unsupported,
     )
 
 

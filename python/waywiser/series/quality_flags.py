@@ -1,4 +1,4 @@
-"""Reasons to doubt a number, each a value that names its remedy (methodology 12)."""
+"""Quality flags of a number, each a value that names its remedy (methodology 12)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SPREAD_LIMIT = 0.10
 """Interquartile range over median from which the middle half is called wide."""
 
 DEVIATION_LIMIT = 0.50
-"""Distance from the median, over it, from which severe outliers are told."""
+"""Distance from the median, over it, from which severe outliers are reported."""
 
 DIFFERENCE_LIMIT = 0.02
-"""Halves and blocks whose medians differ by less than the default target are not told apart."""
+"""Halves and blocks whose medians differ by less than the default target are not distinguished."""
 
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
@@ -32,13 +32,13 @@ REMEDIES = {
     "outliers": "stop other work on the machine and ask waywiser doctor",
     "throttled": "cool the GPU or raise its power limit; see nvidia-smi -q -d PERFORMANCE",
     "slow link": "compare slot, riser and firmware settings; ask waywiser doctor",
-    "above bound": "near a cache's size, read sizes that no cache holds; else doubt the bound",
+    "above bound": "near a cache's size, read sizes that no cache holds; else check the bound",
     "below resolution": "compare with the empty interval, or read larger sizes",
     "misplaced": "free memory on that node, or widen the cpuset that forbids it",
     "unverified": "allow move_pages in the container, or survey outside it",
     "void": "the path holds its host at a closed gate: time it by the host, and report it",
 }
-"""What to do about each kind of doubt; its keys are the kinds, the gravest first."""
+"""What to do about each kind of quality flag; its keys are the kinds, the gravest first."""
 
 
 class QualityFlag(Value, frozen=True):
@@ -63,10 +63,10 @@ def quality_flags(
     machine: Machine | None = None,
     best: Bound | None = None,
 ) -> tuple[QualityFlag, ...]:
-    """All doubts about a series, the gravest kind first, at most one of each kind.
+    """All quality flags of a series, the gravest kind first, at most one of each kind.
 
     ``blocks`` are the estimates of its visits that have counted samples; ``machine`` and ``best``
-    tell what its links could do, and without them nothing is said of them.
+    say what its links could do; without them no flag is about links.
     """
     found: dict[str, QualityFlag] = {}
     for flag in (
@@ -119,7 +119,7 @@ def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
         if block.outliers.severe and block.largest_deviation >= DEVIATION_LIMIT:
             yield QualityFlag(
                 "outliers",
-                f"{_count(block.outliers.severe)} far out, up to {block.largest_deviation:.0%} off",
+                f"{_count(block.outliers.severe)} outlying, by up to {block.largest_deviation:.0%}",
             )
 
 

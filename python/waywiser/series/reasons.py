@@ -1,4 +1,4 @@
-"""Why series are missing or doubted: reasons, each with all that it concerns."""
+"""Why series are missing or flagged: reasons, each with all that it concerns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
-DECLINED = "refused"
+UNSUPPORTED = "refused"
 """The kind of failure that is none: an operation without what it works on, as huge pages."""
 
 
@@ -36,7 +36,7 @@ class Reasons(msgspec.Struct):
 
     refused: Named = msgspec.field(default_factory=dict)
     failures: Named = msgspec.field(default_factory=dict)
-    declined: Named = msgspec.field(default_factory=dict)
+    unsupported: Named = msgspec.field(default_factory=dict)
     skipped: Named = msgspec.field(default_factory=dict)
     quality_flags: Named = msgspec.field(default_factory=dict)
     notes: Named = msgspec.field(default_factory=dict)
@@ -44,8 +44,8 @@ class Reasons(msgspec.Struct):
     link_use_unknown: Named = msgspec.field(default_factory=dict)
     only_skipped: int = 0
     """Series that nothing but a reason to skip them is known of."""
-    only_declined: int = 0
-    """Series that the machine refused whenever it was asked."""
+    only_unsupported: int = 0
+    """Series that the machine never supported when measured."""
 
     def add(self, known: SeriesBlocks, line: Line, machine: Machine) -> None:
         series = known.series
@@ -75,16 +75,16 @@ class Reasons(msgspec.Struct):
             self.link_use_unknown.setdefault("; ".join(line.link_use.reasons), []).append(line.name)
         self.only_skipped += bool(line.left_out)
         kinds = {visit.failure.kind if visit.failure else "" for visit in series.visits}
-        self.only_declined += kinds == {DECLINED}
+        self.only_unsupported += kinds == {UNSUPPORTED}
 
     def _unmeasured(self, visit: Visit, failure: Failure, label: str) -> None:
         name = f"{label}, block {visit.block}"
         if visit.stop == "skipped":
             self.skipped.setdefault(failure.reason, []).append(name)
-        elif failure.kind != DECLINED:
+        elif failure.kind != UNSUPPORTED:
             self.failures.setdefault(f"{failure.kind}: {failure.reason}", []).append(name)
-        elif label not in (declined := self.declined.setdefault(failure.reason, [])):
-            declined.append(label)
+        elif label not in (unsupported := self.unsupported.setdefault(failure.reason, [])):
+            unsupported.append(label)
 
     def add_refusals(self, refusals: Iterable[Refusal]) -> None:
         for refusal in refusals:
@@ -101,7 +101,7 @@ class Reasons(msgspec.Struct):
         self.notes.setdefault(note, []).append(what)
 
     def warnings(self) -> tuple[ReasonGroup, ...]:
-        """By kind of doubt, the gravest first, each with its remedy."""
+        """By kind of quality flag, the gravest first, each with its remedy."""
         return tuple(
             ReasonGroup(kind, tuple(self.quality_flags[kind]), remedy)
             for kind, remedy in REMEDIES.items()

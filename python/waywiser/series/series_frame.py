@@ -189,7 +189,7 @@ class SeriesFrame:
 
     @cached_property
     def ticks(self) -> Array:
-        """Seconds of one repetition that the clock of each visit can tell apart.
+        """Seconds of one repetition that the clock of each visit can resolve.
 
         The tick is divided by the smallest batch. A device's tick is read off its samples: the
         smallest step between two times that differ, which is at least one tick.

@@ -1,11 +1,11 @@
 """Which links carried a workload: what counters counted around it, over the bytes it moved.
 
 A link of a GPU *sent* the bytes of transfers that start in the GPU's memory and *received* those of
-transfers that end there; what the counters say is told as a multiple of these bytes. What moved in
+transfers that end there; counts are given as a multiple of these bytes. What moved in
 as long a time without work is taken off before. Counts of NVLink are of data alone; those of PCIe
 may include what the protocol adds. Managed memory that moves in place is brought back before each
 execution, and the counters see that too: it counts among the bytes moved, and a direction in which
-nothing else moves is not told.
+nothing else moves is not known.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Carried(Value, frozen=True):
 
 
 class LinkUse(Value, frozen=True):
-    """Which ways the bytes of a series took."""
+    """The links that the bytes of a series used."""
 
     links: tuple[Link, ...]
     """Those that carried them; none where no link that is counted moved."""
@@ -52,7 +52,7 @@ class LinkUse(Value, frozen=True):
     bytes: int
     """Moved by all executions together."""
     reasons: tuple[str, ...]
-    """Why counters could not be read: what they count is not told."""
+    """Why counters could not be read: what they count is unknown."""
 
     @property
     def known(self) -> bool:
@@ -61,7 +61,7 @@ class LinkUse(Value, frozen=True):
 
     def __str__(self) -> str:
         if not self.known:
-            return f"links not told: {'; '.join(self.reasons)}"
+            return f"links unknown: {'; '.join(self.reasons)}"
         if not self.carried:
             unknown = f" ({'; '.join(self.reasons)})" if self.reasons else ""
             return f"no link moved that is counted{unknown}"
@@ -88,9 +88,9 @@ def _link_use(workload: Workload, found: LinkEvidence, traits: Traits) -> LinkUs
     home = Workload(tuple(t for t in workload.transfers if _is_brought_back(t, traits)))
     carried = [each for gpu in found.gpus for each in _of_gpu(gpu, workload, home, found, rest)]
     least = LEAST_SHARE * min(t.bytes for t in workload.transfers) * found.executions
-    told = tuple(each for each in carried if each.bytes >= least)
-    kinds = dict.fromkeys(each.link for each in told)
-    return LinkUse(tuple(kinds), told, found.executions, moved, tuple(reasons))
+    used = tuple(each for each in carried if each.bytes >= least)
+    kinds = dict.fromkeys(each.link for each in used)
+    return LinkUse(tuple(kinds), used, found.executions, moved, tuple(reasons))
 
 
 def _is_counted(gpu: GpuTraffic) -> bool:
@@ -130,7 +130,7 @@ def _of_gpu(
 
 
 def _links(by_link: dict[int, int]) -> int:
-    """Those that moved a share worth telling."""
+    """Those that moved a share worth showing."""
     most = max(by_link.values(), default=0)
     return sum(count >= LEAST_SHARE * most for count in by_link.values()) if most else 0
 

@@ -42,7 +42,7 @@ def without_wrong_bounds(
     """The lines without the bounds that large copies exceed by more than `EXCESS`.
 
     ``workloads`` are those of the lines, in the same order. In ``reasons``, the curves move from
-    the doubt ``above bound`` to those without a bound.
+    the flag ``above bound`` to those without a bound.
     """
     fastest: dict[Limit, Line] = {}
     for line, workload in zip(lines, workloads, strict=True):

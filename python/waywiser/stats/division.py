@@ -6,13 +6,13 @@ is noise, or a pattern of rank one, blocks by GPUs: its share is the largest eig
 Gram matrix. How often it is as large when block labels are permuted within each GPU and round,
 where only chance makes a pattern, is the p-value (a permutation test; Good, *Permutation,
 Parametric and Bootstrap Tests of Hypotheses*, 2005). The GPUs are divided where the pattern's signs
-divide them best, and two groups are told where p <= `P_LIMIT`, the groups lie further apart than
+divide them best, and two groups are shown if p <= `P_LIMIT`, the groups lie further apart than
 `LEAST_SEPARATION` of a latency, the mean silhouette (Rousseeuw, *Silhouettes*, J. Comput. Appl.
 Math. 20, 1987) is at least `LEAST_SILHOUETTE`, and more than one pair of a block and a GPU says so.
 
-Where all blocks are on one side nothing changes from block to block; two groups are then told where
+Where all blocks are on one side nothing changes from block to block; two groups are then shown if
 the GPUs' levels alone lie apart by `LEAST_LEVEL` and further than within each group, and said to be
-told by their level.
+shown by their level.
 
 More than two groups are not looked for.
 """
@@ -53,12 +53,12 @@ class Division(NamedTuple):
     """A division of GPUs into two groups, by their latencies."""
 
     split: Array | None
-    """Which GPUs are in the second group; None where two are not told."""
+    """Which GPUs are in the second group; None if two are not shown."""
     by: By
     p_value: float | None
     """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
-    """Mean over GPUs, of the division that was found best, told or not."""
+    """Mean over GPUs, of the division that was found best, shown or not."""
     separation: float
     """Seconds by which a group is nearer to blocks of its own side; 0 without groups."""
 
@@ -117,7 +117,7 @@ def _centred(cube: Array) -> Array:
 
 
 def _reach(centred: Array) -> float:
-    """Seconds from where on a latency is a far outlier, whatever block it is of."""
+    """Seconds from where on a latency is an outlier, whatever block it is of."""
     import numpy as np
 
     spread = 1.4826 * float(np.median(np.abs(centred - np.median(centred, axis=0))))

@@ -22,7 +22,7 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value
 
 UNKNOWN = 0.25
-"""Times without an interval that differ by less are not told apart: means of other tools, and paths
+"""Times without an interval that differ by less are equal: means of other tools, and paths
 of the host, were seen to vary by so much."""
 
 Winner = Literal["first", "second", "neither"]

@@ -109,14 +109,14 @@ def _of_curve(curve: CurveNoise, windows: Sequence[Expected], tests: int) -> Ite
     begins. ``windows`` are those of one size, of two, and so on."""
     wiggle = _wiggle(curve, windows[0])
 
-    def told(candidates: Iterator[_Candidate]) -> list[Irregularity]:
-        found = (_told(curve, each, *wiggle, tests) for each in candidates)
+    def confirmed(candidates: Iterator[_Candidate]) -> list[Irregularity]:
+        found = (_confirmed(curve, each, *wiggle, tests) for each in candidates)
         return [each for each in found if each is not None]
 
-    drops = told(_drop(curve))
+    drops = confirmed(_drop(curve))
     kept: list[Irregularity] = []
-    surest = sorted(told(_dips(curve, windows)), key=lambda each: (each.p_value, -each.depth))
-    for dip in (*surest, *told(_sags(curve))):
+    surest = sorted(confirmed(_dips(curve, windows)), key=lambda each: (each.p_value, -each.depth))
+    for dip in (*surest, *confirmed(_sags(curve))):
         begins = any(dip.low <= drop.low <= dip.high for drop in drops)
         if not begins and all(dip.high < other.low or dip.low > other.high for other in kept):
             kept.append(dip)
@@ -214,7 +214,7 @@ def _against(
     return _Candidate(kind, sizes, reference, expect, lack - taken, variance, freedom)
 
 
-def _told(
+def _confirmed(
     curve: CurveNoise, found: _Candidate, wiggle: float, freedom: float, tests: int
 ) -> Irregularity | None:
     variance = found.variance + wiggle

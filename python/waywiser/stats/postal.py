@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 LEAST_SIZES = 6
-"""Fewer do not tell a line from anything else."""
+"""Fewer do not distinguish a line from anything else."""
 LEAST_SPAN = 64
 """Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
 both."""
@@ -172,7 +172,7 @@ def _draw(blocks: Array, draws: int, rng: Any) -> tuple[Array, Array]:
     if width >= ENOUGH_BLOCKS:
         return times, np.ones((draws, count))
     picked = rng.integers(0, count, (draws, count))
-    # the ends tell latency and rate: a draw without any of them would be no such measurement
+    # the ends show latency and rate: a draw without any of them would be no such measurement
     picked[:, 0], picked[:, -1] = rng.integers(0, 2, draws), count - 1 - rng.integers(0, 2, draws)
     weights = np.zeros((draws, count))
     np.add.at(weights, (np.arange(draws)[:, None], picked), 1)
@@ -250,10 +250,10 @@ def _postal(curve: CurveMedians, line: Array, lines: Array, deviations: Array) -
     )
 
 
-def _interval(values: Array, told: float) -> Interval:
-    """Percentiles; never without the value that is told."""
+def _interval(values: Array, estimate: float) -> Interval:
+    """Percentiles; never without the value that is estimate."""
     import numpy as np
 
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
-    return Interval(min(float(low), told), max(float(high), told))
+    return Interval(min(float(low), estimate), max(float(high), estimate))

@@ -3,7 +3,7 @@
 A curve that is no single latency and rate (see `waywiser.stats.postal`) may be two or three of
 them, each over a range of sizes. The ranges that minimise the squared relative deviations are found
 by dynamic programming (Bellman & Roth, *Curve Fitting by Segmented Straight Lines*, J. Am. Stat.
-Assoc. 64, 1969); the fewest that describe the curve are told, and none where three do not.
+Assoc. 64, 1969); the fewest that describe the curve are reported, and none if three do not.
 """
 
 from __future__ import annotations

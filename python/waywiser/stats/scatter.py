@@ -1,8 +1,8 @@
 """How far the sizes of a curve scatter, from block to block: the noise of each size's median.
 
-Two blocks tell almost nothing of their own scatter. So it is pooled over `NEIGHBOURHOOD` sizes to
+Two blocks show almost nothing of their own scatter. So it is pooled over `NEIGHBOURHOOD` sizes to
 either side, since small sizes are noisier than large ones, and over the curves of a class, which
-ought to scatter alike; each block's own level is taken out, because it moves no size against
+should scatter alike; each block's own level is taken out, because it moves no size against
 another. It is never less than that of the size itself, nor than the intervals within blocks say.
 """
 

@@ -10,7 +10,7 @@ from waywiser.topology.capture import Capture, GpuProcess
 
 HOSTNAME = "anonymous"
 
-_TELLING_INFO = re.compile(
+_IDENTIFYING_INFO = re.compile(
     r"[ \t]*<info name=\"(?:HostName|LinuxCgroup|ProcessName|OSVersion|Address|[^\"]*Serial[^\"]*|"
     r"[^\"]*GUID|Port\d+\w*|DMI[^\"]*(?:UUID|AssetTag)|SerialNumber)\" value=\"[^\"]*\"/>\r?\n?"
 )
@@ -33,7 +33,7 @@ def anonymised(capture: Capture) -> Capture:
     )
     plain = msgspec.structs.replace(
         capture,
-        hwloc=_TELLING_INFO.sub("", capture.hwloc),
+        hwloc=_IDENTIFYING_INFO.sub("", capture.hwloc),
         system=msgspec.structs.replace(capture.system, hostname=HOSTNAME),
         nvml=msgspec.structs.replace(capture.nvml, gpus=quiet) if capture.nvml else None,
     )

@@ -1,8 +1,8 @@
 """The theoretical peak of a workload: what its links could carry at best, and what that is made of.
 
 Line encoding is subtracted, packet headers and flow control are not, so nothing can be faster and
-nothing reaches it. One exception says so itself: a bare topology file tells a link's speed only as
-it was when the file was written. What no system tells (the bandwidth of the host's memory) bounds
+nothing reaches it. One exception says so itself: a bare topology file gives a link's speed only as
+it was when the file was written. What no system reports (the bandwidth of the host's memory) bounds
 nothing here.
 """
 
@@ -91,12 +91,12 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     if is_between_ranks(transfer, machine):
-        return "what lies between the ranks of other tools' programs is not told by the topology"
+        return "what lies between the ranks of other tools' programs is not in the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
             return f"{place} is not on this machine"
         if place.kind == "file":
-            return "what a file system can carry is not told by the topology"
+            return "what a file system can carry is not in the topology"
     if source.kind == "gpu" and destination.kind == "gpu":
         if source.index == destination.index:
             return _local(gpus[source.index])
@@ -111,7 +111,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
         return _host_links(gpus[source.index], relays, "from")
     if destination.kind == "gpu":
         return _host_links(gpus[destination.index], relays, "to")
-    return "the bandwidth of host memory is not told by the system: it must be measured"
+    return "the bandwidth of host memory is not known to the system: it must be measured"
 
 
 def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
@@ -201,7 +201,7 @@ def _switch_lanes(gpu: Gpu) -> list[NvLink]:
 def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
     rate = nvlink_rate(links)
     if not rate:
-        return "the rate of an NVLink lane is not told"
+        return "the rate of an NVLink lane is unknown"
     return (Use(Resource(name, rate, describe_nvlinks(links))),)
 
 
@@ -221,7 +221,7 @@ def describe_nvlinks(links: Iterable[NvLink]) -> str:
 def _local(gpu: Gpu) -> tuple[Use, ...] | str:
     rate = memory_rate(gpu)
     if not rate:
-        return "the clock or bus width of the GPU's memory is not told"
+        return "the clock or bus width of the GPU's memory is unknown"
     return (Use(Resource(f"memory of gpu:{gpu.index}", rate, describe_copy_within(gpu)), passes=2),)
 
 

@@ -116,7 +116,7 @@ def _try(door: Nvml, handle: object) -> _Known:
             fields.append(field)
         else:
             refused.setdefault((field[0], code), []).append(field[1])
-    reasons = [] if links else ["NVML tells of no NVLink here"]
+    reasons = [] if links else ["NVML shows no NVLink here"]
     for (identifier, code), scopes in refused.items():
         which = f" on {len(scopes)} of {links} links" if identifier in (138, 139) else ""
         why = "the call fails" if code < 0 else f"NVML error {code}"

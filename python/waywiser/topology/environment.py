@@ -119,7 +119,7 @@ def governors(files: SystemFiles) -> set[str]:
 
 
 def turbo(files: SystemFiles) -> str:
-    """``on``, ``off``, or empty where the system does not tell."""
+    """``on``, ``off``, or empty if the system does not say."""
     intel = files.integer("/sys/devices/system/cpu/intel_pstate/no_turbo")
     if intel is not None:
         return "off" if intel else "on"

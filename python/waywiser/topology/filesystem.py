@@ -1,4 +1,4 @@
-"""Which file system a path is on, and on which disk that is, as far as the system tells."""
+"""Which file system a path is on, and on which disk that is, as far as the system says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class FileSystem(Value, frozen=True):
-    """A mounted file system; fields are empty or None where the system does not tell."""
+    """A mounted file system; fields are empty or None if the system does not say."""
 
     type: str = ""
     mount: str = ""

@@ -53,7 +53,7 @@ def gpus_of_nvml(
         if device.instance is None and named < len(device.gpu.lanes):
             notes.append(
                 f"gpu:{index}: the other end of {len(device.gpu.lanes) - named} of its "
-                f"{len(device.gpu.lanes)} NVLinks is hidden or not told"
+                f"{len(device.gpu.lanes)} NVLinks is hidden or unknown"
             )
     return tuple(gpus), ""
 
@@ -158,7 +158,7 @@ def gpus_of_tree(
     )
     notes.append(
         "from a topology file alone: link generations and widths, clocks and GPU memory are not "
-        "told, and peer access is known over NVLink only"
+        "known, and peer access is known over NVLink only"
     )
     return gpus, ""
 

@@ -137,7 +137,7 @@ class Machine(Value, frozen=True):
     files: tuple[FilePlace, ...] = ()
     """File places: not captured, but named by who asks for a survey."""
     notes: tuple[str, ...] = ()
-    """What the capture could not tell or had to assume, one line each."""
+    """What the capture did not show or had to assume, one line each."""
     traits: Traits = Traits()
     """The traits of the executors and kinds of memory of the program that measures: not captured,
     but added by a survey."""
@@ -153,6 +153,6 @@ class Machine(Value, frozen=True):
 
     @property
     def last_caches(self) -> int:
-        """Bytes that all caches of the last level hold together; 0 where none is told."""
+        """Bytes that all caches of the last level hold together; 0 if none is known."""
         last = max((cache.level for cache in self.caches), default=0)
         return sum(cache.bytes for cache in self.caches if cache.level == last)

@@ -1,7 +1,7 @@
 """NVML, tolerantly: the driver's management library makes no CUDA context, so a supervisor may ask.
 
 Whatever a GPU, a driver or a container does not answer reads as "unknown"; only the absence of
-the whole library is told, as one line with its remedy.
+the whole library is reported, as one line with its remedy.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Nvml:
 
     def ask(self, function: str, *arguments: object, default: Any = None) -> Any:
         """The result of ``nvml<function>``, or ``default`` where it fails or does not exist."""
-        answer, why = self.tell(function, *arguments)
+        answer, why = self.try_call(function, *arguments)
         return default if why else answer
 
-    def tell(self, function: str, *arguments: object) -> tuple[Any, str]:
+    def try_call(self, function: str, *arguments: object) -> tuple[Any, str]:
         """The result of ``nvml<function>`` and no reason, or None and the reason why not."""
         call = getattr(self._library, f"nvml{function}", None)
         if call is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 RATE_BYTES = 64 * 2**10
-"""Sizes below tell of latency: their time is shown, a rate would only restate it."""
+"""Sizes below show the latency: their time is shown, a rate would only restate it."""
 
 MOST_DIGITS = 4
 """A sharper interval does not make a table more readable; ``--json`` has every digit."""

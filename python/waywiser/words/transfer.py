@@ -118,7 +118,7 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     @property
     def is_sparse(self) -> bool:
         """Whether it touches its range only here and there: how much of it moves then is the
-        driver's to decide, and no rate tells it."""
+        driver's to decide, and no rate shows it."""
         chunk = self.parameters.get("chunk", "0")
         return int(self.parameters.get("stride", "0")) > int(chunk)
 

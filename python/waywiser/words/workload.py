@@ -50,7 +50,7 @@ class Operation(Value, frozen=True, omit_defaults=True):
 
 class Quantity(Value, frozen=True):
     """What one execution of a workload does: bytes moved, items processed, and the unit in which
-    its performance is told (``GB/s`` for transfers, ``s`` for operations)."""
+    its performance is given (``GB/s`` for transfers, ``s`` for operations)."""
 
     bytes: int
     items: int

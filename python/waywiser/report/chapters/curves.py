@@ -112,7 +112,7 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
         caption=(
             "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
             "largest size. "
-            f"{_FLAGGED} there is reason to doubt it, told under How far to trust it."
+            f"{_FLAGGED} has a quality flag: see How far to trust it."
         ),
     )
 
@@ -164,7 +164,7 @@ def operations(entry: Entry, found: Sequence[Shown]) -> Sheet:
         "Operations",
         ("operation", "place", "time", "application sees"),
         tuple(rows),
-        f"Median time of one call. {_FLAGGED} there is reason to doubt it.",
+        f"Median time of one call. {_FLAGGED} has a quality flag.",
     )
 
 

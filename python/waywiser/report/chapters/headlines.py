@@ -24,7 +24,7 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_time
 
 EVEN = 0.005
-"""Ways whose rates differ by less are one to whoever asks for the fastest: the plainest is told."""
+"""Paths whose rates differ by less are equally fast: the plainest is shown."""
 
 
 def headlines(entries: Sequence[Entry]) -> Section:
@@ -57,7 +57,7 @@ def _alone(entry: Entry) -> Sheet:
         "The fastest way of each kind, and the quickest for few bytes",
         ("", "GB/s", "of the bound", "fastest way", "quickest", "a program waits", "way"),
         tuple(rows),
-        "Rates at the largest size; of paths that symmetry makes alike the first is told. The "
+        "Rates at the largest size; of equivalent paths the first is shown. The "
         "quickest of few bytes takes so long from one to the next where several are under way; "
         "a program that waits for a single one waits longer.",
     )

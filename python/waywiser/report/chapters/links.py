@@ -42,7 +42,7 @@ LEAST_PLACES = 3
 """Places from which on a matrix says more than the table of headlines."""
 
 SPREAD = 0.02
-"""Rates within so much of each other are told as one."""
+"""Rates within so much of each other are shown as one."""
 
 
 def links(entries: Sequence[Entry]) -> Section:
@@ -91,13 +91,13 @@ def _at(measured: Measured) -> str:
 
 def _span(sizes: Iterable[int]) -> str:
     """``8 B``, ``8 B to 64 B``."""
-    told = sorted(set(sizes))
-    first, last = format_bytes(told[0]), format_bytes(told[-1])
+    ordered = sorted(set(sizes))
+    first, last = format_bytes(ordered[0]), format_bytes(ordered[-1])
     return first if first == last else f"{first} to {last}"
 
 
 def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
-    """By the sides that were found, else by the NUMA nodes that the system tells."""
+    """By the sides that were found, else by the NUMA nodes that the system shows."""
     machine, sides = entry.subject.machine, entry.subject.overview.sides
     shown = {gpu.numa for gpu in machine.gpus}
     if sides is not None and len(sides.groups) > 1 and len(shown) == 1:

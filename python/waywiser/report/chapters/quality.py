@@ -1,4 +1,4 @@
-"""What speaks against the numbers, what is missing, and how the machine's health was."""
+"""The quality flags, what is missing, and the machine's health."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _quality(entry: Entry) -> Iterator[Block]:
     if seen.health is not None and (text := str(seen.health).removeprefix("health: ")):
         yield Words(f"{_capital(text)}.")
     if not seen.warnings:
-        yield Words("No series gives reason to doubt it.")
+        yield Words("No series has a quality flag.")
     for group in seen.warnings:
         remedy = Words(f"Remedy: {group.remedy}.", "note")
         summary = f"{_capital(group.reason)}: {count(len(group.members), 'series')}"
@@ -51,11 +51,14 @@ def _missing(entry: Entry) -> Iterator[Block]:
     refused = merged((group.reason, group.members) for group in seen.refusals)
     groups = [
         *(("Failed", group.reason, group.members) for group in seen.failures),
-        *(("Left out", group.reason, group.members) for group in seen.skipped),
-        *(("Refused when asked", group.reason, group.members) for group in seen.declined),
-        *(("Not measurable here", reason, members) for reason, members in refused),
+        *(("Skipped", group.reason, group.members) for group in seen.skipped),
+        *(
+            ("Not supported when measured", group.reason, group.members)
+            for group in seen.unsupported
+        ),
+        *(("Not supported here", reason, members) for reason, members in refused),
         *(("No bound", group.reason, group.members) for group in seen.unbounded),
-        *(("Links not told", group.reason, group.members) for group in seen.link_use_unknown),
+        *(("Links unknown", group.reason, group.members) for group in seen.link_use_unknown),
     ]
     if not groups:
         yield Words("Nothing: all that was planned was measured.")

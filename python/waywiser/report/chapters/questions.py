@@ -38,12 +38,12 @@ def questions(entries: Sequence[Entry]) -> Section:
     several = len(entries) > 1
     sections = []
     for question in names:
-        told = [(e, a) for e in entries for a in e.answers if a.question == question]
+        answers = [(e, a) for e in entries for a in e.answers if a.question == question]
         if not several:
-            sections.append(_section(*told[0], told[0][1].title))
+            sections.append(_section(*answers[0], answers[0][1].title))
             continue
-        below = tuple(_section(entry, answer, entry.name) for entry, answer in told)
-        sections.append(Section(f"question-{question}", told[0][1].title, (), below))
+        below = tuple(_section(entry, answer, entry.name) for entry, answer in answers)
+        sections.append(Section(f"question-{question}", answers[0][1].title, (), below))
     return Section("questions", "The questions", (), tuple(sections))
 
 
@@ -54,7 +54,7 @@ def _section(entry: Entry, answer: Answer, title: str) -> Section:
     if answer.unanswered:
         shown = answer.unanswered[:MOST_UNANSWERED]
         points = Listing(shown, len(answer.unanswered) - len(shown))
-        blocks.append(Fold(f"Not told ({len(answer.unanswered)})", (points,)))
+        blocks.append(Fold(f"Not answered ({len(answer.unanswered)})", (points,)))
     return Section(question_anchor(entry, answer), title, tuple(blocks))
 
 

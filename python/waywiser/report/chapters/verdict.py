@@ -48,7 +48,7 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
             for question, title in titles.items()
         ),
         caption="✓ nothing to look at, ? something to look at, × something is broken; no mark "
-        "where it cannot be told.",
+        "if it is unknown.",
         graded=True,
     )
 
@@ -68,5 +68,5 @@ def _answer(entry: Entry, question: str) -> SheetCell:
 def _mark(answer: Answer) -> Mark:
     """No mark if nothing wrong is known and the answer is not complete."""
     worst = worst_of(answer)
-    told = answer.answered and (answer.findings or not answer.unanswered)
-    return MARK[worst] if told or worst != "info" else ""
+    known = answer.answered and (answer.findings or not answer.unanswered)
+    return MARK[worst] if known or worst != "info" else ""
