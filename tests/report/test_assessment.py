@@ -96,8 +96,7 @@ def test_what_more_there_is_to_look_at_is_told_where_a_thing_leads() -> None:
 def test_doubts_of_numbers_are_not_held_against_a_machine() -> None:
     doubt = answer("trust", finding("a", "warning"), finding("b", "warning"))
     assert assess(told(doubt)).statement == (
-        "No problem was found on this machine, but 2 things make its numbers "
-        "less certain."
+        "No problem was found on this machine, but 2 things make its numbers less certain."
     )
     both = assess(told(answer("links", finding("c", "warning")), doubt)).statement
     assert both == "It works; 1 thing deserves a look, and 2 things make its numbers less certain."

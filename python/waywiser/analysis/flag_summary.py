@@ -62,7 +62,7 @@ KINDS: dict[str, FlagKind] = {
         "scatter widely", "the middle half of their samples spans", _most_of_blocks("spread")
     ),
     "outliers": FlagKind(
-        "have outlying samples",
+        "have outliers",
         "the largest deviation is",
         _most_of_blocks("largest_deviation"),
         weighs=False,

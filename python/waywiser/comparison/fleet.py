@@ -29,7 +29,7 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
 
-SCHEMA = 1
+SCHEMA = 2
 """The schema of the JSON form."""
 
 Status = Literal["bad", "suspect", "not determined", "fine"]

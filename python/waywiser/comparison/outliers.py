@@ -101,12 +101,12 @@ def outliers(
         variance = Variance(columns[at].scale ** 2, max(2, min(freedom, columns[at].hosts // 2)))
         effects.append(Effect(float(table[row, at] - middle[at]), variance, headline=True))
     decisions = decide(effects, threshold, significant, among=len(values))
-    outlying = [
+    outliers = [
         Outlier(row, at, effect.log_ratio, columns[at].scale, decision.p_corrected or 0.0)
         for (row, at), effect, decision in zip(places, effects, decisions, strict=True)
         if decision.verdict == "different"
     ]
-    return sorted(outlying, key=lambda outlier: -outlier.difference)
+    return sorted(outliers, key=lambda outlier: -outlier.difference)
 
 
 def tail_of(values: NDArray[float64]) -> int:

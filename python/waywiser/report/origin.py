@@ -14,7 +14,7 @@ MOST_FILES = 200
 """Files of an import that are listed; the rest is counted."""
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TOLD = ("file", "tool", "version", "date", "hostname", "left_out")
+_KNOWN_FIELDS = ("file", "tool", "version", "date", "hostname", "left_out")
 _COLUMNS = ("file", "tool", "version", "date in it", "host in it", "left out because")
 
 
@@ -43,7 +43,10 @@ def imported_files(entries: Sequence[Entry]) -> Iterator[Fold]:
 
 def _sheet(files: Sequence[dict[str, Any]]) -> Sheet:
     shown, more = files[:MOST_FILES], len(files) - MOST_FILES
-    rows = (SheetRow(tuple(SheetCell(str(file.get(key, ""))) for key in _TOLD)) for file in shown)
+    rows = (
+        SheetRow(tuple(SheetCell(str(file.get(key, ""))) for key in _KNOWN_FIELDS))
+        for file in shown
+    )
     caption = f"{more} more are not shown." if more > 0 else ""
     return Sheet("Files that were imported", _COLUMNS, tuple(rows), caption)
 

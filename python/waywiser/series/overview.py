@@ -28,7 +28,7 @@ from waywiser.series.wrong_bounds import without_wrong_bounds
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
-SCHEMA = 1
+SCHEMA = 2
 """The schema of the JSON form."""
 
 

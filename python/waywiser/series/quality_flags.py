@@ -119,7 +119,7 @@ def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
         if block.outliers.severe and block.largest_deviation >= DEVIATION_LIMIT:
             yield QualityFlag(
                 "outliers",
-                f"{_count(block.outliers.severe)} outlying, by up to {block.largest_deviation:.0%}",
+                f"{_count(block.outliers.severe)}, up to {block.largest_deviation:.0%} off",
             )
 
 
