@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside, then named."""
+"""Files that appear whole or not at all: written to a temporary file, then named."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A new empty file beside ``path`` to write to; it gets that name when the block ends well.
+    """An empty temporary file to write to; it is renamed to ``path`` when the block ends well.
 
-    Raises `FileExistsError` where ``path`` exists, before anything is written and again at the
-    end; any other `OSError` where the folder is missing, full or closed. After an error nothing is
+    Raises `FileExistsError` if ``path`` exists, before anything is written and again at the
+    end; any other `OSError` if the folder is missing, full or closed. After an error nothing is
     left. The caller reports errors in its own words.
     """
     if os.path.lexists(path):

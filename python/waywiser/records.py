@@ -17,7 +17,7 @@ from waywiser.words import Stop, TimingMode, Value, Workload
 class Rule(Value, frozen=True):
     """When to stop sampling one series in one block; the same as ``StopRule`` in session.hpp.
 
-    Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``),
+    Stop when n >= ``minimum`` (``slow_minimum`` if one execution takes over ``slow_seconds``),
     sampling has lasted ``minimum_seconds``, and the 95 % interval of the median is within
     ``wanted`` of the median, or, after ``soft_seconds`` of sampling, within ``target``; at
     ``hard_seconds`` or ``maximum`` in any case.
@@ -226,7 +226,7 @@ class Health(Value, frozen=True):
     """UTC, ISO 8601."""
     gpus: tuple[GpuHealth, ...] = ()
     reason: str = ""
-    """Why nothing at all could be read; empty where something was."""
+    """Why nothing at all could be read; empty if something was."""
 
 
 class Visit(Value, frozen=True):
@@ -255,7 +255,7 @@ class Visit(Value, frozen=True):
     """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()
     evidence: LinkEvidence | None = None
-    """Which links it used; None where nobody looked."""
+    """Which links it used; None if nobody looked."""
 
 
 class Series(Value, frozen=True):

@@ -66,7 +66,7 @@ class Scope:
 def read_scope(wishes: Wishes) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
-    Raises `ScopeError` for GPUs that are not there, `GuestError` where a control group leaves no
+    Raises `ScopeError` for GPUs that are not there, `GuestError` if a control group leaves no
     memory, `waywiser.topology.file_places.FileError` for files and folders that cannot be used.
     """
     machine = live_machine()
@@ -136,7 +136,7 @@ def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Refusal]]:
 
 
 def _without(scope: Scope, kept: set[int], reason: str) -> Scope:
-    """Only the GPUs kept; ``reason`` is the machine's where none is left."""
+    """Only the GPUs kept; ``reason`` is the machine's if none is left."""
     gpus = tuple(gpu for gpu in scope.machine.gpus if gpu.index in kept)
     why = scope.machine.gpu_reason if gpus or not scope.machine.gpus else reason
     machine = msgspec.structs.replace(scope.machine, gpus=gpus, gpu_reason=why)

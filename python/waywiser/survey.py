@@ -253,7 +253,7 @@ def commission_of(profile: Profile) -> Commission:
 
 
 def require_same(measured: Machine, live: Machine, file: Path) -> None:
-    """Raises where the profile's machine is not this one."""
+    """Raises if the profile's machine is not this one."""
     if measured.hostname != live.hostname:
         raise SurveyError(
             f"it is of the machine {measured.hostname}, this is {live.hostname}",
@@ -271,7 +271,7 @@ def require_same(measured: Machine, live: Machine, file: Path) -> None:
 
 
 def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
-    """Raises where places of the profile may not be used now."""
+    """Raises if places of the profile may not be used now."""
     usable = {gpu.index for gpu in scope.machine.gpus}
     for gpu in measured.gpus:
         if gpu.index not in usable:

@@ -93,7 +93,7 @@ def test_a_setting_is_compared_with_the_default() -> None:
     head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
     assert finding.statement.startswith(head)
     first = said.tables[0]
-    assert first.title == "Use which way where"
+    assert first.title == "Which method to use"
     assert [row[2].text.split(" by ")[1] for row in first.rows] == ["cpu", "cpu[threads=8]"]
 
 
@@ -185,7 +185,7 @@ def test_there_are_few_findings_however_much_was_measured() -> None:
 def test_a_single_way_has_no_rival() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9))))
     assert said.findings == () and said.tables == ()
-    assert said.unanswered == ("which way is best: there are no two to compare",)
+    assert said.unanswered == ("which method is best: no two to compare",)
 
 
 def test_what_else_beats_the_same_loser_is_no_news() -> None:

@@ -39,7 +39,7 @@ def test_what_a_program_waits_stands_beside_the_time_of_one_in_a_row() -> None:
 def test_machines_are_compared_where_they_went_the_same_way_at_the_same_size() -> None:
     large, small = told("a", "a-"), told("b", "b-", (2**21, 2**24))
     assert "%)" in rows(large, told("b", "b-"))["GPU to GPU"].cells[2].note
-    assert "(another way)" in rows(large, small)["GPU to GPU"].cells[2].note
+    assert "(another path)" in rows(large, small)["GPU to GPU"].cells[2].note
 
 
 def test_what_caches_hold_is_not_what_host_memory_carries() -> None:

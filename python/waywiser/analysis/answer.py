@@ -36,7 +36,7 @@ class Exhibit(Value, frozen=True):
     value: float
     unit: Unit
     interval: Interval | None = None
-    """95 %, in the same unit; None where the measurement has none."""
+    """95 %, in the same unit; None if the measurement has none."""
 
 
 class Device(Value, frozen=True):
@@ -73,14 +73,14 @@ class Finding(Value, frozen=True):
     devices: tuple[Device, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
     remedy: str = ""
-    """What it suggests to do; empty where nothing."""
+    """What it suggests to do; empty if nothing."""
 
 
 class Cell(Value, frozen=True):
     text: str = ""
     mark: Mark = ""
     series: str = ""
-    """The text of the series (or curve) that shows why; empty where none does."""
+    """The text of the series (or curve) that shows why; empty if none does."""
 
 
 class Table(Value, frozen=True):

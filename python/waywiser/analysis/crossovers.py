@@ -1,6 +1,6 @@
 """Which method is best where: by memory and executor over size, and over the size of pieces.
 
-Two answers. *Use which way where* is the shortest table by which a program loses no more than a
+Two answers. *Which method to use* is the shortest table by which a program loses no more than a
 few percent at any size (`waywiser.stats.policy`). *Duels* are pairs of methods that differ in one
 thing, pageable or pinned memory say, with the sizes at which each wins and by how much
 (`waywiser.analysis.duels`). Lists and boxes are compared over the size of their pieces
@@ -51,7 +51,7 @@ def answer(subject: Subject) -> Answer:
             *(_of_layout(subject, each) for each in _worth(lists)),
         ),
         tables=(*policy_table(found, traits), *duel_table(fought), *layout_table(lists)),
-        unanswered=() if fought or lists else ("which way is best: there are no two to compare",),
+        unanswered=() if fought or lists else ("which method is best: no two to compare",),
         answered=bool(fought or lists),
     )
 
@@ -248,7 +248,7 @@ def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:
     return Finding(
         id="layout-crossover" if changes else "layout-faster",
         severity="info",
-        statement=f"the fastest way for {what} {found.ends} of {format_bytes(found.bytes)}"
+        statement=f"the fastest method for {what} {found.ends} of {format_bytes(found.bytes)}"
         f"{' depends on their pieces' if changes else ''}: "
         f"{', '.join(found.ranges)}; up to {_ratio(1 + _margin(found))} times as fast as the next",
         effect=_margin(found),
@@ -261,14 +261,14 @@ def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:
 
 def _summary(fought: Sequence[Duel], lists: Sequence[LayoutCrossover]) -> str:
     if not fought and not lists:
-        return "No two ways between the same places differ in one thing alone."
+        return "No two methods between the same places differ in one thing alone."
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
     winners = len(fought) - crossing - even
     parts = []
     if fought:
         parts.append(
-            f"Of {count(len(fought), 'pair')} of ways that differ in one thing, in {crossing} "
+            f"Of {count(len(fought), 'pair')} of methods that differ in one thing, in {crossing} "
             f"the faster one depends on the size, {winners} have one winner and {even} are even"
         )
     if lists:

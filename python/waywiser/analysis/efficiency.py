@@ -61,7 +61,7 @@ def answer(subject: Subject) -> Answer:
     first = {curve.text for curve in principal(alone)}
     return Answer(
         question="efficiency",
-        title="How good is each path, and what is the best way between two places?",
+        title="How good is each path, and what is the best method between two places?",
         summary=_summary(found),
         findings=ranked(best[:MOST_FINDINGS]),
         tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
@@ -90,7 +90,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
-    text = f"The fastest way {places} is {method_text(transfer)}"
+    text = f"The fastest method {places} is {method_text(transfer)}"
     if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
         text += " through the page cache"
     text += f": {top.rate_text} GB/s"
@@ -217,7 +217,7 @@ def _summary(found: Sequence[PlaceGroup]) -> str:
         return "No path of this profile was measured alone."
     best = [sustained(best_curve(group.first)) for group in found]
     known = [point.line.of_bound for point in best if point.line.of_bound is not None]
-    text = f"The best way was found between {count(len(found), 'kind')} of places"
+    text = f"The best method was found between {count(len(found), 'kind')} of places"
     if known:
         share = span(f"{min(known):.0%}", f"{max(known):.0%}")
         text += f"; where a bound is known, it reaches {share} of it"
@@ -256,7 +256,7 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
         "Latency and rate (GB/s) of t = latency + bytes / rate, with 95 % intervals by bootstrap "
         f"over {' or '.join(sorted(drawn))}; half-peak size is their product. Sustained is the "
         f"best rate of large sizes, saturated what is within {TOLERANCE:.0%} of it; a peak is "
-        "shown where a smaller size is faster by more. Where a curve is several lines, the latency "
+        "shown where a smaller size is faster by more. If a curve is several lines, the latency "
         "is that of the first and the rate that of the last, and ? marks what no such lines "
         "describe."
     )
@@ -343,11 +343,11 @@ def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
     """Percent of the best achieved at some sizes; one row for each method of a group."""
     return table(
         "Percent of the best achieved between the same two places",
-        ("places", "way", *map(format_bytes, SIZES), "sustained GB/s"),
+        ("places", "method", *map(format_bytes, SIZES), "sustained GB/s"),
         (row for group in found for row in _rows_of_group(group)),
-        "At each size the fastest way is 100, whatever memory and executor it uses and however it "
-        "is set; ways are shown with their settings as by default. Sizes that were left out are "
-        "interpolated, also of a way that is set otherwise and was measured at few.",
+        "At each size the fastest method is 100, with any memory and executor, and however it "
+        "is set; methods are shown with their settings as by default. Sizes that were left out are "
+        "interpolated, also of a method that is set otherwise and was measured at few.",
     )
 
 

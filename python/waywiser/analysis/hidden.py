@@ -214,7 +214,7 @@ def _cores(found: CoreVerdict) -> str:
     if found.verdict == "drifting":
         return (
             f"cores drift between two sides ({times}): {len(found.changed)} of "
-            f"{len(found.cores)} changed, the quickest within {found.seconds:.2g} s"
+            f"{len(found.cores)} changed, the fastest within {found.seconds:.2g} s"
         )
     return f"cores stayed on one of two sides each ({times}) for {found.seconds:.2g} s"
 

@@ -129,7 +129,7 @@ def is_quiet(path: Path, traits: Traits) -> bool:
 
 def nearness_of(path: Path, machine: Machine) -> Nearness:
     """Whether both ends are on one NUMA node, as the system shows it; empty if it does not, or
-    where there is only one node to be on."""
+    if there is only one node to be on."""
     nodes = [_node(memory, machine) for memory in (path.source, path.destination)]
     if len(machine.numa) < 2 or min(nodes) < 0:
         return ""

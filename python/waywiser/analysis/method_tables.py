@@ -27,15 +27,15 @@ LARGE = 2**20
 def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ...]:
     """A row for each range of sizes between two places."""
     return table(
-        "Use which way where",
-        ("places", "sizes", "way", "it does", "next best", "takes longer by"),
+        "Which method to use",
+        ("places", "sizes", "method", "it does", "next best", "takes longer by"),
         (row for group in found for row in _rows_of_group(group, traits)),
         "The fewest changes by which no size is known to take more than "
-        f"{TOLERANCE:.0%} longer than by the fastest way, of all that were measured; from "
-        "call to completion, as an application sees it. Sizes that a way left out are "
-        "interpolated. Write-combined memory, which CPUs read slowly, is left out where pinned "
-        "memory does the same. The next best is another way over the same sizes, at its best and "
-        "at its worst.",
+        f"{TOLERANCE:.0%} longer than by the fastest method, of all that were measured; from "
+        "call to completion, as an application sees it. Sizes that a method skips are "
+        "interpolated. Write-combined memory, which CPUs read slowly, is skipped where pinned "
+        "memory does the same. The next best is another method at the same sizes, at its "
+        "best and at its worst.",
     )
 
 
@@ -144,7 +144,7 @@ def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
     """The fastest method by size of pieces."""
     runs = sorted({each.run for found in lists for each in found.fastest})
     return table(
-        "Lists and boxes: the fastest way by size of pieces",
+        "Lists and boxes: the fastest method by size of pieces",
         ("memories", "layout", "bytes", *map(format_bytes, runs)),
         (_row_of_layout(each, runs) for each in lists),
         "Of a list the pieces, of a box the rows are of the size above each column; from "

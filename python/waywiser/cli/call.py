@@ -29,7 +29,7 @@ class UsageError(WaywiserError):
 def call(arguments: Sequence[str]) -> int:
     """Parses, calls, and returns the exit code. Without arguments it helps.
 
-    Raises `UsageError`, `BrokenPipeError` where the reader of the output has left, and what the
+    Raises `UsageError`, `BrokenPipeError` if the reader of the output has left, and what the
     verbs raise.
     """
     _require_said(arguments)

@@ -107,7 +107,7 @@ def failing_verdicts(word: str) -> tuple[PathVerdict, ...]:
 
 
 def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Raises `CompareError` where it is not clear which file is on which side."""
+    """Raises `CompareError` if it is not clear which file is on which side."""
     if SEPARATOR in words:
         at = words.index(SEPARATOR)
         before, after = list(words[:at]), list(words[at + 1 :])

@@ -89,7 +89,7 @@ def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
 
 
 def samples(found: Estimate) -> str:
-    """``20×2``: samples of each block and blocks; ``18-20×2`` where they differ."""
+    """``20×2``: samples of each block and blocks; ``18-20×2`` if they differ."""
     counts = sorted({block.count for block in found.blocks})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
     return f"{each}×{len(found.blocks)}"

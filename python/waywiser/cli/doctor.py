@@ -17,9 +17,9 @@ _INDENT = 8
 
 
 def run_doctor(json: bool, severity: str = "warning") -> int:
-    """Prints the findings of every check; 0 where none is of ``severity`` or above, else 1.
+    """Prints the findings of every check; 0 if none is of ``severity`` or above, else 1.
 
-    Raises `WaywiserError` where the machine cannot be looked at, and for another severity.
+    Raises `WaywiserError` if the machine cannot be looked at, and for another severity.
     """
     from waywiser.doctor.diagnosis import diagnose, live_situation
     from waywiser.doctor.finding import at_least

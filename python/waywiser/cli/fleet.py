@@ -19,7 +19,7 @@ STYLES = {"bad": "bold red", "suspect": "yellow", "not determined": "dim", "fine
 
 
 def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: str = "") -> int:
-    """Returns 1 where a node is bad or suspect, 3 where nothing can be said of any, 2 where no
+    """Returns 1 if a node is bad or suspect, 3 if nothing can be said of any, 2 if no
     file could be read, else 0. Files that cannot be read are listed. ``page`` names a file that
     takes it all as a page, ``-`` standard output; raises what `write_page` raises."""
     from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output

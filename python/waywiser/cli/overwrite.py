@@ -1,4 +1,4 @@
-"""Outputs that are made anew every time: written beside, then renamed over the former one."""
+"""Outputs that are overwritten: a temporary file replaces the former one."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, lis
 
 
 def _side(values: Mapping[str, Sequence[str]]) -> str:
-    """The value, or each with its files where there are several."""
+    """The value, or each with its files if there are several."""
     if len(values) < 2:
         return next(iter(values), "unknown")
     return _and([f"{value} ({', '.join(files)})" for value, files in values.items()])
@@ -205,7 +205,7 @@ def _cpu(node: Node) -> str:
 
 
 def _plan(node: Node) -> str:
-    """What the survey was asked for, as its options; empty where that is not known."""
+    """What the survey was asked for, as its options; empty if that is not known."""
     asked = asked_from(node.asked)
     return _clipped(" ".join(asked.options)) if asked else ""
 

@@ -68,7 +68,7 @@ class HardwareClass(Value, frozen=True):
     hosts: int
     gpus: int
     assessed: bool
-    """False where there are too few to say who is not like the others."""
+    """False if there are too few to say who is not like the others."""
     paths: tuple[UsualPath, ...] = ()
 
 

@@ -31,7 +31,7 @@ class EqualHosts(NamedTuple):
 def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
     """All classes, the largest first.
 
-    A host whose GPUs have all gone is of the class with the same rest, where there is one class
+    A host whose GPUs have all gone is of the class with the same rest, if there is one class
     of it.
     """
     found: list[EqualHosts] = []

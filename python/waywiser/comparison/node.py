@@ -29,7 +29,7 @@ class LoadedLink(Value, frozen=True):
     width: int = 0
 
     def below(self, gpu: Gpu) -> str:
-        """``PCIe 5 x8 of 5 x16`` where it is less than the link could be; else empty."""
+        """``PCIe 5 x8 of 5 x16`` if it is less than the link could be; else empty."""
         most = gpu.pcie
         slow = 0 < self.generation < most.generation_max
         if not (slow or 0 < self.width < most.width_max):
@@ -185,6 +185,6 @@ def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
 
 
 def _gpu_in(value: str) -> Place | None:
-    """The GPU that a parameter names; None where it says something else."""
+    """The GPU that a parameter names; None if it says something else."""
     kind, _, index = value.partition(":")
     return Place("gpu", int(index)) if kind == "gpu" and index.isdigit() else None

@@ -14,7 +14,7 @@ class DoctorFinding(Value, frozen=True):
     evidence: str
     """What was read, and where."""
     remedy: str
-    """What a person can do; waywiser itself changes nothing. Empty where nothing is to be done."""
+    """What a person can do; waywiser itself changes nothing. Empty if nothing is to be done."""
 
 
 def at_least(findings: tuple[DoctorFinding, ...], severity: Severity) -> tuple[DoctorFinding, ...]:

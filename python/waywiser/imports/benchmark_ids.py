@@ -37,7 +37,7 @@ class Benchmark:
 
     @property
     def sized_first(self) -> bool:
-        """Whether the size comes before the places, as in the ancestor's names. Where only one end
+        """Whether the size comes before the places, as in the ancestor's names. If only one end
         of the arguments fits the counter of bytes, that one is the size."""
         arguments = self.name.arguments
         counted = self.counters.get("bytes", 0.0)

@@ -24,7 +24,7 @@ _NAMED = re.compile(r"^([A-Za-z][A-Za-z0-9_()]*):(-?[0-9]{1,18})$")
 
 class BenchmarkName(Value, frozen=True):
     family: str
-    """Words before the first number, joined by ``_`` where the name has slashes between them."""
+    """Words before the first number, joined by ``_`` if the name has slashes between them."""
     arguments: tuple[int, ...]
     """Those without a name, in order."""
     named: dict[str, int]

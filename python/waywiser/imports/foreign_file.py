@@ -25,7 +25,7 @@ class ForeignSeries(Value, frozen=True):
     notes: tuple[str, ...] = ()
     """What was assumed or converted, one line each."""
     deviation: float = 0.0
-    """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 where
+    """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
     it does not."""
 
 
@@ -35,9 +35,9 @@ class ForeignGpu(Value, frozen=True):
     index: int
     name: str = ""
     pci: str = ""
-    """``0000:1b:00.0``; empty where the file does not say."""
+    """``0000:1b:00.0``; empty if the file does not say."""
     host: str = ""
-    """Name of the host that it is in; empty where the file does not say."""
+    """Name of the host that it is in; empty if the file does not say."""
 
 
 class ForeignFile(Value, frozen=True):
@@ -49,7 +49,7 @@ class ForeignFile(Value, frozen=True):
     """What wrote it, as far as it says: ``nvbandwidth``, ``Google Benchmark``."""
     version: str = ""
     date: str = ""
-    """As written in the file; empty where it has none."""
+    """As written in the file; empty if it has none."""
     started: str = ""
     """The same as ISO 8601, in UTC if the file gives its time zone; empty without a date."""
     hostname: str = ""

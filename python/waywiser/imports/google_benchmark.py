@@ -64,7 +64,7 @@ class BenchmarkRow(NamedTuple):
     iterations: int
     counters: dict[str, float]
     error: str
-    """What it says that went wrong; empty where nothing did."""
+    """What it says that went wrong; empty if nothing did."""
     label: str = ""
     """The workload's text in a file that was exported here."""
     mode: TimingMode = "host"
@@ -72,7 +72,7 @@ class BenchmarkRow(NamedTuple):
 
 
 def read_json(value: Any, where: str) -> ForeignFile:
-    """Raises `Malformed` where a row is not as the format has it."""
+    """Raises `Malformed` if a row is not as the format has it."""
     top = object_of(value, where)
     context = object_of(top.get("context", {}), f"{where}: context")
     entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")

@@ -75,7 +75,7 @@ def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
 
 
 def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | None) -> Machine:
-    """The machine of all files together. Raises `ImportRefused` where the files are of several, or
+    """The machine of all files together. Raises `ImportRefused` if the files are of several, or
     name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
     workloads = [measured.workload for each in found for measured in each.measured]
     hostname = hostname_of(found, name)

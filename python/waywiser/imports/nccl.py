@@ -58,7 +58,7 @@ _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
 
 
 def read(value: Any, where: str) -> ForeignFile:
-    """Raises `Malformed` where a key is missing or is not what the format has there."""
+    """Raises `Malformed` if a key is missing or is not what the format has there."""
     top = object_of(value, where)
     rows = list_of(top.get("results"), f"{where}: results")
     arguments = [text_of(each, f"{where}: args") for each in list_of(top.get("args", []), where)]
@@ -182,7 +182,7 @@ def _samples(
     row: dict[str, Any], placement: str, result: dict[str, Any], where: str
 ) -> tuple[Samples, Failure | None]:
     place = f"{where}.{placement}"
-    wrong = result.get("nwrong")  # null where nobody checked
+    wrong = result.get("nwrong")  # null if nobody checked
     if wrong is not None and (count := number_of(wrong, f"{place}.nwrong")) > 0:
         return Samples(), Failure("wrong-bytes", f"{count:g} values were wrong, as the tool says")
     raw = object_of(row.get(f"{placement}_per_iter", {}), f"{place}_per_iter").get("times_us", [])

@@ -24,7 +24,7 @@ _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-
 
 
 def read(value: Any, where: str) -> ForeignFile:
-    """Raises `Malformed` where a key or a cell is not as the format has it."""
+    """Raises `Malformed` if a key or a cell is not as the format has it."""
     top = object_of(object_of(value, where).get("nvbandwidth"), f"{where}: nvbandwidth")
     gpus = tuple(_gpus(top, f"{where}: nvbandwidth.GPU Device list"))
     cases: dict[str, Case] = {}

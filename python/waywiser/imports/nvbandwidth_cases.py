@@ -81,7 +81,7 @@ def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iter
 
 
 def _other_way(name: str) -> str:
-    """The case of the other direction, whose figures belong to the same workload; empty where a
+    """The case of the other direction, whose figures belong to the same workload; empty if a
     case has none."""
     if "bidirectional" in name:
         for one, other in (

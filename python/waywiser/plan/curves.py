@@ -58,12 +58,12 @@ class Curve:
     principal: bool = False
     remote: bool = False
     peer_access: bool | None = None
-    """What the process must have; None where it does not matter."""
+    """What the process must have; None if it does not matter."""
 
     asked: bool = False
     """Named by a person, who gets an error where others get a refusal."""
     sizes: tuple[int, ...] = ()
-    """Visited where nobody asks for others, and never skipped; empty for those of the preset."""
+    """Visited if nobody asks for others, and never skipped; empty for those of the preset."""
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""
@@ -277,7 +277,7 @@ def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:
 def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
     """Default paths together with their opposite, each pair once, between different places.
 
-    Where the preset does not ask for all: those between different places, and of those that the
+    If the preset does not ask for all: those between different places, and of those that the
     host times (two of its threads are what meets there) only what people ask a machine for.
     """
     host_first = sorted(curves, key=lambda c: c.transfers[0].path.source.place.kind == "gpu")
@@ -314,7 +314,7 @@ def operation_curves(
 ) -> tuple[list[Curve], list[Refusal]]:
     """Every operation at every place of its kind, with its settings; and the refused.
 
-    Where the machine has no place of the kind, the operation is refused once, with the reason.
+    If the machine has no place of the kind, the operation is refused once, with the reason.
     """
     curves: list[Curve] = []
     refused: list[Refusal] = []

@@ -48,7 +48,7 @@ class VisitMedian(NamedTuple):
 
     @property
     def within(self) -> float:
-        """Half-width of the interval, as a fraction; 0 where there is none."""
+        """Half-width of the interval, as a fraction; 0 if there is none."""
         within = (self.high - self.low) / 2 / self.median
         return 0.0 if math.isnan(within) else within
 

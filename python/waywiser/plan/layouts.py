@@ -37,7 +37,7 @@ them, and says nothing that fewer do not."""
 
 
 def example(executor: ExecutorKind) -> Layout | None:
-    """A layout to ask the registry about an executor's paths with; None where it moves contiguous
+    """A layout to ask the registry about an executor's paths with; None if it moves contiguous
     bytes."""
     if "contiguous" in executor.layouts:
         return None
@@ -45,7 +45,7 @@ def example(executor: ExecutorKind) -> Layout | None:
 
 
 def usual_sizes(layout: Layout) -> tuple[int, ...]:
-    """Those at which a layout is tried where nobody asks for others."""
+    """Those at which a layout is tried if nobody asks for others."""
     return whole_units(layout, (size for size in SIZES if size <= MOST_RUNS * layout.run))
 
 

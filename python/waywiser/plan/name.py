@@ -82,7 +82,7 @@ def label_of(workload: Workload) -> str:
 
 
 def _forward(transfers: Sequence[Transfer]) -> Sequence[Transfer]:
-    """One of each pair of opposites, where there is nothing but such pairs; else all."""
+    """One of each pair of opposites, if there is nothing but such pairs; else all."""
     forward: list[Transfer] = []
     waiting: list[str] = []
     for transfer in transfers:

@@ -65,7 +65,7 @@ class Preset(Value, frozen=True):
     seconds: float = 0.0
     """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
     seconds_between: float = 0.0
-    """More, where there are several GPUs: each path between them is new."""
+    """More, if there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0
     """More, for each GPU after the first."""
 

@@ -65,7 +65,7 @@ class SurveyLock(Closeable):
         )
 
     def _holder(self) -> int:
-        """The holder's process id; 0 where it is not visible or has just ended."""
+        """The holder's process id; 0 if it is not visible or has just ended."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
                 visitor.settimeout(1.0)
@@ -113,7 +113,7 @@ def memory_bound(asked_bytes: int) -> tuple[int, str]:
     """How much memory workloads may take, and a note where that is less than was asked for.
 
     Bounded by the control group's limit, never by the size of the machine: MemTotal can be wrong
-    in both directions. Raises `GuestError` where the limit leaves nothing to measure with.
+    in both directions. Raises `GuestError` if the limit leaves nothing to measure with.
     """
     available = cgroup.available_bytes()
     if available is None or asked_bytes <= available - PROCESS_BYTES:

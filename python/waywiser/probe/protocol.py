@@ -87,7 +87,7 @@ class Ready(Value, frozen=True, tag="ready", tag_field="type"):
     backend: str
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     gpus: tuple[str, ...] = ()
-    """UUIDs in the order of their CUDA indices; empty where the worker was given no GPU."""
+    """UUIDs in the order of their CUDA indices; empty if the worker was given no GPU."""
 
 
 class Located(Value, frozen=True, tag="located", tag_field="type"):

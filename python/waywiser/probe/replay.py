@@ -88,7 +88,7 @@ class Recording:
         return Located(asked.id, *(getattr(found, name) for name in LOCATED))
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
-        """The recorded visit of the order's block; where there is none, that of another block,
+        """The recorded visit of the order's block; if there is none, that of another block,
         with a note. A recorded failure fails again."""
         visit = self._visit(order)
         if visit.failure is not None:

@@ -115,7 +115,7 @@ class NativeMeasurer:
         return found
 
     def _watch(self, share: Workload) -> Watch | None:
-        """Counters of links for the workload; None where NVML does not answer. They are opened
+        """Counters of links for the workload; None if NVML does not answer. They are opened
         when the first evidence is asked for."""
         if self._links is None:
             self._links = LinkCounters(self._hello.machine.gpus)

@@ -14,10 +14,10 @@ from waywiser.profile.errors import ExistingFile, NotWritable
 
 @contextmanager
 def new_output(path: Path) -> Iterator[Path]:
-    """A new empty file beside ``path`` to write to; it gets that name when the block ends well.
+    """An empty temporary file to write to; it is renamed to ``path`` when the block ends well.
 
-    Raises `ExistingFile` where ``path`` exists, before anything is written and again at the end;
-    `NotWritable` where the folder is missing, full or closed. After an error nothing is left.
+    Raises `ExistingFile` if ``path`` exists, before anything is written and again at the end;
+    `NotWritable` if the folder is missing, full or closed. After an error nothing is left.
     """
     try:
         with waywiser.atomic_write.new_file(path) as part:

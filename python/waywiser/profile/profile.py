@@ -40,7 +40,7 @@ NO_SAMPLES = Samples()
 class Profile(Closeable):
     """An open profile, read-only. Make one with `open`; close it, or use ``with``.
 
-    Every method raises `waywiser.profile.errors.ProfileError` where the file is damaged.
+    Every method raises `waywiser.profile.errors.ProfileError` if the file is damaged.
     """
 
     def __init__(self, path: Path, opened: Opened) -> None:

@@ -31,7 +31,7 @@ class Entry(Value, frozen=True):
 
     @property
     def key(self) -> str:
-        """What begins the anchors of this machine where there are several: ``a-``."""
+        """What begins the anchors of this machine if there are several: ``a-``."""
         return self.links.key
 
 

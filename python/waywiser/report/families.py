@@ -49,7 +49,7 @@ def is_principal(curve: Shown) -> bool:
 
 
 def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
-    """By the places that they are between; in each the fastest curves first. Where nothing has its
+    """By the places that they are between; in each the fastest curves first. If nothing has its
     default settings, as in other tools' results, of all that stand for many."""
     groups: dict[str, list[Shown]] = {}
     drawn = [curve for curve in curves if stands_for_many(curve) and len(curve.measured) > 1]

@@ -96,7 +96,7 @@ def _verdict(fleet: Fleet) -> Section:
 
 
 def _nodes(fleet: Fleet) -> Sheet:
-    """Which class a node is of is summary where there are several."""
+    """The class of a node is shown if there are several."""
     shown = fleet.hosts[:MOST_HOSTS]
     several = len(fleet.classes) > 1
     rows = []

@@ -15,7 +15,7 @@ class Links(Value, frozen=True):
     texts: frozenset[str]
 
     def to(self, series: str) -> str:
-        """The anchor of the curve that a series (or a curve) is on; empty where it is not shown."""
+        """The anchor of the curve that a series (or a curve) is on; empty if it is not shown."""
         if not series:
             return ""
         curve = series if series in self.texts else without_sizes(series)

@@ -36,7 +36,7 @@ class Between(Value, frozen=True):
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
-    """By (source, destination), of single copies, with default settings where there are."""
+    """By (source, destination), of single copies, with default settings if there are."""
     traits = entry.subject.machine.traits
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(entry):

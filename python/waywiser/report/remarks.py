@@ -43,7 +43,7 @@ def remark(
 
 def _devices(finding: Finding, *, brief: bool) -> tuple[str, ...]:
     """With addresses, by which somebody finds them in a rack; many by their places alone, whose
-    addresses are in the environment. In brief none where there is nothing to look at."""
+    addresses are in the environment. In brief none if there is nothing to look at."""
     if brief and finding.severity == "info":
         return ()
     if len(finding.devices) > MOST_DEVICES:
@@ -85,7 +85,7 @@ def _evidence(entry: Entry, finding: Finding) -> tuple[RemarkEvidence, ...]:
 
 
 def of_health(health: HealthReport) -> Finding | None:
-    """What error counters say against a machine; None where they say nothing."""
+    """What error counters say against a machine; None if they say nothing."""
     if not health.is_problem:
         return None
     broken = any("failed" in text for text in health.standing) or bool(health.xids)

@@ -32,7 +32,7 @@ def quantity(found: Estimate, size: int) -> str:
 
 
 def spread(relative: float | None) -> str:
-    """``±0.6 %``; empty where there is no interval."""
+    """``±0.6 %``; empty if there is no interval."""
     return "" if relative is None else format_relative(relative)
 
 
@@ -57,7 +57,7 @@ def _size(number: float) -> str:
 
 
 def percent(part: float, interval: Interval | None = None) -> str:
-    """``+5.2 %``, ``−31 %``, ``×38``, with the interval where there is one that digits show."""
+    """``+5.2 %``, ``−31 %``, ``×38``, with the interval if there is one that digits show."""
     own = _signed(part)
     span = (_signed(interval.low), _signed(interval.high)) if interval is not None else ()
     return f"{own} ({' to '.join(span)})" if len(set(span)) > 1 else own

@@ -1,6 +1,6 @@
 """Whether cores have a place at all: how far they are from blocks of memory, looked at repeatedly.
 
-Loads out of memory take one of two times where there are two sockets. A core is on the side of
+Loads out of memory take one of two times if there are two sockets. A core is on the side of
 the blocks that it reads in the shorter one; where it changes sides, a virtual CPU was moved, and no
 stored map of cores is worth anything.
 """
@@ -46,7 +46,7 @@ class CoreVerdict(Value, frozen=True):
     changed: tuple[int, ...] = ()
     """Those that changed sides."""
     seconds: float = 0.0
-    """The shortest time between two looks that differ; where none do, that they span."""
+    """The shortest time between two looks that differ; if none do, that they span."""
 
 
 class _Look(NamedTuple):
@@ -105,7 +105,7 @@ def _levels(loads: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _looks(record: Locality, sides: Sided, levels: tuple[float, float]) -> Iterator[_Look]:
-    """One per sweep and core. Where nobody knows the blocks' sides, those that the first core reads
+    """One per sweep and core. If nobody knows the blocks' sides, those that the first core reads
     as near in the first sweep are on side 0."""
     limit = math.sqrt(levels[0] * levels[1])
     known = [sides.get((record.worker, record.memory, n)) for n in range(len(record.blocks))]
@@ -138,7 +138,7 @@ def _verdict(
     looks: Sequence[_Look], levels: tuple[float, float], cores: tuple[int, ...]
 ) -> CoreVerdict:
     changed: set[int] = set()
-    quickest = math.inf
+    shortest = math.inf
     repeated = False
     for core in cores:
         own = sorted(look for look in looks if look.core == core and look.side is not None)
@@ -146,11 +146,11 @@ def _verdict(
         for before, after in pairwise(own):
             if before.side != after.side:
                 changed.add(core)
-                quickest = min(quickest, after.at - before.at)
+                shortest = min(shortest, after.at - before.at)
     times = [look.at for look in looks]
     span = max(times) - min(times) if times else 0.0
     if not repeated:
         return CoreVerdict("not determined", *levels, cores)
     if changed:
-        return CoreVerdict("drifting", *levels, cores, tuple(sorted(changed)), quickest)
+        return CoreVerdict("drifting", *levels, cores, tuple(sorted(changed)), shortest)
     return CoreVerdict("stable", *levels, cores, (), span)

@@ -48,7 +48,7 @@ class Estimate(Value, frozen=True):
     median: float
     """Seconds."""
     interval: Interval | None
-    """Seconds, of the median; None where there are too few samples for one."""
+    """Seconds, of the median; None if there are too few samples for one."""
     kind: Kind
     """What the interval is about."""
     host_median: float | None
@@ -143,7 +143,7 @@ def estimate_of(
 def rate(bytes: int, seconds: float, interval: Interval | None = None) -> Rate | None:
     """The rate of ``bytes`` in ``seconds``; the longest time gives the low end and the reverse.
 
-    None where nothing is moved or the time is not above 0. An interval that reaches 0 seconds
+    None if nothing is moved or the time is not above 0. An interval that reaches 0 seconds
     bounds no rate, so the rate then has none.
     """
     if bytes <= 0 or seconds <= 0:

@@ -39,7 +39,7 @@ class HealthReport(Value, frozen=True):
     """`waywiser.records.STANDING_COUNTERS` that were not 0 in the latest reading: ``gpu:0 row
     remapping pending``."""
     unavailable: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """Reason -> what could not be read for it; links by kind, a GPU where not all lack it."""
+    """Reason -> what could not be read for it; links by kind, a GPU if not all lack it."""
     unread: tuple[str, ...] = ()
     """Runs without both readings, with the reason."""
 
@@ -64,7 +64,7 @@ class HealthReport(Value, frozen=True):
 
 
 def health_report(runs: Sequence[RunHealth]) -> HealthReport | None:
-    """What all runs together say; None where no run read anything, as before there were readings
+    """What all runs together say; None if no run read anything, as before there were readings
     and on machines without a GPU."""
     if not runs:
         return None

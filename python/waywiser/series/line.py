@@ -30,13 +30,13 @@ class Line(Value, frozen=True):
     name: str
     """The curve as people call it: short where it is many transfers."""
     transfer_rates: tuple[float, ...]
-    """Bytes per second of each transfer over its own median time, where there are several; their
+    """Bytes per second of each transfer over its own median time, if there are several; their
     sum is more than the rate of the whole, which lasts until the last is done."""
     bytes: int
     """Bytes of all transfers together; 0 for an operation."""
     cache: str
     mode: str
-    """Who timed: ``device``, ``host``, or empty where nothing was."""
+    """Who timed: ``device``, ``host``, or empty if nothing was."""
     estimate: Estimate | None
     """None if nothing could be measured: then the reason is among the failures."""
     bound: Bound | None
@@ -49,12 +49,12 @@ class Line(Value, frozen=True):
     shows it, or the time was over; else empty."""
     like: str = ""
     """The curve that this one should equal by the machine's symmetry: the first of its class;
-    empty where it is the first."""
+    empty if it is the first."""
     of_contiguous: float | None = None
     """The rate of a layout over that of contiguous bytes by the same executor at the nearest size,
     if that was measured."""
     link_use: LinkUse | None = None
-    """Which links it used; None where nobody looked, as at other sizes of the curve."""
+    """Which links it used; None if nobody looked, as at other sizes of the curve."""
 
 
 def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Line:

@@ -37,7 +37,7 @@ class BlockSide(Value, frozen=True):
     block: int
     """From 0, in the order allocated."""
     side: int | None
-    """Number of the group that is near; None where it is between the sides, or there are none."""
+    """Number of the group that is near; None if it is between the sides, or there are none."""
     margin_seconds: float
     """By which the other group takes longer."""
 
@@ -47,7 +47,7 @@ class Sides(Value, frozen=True):
 
     gpus: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
-    """One or two groups of GPUs, that of the lowest index first; none where nobody looked."""
+    """One or two groups of GPUs, that of the lowest index first; none if nobody looked."""
     by: By
     """Whether latencies change together from block to block, or only their levels differ."""
     p_value: float | None
@@ -64,13 +64,13 @@ class Sides(Value, frozen=True):
     cores: CoreVerdict
 
     def group_of(self, gpu: int) -> int | None:
-        """Number of the group that a GPU is in, where there are two."""
+        """Number of the group that a GPU is in, if there are two."""
         if len(self.groups) != 2:
             return None
         return next((n for n, group in enumerate(self.groups) if gpu in group), None)
 
     def side_of(self, buffer: BufferRecord) -> int | None:
-        """Number of the group that is near a buffer of a series; None where that is not known."""
+        """Number of the group that is near a buffer of a series; None if that is not known."""
         if len(self.groups) != 2 or len(buffer.gpu_seconds) != len(self.gpus):
             return None
         seconds = buffer.gpu_seconds
@@ -228,7 +228,7 @@ def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
 
 
 def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
-    """How near and far blocks of a series differ, in one line; empty where it has not both, or
+    """How near and far blocks of a series differ, in one line; empty if it has not both, or
     they differ by less than `DIFFERENCE_LIMIT`. ``where`` is the nearness of each block."""
     medians: dict[str, list[float]] = {"near": [], "far": []}
     for each in blocks:

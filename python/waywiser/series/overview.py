@@ -76,7 +76,7 @@ class Overview(Value, frozen=True):
     unbounded: tuple[ReasonGroup, ...]
     """Curves without a theoretical peak, by the reason why it is not known."""
     health: HealthReport | None
-    """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
+    """What the error counters of GPUs and links did meanwhile; None if nobody looked."""
     summary: Summary
     sides: Sides | None = None
     """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""

@@ -90,7 +90,7 @@ class SampleColumns:
 
     @cached_property
     def host(self) -> Array:
-        """Seconds from call to completion; NaN where that was not taken."""
+        """Seconds from call to completion; NaN if that was not taken."""
         import numpy as np
 
         found = self._column("host", "<f8", np.nan)
@@ -99,7 +99,7 @@ class SampleColumns:
 
     @cached_property
     def skew(self) -> Array:
-        """Seconds between the first and the last start; NaN where that was not taken."""
+        """Seconds between the first and the last start; NaN if that was not taken."""
         import numpy as np
 
         found = self._column("skew", "<f8", np.nan)

@@ -66,7 +66,7 @@ class SeriesFrame:
     """The visits and the samples of all series of one or several profiles.
 
     Series are ordered by curve, then by size; visits by series, then by profile and block; samples
-    by visit, in the order taken. Arrays are made when they are first used. Statistics are NaN where
+    by visit, in the order taken. Arrays are made when they are first used. Statistics are NaN if
     a visit has no sample that counts. Every property raises `ProfileError` for a damaged file.
     """
 

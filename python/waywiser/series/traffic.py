@@ -46,7 +46,7 @@ class LinkUse(Value, frozen=True):
     """The links that the bytes of a series used."""
 
     links: tuple[Link, ...]
-    """Those that carried them; none where no link that is counted moved."""
+    """Those that carried them; none if no link that is counted moved."""
     carried: tuple[Carried, ...]
     executions: int
     bytes: int

@@ -10,7 +10,7 @@ divide them best, and two groups are shown if p <= `P_LIMIT`, the groups lie fur
 `LEAST_SEPARATION` of a latency, the mean silhouette (Rousseeuw, *Silhouettes*, J. Comput. Appl.
 Math. 20, 1987) is at least `LEAST_SILHOUETTE`, and more than one pair of a block and a GPU says so.
 
-Where all blocks are on one side nothing changes from block to block; two groups are then shown if
+If all blocks are on one side, nothing changes from block to block; two groups are then shown if
 the GPUs' levels alone lie apart by `LEAST_LEVEL` and further than within each group, and said to be
 shown by their level.
 
@@ -182,7 +182,7 @@ def widest_gap(values: Array) -> tuple[Array, float, float]:
 
 
 def _silhouette(points: Array, split: Array) -> float | None:
-    """Mean over points, 0 for one alone in its group; None where both groups are of one."""
+    """Mean over points, 0 for one alone in its group; None if both groups are of one."""
     import numpy as np
 
     if len(points) < 3:

@@ -52,7 +52,7 @@ class Expected(NamedTuple):
     sizes: Array
     """Positions in the curve."""
     between: Array
-    """Logarithm of the slowest interpolation; not-a-number where neighbours are missing or far."""
+    """Logarithm of the slowest interpolation; not-a-number if neighbours are missing or far."""
     nearest: Array
     """Logarithm of the ordinary interpolation nearest to what was measured."""
     exceeded: Array
@@ -135,7 +135,7 @@ def _expected(points: CurveArrays, curve: Array, first: Array, width: int) -> Ex
 def _side(
     n: Array, t: Array, noise: Array, curve: Array, at: Array, step: int, edge: Array
 ) -> _Side:
-    """Neighbours at and beyond ``at``; the far one is not-a-number where there is none near."""
+    """Neighbours at and beyond ``at``; the far one is not-a-number if there is none near."""
     import numpy as np
 
     beyond = np.clip(at + step, 0, len(n) - 1)
@@ -154,7 +154,7 @@ def _through(x: Array, a: Array, ta: Array, b: Array, tb: Array) -> Array:
 
 
 def _cubic(x: Array, left: _Side, right: _Side) -> Array:
-    """Through all four neighbours in logarithms (Lagrange); not-a-number where one is missing."""
+    """Through all four neighbours in logarithms (Lagrange); not-a-number if one is missing."""
     import numpy as np
 
     nodes = [np.log(each) for each in (left.far_n, left.n, right.n, right.far_n)]
@@ -208,7 +208,7 @@ def _exceeds(
 
 def _line(x: Array, side: _Side, other: _Side) -> tuple[Array, Array]:
     """(logarithm, its variance), within what may be if more bytes take no less time, at no lower
-    rate. Where there is but one neighbour, the slope is that towards the other side."""
+    rate. If there is but one neighbour, the slope is that towards the other side."""
     import numpy as np
 
     lacks = np.isnan(side.far_n)

@@ -31,7 +31,7 @@ class Range(Value, frozen=True):
 
 
 def ranges(times: Sequence[Sequence[Timed | None]]) -> list[Range]:
-    """``times[way][size]``, None where a way has no time, the preferred way first. Sizes that no
+    """``times[way][size]``, None if a way has no time, the preferred way first. Sizes that no
     way has are left out."""
     counts = len(times[0]) if times else 0
     known = [n for n in range(counts) if any(row[n] is not None for row in times)]

@@ -60,7 +60,7 @@ class Postal(Value, frozen=True):
     latency: float
     """Seconds."""
     inverse_rate: float
-    """Seconds per byte; 0 where larger sizes take no longer."""
+    """Seconds per byte; 0 if larger sizes take no longer."""
     latency_interval: Interval
     inverse_rate_interval: Interval
     half_peak: float | None
@@ -86,7 +86,7 @@ class Postal(Value, frozen=True):
 
 
 def fit_all(curves: Sequence[CurveMedians], draws: int = DRAWS) -> list[Postal | None]:
-    """The fits in the order given; None where a curve has too few sizes (`LEAST_SIZES`,
+    """The fits in the order given; None if a curve has too few sizes (`LEAST_SIZES`,
     `LEAST_SPAN`). Deterministic: the draws are seeded."""
     import numpy as np
 
@@ -140,7 +140,7 @@ def _fit_some(curves: Sequence[CurveMedians], draws: int, rng: Any) -> list[Post
 
 
 def _table(blocks: Sequence[Sequence[float]]) -> Array:
-    """Sizes by blocks; not-a-number where a block left a size out."""
+    """Sizes by blocks; not-a-number if a block left a size out."""
     import numpy as np
 
     table = np.full((len(blocks), max(map(len, blocks))), np.nan)

@@ -33,7 +33,7 @@ class ProtocolRange(Value, frozen=True):
     low: int
     high: int
     latency: float
-    """Seconds; below 0 where larger sizes take disproportionately long."""
+    """Seconds; below 0 if larger sizes take disproportionately long."""
     inverse_rate: float
     """Seconds per byte."""
 
@@ -45,7 +45,7 @@ def describes(deviations: Sequence[float]) -> bool:
 
 
 def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
-    """The fewest lines, of two and more, that describe a curve; none where `MOST_LINES` do not.
+    """The fewest lines, of two and more, that describe a curve; none if `MOST_LINES` do not.
 
     ``sizes`` ascend, ``seconds`` are above 0.
     """
@@ -69,7 +69,7 @@ def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolR
 
 
 def _costs(n: Array, t: Array) -> Array:
-    """[first, last]: squared relative deviations of the best line over these sizes; infinite where
+    """[first, last]: squared relative deviations of the best line over these sizes; infinite if
     they are too few."""
     import numpy as np
 

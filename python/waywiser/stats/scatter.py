@@ -46,7 +46,7 @@ class CurveNoise(NamedTuple):
     y: Array
     """Logarithms of seconds: the median of blocks."""
     table: Array
-    """[size, block]: each block's own level taken out; not-a-number where it left a size out."""
+    """[size, block]: each block's own level taken out; not-a-number if it left a size out."""
     noise: Array
     """Variance of ``y``."""
     freedom: Array

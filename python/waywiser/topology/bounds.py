@@ -50,13 +50,13 @@ class Use(NamedTuple):
 
 
 def bound(machine: Machine, workload: Workload) -> Bound | None:
-    """The workload's theoretical peak, None where it is not known (see `why_unbounded`)."""
+    """The workload's theoretical peak, None if it is not known (see `why_unbounded`)."""
     found = _bound(machine, workload)
     return found if isinstance(found, Bound) else None
 
 
 def why_unbounded(machine: Machine, workload: Workload) -> str:
-    """The reason why `bound` knows none; empty where it does."""
+    """The reason why `bound` knows none; empty if it does."""
     found = _bound(machine, workload)
     return found if isinstance(found, str) else ""
 
@@ -206,7 +206,7 @@ def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
 
 
 def nvlink_rate(links: Iterable[NvLink]) -> float:
-    """Bytes per second of some lanes in one direction; 0 where a lane's rate is unknown."""
+    """Bytes per second of some lanes in one direction; 0 if a lane's rate is unknown."""
     rates = [link.lanes * link.gb_per_s_per_lane * 1e9 for link in links]
     return sum(rates) if all(rates) else 0.0
 
@@ -226,7 +226,7 @@ def _local(gpu: Gpu) -> tuple[Use, ...] | str:
 
 
 def memory_rate(gpu: Gpu) -> float:
-    """Bytes per second of the GPU's memory, reads and writes together; 0 where unknown.
+    """Bytes per second of the GPU's memory, reads and writes together; 0 if unknown.
 
     Two transfers per clock that NVML reports, for HBM as for GDDR.
     """

@@ -29,7 +29,7 @@ class CaptureError(WaywiserError):
 
 
 class PciFacts(Value, frozen=True):
-    """One NVIDIA display device as the kernel lists it; 0 and -1 where it does not say."""
+    """One NVIDIA display device as the kernel lists it; 0 and -1 if it does not say."""
 
     address: str
     numa: int = -1
@@ -49,13 +49,13 @@ class SystemFacts(Value, frozen=True):
     affinity: tuple[int, ...] = ()
     """Logical CPUs that the capturing process could use; empty for all."""
     cpu_nodes: tuple[int, ...] = ()
-    """NUMA nodes with CPUs; empty where unknown."""
+    """NUMA nodes with CPUs; empty if unknown."""
     memory_nodes: tuple[int, ...] = ()
     """NUMA nodes that the process may allocate from; empty for all."""
     memory_bytes: int = 0
     """Memory of the whole system; 0 if unknown."""
     visible_devices: str | None = None
-    """``CUDA_VISIBLE_DEVICES``, None where unset."""
+    """``CUDA_VISIBLE_DEVICES``, None if unset."""
     pci: tuple[PciFacts, ...] = ()
 
 
@@ -66,7 +66,7 @@ class Lane(Value, frozen=True):
     remote: str = ""
     remote_pci: str = ""
     mb_per_s: int = 0
-    """10^6 bytes per second in one direction, as the driver says; 0 where it does not."""
+    """10^6 bytes per second in one direction, as the driver says; 0 if it does not."""
     version: int = 0
 
 
@@ -86,7 +86,7 @@ class GpuProcess(Value, frozen=True):
 
 
 class GpuFacts(Value, frozen=True):
-    """One GPU as NVML answers; empty, zero or -1 where it does not."""
+    """One GPU as NVML answers; empty, zero or -1 if it does not."""
 
     uuid: str
     name: str
@@ -131,7 +131,7 @@ class NvmlFacts(Value, frozen=True):
 
 
 class Capture(Value, frozen=True):
-    """``nvml`` is None where nobody asked: the topology was a bare hwloc file."""
+    """``nvml`` is None if nobody asked: the topology was a bare hwloc file."""
 
     hwloc: str
     system: SystemFacts = SystemFacts()
@@ -146,7 +146,7 @@ def capture_live() -> Capture:
     """This machine, now; NVML only, so no CUDA context is made.
 
     Raises `waywiser.native.NativeError` without the native library (it brings hwloc) and
-    `CaptureError` where hwloc cannot read the machine.
+    `CaptureError` if hwloc cannot read the machine.
     """
     from waywiser import native
     from waywiser.topology.nvml import read_nvml
@@ -227,7 +227,7 @@ def capture_text(capture: Capture) -> str:
 def save_capture(capture: Capture, file: str | Path) -> None:
     """Writes the capture beside its place and links it there; an existing file stays as it is.
 
-    Raises `CaptureError` where the file exists or cannot be written.
+    Raises `CaptureError` if the file exists or cannot be written.
     """
     try:
         with new_file(Path(file)) as part:

@@ -49,7 +49,7 @@ class _Known(NamedTuple):
 class LinkCounters:
     """The counters of some GPUs, opened and tried once. ``library`` stands in for ``pynvml``.
 
-    Where NVML does not answer at all, ``reason`` says why and nothing is ever read.
+    If NVML does not answer at all, ``reason`` says why and nothing is ever read.
     """
 
     def __init__(self, gpus: Sequence[Gpu], library: Any | None = None) -> None:
@@ -77,7 +77,7 @@ class LinkCounters:
         self._stack.close()
 
     def reasons(self, index: int) -> tuple[str, ...]:
-        """Why counters of this GPU cannot be read; nothing where all can."""
+        """Why counters of this GPU cannot be read; nothing if all can."""
         return self._reasons.get(index, (self.reason,) if self.reason else ())
 
     def read(self, indices: Iterable[int]) -> dict[int, Reading]:

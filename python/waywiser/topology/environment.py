@@ -111,7 +111,7 @@ def _cpu(files: SystemFiles) -> dict[str, Any]:
 
 
 def governors(files: SystemFiles) -> set[str]:
-    """The frequency governors of all CPUs; empty where the system has no cpufreq."""
+    """The frequency governors of all CPUs; empty if the system has no cpufreq."""
     names = (
         files.text(p) for p in files.find("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")
     )

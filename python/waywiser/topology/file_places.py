@@ -98,7 +98,7 @@ def scratch_folder(folder: str, name: str = SCRATCH) -> FilePlace:
 
 
 def same_places(before: Sequence[FilePlace], now: Sequence[FilePlace]) -> str:
-    """Why a survey over ``before`` cannot go on with ``now``; empty where it can. The room for
+    """Why a survey over ``before`` cannot go on with ``now``; empty if it can. The room for
     scratch files may differ."""
     here = {place.name: place for place in now}
     for place in before:

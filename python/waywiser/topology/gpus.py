@@ -130,7 +130,7 @@ def gpu_objects(tree: HwlocTree) -> list[HwlocObject]:
 
 
 def near_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
-    """The one host node under which a device hangs; -1 where it hangs from the whole machine."""
+    """The one host node under which a device hangs; -1 if it hangs from the whole machine."""
     for above in device.ancestors() if device else ():
         if above.type == "Machine":
             break

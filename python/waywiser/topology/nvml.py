@@ -53,7 +53,7 @@ class Nvml:
         self._library = library
 
     def ask(self, function: str, *arguments: object, default: Any = None) -> Any:
-        """The result of ``nvml<function>``, or ``default`` where it fails or does not exist."""
+        """The result of ``nvml<function>``, or ``default`` if it fails or does not exist."""
         answer, why = self.try_call(function, *arguments)
         return default if why else answer
 
@@ -73,7 +73,7 @@ class Nvml:
         return answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
 
     def field(self, handle: object, identifier: int, scope: int = 0) -> int:
-        """A field value as a whole number; 0 where the GPU does not know it."""
+        """A field value as a whole number; 0 if the GPU does not know it."""
         values = self.ask("DeviceGetFieldValues", handle, [(identifier, scope)])
         if not values or values[0].nvmlReturn != 0:
             return 0
@@ -182,7 +182,7 @@ def _gpu(door: Nvml, handle: object, handles: list[object]) -> GpuFacts:
 
 
 def read_pci_address(door: Nvml, handle: object) -> str:
-    """``0000:1b:00.0``, as the kernel writes it; empty where unknown."""
+    """``0000:1b:00.0``, as the kernel writes it; empty if unknown."""
     return pci_address(getattr(door.ask("DeviceGetPciInfo", handle), "busId", ""))
 
 

@@ -39,7 +39,7 @@ def memory_bytes(files: SystemFiles) -> int:
 
 
 def cpu_model(files: SystemFiles) -> str:
-    """As /proc/cpuinfo names the first processor; empty where it does not (most of Arm)."""
+    """As /proc/cpuinfo names the first processor; empty if it does not (most of Arm)."""
     cpuinfo = files.fields("/proc/cpuinfo")
     return cpuinfo.get("model name") or cpuinfo.get("cpu") or ""
 

@@ -17,7 +17,7 @@ _TEMPERATURE_GPU = 0
 
 
 class GpuTelemetry(Closeable):
-    """Handles of some GPUs, opened once; reads nothing where NVML or a GPU does not answer.
+    """Handles of some GPUs, opened once; reads nothing if NVML or a GPU does not answer.
 
     A context manager. The GPUs are found by PCI address, so that a MIG instance gives the state
     of the GPU that it is a part of. ``library`` stands in for the ``pynvml`` module.

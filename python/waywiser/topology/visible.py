@@ -80,7 +80,7 @@ def _named(gpus: Sequence[GpuFacts], entry: str) -> Visible | None:
 
 
 def _whole(gpu: GpuFacts) -> Visible | None:
-    """The GPU itself, its first instance where MIG is on, or nothing where it has none."""
+    """The GPU itself, its first instance where MIG is on, or nothing if it has none."""
     if gpu.mig != "on":
         return Visible(gpu)
     return Visible(gpu, gpu.mig_instances[0]) if gpu.mig_instances else None

@@ -52,7 +52,7 @@ def format_rate(bytes_per_second: float, relative: float | None = None) -> str:
 
 def format_relative(relative: float | None) -> str:
     """``±0.6 %``, ``±19 %``, ``<0.1 %``; ``>100 %`` from where digits say nothing of the value;
-    a dash where there is no interval."""
+    a dash if there is no interval."""
     if relative is None:
         return "—"
     if relative < 0.0005:

@@ -74,7 +74,7 @@ class Layout(Value, frozen=True, omit_defaults=True):
 
     @property
     def run(self) -> int:
-        """Bytes that lie together; 0 where the settings do not say."""
+        """Bytes that lie together; 0 if the settings do not say."""
         name = {"list": "piece", "box": "width"}.get(self.kind, "")
         text = self.settings.get(name, "")
         return int(text) if text.isascii() and text.isdigit() else 0

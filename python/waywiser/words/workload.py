@@ -112,7 +112,7 @@ class Workload(Value, frozen=True, omit_defaults=True):
 
     @property
     def rated_bytes(self) -> int:
-        """Bytes that its rate counts; 0 where it has none: of an operation, and where not every
+        """Bytes that its rate counts; 0 if it has none: of an operation, and where not every
         byte of a range is touched."""
         return 0 if any(transfer.is_sparse for transfer in self.transfers) else self.bytes
 

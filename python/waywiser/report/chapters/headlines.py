@@ -1,4 +1,4 @@
-"""The figures that one asks for first: how fast each family of ways is at best, and how quick."""
+"""The figures that one asks for first: the bandwidth and the latency of each family of paths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def headlines(entries: Sequence[Entry]) -> Section:
 def _alone(entry: Entry) -> Sheet:
     rows = []
     for family in _moving([entry]):
-        fastest, quickest = _fastest(entry, family), _quickest(entry, family)
+        fastest, lowest_latency = _fastest(entry, family), _lowest_latency(entry, family)
         if fastest is None:
             continue
         curve, line = fastest
@@ -49,16 +49,16 @@ def _alone(entry: Entry) -> Sheet:
                     SheetCell(text, note=note, number=True),
                     SheetCell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True),
                     SheetCell(_way(curve, line), link=entry.links.anchor(curve.text)),
-                    *_latency(entry, quickest),
+                    *_latency(entry, lowest_latency),
                 )
             )
         )
     return Sheet(
-        "The fastest way of each kind, and the quickest for few bytes",
-        ("", "GB/s", "of the bound", "fastest way", "quickest", "a program waits", "way"),
+        "The highest bandwidth and the lowest latency of each kind",
+        ("", "GB/s", "of the bound", "fastest path", "latency", "a program waits", "path"),
         tuple(rows),
         "Rates at the largest size; of equivalent paths the first is shown. The "
-        "quickest of few bytes takes so long from one to the next where several are under way; "
+        "latency is the time of few bytes from one to the next if several are under way; "
         "a program that waits for a single one waits longer.",
     )
 
@@ -79,10 +79,10 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
             cells.append(SheetCell(text, "", note, entry.links.anchor(each[0].text), number=True))
         rows.append(SheetRow(tuple(cells)))
     return Sheet(
-        "The fastest way of each kind at its largest size",
+        "The fastest path of each kind at its largest size",
         ("", *(entry.name for entry in entries)),
         tuple(rows),
-        "In brackets the difference from the first machine that has it, where the way and its size "
+        "In brackets the difference from the first machine that has it, if the path and its size "
         "are the same there. Each figure leads to its curve.",
     )
 
@@ -91,7 +91,7 @@ def _change(found: tuple[Shown, Line], base: tuple[Shown, Line] | None) -> str:
     if base is None or found is base:
         return ""
     if found[0].text != base[0].text or found[1].bytes != base[1].bytes:
-        return "(another way)"
+        return "(another path)"
     ours, theirs = (each[1].estimate.rate if each[1].estimate else None for each in (found, base))
     if ours is None or theirs is None:
         return ""
@@ -108,7 +108,7 @@ def _standing_for_many(entry: Entry, family: str) -> list[Shown]:
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    """At its largest size; of what no cache holds, where there is any."""
+    """At its largest size; of what no cache holds, if there is any."""
     several = _standing_for_many(entry, family)
     sustaining = [curve for curve in several if sustained(curve)]
     if not sustaining:
@@ -140,7 +140,7 @@ def _cached(entry: Entry, curve: Shown) -> bool:
     return 2 * curve.measured[-1].bytes <= entry.subject.machine.last_caches
 
 
-def _quickest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
+def _lowest_latency(entry: Entry, family: str) -> tuple[Shown, Line] | None:
     def seconds(each: tuple[Shown, Line]) -> tuple[int, float]:
         assert each[1].estimate is not None
         return each[1].bytes, each[1].estimate.median
@@ -163,12 +163,12 @@ def _way(curve: Shown, line: Line) -> str:
 
 
 def _latency(
-    entry: Entry, quickest: tuple[Shown, Line] | None
+    entry: Entry, lowest_latency: tuple[Shown, Line] | None
 ) -> tuple[SheetCell, SheetCell, SheetCell]:
-    if quickest is None or quickest[1].estimate is None:
+    if lowest_latency is None or lowest_latency[1].estimate is None:
         return SheetCell(), SheetCell(), SheetCell()
-    curve, line = quickest
-    found = quickest[1].estimate
+    curve, line = lowest_latency
+    found = lowest_latency[1].estimate
     text = format_time(found.median, found.relative)
     time = SheetCell(text, note=spread(found.relative), number=True)
     way = f"{label(curve)}, {format_bytes(line.bytes)}"

@@ -85,7 +85,7 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
 
 
 def _at(measured: Measured) -> str:
-    """Which sizes rates are of: ``, at 64 MiB``; empty where nothing was measured."""
+    """Which sizes rates are of: ``, at 64 MiB``; empty if nothing was measured."""
     return f", at {_span(found.most.bytes for found in measured.values())}" if measured else ""
 
 
@@ -151,7 +151,7 @@ def _direct(machine: Machine, measured: Measured, order: Sequence[str]) -> Itera
 
 
 def _range(found: Sequence[Between]) -> str:
-    """``55.4``, or ``36.1–396`` where they differ."""
+    """``55.4``, or ``36.1–396`` if they differ."""
     if not found:
         return ""
     low, high = min(found, key=lambda b: b.rate), max(found, key=lambda b: b.rate)

@@ -24,7 +24,7 @@ HOW = (
     "that was measured (the hull of its blocks' intervals) and says nothing of another one; from "
     "six on it is about medians of blocks, and so about processes.",
     "The bytes of every series were verified before its first and after its last sample. A bound "
-    "is what the narrowest link of a way could carry at best: line encoding is taken off, protocol "
+    "is what the narrowest link of a path can carry at best: line encoding is taken off, protocol "
     "is not.",
 )
 

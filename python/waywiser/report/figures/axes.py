@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 
 
 def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
-    """Powers of two, labelled where there is room."""
+    """Powers of two, labelled if there is room."""
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     room = max((high - low) * 0.04, 0.3)
     step = max(1, math.ceil((high - low) / (MOST_SIZES - 1)))

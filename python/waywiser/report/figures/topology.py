@@ -28,7 +28,7 @@ HOST_LINK, PEER_LINK = SERIES[0], SERIES[2]
 
 
 class GpuBox(Value, frozen=True):
-    """A GPU with the figures on its links, in GB/s; empty where nothing was measured."""
+    """A GPU with the figures on its links, in GB/s; empty if nothing was measured."""
 
     name: str
     model: str
