@@ -62,15 +62,15 @@ def main() -> int:
     for row in rows:
         print(f"{row.ratio:8.4f} {row.link:>6} gpu:{row.gpu} {row.direction:>8} over "
               f"{row.links:2} links  {row.curve}")  # fmt: skip
-    told = {file.name: groups(file) for file in wanted.profiles}
-    for name, sides in told.items():
+    result = {file.name: groups(file) for file in wanted.profiles}
+    for name, sides in result.items():
         print(f"{name}: {' and '.join(map(str, sides)) or 'nobody looked'}")
     if wanted.json:
         wanted.json.write_text(
-            json.dumps({"counted": [*map(asdict, rows)], "groups": told}, indent=2) + "\n"
+            json.dumps({"counted": [*map(asdict, rows)], "groups": result}, indent=2) + "\n"
         )
     off = any(row.link == "NVLink" and abs(row.ratio - 1) > TOLERANCE for row in rows)
-    return 1 if off or len(set(told.values())) > 1 else 0
+    return 1 if off or len(set(result.values())) > 1 else 0
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def test_a_machine_without_governors_says_so(tmp_path: Path) -> None:
     assert finding.severity == "info"
 
 
-def test_threads_that_share_a_core_are_told(tmp_path: Path) -> None:
+def test_threads_that_share_a_core_are_reported(tmp_path: Path) -> None:
     package = msgspec.structs.replace(NO_GPU.packages[0], cpus=16)
     smt = msgspec.structs.replace(NO_GPU, packages=(package,))
     assert "2 logical CPUs share each core" in one(found(tmp_path, {}, smt), "smt").what
@@ -179,7 +179,7 @@ def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
     assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").what
 
 
-def test_what_the_topology_left_out_is_told(tmp_path: Path) -> None:
+def test_what_the_topology_left_out_is_reported(tmp_path: Path) -> None:
     assert "numa:2 is left out" in one(found(tmp_path, {}), "topology").what
 
 

@@ -60,7 +60,7 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run
         yield lambda *arguments: finish(start(*arguments))
 
 
-def test_a_check_measures_every_link_and_tells_what_the_counters_did(
+def test_a_check_measures_every_link_and_shows_what_the_counters_did(
     run: Run, tmp_path: Path
 ) -> None:
     code, out, err = run("survey", "--preset", "check", "--sizes", "64KiB", "-o", "a.wwp")
@@ -86,7 +86,7 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     assert 'counter="PCIe replays"' in (tmp_path / "a.prom").read_text()
 
 
-def test_a_resumed_check_tells_of_each_run(run: Run, tmp_path: Path) -> None:
+def test_a_resumed_check_shows_each_run(run: Run, tmp_path: Path) -> None:
     small = ("--sizes", "4KiB", "--only", "pairs", "-o", "a.wwp")
     assert run("survey", "--preset", "check", *small)[0] == 0
     code, out, err = run("survey", "--resume", "-o", "a.wwp")

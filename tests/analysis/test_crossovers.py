@@ -30,7 +30,7 @@ def seen_later(series: list[Series], seconds: float) -> list[Series]:
     return [later(each) for each in series]
 
 
-def test_one_winner_is_told_with_its_margins() -> None:
+def test_one_winner_is_reported_with_its_margins() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(PAGEABLE, postal(20e-6, 10e9))))
     (finding,) = said.findings
     assert finding.id == "faster" and finding.severity == "info"
@@ -49,7 +49,7 @@ def test_one_winner_is_told_with_its_margins() -> None:
     assert {cell.mark for cell in row[4:]} == {"yes", ""}
 
 
-def test_where_one_overtakes_the_other_both_ranges_are_told() -> None:
+def test_at_a_crossover_both_ranges_are_reported() -> None:
     said = answer(subject(curve(PINNED, postal(20e-6, 50e9)), curve(SM, postal(5e-6, 10e9))))
     (finding,) = said.findings
     assert finding.id == "crossover"

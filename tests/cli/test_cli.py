@@ -63,7 +63,7 @@ def test_help_imports_nothing_heavy(arguments: list[str], says: str) -> None:
     assert done.stderr.strip() == "[]"
 
 
-def test_the_version_is_told(capsys: Output) -> None:
+def test_the_version_is_reported(capsys: Output) -> None:
     assert cli.run(["--version"]) == 0
     assert capsys.readouterr().out == f"waywiser {waywiser.__version__}\n"
 
@@ -214,7 +214,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_list_tells_everything_with_its_source(capsys: Output) -> None:
+def test_list_shows_everything_with_its_source(capsys: Output) -> None:
     assert cli.run(["list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [executor["name"] for executor in listed["executors"]] == ["copy-engine", "cpu"]

@@ -54,7 +54,7 @@ def test_links_peaks_and_peers_are_shown() -> None:
     assert "peer access between all pairs of GPUs: over NVLink" in text
 
 
-def test_clocks_that_a_data_sheet_cannot_tell_are_not_zero() -> None:
+def test_clocks_that_a_data_sheet_cannot_show_are_not_zero() -> None:
     text = picture("dgx-1", 120)
     assert "gpu:0-7: clocks at most: SM 1480 MHz, memory 715 MHz" in text
 

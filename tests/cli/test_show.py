@@ -48,12 +48,12 @@ def at_width(file: Path, width: int, **options: Any) -> str:
 def rows_of(text: str, heading: str) -> list[list[str]]:
     """The cells of a curve's rows, header and bound left out."""
     lines = text.split(f"\n{heading}\n")[1].split("\n\n")[0].splitlines()
-    told = ("bound", "size", "each of")
-    body = [line for line in lines if not line.strip().startswith(told)]
+    result = ("bound", "size", "each of")
+    body = [line for line in lines if not line.strip().startswith(result)]
     return [[cell for cell in line.strip().split("  ") if cell] for line in body]
 
 
-def test_a_curve_is_told_with_its_bound(shown: str) -> None:
+def test_a_curve_is_reported_with_its_bound(shown: str) -> None:
     rows = [[cell.strip() for cell in row] for row in rows_of(shown, profiles.H2D)]
     assert [row[0] for row in rows] == ["8 B", "64 KiB", "1 MiB", "1 GiB"]
     assert rows[-1] == [
@@ -62,7 +62,7 @@ def test_a_curve_is_told_with_its_bound(shown: str) -> None:
     assert "bound 63.0 GB/s: PCIe 5 x16" in shown
 
 
-def test_small_sizes_are_told_as_time_alone(shown: str) -> None:
+def test_small_sizes_are_reported_as_time_alone(shown: str) -> None:
     small = rows_of(shown, profiles.H2D)[0]
     assert [cell.strip() for cell in small] == [
         *("8 B", "4.998 µs", "±0.2 %", "7.00 µs", "20×2", "converged")
@@ -222,7 +222,7 @@ def test_the_sizes_in_a_refusal_stay_as_they_are(
     assert f"  {path}\n" in capsys.readouterr().out
 
 
-def test_a_survey_that_was_stopped_is_told_as_such(
+def test_a_survey_that_was_stopped_is_reported_as_such(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.wwp"
@@ -233,8 +233,8 @@ def test_a_survey_that_was_stopped_is_told_as_such(
             new.commit_visit(profiles.visit(what, block, profiles.samples(random.Random(1), 1e-3)))
             run_show(str(path), False)
             shown = capsys.readouterr().out
-            told = "not complete: 1 of 2 visits are stored; go on with: waywiser survey --resume"
-            assert (f"{told} -o {path}" in shown) == (block == 0)
+            result = "not complete: 1 of 2 visits are stored; go on with: waywiser survey --resume"
+            assert (f"{result} -o {path}" in shown) == (block == 0)
 
 
 def test_sizes_left_out_as_saturated_stand_with_their_curve(
@@ -266,7 +266,7 @@ def test_a_series_of_void_samples_is_among_the_failures(
     assert "1 failed" in out
 
 
-def test_many_transfers_at_once_are_listed_and_blocks_of_unequal_length_told(
+def test_many_transfers_at_once_are_listed_and_blocks_of_unequal_length_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = random.Random(1)

@@ -52,7 +52,7 @@ def marks(found: Overview, width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [50, 60, 72, 80])
-def test_doubts_are_told_in_every_terminal(tmp_path: Path, width: int) -> None:
+def test_quality_flags_are_reported_in_every_terminal(tmp_path: Path, width: int) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
         found = overview(profile)
     assert any(marks(found, 160))

@@ -190,12 +190,12 @@ def test_the_largest_drops_are_listed_whatever_the_verdict() -> None:
     assert all(ratio < 1 for ratio in ratios)
 
 
-def test_a_gpu_that_is_gone_fails_it_and_is_told_once() -> None:
+def test_a_gpu_that_is_gone_fails_it_and_is_reported_once() -> None:
     whole = surveyed(1)
     found = checked(nodes.without(whole, "0000:04:00.0"), whole)
     assert found.status == "failed"
-    told = [finding for finding in found.findings if "gpu:3" in finding]
-    assert told == ["gpu:3 (0000:04:00.0, GPU-node0-3) is gone"]
+    result = [finding for finding in found.findings if "gpu:3" in finding]
+    assert result == ["gpu:3 (0000:04:00.0, GPU-node0-3) is gone"]
 
 
 def test_another_gpu_in_its_place_is_said_and_fails_nothing() -> None:
@@ -226,11 +226,11 @@ def test_grave_errors_fail_it_and_others_are_said() -> None:
     assert "gpu:0 PCIe replays +2" in found.notes
     grave = with_health(surveyed(2), {"ECC uncorrected": 0}, {"ECC uncorrected": 1})
     assert checked(grave).findings == ("gpu:0 ECC uncorrected +1",)
-    told = with_health(surveyed(2), {}, {}, xids=(79,))
-    assert checked(told).findings == ("gpu:0 XID 79",)
+    result = with_health(surveyed(2), {}, {}, xids=(79,))
+    assert checked(result).findings == ("gpu:0 XID 79",)
 
 
-def test_what_was_counted_since_the_baseline_is_told() -> None:
+def test_what_was_counted_since_the_baseline_is_reported() -> None:
     name = "rows remapped after uncorrected errors"
     base = with_health(surveyed(1), {name: 0, "PCIe replays": 5}, {name: 0, "PCIe replays": 5})
     node = with_health(surveyed(2), {name: 2, "PCIe replays": 6}, {name: 2, "PCIe replays": 6})
@@ -252,7 +252,7 @@ def test_a_headline_path_that_is_not_there_fails_it() -> None:
     assert checked(other).status == "ok"
 
 
-def test_where_nothing_can_be_told_it_is_inconclusive() -> None:
+def test_where_nothing_can_be_reported_it_is_inconclusive() -> None:
     nothing = msgspec.structs.replace(surveyed(2), series=(), asked="something else")
     assert checked(nothing).status == "inconclusive"
 

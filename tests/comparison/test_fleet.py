@@ -15,7 +15,7 @@ from waywiser.records import Failure, GpuHealth, Health
 HOSTS = 400
 
 
-def twins(count: int, seed: int = 1) -> list[Node]:
+def peers(count: int, seed: int = 1) -> list[Node]:
     return [nodes.node(seed, f"n{host:03}") for host in range(count)]
 
 
@@ -23,15 +23,15 @@ def of(fleet: Fleet, host: str):
     return next(each for each in fleet.hosts if each.host == host)
 
 
-def test_of_400_twins_at_most_one_is_suspected() -> None:
-    fleet = assess_fleet(twins(HOSTS))
+def test_of_400_peers_at_most_one_is_suspected() -> None:
+    fleet = assess_fleet(peers(HOSTS))
     assert len(fleet.of("bad", "suspect")) <= 1
     assert len(fleet.classes) == 1
     assert fleet.classes[0].assessed
 
 
 def test_every_ill_node_is_found_and_its_device_is_named() -> None:
-    fleet_nodes = twins(HOSTS, seed=2)
+    fleet_nodes = peers(HOSTS, seed=2)
     halved = {f"n{n:03}": n % 8 for n in range(0, 170, 17)}
     slower = {f"n{n:03}": n % 8 for n in range(3, 173, 17)}
     gone = ("n005", "n077")
@@ -67,7 +67,7 @@ def test_every_ill_node_is_found_and_its_device_is_named() -> None:
 
 
 def test_a_slow_link_behind_a_missing_gpu_has_the_hosts_own_number() -> None:
-    fleet_nodes = twins(40)
+    fleet_nodes = peers(40)
     ill = nodes.without(nodes.node(1, "n007"), "0000:04:00.0")
     slow = nodes.node(7, "n007", gpus=7, slow=nodes.slow_host_link(5, 1.3))
     fleet_nodes[7] = msgspec.structs.replace(slow, machine=ill.machine)
@@ -79,7 +79,7 @@ def test_a_slow_link_behind_a_missing_gpu_has_the_hosts_own_number() -> None:
 
 
 def test_a_suspicion_comes_with_the_command_that_tests_it() -> None:
-    fleet_nodes = twins(40)
+    fleet_nodes = peers(40)
     fleet_nodes[3] = nodes.node(1, "n003", slow=nodes.slow_host_link(2, 1.06))
     (fault,) = of(assess_fleet(fleet_nodes), "n003").faults
     words = shlex.split(fault.again)
@@ -90,7 +90,7 @@ def test_a_suspicion_comes_with_the_command_that_tests_it() -> None:
 
 
 def test_a_suspicion_seen_again_is_a_verdict_and_else_it_is_dropped() -> None:
-    fleet_nodes = twins(40)
+    fleet_nodes = peers(40)
     slow = nodes.slow_host_link(2, 1.06)
     fleet_nodes[3] = nodes.node(1, "n003", slow=slow)
     later = "2026-11-20T04:00:00.000+00:00"
@@ -102,21 +102,21 @@ def test_a_suspicion_seen_again_is_a_verdict_and_else_it_is_dropped() -> None:
     assert of(assess_fleet([*fleet_nodes, few]), "n003").status == "suspect"
 
 
-def test_classes_are_judged_apart_and_few_are_not_judged() -> None:
+def test_classes_are_assessed_apart_and_few_are_not_assessed() -> None:
     others = []
     for n in range(3):
         one = nodes.node(1, f"m{n}", slow=lambda _: 3.0)
         gpus = tuple(msgspec.structs.replace(gpu, name="Old GPU") for gpu in one.machine.gpus)
         machine = msgspec.structs.replace(one.machine, gpus=gpus)
         others.append(msgspec.structs.replace(one, machine=machine))
-    fleet = assess_fleet([*others, *twins(20)])
+    fleet = assess_fleet([*others, *peers(20)])
     assert [(each.hosts, each.assessed) for each in fleet.classes] == [(20, True), (3, False)]
     assert {host.host for host in fleet.of("not determined")} == {"m0", "m1", "m2"}
     assert not fleet.of("bad", "suspect")
 
 
 def test_a_node_without_any_gpu_left_belongs_to_its_class() -> None:
-    fleet_nodes = twins(10)
+    fleet_nodes = peers(10)
     machine = msgspec.structs.replace(
         nodes.machine("n004"), gpus=(), gpu_reason="the driver does not answer"
     )
@@ -143,8 +143,8 @@ def test_links_that_are_narrow_everywhere_are_how_the_class_is() -> None:
     assert not assess_fleet([*fleet_nodes, *few]).of("bad")
 
 
-def test_errors_that_the_driver_told_make_a_node_suspect() -> None:
-    fleet_nodes = twins(10)
+def test_errors_that_the_driver_reported_make_a_node_suspect() -> None:
+    fleet_nodes = peers(10)
     start = Health("t", (GpuHealth(0, "GPU-n002-0", {"PCIe replays": 0}),))
     end = Health("t", (GpuHealth(0, "GPU-n002-0", {"PCIe replays": 2}, {}, (79,)),))
     health = (RunHealth(1, start, end),)
@@ -157,7 +157,7 @@ def test_errors_that_the_driver_told_make_a_node_suspect() -> None:
 
 
 def test_a_path_that_fails_on_one_node_alone_is_a_fault() -> None:
-    fleet_nodes = twins(10)
+    fleet_nodes = peers(10)
     broken = Failure("wrong-bytes", "byte 7 is 0")
     digests = tuple(
         msgspec.structs.replace(each, blocks=(), failures=(broken,))
@@ -176,7 +176,7 @@ def test_a_later_survey_of_one_path_hides_no_fault_of_others() -> None:
     few = nodes.node(9, "n002", created=later)
     few = msgspec.structs.replace(few, series=few.series[:1], links={})
     broken = Failure("wrong-bytes", "byte 7 is 0")
-    healthy = twins(12)
+    healthy = peers(12)
     series = tuple(
         msgspec.structs.replace(each, blocks=(), failures=(broken,))
         if each.curve == nodes.peer(0, 1)
@@ -206,8 +206,8 @@ def test_an_empty_fleet_is_empty() -> None:
     assert assess_fleet([]).hosts == ()
 
 
-def test_virtual_machines_with_one_name_are_told_by_their_gpus() -> None:
-    made = twins(8)
+def test_virtual_machines_with_one_name_are_reported_by_their_gpus() -> None:
+    made = peers(8)
     same_name = [msgspec.structs.replace(one, name="vm", file=f"{one.name}.wwp") for one in made]
     again = nodes.node(99, "n002")
     same_name.append(msgspec.structs.replace(again, name="vm", file="n002-again.wwp"))
@@ -217,7 +217,7 @@ def test_virtual_machines_with_one_name_are_told_by_their_gpus() -> None:
 
 
 def test_hosts_that_are_built_with_fewer_gpus_are_a_class_of_their_own() -> None:
-    whole = twins(12)
+    whole = peers(12)
     halves = [nodes.node(1, f"h{n}", gpus=4) for n in range(6)]
     fleet = assess_fleet([*whole, *halves])
     assert [(each.hosts, each.gpus) for each in fleet.classes] == [(12, 8), (6, 4)]

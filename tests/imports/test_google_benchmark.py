@@ -74,7 +74,7 @@ def test_what_is_unknown_is_refused_with_the_reason() -> None:
     assert "no counterpart" in refusal.reason
 
 
-def test_files_of_2018_tell_aggregates_by_their_names() -> None:
+def test_files_of_2018_show_aggregates_by_their_names() -> None:
     found = read("microbench.json")
     assert found.started == "2018-06-02T23:59:59"
     assert {text: each.samples.span for text, each in by_text(found).items()} == {
@@ -119,7 +119,9 @@ def test_units_of_time(unit: str, seconds: float) -> None:
         ({"name": 3}, r"name: a number where a text is expected"),
     ],
 )
-def test_a_row_that_breaks_the_rules_is_told_with_its_key(row: dict[str, Any], where: str) -> None:
+def test_a_row_that_breaks_the_rules_is_reported_with_its_key(
+    row: dict[str, Any], where: str
+) -> None:
     with pytest.raises(Malformed, match=where):
         one(**row)
 

@@ -120,7 +120,7 @@ def with_case(**case: Any) -> Any:
         ({"nvbandwidth": {"GPU Device list": ["G"]}}, "names no GPU"),
     ],
 )
-def test_what_breaks_the_rules_is_told_with_its_key(value: Any, what: str) -> None:
+def test_what_breaks_the_rules_is_reported_with_its_key(value: Any, what: str) -> None:
     with pytest.raises(Malformed, match=what):
         read(value, "x")
 

@@ -18,7 +18,7 @@ def seconds(found: ForeignFile) -> dict[str, float]:
     return {str(each.workload): each.samples.span[0] for each in found.measured}
 
 
-def test_rates_are_in_10_to_the_6_bytes_and_buffers_are_told_by_the_command() -> None:
+def test_rates_are_in_10_to_the_6_bytes_and_buffers_are_reported_by_the_command() -> None:
     found = detect.read(DATA / "osu_bw.txt")
     path = "device@gpu:0 -> pageable@numa:1 by mpi[test=bw]"
     assert seconds(found) == {f"{path} of 1": pytest.approx(0.5e-6),
@@ -67,6 +67,6 @@ def test_extra_columns_are_passed_over() -> None:
         ("nothing", "no title"),
     ],
 )
-def test_what_breaks_the_rules_is_told_with_its_line(text: str, what: str) -> None:
+def test_what_breaks_the_rules_is_reported_with_its_line(text: str, what: str) -> None:
     with pytest.raises(Malformed, match=what.replace("?", r"\?")):
         read(text, "x")

@@ -20,7 +20,7 @@ def imported(name: str, folder: Path) -> tuple[Imported, Overview]:
         return found, overview(profile)
 
 
-def test_every_file_of_the_dgx_1_is_read_or_told_to_be_empty() -> None:
+def test_every_file_of_the_dgx_1_is_read_or_found_to_be_empty() -> None:
     empty = []
     for path in sorted(shared("dgx-1").iterdir()):
         try:

@@ -8,12 +8,12 @@ from functools import cache
 
 import numpy as np
 
-from planted.judges import JUDGES
+from planted.checks import CHECKS
 from planted.machine import BLOCKS, Planted, planted
 from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
-from planted.twin import Wanted, checked, surveyed, without
+from planted.synthetic_nodes import Wanted, checked, surveyed, without
 from waywiser.analysis.subject import Subject
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.fleet import Fleet, HostVerdict, assess_fleet
@@ -47,8 +47,8 @@ def hypotheses(seeds: Iterable[int], pool: Pool, blocks: int = BLOCKS) -> Iterat
 
 def asked_of(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Every question asked of one machine."""
-    for judge in JUDGES:
-        yield from judge(machine, subject)
+    for check in CHECKS:
+        yield from check(machine, subject)
 
 
 @cache

@@ -21,7 +21,7 @@ LOCALITY = Locality(
 )  # fmt: skip
 
 
-def test_what_surveys_store_is_sound() -> None:
+def test_what_surveys_store_is_valid() -> None:
     require_valid(profiles.machine())
     require_valid(LOCALITY)
     require_valid(Workload(operation=Operation("launch", Place("gpu", 0))))

@@ -42,7 +42,7 @@ def beside() -> Document:
 
 
 @pytest.fixture(scope="session")
-def judged() -> Fleet:
+def assessed() -> Fleet:
     """Twelve twins: one has a link at half its width, one a slower GPU, one no longer all GPUs."""
     found = [nodes.node(1, f"n{host:02}") for host in range(12)]
     found[3] = nodes.node(1, "n03", slow=nodes.slow_host_link(2, 2.0), links={2: LoadedLink(5, 8)})
@@ -52,8 +52,8 @@ def judged() -> Fleet:
 
 
 @pytest.fixture(scope="session")
-def fleet(judged: Fleet) -> Document:
-    return fleet_document(judged)
+def fleet(assessed: Fleet) -> Document:
+    return fleet_document(assessed)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from waywiser.stats.order import Interval
 
 
 @pytest.mark.parametrize(
-    ("part", "interval", "told"),
+    ("part", "interval", "result"),
     [
         (0.0521, None, "+5.2 %"),
         (-0.31, Interval(-0.35, -0.28), "−31 % (−35 % to −28 %)"),
@@ -18,6 +18,6 @@ from waywiser.stats.order import Interval
     ],
 )
 def test_an_effect_has_digits_that_say_something(
-    part: float, interval: Interval | None, told: str
+    part: float, interval: Interval | None, result: str
 ) -> None:
-    assert percent(part, interval) == told
+    assert percent(part, interval) == result

@@ -25,7 +25,7 @@ def test_nothing_rose() -> None:
     assert str(report) == "health: no error counter of 2 GPUs rose"
 
 
-def test_what_rose_is_told_per_gpu_and_run() -> None:
+def test_what_rose_is_reported_per_gpu_and_run() -> None:
     runs = [
         RunHealth(1, health(gpu(0, ECC_corrected=5)), health(gpu(0, ECC_corrected=7))),
         RunHealth(2, health(gpu(0, ECC_corrected=9)), health(gpu(0, ECC_corrected=10))),
@@ -54,7 +54,7 @@ def test_a_pending_remapping_is_problem_a_gpu_though_it_did_not_rise() -> None:
     assert report is not None and report.standing == ("gpu:3 row remapping pending",)
 
 
-def test_xid_messages_are_told_with_their_number() -> None:
+def test_xid_messages_are_reported_with_their_number() -> None:
     report = health_report([RunHealth(1, health(gpu(2)), health(gpu(2, xids=(79, 79))))])
     assert report is not None and "gpu:2 XID 79" in str(report)
     assert str(report).count("XID") == 1
@@ -73,7 +73,7 @@ def test_what_could_not_be_read_is_grouped_by_reason_and_never_called_well() -> 
     )
 
 
-def test_a_killed_run_and_a_missing_driver_are_told() -> None:
+def test_a_killed_run_and_a_missing_driver_are_reported() -> None:
     text = str(health_report([RunHealth(1, health(gpu(0, replays=0)), None)]))
     assert text == "health: not read at the end of run 1"
     nothing = Health("", reason="no NVIDIA driver")

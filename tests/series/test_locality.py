@@ -27,9 +27,9 @@ def test_chance_makes_a_small_p_value_as_seldom_as_it_says() -> None:
         noise = 1e-7 * rng.standard_t(2, (6, synthetic.ROUNDS, 8)) * (1, 1, 1, 1, 1, 1, 4, 4)
         copies = np.clip(5.8e-6 + noise, 1e-6, None).tolist()
         blocks = tuple(BlockLatencies("unverified", tuple(map(tuple, each))) for each in copies)
-        judged = decide_sides([Locality(1, "", "pinned@numa:0", tuple(range(8)), blocks=blocks)])
-        assert judged is not None and judged.p_value is not None
-        found.append(judged.p_value)
+        assessed = decide_sides([Locality(1, "", "pinned@numa:0", tuple(range(8)), blocks=blocks)])
+        assert assessed is not None and assessed.p_value is not None
+        found.append(assessed.p_value)
     for level in (0.05, 0.5):
         share = np.mean(np.array(found) <= level)
         assert abs(share - level) <= 3 * np.sqrt(level * (1 - level) / MACHINES)
@@ -46,14 +46,14 @@ def test_fewer_gpus_are_divided_where_blocks_lie_on_both_sides(gpus: int) -> Non
         assert one is not None and len(one.groups) == 1
 
 
-def test_blocks_of_one_side_tell_by_level_and_it_is_said() -> None:
+def test_blocks_of_one_side_show_by_level_and_it_is_said() -> None:
     found = decide_sides(synthetic.records(3, one_side=True))
     assert found is not None
     assert found.by == "level"
     assert found.groups == ((0, 1, 2, 3), (4, 5, 6, 7))
 
 
-def test_what_is_told_of_two_sides() -> None:
+def test_what_is_shown_two_sides() -> None:
     found = decide_sides(synthetic.records(5, workers=2))
     assert found is not None
     assert found.by == "blocks"
@@ -107,7 +107,7 @@ def test_a_buffer_of_a_series_is_near_the_group_that_reaches_it_sooner() -> None
     assert (found.group_of(2), found.group_of(6)) == (0, 1)
 
 
-def test_without_records_or_copies_nothing_is_told_of_gpus() -> None:
+def test_without_records_or_copies_nothing_is_shown_gpus() -> None:
     assert decide_sides([]) is None
     lost = Locality(1, synthetic.START.isoformat(), "pinned@numa:0", failure=Failure("crash", "x"))
     assert decide_sides([lost]) is None

@@ -36,7 +36,7 @@ def test_each_series_is_counted_once(found: Overview) -> None:
     assert summary.blocks == 7
 
 
-def test_seven_blocks_are_told_between_processes(found: Overview) -> None:
+def test_seven_blocks_are_reported_between_processes(found: Overview) -> None:
     known = [line.estimate for line in found.series if line.estimate is not None]
     assert {estimate.kind for estimate in known} == {"between processes"}
 

@@ -28,7 +28,7 @@ def spans(*values: float) -> Samples:
     return Samples(span=values, repetitions=(1,) * len(values), flags=(0,) * len(values))
 
 
-def test_a_quiet_series_raises_no_doubt() -> None:
+def test_a_quiet_series_raises_no_quality_flag() -> None:
     assert doubts_of(quiet(), quiet()) == {}
 
 
@@ -53,7 +53,7 @@ def test_a_quiet_series_raises_no_doubt() -> None:
         ("void", [Samples(span=(1e-3,) * 8, flags=(0,) * 7 + (1,))], {}),
     ],
 )
-def test_each_trouble_is_told_alone_with_its_remedy(
+def test_each_trouble_is_reported_alone_with_its_remedy(
     kind: str, blocks: list[Samples], options: dict[str, Any]
 ) -> None:
     found = doubts_of(*blocks, **options)
@@ -69,7 +69,7 @@ def test_nobody_knows_where_memory_is_that_moves_by_itself() -> None:
     assert found is not None and not found.quality_flags
 
 
-def test_a_failed_block_beside_a_good_one_is_told() -> None:
+def test_a_failed_block_beside_a_good_one_is_reported() -> None:
     good = profiles.visit(WHAT, 0, quiet())
     gone = profiles.visit(WHAT, 1, failure=Failure("crash", "the worker died of SIGSEGV"))
     found = estimate(Series(WHAT, (good, gone)))
@@ -79,7 +79,7 @@ def test_a_failed_block_beside_a_good_one_is_told() -> None:
 
 
 def test_every_kind_has_a_test_and_a_remedy() -> None:
-    marks = test_each_trouble_is_told_alone_with_its_remedy.pytestmark  # type: ignore[attr-defined]
+    marks = test_each_trouble_is_reported_alone_with_its_remedy.pytestmark  # type: ignore[attr-defined]
     tested = {case[0] for mark in marks for case in mark.args[1]}
     assert tested | {"failed block"} == set(REMEDIES)
     assert all(REMEDIES.values())
@@ -94,7 +94,7 @@ def test_a_far_sample_that_the_body_explains_is_no_outlier() -> None:
     assert "outliers" not in found and "spread" in found
 
 
-def test_link_of_a_copy_between_gpus_is_not_judged() -> None:
+def test_link_of_a_copy_between_gpus_is_not_assessed() -> None:
     what = profiles.workload(profiles.PEER, 2**20)
     idle = [GpuState(0, pcie_generation=1, pcie_width=16)]
     visit = profiles.visit(what, 0, quiet(), gpu_states=idle)

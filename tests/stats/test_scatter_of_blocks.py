@@ -19,7 +19,7 @@ def test_spread_is_the_interquartile_range_over_the_median() -> None:
     assert block_of_times([9.0, 10.0, 11.0]).spread == pytest.approx(0.1)
 
 
-def test_farthest_is_on_either_side() -> None:
+def test_largest_deviation_is_on_either_side() -> None:
     assert block_of_times([10.0, 10.0, 25.0]).largest_deviation == pytest.approx(1.5)
     assert block_of_times([2.0, 10.0, 10.0]).largest_deviation == pytest.approx(0.8)
 
