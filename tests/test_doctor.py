@@ -180,7 +180,7 @@ def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_what_the_topology_left_out_is_reported(tmp_path: Path) -> None:
-    assert "numa:2 is left out" in one(found(tmp_path, {}), "topology").what
+    assert "numa:2 is skipped" in one(found(tmp_path, {}), "topology").what
 
 
 def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -> None:

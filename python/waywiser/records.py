@@ -55,9 +55,9 @@ class Order(Value, frozen=True):
     expected_seconds: float
     """What the estimate says the visit takes, set-up and verification included."""
     timeout_seconds: float
-    """After this the worker is killed and the visit recorded as failed."""
+    """Seconds after which the worker is killed and the visit recorded as failed."""
     evidence: bool = False
-    """After its samples, executions are watched by the counters of links."""
+    """Whether executions after its samples are watched by the counters of links."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -140,7 +140,7 @@ class LinkBytes(Value, frozen=True):
     """
 
     nvlink_tx: dict[int, int] | None = None
-    """By the link's number, those that moved anything."""
+    """Bytes by the link's number, of those that moved anything."""
     nvlink_rx: dict[int, int] | None = None
     pcie_tx: int | None = None
     pcie_rx: int | None = None
@@ -161,7 +161,7 @@ class LinkEvidence(Value, frozen=True):
 
     executions: int
     seconds: float
-    """Between the two readings of the counters."""
+    """Seconds between the two readings of the counters."""
     idle_seconds: float
     """The same without the work: what moves then is not the workload's."""
     gpus: tuple[GpuTraffic, ...] = ()
@@ -212,7 +212,7 @@ class GpuHealth(Value, frozen=True):
     index: int
     uuid: str
     counters: dict[str, int] = msgspec.field(default_factory=dict)
-    """By name; those of a link begin with ``NVLink 3``."""
+    """Counters by name; those of a link begin with ``NVLink 3``."""
     unavailable: dict[str, str] = msgspec.field(default_factory=dict)
     """Counter -> why it cannot be read."""
     xids: tuple[int, ...] = ()
@@ -248,7 +248,7 @@ class Visit(Value, frozen=True):
     setup_seconds: float = 0.0
     sampling_seconds: float = 0.0
     elapsed_seconds: float = 0.0
-    """From order to answer, as the supervisor saw it."""
+    """Seconds from order to answer, as the supervisor saw it."""
     buffer_bytes: int = 0
     """Size of the workload's own buffers."""
     held_bytes: int = 0

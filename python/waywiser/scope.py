@@ -1,4 +1,4 @@
-"""What of this machine is to be measured: its places, less those left out and why."""
+"""What of this machine is to be measured: its places, less those that are skipped and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALL = "all"
 NONE = "none"
 
 DRIVER_SECONDS = 60.0
-"""For the driver to answer whether it works: waking many GPUs takes it seconds."""
+"""Seconds for the driver to answer whether it works: waking many GPUs takes it seconds."""
 
 
 class ScopeError(WaywiserError):
@@ -110,7 +110,7 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu |
 
 
 def _with_files(scope: Scope, wishes: Wishes) -> Scope:
-    """With the places where files are."""
+    """The scope with the places where files are."""
     own, refusals = _own_places(wishes)
     named = (existing_file(path) for path in wishes.files)
     places = (*own, *{place.name: place for place in named}.values())
@@ -147,7 +147,7 @@ def _asked(scope: Scope, gpus: str) -> Scope:
     if gpus == ALL:
         return scope
     if gpus == NONE:
-        return _without(scope, set(), "left out by --gpus none")
+        return _without(scope, set(), "skipped by --gpus none")
     words = [word.strip() for word in gpus.split(",")]
     if not all(word.isascii() and word.isdigit() for word in words):
         raise ScopeError(f"--gpus {gpus!r} is not a list of GPUs", remedy="write 0,1 or none")
@@ -168,7 +168,7 @@ def _free(scope: Scope, share: bool) -> Scope:
 
 
 def _working(scope: Scope) -> Scope:
-    """Without GPUs where this build or the driver cannot use them."""
+    """The scope without GPUs if this build or the driver cannot use them."""
     if not scope.machine.gpus:
         return scope
     reason = _unavailable_reason()

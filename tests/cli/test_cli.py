@@ -88,7 +88,7 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["report", "a.wwp", "-o", "a.md", "--format", "html"], "its name says md"),
         (["survey", "--gpus", "7"], "this machine has no gpu:7"),
         (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),
-        (["survey", "--expect-gpus", "8", "--gpus", "none"], "left out by --gpus none"),
+        (["survey", "--expect-gpus", "8", "--gpus", "none"], "skipped by --gpus none"),
         (["survey", "--gpus", ""], "an empty value in --gpus (is a variable"),
         (["survey", "--gpus="], "an empty value in --gpus (is a variable"),
         (["survey", ""], "an empty value in survey"),

@@ -61,7 +61,7 @@ def test_a_mig_instance_is_the_gpu_and_has_no_peers() -> None:
 def test_memory_without_cpus_is_no_place() -> None:
     found = machine("no-gpu")
     assert [node.index for node in found.numa] == [0, 1]
-    assert found.notes == ("numa:2 is left out: it has no CPUs of its own",)
+    assert found.notes == ("numa:2 is skipped: it has no CPUs of its own",)
 
 
 def test_visible_devices_number_the_gpus() -> None:

@@ -32,7 +32,7 @@ from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_number
 
 Cells = dict[str, Cell]
-"""By row."""
+"""The cells of a table, by row."""
 
 UNSURE = f"{NOT_DETERMINED}, — not measured."
 DIFFER = f"more than {THRESHOLD:.0%}"
@@ -128,7 +128,7 @@ def _anisotropy(subject: Subject) -> Cells:
 
 
 def _cell(group: CurveGroup, effect: Wording) -> Cell:
-    """That of bandwidth; if no difference was found, with the sizes below that differ."""
+    """The cell of bandwidth; if no difference was found, with the sizes below that differ."""
     found = cell(group.bandwidth, effect)
     if group.bandwidth is not None and group.bandwidth.verdict != "different":
         for regime in REGIMES[1:]:
@@ -198,7 +198,7 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
 
 
 def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:
-    """Between kinds of memory, of peer access, and those that executors declare."""
+    """Choices between kinds of memory, of peer access, and those that executors declare."""
     pageable = traits.reference_memory("host", "numa")
     pinned = traits.reference_memory("gpu", "numa")
 
@@ -236,7 +236,7 @@ def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
 
 
 def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
-    """With another kind of memory at the host; None if no end is a GPU's own memory."""
+    """The path with another kind of memory at the host; None if no end is a GPU's own memory."""
     ends = [
         msgspec.structs.replace(memory, kind=new) if memory.kind == old else memory
         for memory in (path.source, path.destination)

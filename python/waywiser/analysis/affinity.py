@@ -97,7 +97,7 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return f"The node does not change the bandwidth of any of {kinds}, as far as was measured."
+        return f"The node does not change the bandwidth of any of {kinds}, at the measured sizes."
     return f"The node changes the bandwidth of {len(differ)} of {kinds}: {', '.join(differ)}."
 
 

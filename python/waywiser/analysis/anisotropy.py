@@ -71,7 +71,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
 
 
 def _is_forward(path: Path) -> bool:
-    """From the host to a GPU, and from the lower number to the higher: one of every two."""
+    """Whether a path leads from the host to a GPU, or from the lower number to the higher."""
 
     def rank(memory: Memory) -> tuple[bool, int, str]:
         return memory.place.kind == "gpu", memory.place.index, memory.kind
@@ -85,7 +85,7 @@ def _summary(rates: Sequence[RegimeResult]) -> str:
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return f"No direction of {kinds} is faster in bandwidth, as far as was measured."
+        return f"No direction of {kinds} is faster in bandwidth, at the measured sizes."
     return (
         f"One direction has more than {THRESHOLD:.0%} more bandwidth for {len(differ)} of {kinds}: "
         f"{', '.join(differ)}."

@@ -53,7 +53,7 @@ class Device(Value, frozen=True):
 
 
 def device_at(place: Place, machine: Machine) -> Device:
-    """With UUID and PCI address if the machine has them."""
+    """A device with UUID and PCI address if the machine has them."""
     gpu = machine.gpu(place.index) if place.kind == "gpu" else None
     return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
 
@@ -102,7 +102,7 @@ def table(
     if not found:
         return ()
     if more := len(found[MOST_ROWS:]):
-        caption += f" {more} further rows are left out."
+        caption += f" {more} further rows are not shown."
     return (Table(title, tuple(columns), found[:MOST_ROWS], caption),)
 
 

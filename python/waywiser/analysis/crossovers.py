@@ -97,7 +97,7 @@ def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
 
 
 def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:
-    """Without what says nothing new: who else beats the same one at the same places, and other
+    """Drops duels that say nothing new: who else beats the same one at the same places, and other
     numbers of the same setting."""
     known: set[tuple[str, ...]] = set()
     for alike in found:

@@ -94,7 +94,7 @@ class RegimeResult(Value, frozen=True):
 
     @property
     def different_sizes(self) -> list[int]:
-        """At which the pairs differ on average."""
+        """Sizes at which the pairs differ on average."""
         return [size for size, each in self.at_size.items() if each.verdict == "different"]
 
     @property
@@ -160,7 +160,7 @@ class RegimeResult(Value, frozen=True):
 
     @property
     def sizes_text(self) -> str:
-        """At which sizes the kind, or any pair of it, differs; empty if nowhere by itself."""
+        """Sizes at which the kind, or any pair of it, differs; empty if nowhere by itself."""
         sizes = set(self.different_sizes)
         if not self.is_of_kind:
             sizes = {each.bytes for pair in self.differing for each in pair.different}
@@ -200,7 +200,7 @@ class MeasuredPair(NamedTuple):
 
 
 class DecidedPairs(NamedTuple):
-    """By regime, what was decided about a group of pairs."""
+    """What was decided about a group of pairs, by regime."""
 
     mean: Mapping[str, RegimeDecision]
     """Empty for deviations."""
@@ -281,7 +281,7 @@ def _curve_group(label: str, found: DecidedPairs) -> CurveGroup:
 
 
 def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
-    """By process. If no process measured both, processes are paired in their order: they are
+    """Ratios by process. If no process measured both, processes are paired in their order: they are
     independent of each other either way."""
     one, other = logs(a), logs(b)
     common = one.keys() & other.keys()
@@ -292,7 +292,7 @@ def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
 
 
 def logs(point: MeasuredPoint) -> dict[int, float]:
-    """By process: logarithms of medians."""
+    """Logarithms of medians, by process."""
     return {
         block.block: math.log(block.median) for block in point.estimate.blocks if block.median > 0
     }

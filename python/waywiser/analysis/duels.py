@@ -26,7 +26,7 @@ from waywiser.topology.traits import Traits
 from waywiser.words import Place, Transfer, Value, format_bytes
 
 LEAST_SIZES = 3
-"""That both were measured at."""
+"""Sizes that both were measured at."""
 
 MATTERS = 0.10
 """A method that is never better by more is no reason to choose."""
@@ -59,7 +59,7 @@ class Duel(Value, frozen=True):
 
     @property
     def sizes(self) -> list[int]:
-        """That both were measured at."""
+        """Sizes that both were measured at."""
         return [point.bytes for point in self.first.points if self.second.at(point.bytes)]
 
     @property
@@ -120,7 +120,8 @@ def timed(first: MeasuredPoint, second: MeasuredPoint) -> tuple[Timed, Timed]:
 
 
 def timed_of(found: Estimate, *, host: bool = True) -> Timed:
-    """By what an application sees, if it has that and ``host`` is asked for, or by its span."""
+    """The time that an application sees, if it is known and ``host`` is asked for; else the
+    span."""
     if host and found.host_median is not None:
         blocks = [each.host_median for each in found.blocks]
         return Timed(found.host_median, found.host_interval, tuple(b for b in blocks if b))

@@ -261,7 +261,7 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
         "describe."
     )
     if few := len(by_class) - len(classes):
-        caption += f" Left out are {few} of too few sizes for a fit."
+        caption += f" {few} have too few sizes for a fit."
     return table(
         "Latency, rate and half-peak size",
         ("path", "latency", "rate", "half-peak size", "sustained GB/s", "saturates at",
@@ -346,7 +346,7 @@ def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
         ("places", "method", *map(format_bytes, SIZES), "sustained GB/s"),
         (row for group in found for row in _rows_of_group(group)),
         "At each size the fastest method is 100, with any memory and executor, and however it "
-        "is set; methods are shown with their settings as by default. Sizes that were left out are "
+        "is set; methods are shown with their settings as by default. Sizes that were skipped are "
         "interpolated, also of a method that is set otherwise and was measured at few.",
     )
 

@@ -14,7 +14,7 @@ SUSTAINED_SPAN = 8
 """The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
 and serve faster, is smaller, and one disturbed size does not rule."""
 NEAR = 16
-"""Between sizes no further apart a time is interpolated."""
+"""The largest ratio of sizes between which a time is interpolated."""
 
 
 class Fitted(Value, frozen=True):
@@ -81,7 +81,7 @@ def seconds_at(
 
 
 def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:
-    """In the order given; fitted all at once."""
+    """The fits in the order given; all are fitted at once."""
     points = [
         CurveMedians(
             [point.bytes for point in curve.points],

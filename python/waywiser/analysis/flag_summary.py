@@ -19,7 +19,7 @@ class FlagKind(Value, frozen=True):
     """What a kind of quality flag says of a profile."""
 
     says: str
-    """After the number of series."""
+    """Text after the number of series."""
     measure: str = ""
     """What is measured of it, up to "typically"."""
     size: Callable[[MeasuredPoint], float | None] = lambda _: None
@@ -79,7 +79,7 @@ KINDS: dict[str, FlagKind] = {
     "unverified": FlagKind("had memory whose place the system does not show", weighs=False),
     "void": FlagKind("lost samples to the watchdog"),
 }  # fmt: skip
-"""By the kind's name in `waywiser.series.quality_flags.REMEDIES`."""
+"""Kinds by their name in `waywiser.series.quality_flags.REMEDIES`."""
 
 
 class Flagged(Value, frozen=True):

@@ -40,11 +40,10 @@ class Kind(Value, frozen=True):
     scatters_as: tuple[str, ...] = ()
     """The kinds of memory at its ends, in alphabetical order, as GPUs reach them."""
     link: str = ""
-    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ...;
-    empty if the profile does not say which link is between them."""
+    """The link between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host``
+    ...; empty if the profile does not say which link is between them."""
     submitter: str = ""
-    """Between two GPUs, if the transfer names the NUMA node that submits it: which of them are
-    local to that node."""
+    """Which of two GPUs are local to the NUMA node that submits the transfer, if it names one."""
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} by {self.executor}{self.states}"
@@ -55,7 +54,7 @@ class Kind(Value, frozen=True):
 
     @property
     def bare(self) -> str:
-        """Without whether the places are near."""
+        """The kind without the nearness of its places."""
         link = f" ({self.link})" if self.link else ""
         return f"{self.source} → {self.destination} by {self.executor}{link}"
 
@@ -108,7 +107,7 @@ def submitter_of(transfer: Transfer, machine: Machine) -> str:
 
 
 def class_of(path: Path) -> Class:
-    """Between which sorts of places a path leads."""
+    """The class of a path: between which sorts of places it leads."""
     source, destination = path.places
     sorts = {source.kind, destination.kind}
     if "file" in sorts:

@@ -21,7 +21,7 @@ from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_rate, format_time
 
 LARGE = 2**20
-"""From here on a method is reported by its bandwidth, below by its time."""
+"""Size from which a method is reported by its bandwidth, below by its time."""
 
 
 def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ...]:
@@ -66,7 +66,7 @@ def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ..
 
 
 def _for_anything(curves: Sequence[MeasuredCurve], traits: Traits) -> list[MeasuredCurve]:
-    """Without memory that GPUs reach exactly as another kind, if the other was measured too. So is
+    """Drops memory that GPUs reach exactly as another kind, if the other was measured too, and
     write-combined memory beside pinned memory: nothing moves faster for it than by a few percent,
     and CPUs read it many times more slowly."""
     paths = {str(curve.path) for curve in curves}
@@ -109,7 +109,7 @@ def _next_best(
 
 
 def _timed_at(curve: MeasuredCurve, size: int) -> Timed | None:
-    """From call to completion, if that was measured."""
+    """The time from call to completion, if that was measured."""
     point = curve.at(size)
     if point is not None:
         return timed_of(point.estimate)

@@ -101,12 +101,12 @@ def method_text(transfer: Transfer) -> str:
 
 
 def executor_text(transfer: Transfer) -> str:
-    """With its settings: ``sm[grid=paper]``."""
+    """The executor with its settings: ``sm[grid=paper]``."""
     return f"{transfer.path.executor}{format_settings(transfer.parameters)}"
 
 
 def memory_text(memory: Memory) -> str:
-    """Without its place: ``pinned[pages=huge]``."""
+    """The memory without its place: ``pinned[pages=huge]``."""
     return f"{memory.kind}{format_settings(memory.variant)}"
 
 

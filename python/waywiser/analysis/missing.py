@@ -26,7 +26,7 @@ class Property(NamedTuple):
     severity: Severity
     of: Callable[[Gpu], int]
     text: str
-    """With the GPU's number and that of the others."""
+    """Text with the GPU's number and that of the others."""
     remedy: str
     zero_is_unknown: bool = False
 
@@ -133,7 +133,7 @@ def _measured(subject: Subject) -> dict[str, set[int]]:
 
 
 def _lost(subject: Subject) -> dict[int, dict[str, str]]:
-    """By GPU: kinds of path that were refused, or failed, with the reason."""
+    """Kinds of path that were refused, or failed, by GPU, with the reason."""
     reasons = [
         (path, group.reason) for group in subject.overview.refusals for path in group.members
     ]

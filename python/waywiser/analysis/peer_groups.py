@@ -28,7 +28,7 @@ from waywiser.stats.pairwise import SizeRatios
 from waywiser.words import Path, Value
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
-"""In which a difference is one of the link: below, it is one of what starts a copy."""
+"""Regimes in which a difference is one of the link: below, it is one of what starts a copy."""
 
 
 class PeerResult(Value, frozen=True):
@@ -144,8 +144,8 @@ def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Me
 def _deviations(
     own: Mapping[int, float], others: Sequence[Mapping[int, float]]
 ) -> dict[int, float]:
-    """By process: from the median of the others in that process. If none was measured in the same
-    process, from the median of all their processes."""
+    """Deviations by process: from the median of the others in that process. If none was measured in
+    the same process, from the median of all their processes."""
     found = {
         process: value - median(centre)
         for process, value in own.items()

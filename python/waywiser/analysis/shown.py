@@ -58,7 +58,7 @@ class Shown:
 
     @cached_property
     def workload(self) -> Workload:
-        """Without sizes."""
+        """The workload without sizes."""
         if " by " not in self.text:
             return Workload(operation=Operation.parse(self.text))
         return Workload.parse(self.text)

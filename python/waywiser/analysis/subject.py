@@ -25,7 +25,7 @@ class MeasuredPoint(Value, frozen=True):
 
     workload: Workload
     line: Line
-    """With an estimate: a series without one is no point."""
+    """The line of a series with an estimate: a series without one is no point."""
 
     @property
     def bytes(self) -> int:
@@ -48,7 +48,7 @@ class MeasuredPoint(Value, frozen=True):
 
     @property
     def rate_text(self) -> str:
-        """In GB/s, with the digits that are known."""
+        """The rate in GB/s, with the digits that are known."""
         return format_rate(self.rate, self.estimate.relative)
 
     def exhibit(self, rate_from: int = 0) -> Exhibit:
@@ -93,7 +93,7 @@ class Subject(Value, frozen=True):
     """The machine's, as a table of several calls it."""
     machine: Machine
     curves: tuple[MeasuredCurve, ...]
-    """In the order of the profile."""
+    """The curves in the order of the profile."""
     overview: Overview
     """Refusals, quality flags, health, sides and all else that the profile has as a whole."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -134,7 +134,7 @@ class Subject(Value, frozen=True):
         return next((curve for curve in self.curves if curve.text == text), None)
 
     def device(self, place: Place) -> Device:
-        """With UUID and PCI address if the machine has them."""
+        """A device with UUID and PCI address if the machine has them."""
         return device_at(place, self.machine)
 
     def gpus(self, places: Iterable[Place]) -> tuple[Device, ...]:

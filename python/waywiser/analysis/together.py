@@ -187,7 +187,8 @@ def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve
 
 
 def _candidate(subject: Subject, curve: MeasuredCurve) -> _Candidate | None:
-    """At the largest size at which each transfer has a bandwidth and was measured alone."""
+    """The candidate at the largest size at which each transfer has a bandwidth and was measured
+    alone."""
     for point in reversed(curve.points):
         transfers = point.workload.transfers
         if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, _largest(curve)):

@@ -90,7 +90,7 @@ def _finding(subject: Subject, found: Flagged, of: int) -> Finding:
 
 
 def _share(value: float) -> str:
-    """With a decimal if it is less than a tenth."""
+    """A share with a decimal if it is less than a tenth."""
     return amount(value, 1 if value < 0.0995 else 0)
 
 

@@ -245,7 +245,7 @@ def summary(found: ProfileComparison) -> str:
 
 
 def _headline_lines(found: ProfileComparison) -> Iterator[str]:
-    """For each group of headline paths: the member with the lowest ratio, and what could be
+    """A line for each group of headline paths: the member with the lowest ratio, and what could be
     missed."""
     from waywiser.plan.headline import in_order
 
@@ -302,7 +302,8 @@ share."""
 
 
 def _figure(rated_bytes: int, seconds: float, relative: float) -> str:
-    """With as many digits as ``relative`` allows, half the relative width of its interval."""
+    """A figure with as many digits as ``relative`` allows, half the relative width of its
+    interval."""
     from waywiser.words.number_format import RATE_BYTES, format_rate, format_time
 
     if rated_bytes < RATE_BYTES:

@@ -75,7 +75,7 @@ def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
 
 
 def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
-    """In the order of `COLUMNS`."""
+    """The cells in the order of `COLUMNS`."""
     large = found.rate is not None and line.bytes >= RATE_BYTES
     yield format_bytes(line.bytes) if line.bytes else ""
     yield format_time(found.median, found.relative)

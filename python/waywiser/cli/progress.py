@@ -25,10 +25,10 @@ ECHO = 3
 """Columns left free at the end of the live line: a terminal writes ``^C`` there."""
 
 REDRAW_SECONDS = 0.1
-"""Between two states of the live line: quicker than anyone reads."""
+"""Seconds between two states of the live line: faster than anyone reads."""
 
 LINE_SECONDS = 5.0
-"""Between two plain lines, unless a tenth of the work was done in less."""
+"""Seconds between two plain lines, unless a tenth of the work was done in less."""
 
 SETTLING_SECONDS = 5.0
 """So much of the expected time counts as gone as expected: early visits show little of the rest."""
@@ -80,7 +80,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """From 0 to 1: of the work, or of the time if all of it is used."""
+        """The share from 0 to 1: of the work, or of the time if all of it is used."""
         if self._uses_all:
             return min(self.seconds / self._deadline, 1.0)
         return min(self._done / self._total, 1.0)

@@ -98,7 +98,7 @@ class Options:
 
     @property
     def _scratch_folder(self) -> str:
-        """By default where the profile is written."""
+        """The folder of scratch files, by default that of the profile."""
         return self.scratch or os.path.dirname(self.output or "") or "."
 
 
@@ -155,7 +155,7 @@ def _resume(options: Options) -> Path:
 
 
 def _print_progress(text: str) -> None:
-    """For people, not for pipes: standard output is kept for the result."""
+    """Writes for people, not for pipes: standard output is kept for the result."""
     say(text + "\n")
 
 
@@ -168,7 +168,7 @@ def _before(survey: Survey) -> Iterator[str]:
     gpus = gpus or f"no GPU ({machine.gpu_reason})"
     yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
     for refusal in survey.scope.refusals:
-        yield f"{refusal.path} is left out: {refusal.reason}"
+        yield f"{refusal.path} is skipped: {refusal.reason}"
     yield from survey.scope.notes
     yield from survey.plan.notes
     yield from _file_lines(survey)

@@ -31,7 +31,7 @@ def fitting(
     bounds: Mapping[str, tuple[int, int]],
 ) -> list[int]:
     """The positions of the columns that fit into ``width``, after taking those of ``spared`` away
-    one by one as far as that is needed.
+    one by one until the table fits.
 
     ``bounds`` are the least and the most characters of columns, whatever is in them: what is longer
     folds.

@@ -135,7 +135,7 @@ def _changed(
 
 
 def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
-    """By value, the files that have it; values that nobody knows are left out."""
+    """The files that have each value; values that nobody knows are skipped."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         if text := value(node):

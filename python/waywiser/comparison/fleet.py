@@ -41,7 +41,7 @@ MOST_PATTERNS = 4
 
 
 class Fault(Value, frozen=True):
-    """One thing that is wrong with a host, as far as was seen."""
+    """One thing that is wrong with a host, by what was seen."""
 
     kind: Literal["missing GPU", "link", "slow", "health", "missing path"]
     statement: str

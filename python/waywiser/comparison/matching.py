@@ -80,8 +80,8 @@ class Matched(Value, frozen=True):
 
 
 def match(other: Node, node: Node) -> Matched:
-    """By UUID first, then by PCI address, which names the place; then by number, if neither
-    side gives an address or the machines have different ones."""
+    """Matches GPUs by UUID first, then by PCI address, which names the place; then by number, if
+    neither side gives an address or the machines have different ones."""
     numbers: dict[int, int] = {}
     exchanged: list[tuple[Gpu, Gpu]] = []
     left, right = list(node.machine.gpus), list(other.machine.gpus)

@@ -54,7 +54,7 @@ class Node(Value, frozen=True):
     refusals: tuple[Refusal, ...] = ()
     health: tuple[RunHealth, ...] = ()
     links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
-    """By GPU, those that host memory was copied to or from."""
+    """Links by GPU, those that host memory was copied to or from."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What could explain a number, as it was when the last run began."""
     tools: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Node(Value, frozen=True):
         return self.file or self.name
 
     def device(self, place: Place) -> Device:
-        """With UUID and PCI address, if the machine has them."""
+        """A device with UUID and PCI address, if the machine has them."""
         return device_at(place, self.machine)
 
     def slow_link(self, gpu: Gpu) -> str:
@@ -125,7 +125,7 @@ def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
 def links_of(
     states: Iterable[tuple[frozenset[int], tuple[GpuState, ...]]],
 ) -> dict[int, LoadedLink]:
-    """From readings, each with the GPUs whose links were loaded meanwhile."""
+    """Links from readings, each with the GPUs whose links were loaded meanwhile."""
     seen: dict[int, LoadedLink] = {}
     for loaded, readings in states:
         for state in readings:
@@ -158,7 +158,8 @@ def gpus_of(workload: Workload) -> set[int]:
 
 
 def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
-    """With the GPUs under other numbers; those that ``numbers`` leaves out keep theirs."""
+    """The workload with the GPUs under other numbers; those that ``numbers`` does not have keep
+    theirs."""
     replace = msgspec.structs.replace
 
     def moved(place: Place) -> Place:

@@ -46,7 +46,7 @@ def missing(
             return "missing", ", ".join(lost)
         if failure := failures.get(curve):
             if failure.kind in LEFT_OUT:
-                return "skipped", f"left out: {failure.reason}"
+                return "skipped", failure.reason
             return "missing", f"{failure.kind}: {failure.reason}"
         if refused := _refused(workload, reasons):
             return "missing" if curve in headlines else "skipped", refused
@@ -79,7 +79,7 @@ def added(before: Summaries, after: Summaries, devices: Devices) -> Iterator[Pat
         why = "the base has not measured it"
         failure = failures.get(curve)
         if failure is not None and failure.kind in LEFT_OUT:
-            verdict, why = "skipped", f"left out before: {failure.reason}"
+            verdict, why = "skipped", f"skipped before: {failure.reason}"
         on = devices_on(first.workload, devices)
         yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
 

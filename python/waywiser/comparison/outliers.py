@@ -26,7 +26,7 @@ LEAST_SCALE = 0.001
 long run."""
 
 FEWEST_HOSTS = 4
-"""With fewer nobody can say who stands apart from whom."""
+"""Fewest hosts among which an outlier can be seen."""
 
 TAIL = 0.99
 """Quantile by which tails are measured: faults are rarer."""
@@ -44,10 +44,10 @@ class Outlier(NamedTuple):
     row: int
     column: int
     difference: float
-    """From the middle of the column, in logarithms of time."""
+    """Distance from the middle of the column, in logarithms of time."""
     scale: float
     p: float
-    """That chance makes one as far anywhere in the table."""
+    """The probability that chance makes one as large anywhere in the table."""
 
 
 class ColumnScale(NamedTuple):

@@ -72,7 +72,7 @@ class PathChange(Value, frozen=True):
     """The curve as people call it."""
     verdict: PathVerdict
     why: str
-    """In a clause: which part or which sizes changed; why it is missing or skipped."""
+    """A clause: which part or which sizes changed; why it is missing or skipped."""
     headline: Group | None = None
     """The group of headline paths that it belongs to."""
     devices: tuple[Device, ...] = ()

@@ -34,19 +34,19 @@ FALSE_PATHS, FALSE_LINKS = 0.05, 0.5
 """Suspicions by chance that a whole class may have. Those of links cost a survey of a few paths."""
 
 FEWEST_PATHS = 3
-"""Over one link: the middle one of two is as far off as one of them makes it."""
+"""Fewest paths over one link: the middle one of two deviates as much as one of them makes it."""
 
 
 class SlowPath(Value, frozen=True):
     """A path that takes longer than on other hosts of the class."""
 
     curve: str
-    """With the host's own numbers."""
+    """The curve with the host's own numbers."""
     name: str
     ratio: float
     """The ratio of its rate to the middle one of the class: 0.95 is 5 % slower."""
     p: float
-    """That chance makes such an outlier anywhere in the class."""
+    """The probability that chance makes such an outlier anywhere in the class."""
     bytes: int
     """Bytes of its largest transfer; 0 for an operation."""
     confirmed: bool = False
@@ -112,7 +112,7 @@ class PathTimes:
         return np.array(list(last.values()))
 
     def slow(self, threshold: float) -> dict[str, list[SlowPath]]:
-        """By host, what its last survey shows of paths and of links; the slowest first."""
+        """What the last survey of each host shows of paths and of links; the slowest first."""
         links = [at for at in self._links() if len(at) >= FEWEST_PATHS]
         of_links = _middle_of(self.apart, links)
         single = [[column] for column in range(len(self.columns))]
@@ -162,7 +162,7 @@ class PathTimes:
         return sum(again) > 1 and again[-1]
 
     def _links(self) -> Iterable[list[int]]:
-        """For each link, the columns of bandwidths over it."""
+        """The columns of bandwidths over each link."""
         found: dict[tuple[str, int], list[int]] = {}
         for column, ((_, regime), members) in enumerate(self.groups.items()):
             if regime == "bandwidth":

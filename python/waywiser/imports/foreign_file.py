@@ -46,7 +46,7 @@ class ForeignFile(Value, frozen=True):
     format: str
     """A key of `waywiser.imports.detect.FORMATS`."""
     tool: str
-    """What wrote it, as far as it says: ``nvbandwidth``, ``Google Benchmark``."""
+    """What wrote it, if it says so: ``nvbandwidth``, ``Google Benchmark``."""
     version: str = ""
     date: str = ""
     """As written in the file; empty if it has none."""

@@ -56,7 +56,7 @@ class BenchmarkRow(NamedTuple):
     """One line of a result."""
 
     name: str
-    """Without the aggregate's suffix."""
+    """The name without the aggregate's suffix."""
     aggregate: str
     """``median``; empty for a repetition."""
     seconds: float

@@ -1,4 +1,4 @@
-"""The machine that result files are about, as far as they say: places that they name, and notes.
+"""The machine that result files are about: places that they name, and notes.
 
 Foreign files do not describe a machine. They name GPUs, sometimes with model and address, and NUMA
 nodes by number; links, clocks and which GPU is near which node they leave out. What is unknown

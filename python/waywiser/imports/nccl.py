@@ -104,7 +104,7 @@ _PLAIN_CONFIG = (
 
 
 def _collective(arguments: Sequence[str]) -> str:
-    """From the program's name: ``./build/all_gather_perf``."""
+    """The collective by the program's name: ``./build/all_gather_perf``."""
     for word in arguments[:1]:
         return word.rpartition("/")[2].removesuffix("_mpi").removesuffix("_perf")
     return ""

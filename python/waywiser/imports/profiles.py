@@ -41,7 +41,7 @@ class ReadFile(Value, frozen=True):
     """One file that was imported, or left out with a reason."""
 
     name: str
-    """Without its folder."""
+    """The name without its folder."""
     found: ForeignFile | None
     """None if the file was skipped."""
     modified: str

@@ -14,7 +14,7 @@ from waywiser.records import SUMMARY, Refusal, Samples
 
 
 def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Refusal:
-    """From (a set of repetitions, its steps) of walks that differ in length alone.
+    """A series from (a set of repetitions, its steps) of walks that differ in length alone.
 
     The n-th sample is the slope over the n-th repetition of every length. A refusal if there is
     one length only, or where walks did not become longer with their steps.

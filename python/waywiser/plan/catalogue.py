@@ -62,7 +62,7 @@ class Requirements(Value, frozen=True):
 
     @property
     def staging_bytes(self) -> int:
-        """On the host and on all GPUs together."""
+        """Staging memory on the host and on all GPUs together."""
         return self.pinned_bytes + sum(self.device_bytes.values())
 
     @property

@@ -100,7 +100,7 @@ def _kind_of_gpu(gpu: Gpu) -> Hashable:
 
 
 def representatives(workloads: Iterable[Workload], machine: Machine) -> dict[str, str]:
-    """For each curve's text that of the first of its class, itself where it is the first."""
+    """The first curve of the class of each curve's text, itself if it is the first."""
     classes = Classes(machine)
     first: dict[Key, str] = {}
     curves = {workload.curve: workload for workload in workloads}

@@ -86,7 +86,7 @@ class Curve:
 
     @property
     def layout(self) -> Layout | None:
-        """That of the first transfer that has one."""
+        """The layout of the first transfer that has one."""
         return next((t.layout for t in self.transfers if t.layout), None)
 
     @property

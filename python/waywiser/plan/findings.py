@@ -28,7 +28,7 @@ EQUAL_LATENCY = 0.20
 """The same below: between two sockets of one machine, small copies differ by a tenth."""
 
 RATE_BYTES = 2**20
-"""From here on a size shows a rate."""
+"""Size from which on a rate is shown."""
 
 ENOUGH_FREEDOM = 4
 """Degrees of freedom from which on the deviation between processes is known well enough."""
@@ -53,7 +53,7 @@ class VisitMedian(NamedTuple):
         return 0.0 if math.isnan(within) else within
 
     def differs(self, other: VisitMedian) -> bool:
-        """By more than equal curves do, and beyond both intervals."""
+        """Whether two medians differ by more than equal curves do, and beyond both intervals."""
         margin = EQUAL_RATE if self.size >= RATE_BYTES else EQUAL_LATENCY
         apart = abs(self.median - other.median) > margin * min(self.median, other.median)
         # An interval that is missing (not a number) holds everything.
@@ -93,9 +93,10 @@ class Findings:
             similar.setdefault((curve, size), []).append(math.log(found.median))
 
     def deviation(self, workload: Workload) -> float | None:
-        """Between processes, of the logarithm of a median: pooled over series by the same executors
-        between the same kinds of memory, the workload's own curve left out. A rule that depended
-        on a path's own result would bias it. None if too few processes have shown it."""
+        """The deviation between processes, of the logarithm of a median: pooled over series by the
+        same executors between the same kinds of memory, without the workload's own curve. A rule
+        that depended on a path's own result would bias it. None if too few processes have shown
+        it."""
         squares = freedom = 0.0
         for (curve, _), values in self._similar.get(_similarity(workload), {}).items():
             if curve != workload.curve and len(values) > 1:

@@ -28,7 +28,7 @@ Group = Literal[
 ]
 
 GROUPS: tuple[Group, ...] = get_args(Group)
-"""In the order in which they are shown."""
+"""The groups in the order in which they are shown."""
 
 
 def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
@@ -88,7 +88,7 @@ def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group
 
 
 def _is_local(machine: Machine, path: Path) -> bool:
-    """Whether host memory on a path is that of the GPU's own node, as far as the machine says."""
+    """Whether host memory on a path is that of the GPU's own node, if the machine says so."""
     nodes = [place.index for place in path.places if place.kind == "numa"]
     gpus = [machine.gpu(place.index) for place in path.places if place.kind == "gpu"]
     if not nodes or not gpus or len(machine.numa) < 2:
@@ -98,6 +98,6 @@ def _is_local(machine: Machine, path: Path) -> bool:
 
 
 def in_order(groups: Iterable[Group]) -> Sequence[Group]:
-    """Without repetition, as they are shown."""
+    """The groups without repetition, as they are shown."""
     present = set(groups)
     return [group for group in GROUPS if group in present]

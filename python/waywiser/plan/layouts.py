@@ -32,8 +32,8 @@ SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
 and among the sizes of the contiguous curve beside it."""
 
 MOST_RUNS = 2**21
-"""At these sizes: filling and verifying more pieces or rows than that takes longer than measuring
-them, and says nothing that fewer do not."""
+"""Most runs at these sizes: filling and verifying more pieces or rows than that takes longer than
+measuring them, and says nothing that fewer do not."""
 
 
 def example(executor: ExecutorKind) -> Layout | None:

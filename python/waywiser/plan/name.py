@@ -152,7 +152,7 @@ def _together(memories: Sequence[Memory]) -> str:
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[str]:
-    """In ascending order, three and more in a row as ``0-3``."""
+    """Runs of numbers in ascending order, three and more in a row as ``0-3``."""
     for first, last in ranges_of(numbers):
         if last - first < 2:
             yield from map(str, range(first, last + 1))

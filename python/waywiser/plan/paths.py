@@ -93,8 +93,8 @@ def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
 
 
 def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -> Iterator[Path]:
-    """Between a GPU and a file whose place refuses the usual state of files: the first that it
-    takes, as in memory that is never cold."""
+    """A path between a GPU and a file in another state, if its place refuses the usual state of
+    files: the first that it takes, as in memory that is never cold."""
     if {place.kind for place in path.places} != {"gpu", "file"}:
         return
     from_file = path.source.place.kind == "file"

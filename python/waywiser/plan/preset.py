@@ -75,7 +75,7 @@ class Preset(Value, frozen=True):
         return Depth(max(self.depth - 1, 0))
 
     def deadline_seconds(self, gpus: int) -> float:
-        """On a machine with so many GPUs; 0 for no deadline."""
+        """The deadline on a machine with so many GPUs; 0 for no deadline."""
         if gpus < 2:
             return self.seconds
         more = self.seconds_per_gpu * (min(gpus, MOST_GPUS) - 1)

@@ -134,9 +134,9 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
 def _from_host(
     machine: Machine, catalogue: Catalogue, executor: str, *, shared: bool = False
 ) -> list[Path]:
-    """To each GPU from its nearest NUMA node that has memory and CPUs here, else from the first
-    one; from the first GPU's if there is one buffer for all. The memories are those that paths
-    with a GPU are compared by."""
+    """Paths to each GPU from its nearest NUMA node that has memory and CPUs here, else from the
+    first one; from the first GPU's if there is one buffer for all. The memories are the references
+    of paths with a GPU."""
     host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
     nodes = [node.index for node in machine.numa]
     paths: list[Path] = []
@@ -148,7 +148,7 @@ def _from_host(
 
 
 def _between(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]) -> list[Path]:
-    """From the first GPU of each pair to the second."""
+    """Paths from the first GPU of each pair to the second."""
     kind = catalogue.traits.reference_memory("gpu", "gpu")
     return [
         Path(Memory(kind, Place("gpu", a)), Memory(kind, Place("gpu", b)), executor)

@@ -11,7 +11,8 @@ import msgspec
 from waywiser.topology.machine import Machine
 
 ENOUGH_CPUS = 4
-"""With fewer, the one left out would be missed more than the supervisor's rare wake-ups are."""
+"""Fewest CPUs of which one is kept aside: of fewer, it would be missed more than the supervisor's
+rare wake-ups are."""
 
 
 def leave_one_cpu_aside(machine: Machine) -> Machine:

@@ -1,4 +1,4 @@
-"""Between the records and the native library's types."""
+"""Conversions between the records and the native library's types."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class WorkerGroup:
 
     @property
     def usable(self) -> bool:
-        """Whether another order can be measured, as far as one can see."""
+        """Whether another order can be measured, by what is known."""
         return not self.lost and not any(member.ended for member in self._members)
 
     def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:

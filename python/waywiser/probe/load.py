@@ -19,7 +19,7 @@ LARGE_BYTES = 16 * 2**20
 disturbs."""
 
 PEACE_SECONDS = 0.1
-"""From the first sample of a smaller one to a reading beside it."""
+"""Seconds from the first sample of a smaller workload to a reading."""
 
 
 class LoadReadings:

@@ -15,12 +15,13 @@ from waywiser.topology.counters import LinkCounters, Reading
 from waywiser.words import Workload
 
 SETTLE_SECONDS = 0.002
-"""From the end of the work to the reading: what is on its way through a switch is counted then."""
+"""Seconds from the end of the work to the reading: what is on its way through a switch is counted
+then."""
 
 
 class Watch:
-    """To be called with 0 before executions, and with their number after. ``gpus`` are those whose
-    links are read, as `gpus_of` gives them."""
+    """Reads counters: call it with 0 before executions, and with their number after. ``gpus`` are
+    those whose links are read, as `gpus_of` gives them."""
 
     def __init__(
         self,

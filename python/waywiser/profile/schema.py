@@ -185,7 +185,7 @@ TABLES = (
 
 
 TABLE = {table.name: table for table in TABLES}
-"""By name."""
+"""The tables by name."""
 
 COUNTED = ("run", "environment", "refusal", "visit", "health", "locality")
 """Tables whose number of rows is in ``meta``. The others have one row, or are referred to."""

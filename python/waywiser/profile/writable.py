@@ -88,8 +88,8 @@ class WritableProfile(Profile):
         *,
         command: Sequence[str] = (),
     ) -> WritableProfile:
-        """For more visits, as a further run. Raises what `Profile.open` does, `LockedProfile` where
-        another survey writes to it, and `NotWritable`."""
+        """Opens a profile for more visits, as a further run. Raises what `Profile.open` does,
+        `LockedProfile` if another survey writes to it, and `NotWritable`."""
         file = Path(path)
         open_read_only(file).connection.close()  # a bad file is reported as such, not as unwritable
         return cls(file, environment, command)

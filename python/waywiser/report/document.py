@@ -43,7 +43,7 @@ def document(entries: Sequence[Entry]) -> Document:
 
 
 def made_now() -> str:
-    """By what and when."""
+    """The program and the date of the report."""
     return f"{MADE} {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 

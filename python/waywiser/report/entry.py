@@ -26,7 +26,7 @@ class Entry(Value, frozen=True):
     curves: tuple[Shown, ...]
     """Those measured, by family."""
     preset: str
-    """That its survey was asked for; empty if the profile does not say."""
+    """The preset of its survey; empty if the profile does not say."""
     links: Links
 
     @property

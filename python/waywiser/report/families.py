@@ -10,7 +10,7 @@ from waywiser.words import format_settings
 from waywiser.words.sizes_in_text import with_units
 
 MOST_LINES = 8
-"""In one figure: more cannot be distinguished."""
+"""Most lines in one figure: more cannot be distinguished."""
 
 MOST_GROUPS = 3
 """Pairs of places of a family that are drawn; the rest is in its table."""
@@ -49,8 +49,8 @@ def is_principal(curve: Shown) -> bool:
 
 
 def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
-    """By the places that they are between; in each the fastest curves first. If nothing has its
-    default settings, as in other tools' results, of all that stand for many."""
+    """Curves by the places that they are between; in each group the fastest first. If nothing has
+    its default settings, as in other tools' results, of all that stand for many."""
     groups: dict[str, list[Shown]] = {}
     drawn = [curve for curve in curves if stands_for_many(curve) and len(curve.measured) > 1]
     for curve in [curve for curve in drawn if is_principal(curve)] or drawn:

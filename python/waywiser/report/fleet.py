@@ -51,13 +51,13 @@ REMEDIES: dict[str, str] = {
     "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
     "missing path": "waywiser show has the reason; measure it again",
 }
-"""By kind of fault, where it is no mere suspicion: that is measured again."""
+"""What to do by kind of fault, if it is no mere suspicion: that is measured again."""
 
 MOST_PATHS = 6
 """Paths listed for a fault; `--json` has all."""
 
 MOST_HOSTS = 1000
-"""In the table."""
+"""Most hosts in the table."""
 
 
 def fleet_document(fleet: Fleet) -> Document:

@@ -15,7 +15,7 @@ MOST_FILES = 200
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _KNOWN_FIELDS = ("file", "tool", "version", "date", "hostname", "left_out")
-_COLUMNS = ("file", "tool", "version", "date in it", "host in it", "left out because")
+_COLUMNS = ("file", "tool", "version", "date in it", "host in it", "skipped because")
 
 
 def when(entry: Entry) -> str:

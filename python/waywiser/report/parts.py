@@ -138,10 +138,10 @@ class Picture(Value, frozen=True):
     """A figure: drawn when somebody looks at it, with a table that says the same."""
 
     name: str
-    """By which it is asked for: letters, digits and dashes."""
+    """The name by which it is asked for: letters, digits and dashes."""
     title: str
     description: str
-    """In a sentence, for who cannot see it."""
+    """A sentence for readers who cannot see it."""
     draw: Callable[[], Drawing]
     data: Sheet | None = None
     wide: bool = False
@@ -183,7 +183,7 @@ class Document(Value, frozen=True):
     subtitle: tuple[str, ...]
     sections: tuple[Section, ...]
     made: str
-    """By what and when."""
+    """The program and the date of the report."""
 
     def pictures(self) -> list[Picture]:
         """All of them, in order."""

@@ -23,10 +23,10 @@ class Between(Value, frozen=True):
     destination: str
     curve: Shown
     most: Line
-    """At the largest size, since smaller ones may come out of a cache: of those that all links of
-    the kind were measured at, so that they can be compared."""
+    """The rate at the largest size, since smaller ones may come out of a cache: of those that all
+    links of the kind were measured at, so that they can be compared."""
     least: Line
-    """At the smallest size."""
+    """The rate at the smallest size."""
 
     @property
     def rate(self) -> float:
@@ -36,7 +36,7 @@ class Between(Value, frozen=True):
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
-    """By (source, destination), of single copies, with default settings if there are."""
+    """Single copies by (source, destination), with default settings if there are."""
     traits = entry.subject.machine.traits
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(entry):

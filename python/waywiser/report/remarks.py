@@ -16,7 +16,7 @@ MOST_EVIDENCE = 6
 
 
 MOST_DEVICES = 2
-"""With their addresses."""
+"""Most devices that are named with their addresses."""
 
 
 def question_anchor(entry: Entry, answer: Answer) -> str:
@@ -26,7 +26,7 @@ def question_anchor(entry: Entry, answer: Answer) -> str:
 def remark(
     entry: Entry, finding: Finding, link: str = "", machine: str = "", more: int = 0
 ) -> Remark:
-    """At length where it leads nowhere (``link`` is empty), else without its evidence; ``more``
+    """A remark with its evidence if it leads nowhere (``link`` is empty), else without; ``more``
     other things to look at are shown where it leads."""
     return Remark(
         severity=finding.severity,
@@ -42,8 +42,8 @@ def remark(
 
 
 def _devices(finding: Finding, *, brief: bool) -> tuple[str, ...]:
-    """With addresses, by which somebody finds them in a rack; many by their places alone, whose
-    addresses are in the environment. In brief none if there is nothing to look at."""
+    """Devices with addresses, by which somebody finds them in a rack; many by their places alone,
+    whose addresses are in the environment. In brief none if there is nothing to look at."""
     if brief and finding.severity == "info":
         return ()
     if len(finding.devices) > MOST_DEVICES:

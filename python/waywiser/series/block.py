@@ -45,7 +45,7 @@ class BlockEstimate(Value, frozen=True):
     tick: float
     """Seconds that the clock can resolve, per repetition."""
     host_median: float | None
-    """From call to completion, as an application sees it; None if it was not taken."""
+    """Seconds from call to completion, as an application sees it; None if it was not taken."""
     host_interval: Interval | None
     quantiles: dict[str, float] | None
     """``p0`` to ``p100``; None if repetitions were batched, since a mean of several has none."""

@@ -24,7 +24,7 @@ DEVIATIONS = 4.0
 LEAST_SHARE = 0.05
 """Least share of the loads: fewer are not a side, but interruptions."""
 OUTLIER_FACTOR = 4.0
-"""Over the shortest median: somebody interrupted the core."""
+"""Ratio to the shortest median from which on somebody interrupted the core."""
 MAJORITY = 2 / 3
 """Share of the blocks that must agree on a core's side."""
 

@@ -181,7 +181,7 @@ def _not_skipped(visits: Sequence[Visit]) -> list[Visit]:
 def _interval(
     medians: Sequence[float], intervals: Sequence[Interval | None], width: float
 ) -> tuple[Kind, Interval | None]:
-    """Over the medians of blocks and their intervals; no narrower than ``width``."""
+    """The interval over the medians of blocks and their intervals; no narrower than ``width``."""
     between = median_interval(medians, CONFIDENCE)
     if between is not None:
         return "between processes", at_least(between, median(medians), width)

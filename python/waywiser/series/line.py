@@ -43,7 +43,7 @@ class Line(Value, frozen=True):
     of_bound: float | None
     """Rate over bound; 1 is the theoretical peak."""
     seconds: float
-    """That measuring it took, set-up and verification included."""
+    """Seconds that measuring it took, set-up and verification included."""
     left_out: str = ""
     """Why it was not visited in any block, though planned: the rate had saturated, an equal path
     shows it, or the time was over; else empty."""
@@ -88,7 +88,7 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
 
 
 def by_curve(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    """In the order given; those of each curve ascending in size."""
+    """Lines by curve in the order given; those of each curve ascending in size."""
     found: dict[str, list[Line]] = {}
     for line in lines:
         found.setdefault(line.curve, []).append(line)

@@ -1,4 +1,4 @@
-"""On which side of a machine its GPUs, its cores and blocks of its memory are, by measurement.
+"""The sides of a machine that its GPUs, its cores and blocks of its memory are on, by measurement.
 
 A hypervisor may hide that there are two sockets; latencies show it. From one block of memory the
 GPUs of one socket are reached sooner than those of the other, from another block the other way
@@ -35,11 +35,11 @@ class BlockSide(Value, frozen=True):
     worker: int
     memory: str
     block: int
-    """From 0, in the order allocated."""
+    """Number from 0, in the order allocated."""
     side: int | None
     """Number of the group that is near; None if it is between the sides, or there are none."""
     margin_seconds: float
-    """By which the other group takes longer."""
+    """Seconds by which the other group takes longer."""
 
 
 class Sides(Value, frozen=True):
@@ -57,7 +57,7 @@ class Sides(Value, frozen=True):
     near_seconds: float
     """Median latency of a small copy to GPUs of the block's side; without sides, to all."""
     far_seconds: float
-    """To the others; 0 without sides."""
+    """Seconds to the others; 0 without sides."""
     blocks: tuple[BlockSide, ...]
     agreeing: int
     """Blocks from which alone the GPUs fall into the same two groups."""
@@ -177,7 +177,7 @@ def _block_sides(
 
 
 def _offset(contrast: Array, separation: float) -> float:
-    """What the groups differ by without regard to the block, as far as blocks of both sides, seen
+    """What the groups differ by without regard to the block, if blocks of both sides, seen
     by one worker, show it."""
     low, high = float(contrast.min()), float(contrast.max())
     return (low + high) / 2 if high - low >= separation else 0.0

@@ -62,15 +62,15 @@ class Overview(Value, frozen=True):
     visits: int
     """Finished ones of the whole profile, whatever is asked for."""
     planned_visits: int | None
-    """That its survey was to make; None if the profile does not say."""
+    """Visits that its survey was to make; None if the profile does not say."""
     series: tuple[Line, ...]
     refusals: tuple[ReasonGroup, ...]
     failures: tuple[ReasonGroup, ...]
     """Failed visits, by kind and reason; what the machine refused is not among them."""
     skipped: tuple[ReasonGroup, ...]
-    """By reason, which holds the rates that had saturated."""
+    """Skipped visits by reason, which holds the rates that had saturated."""
     warnings: tuple[ReasonGroup, ...]
-    """By kind of quality flag, the gravest first, each with its remedy."""
+    """Quality flags by kind, the gravest first, each with its remedy."""
     notes: tuple[ReasonGroup, ...]
     """What the measuring itself remarked."""
     unbounded: tuple[ReasonGroup, ...]
@@ -81,14 +81,14 @@ class Overview(Value, frozen=True):
     sides: Sides | None = None
     """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""
     link_use_unknown: tuple[ReasonGroup, ...] = ()
-    """By the reason why no counters of links could be read: the curves whose links are unknown."""
+    """Curves whose links are unknown, by the reason why no counters of links could be read."""
     unsupported: tuple[ReasonGroup, ...] = ()
     """Series that the machine did not support when measured, by the reason."""
     layout_crossovers: tuple[LayoutCrossover, ...] = ()
-    """Between two memories, the fastest method of each layout at each size."""
+    """The fastest method of each layout at each size, between two memories."""
     nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
-    """By a series' identity and the number of a block: whether its host memory was on the side of
-    its GPUs; only where sides are known and this is."""
+    """Whether the host memory of a block was on the side of its GPUs, by a series' identity and the
+    block's number; only if sides are known and this is."""
 
 
 def overview(
@@ -197,7 +197,7 @@ def _overview_of(
 def _nearness(
     series: Series, line: Line, sides: Sides | None, reasons: Reasons
 ) -> dict[int, Nearness]:
-    """By block, if it is known; notes a difference between near and remote memory."""
+    """Nearness by block, if it is known; notes a difference between near and remote memory."""
     if sides is None:
         return {}
     known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}

@@ -28,7 +28,7 @@ class ReasonGroup(Value, frozen=True):
 
 
 Named = dict[str, list[str]]
-"""By reason, what it concerns."""
+"""What each reason concerns."""
 
 
 class Reasons(msgspec.Struct):
@@ -101,7 +101,7 @@ class Reasons(msgspec.Struct):
         self.notes.setdefault(note, []).append(what)
 
     def warnings(self) -> tuple[ReasonGroup, ...]:
-        """By kind of quality flag, the gravest first, each with its remedy."""
+        """Quality flags by kind, the gravest first, each with its remedy."""
         return tuple(
             ReasonGroup(kind, tuple(self.quality_flags[kind]), remedy)
             for kind, remedy in REMEDIES.items()

@@ -342,7 +342,7 @@ class SeriesFrame:
         return self._kept_sums(mild), self._kept_sums(severe)
 
     def _transfer_medians(self) -> list[tuple[float, ...]]:
-        """For each visit of several transfers the median of each one's own time."""
+        """The median of each transfer's own time, for each visit of several transfers."""
         import numpy as np
 
         found: list[tuple[float, ...]] = [()] * len(self.visits)

@@ -35,7 +35,7 @@ class Carried(Value, frozen=True):
     """Bytes counted over those that the workload moves from or to this GPU; over all, if those are
     none."""
     links: int
-    """That moved anything; 1 for PCIe."""
+    """Links that moved anything; 1 for PCIe."""
 
     def __str__(self) -> str:
         many = f" over {self.links} links" if self.link == "NVLink" else ""

@@ -32,8 +32,8 @@ THRESHOLD = 0.03
 """Relative changes up to this one are no finding, however sure they are."""
 
 SIGNIFICANT = 0.025
-"""For each of the two families, so that a comparison in which nothing has changed shows any
-difference in at most 5 % of cases."""
+"""The level of each of the two families, so that a comparison in which nothing has changed shows
+any difference in at most 5 % of cases."""
 
 POWER = 0.80
 

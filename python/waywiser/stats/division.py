@@ -34,15 +34,15 @@ LEAST_SEPARATION = 0.025
 to differ by, and half of 5 %, which is to be found: a threshold is met by half of what lies at
 it."""
 LEAST_SILHOUETTE = 0.5
-"""From there on Kaufman and Rousseeuw (*Finding Groups in Data*, 1990) call a structure
-reasonable."""
+"""The silhouette from which on Kaufman and Rousseeuw (*Finding Groups in Data*, 1990) call a
+structure reasonable."""
 LEAST_LEVEL = 0.05
 """Least difference of levels, relative to a latency: GPUs of one kind differ by up to 0.2 us of 5.8
 among themselves."""
 LEVEL_FACTOR = 1.5
 """The gap between levels, over the range within either group."""
 OUTLIER_DEVIATIONS = 5.0
-"""Beyond so many robust standard deviations from its block's median a latency counts as that far:
+"""Robust standard deviations from its block's median beyond which a latency counts as that far:
 somebody interrupted the copy."""
 SEED = 1
 

@@ -23,7 +23,7 @@ NEAR = 4.0
 """Neighbouring sizes are no further apart, or nothing local is known; those behind them, no further
 than the square."""
 LEAST_EXCESS = 0.015
-"""By which what one side lets expect is exceeded at least, as a logarithm."""
+"""Logarithm by which what one side lets expect is exceeded at least."""
 SHARE = 0.5
 """Share of the excess over what both sides let expect by which either alone must be exceeded. The
 last size before a better protocol exceeds the one that both make, and not that of its own side."""
@@ -154,7 +154,8 @@ def _through(x: Array, a: Array, ta: Array, b: Array, tb: Array) -> Array:
 
 
 def _cubic(x: Array, left: _Side, right: _Side) -> Array:
-    """Through all four neighbours in logarithms (Lagrange); not-a-number if one is missing."""
+    """The cubic through all four neighbours in logarithms (Lagrange); not-a-number if one is
+    missing."""
     import numpy as np
 
     nodes = [np.log(each) for each in (left.far_n, left.n, right.n, right.far_n)]

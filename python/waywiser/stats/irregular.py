@@ -70,7 +70,7 @@ class Irregularity(Value, frozen=True):
     p_value: float
     """Corrected for all sizes of the profile."""
     blocks: int
-    """That agree, of ``of``."""
+    """Blocks that agree, of ``of``."""
     of: int
 
 
@@ -182,7 +182,8 @@ def _sags(curve: CurveNoise) -> Iterator[_Candidate]:
 
 
 def _drop(curve: CurveNoise) -> Iterator[_Candidate]:
-    """From the first size from which on most of the fall from the best rate has happened."""
+    """A drop: from the first size from which on most of the fall from the best rate has
+    happened."""
     import numpy as np
 
     rate = np.log(curve.n) - curve.y

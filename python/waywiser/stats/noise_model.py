@@ -94,7 +94,7 @@ class Noise(NamedTuple):
 
 
 def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
-    """Between the processes of one series.
+    """The variance between the processes of one series.
 
     ``within`` is the variance of a process' median by its samples. It is a lower limit.
     """
@@ -109,7 +109,8 @@ def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
 
 
 def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
-    """Between the means of surveys, of the sides that have enough of them; None if none has."""
+    """The variance between the means of surveys, of the sides that have enough of them; None if
+    none has."""
     squares = freedom = 0.0
     for side in sides:
         if len(side.replicates) >= SURVEYS_FOR_VARIANCE:

@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(Value, frozen=True):
-    """From ``low`` to ``high``, both included, in the unit of what it was made from."""
+    """An interval from ``low`` to ``high``, both included, in the unit of what it was made from."""
 
     low: float
     high: float

@@ -72,7 +72,8 @@ def _losses(times: Sequence[Timed | None]) -> list[float]:
 
 
 def _loss(mine: Timed | None, best: Timed) -> float:
-    """Over the fastest time; 0 if it is not known to be any, infinite if it is too much."""
+    """The loss over the fastest time; 0 if it is not known to be any, infinite if it is too
+    much."""
     if mine is None:
         return math.inf
     loss = mine.seconds / best.seconds - 1

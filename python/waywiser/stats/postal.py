@@ -32,7 +32,7 @@ LEAST_SPAN = 64
 """Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
 both."""
 ENOUGH_BLOCKS = 6
-"""From there on an interval between blocks exists (see `waywiser.stats.order`)."""
+"""Blocks from which on an interval between blocks exists (see `waywiser.stats.order`)."""
 DRAWS = 200
 """Percentiles of 2.5 and 97.5 % are then the fifth from either end."""
 SEED = 1

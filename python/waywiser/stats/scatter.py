@@ -54,7 +54,7 @@ class CurveNoise(NamedTuple):
 
 
 def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
-    """With the noise of each size, pooled over all curves of its class."""
+    """Curves with the noise of each size, pooled over all curves of the class."""
     import numpy as np
 
     tables = [_table(curve) for curve in curves]

@@ -1,4 +1,5 @@
-"""From a capture to a machine: what was read becomes the places and links that all code uses."""
+"""Builds a machine from a capture: what was read becomes the places and links that all code
+uses."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _numa_nodes(
         if not reason and not cpus:
             reason = f"this process may use none of its CPUs {format_list(tuple(node.cpus))}"
         if reason:
-            notes.append(f"numa:{index} is left out: {reason}")
+            notes.append(f"numa:{index} is skipped: {reason}")
             continue
         seen.add(node.cpus)
         found.append(

@@ -173,7 +173,8 @@ def _lower_now(gpu: Gpu) -> str:
 
 
 def _between(source: Gpu, destination: Gpu, *, through_host: bool) -> tuple[Use, ...] | str:
-    """Over direct lanes, else through a switch that both hang on, else over both PCIe links."""
+    """The bound over direct lanes, else through a switch that both hang on, else over both PCIe
+    links."""
     if not through_host:
         name = f"gpu:{source.index} to gpu:{destination.index}"
         direct = [link for link in source.nvlinks if link.to == f"gpu:{destination.index}"]

@@ -37,7 +37,7 @@ LEFT_FREE = 1 << 30
 """Bytes that others are left in any case."""
 
 LEAST_SCRATCH = 128 << 20
-"""With less there is no room for both ends of a transfer that is long enough to show a rate."""
+"""Least bytes with room for both ends of a transfer that is long enough to show a rate."""
 
 LEAST_FILE = 4096
 """Bytes of a named file, at least: the least that is read of one."""

@@ -1,4 +1,4 @@
-"""Which file system a path is on, and on which disk that is, as far as the system says."""
+"""Which file system a path is on, and on which disk that is, if the system shows it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ REMAPPED = (
     "rows remapped after uncorrected errors",
     *STANDING_COUNTERS,
 )
-"""In the order of NVML's answer."""
+"""Names in the order of NVML's answer."""
 
 PCIE_REPLAYS = "PCIe replays"
 LINKS_DOWN = "NVLinks down"

@@ -110,7 +110,7 @@ class FilePlace(Value, frozen=True):
     scratch: bool = False
     """Files are made there; else the file exists and is only read."""
     bytes: int = 0
-    """That may be used: of the file, or of all scratch files together."""
+    """Bytes that may be used: of the file, or of all scratch files together."""
     filesystem: str = ""
     """Its type, as the system names it (``ext4``, ``tmpfs``); empty if unknown."""
     direct: bool = True

@@ -23,8 +23,8 @@ PathClass = Literal["", "host", "gpu", "unified", "file"]
 Resource = Literal["links", "host memory", "CPUs", "file system"]
 
 Route = Literal["shortest", "through host", "over relays", "between ranks"]
-"""Over which links bytes go. The last is that of other tools' programs, whose ranks may be on two
-machines."""
+"""The links that bytes go over. The last is that of other tools' programs, whose ranks may be on
+two machines."""
 
 
 class Alternative(Value, frozen=True, forbid_unknown_fields=False):

@@ -46,7 +46,7 @@ def format_time(seconds: float, relative: float | None = None) -> str:
 
 
 def format_rate(bytes_per_second: float, relative: float | None = None) -> str:
-    """In GB/s (10^9 bytes per second), without the unit."""
+    """A rate in GB/s (10^9 bytes per second), without the unit."""
     return format_number(bytes_per_second / 1e9, relative)
 
 

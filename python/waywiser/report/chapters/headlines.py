@@ -108,7 +108,7 @@ def _standing_for_many(entry: Entry, family: str) -> list[Shown]:
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    """At its largest size; of what no cache holds, if there is any."""
+    """The fastest at its largest size; of what no cache holds, if there is any."""
     several = _standing_for_many(entry, family)
     sustaining = [curve for curve in several if sustained(curve)]
     if not sustaining:

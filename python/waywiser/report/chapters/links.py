@@ -97,7 +97,7 @@ def _span(sizes: Iterable[int]) -> str:
 
 
 def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
-    """By the sides that were found, else by the NUMA nodes that the system shows."""
+    """Groups of GPUs by the sides that were found, else by the NUMA nodes that the system shows."""
     machine, sides = entry.subject.machine, entry.subject.overview.sides
     shown = {gpu.numa for gpu in machine.gpus}
     if sides is not None and len(sides.groups) > 1 and len(shown) == 1:

@@ -33,7 +33,7 @@ MOST_UNANSWERED = 40
 
 
 def questions(entries: Sequence[Entry]) -> Section:
-    """By question, then by machine."""
+    """The answers by question, then by machine."""
     names = dict.fromkeys(a.question for entry in entries for a in entry.answers)
     several = len(entries) > 1
     sections = []

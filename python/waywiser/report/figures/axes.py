@@ -19,7 +19,7 @@ LEAST_SPAN = math.log10(4)
 _SECONDS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 _GAP = 5.0
-"""Between an axis and its labels."""
+"""Space between an axis and its labels."""
 
 
 class Axis(NamedTuple):
@@ -50,12 +50,12 @@ def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
 
 
 def of_rates(start: float, end: float, low: float, high: float) -> Axis:
-    """In GB/s."""
+    """An axis in GB/s."""
     return _decades(start, end, low, high, lambda value: f"{value:g}")
 
 
 def of_times(start: float, end: float, low: float, high: float) -> Axis:
-    """In seconds; labels have their unit."""
+    """An axis in seconds; labels have their unit."""
     return _decades(start, end, low, high, _time)
 
 

@@ -147,7 +147,7 @@ def _interval(line: Line, what: Quantity) -> Interval | None:
 
 
 def _bounds(drawn: Sequence[Drawn]) -> list[float]:
-    """In GB/s, those that differ by enough to be two lines, from the highest on."""
+    """The bounds in GB/s, those that differ by enough to be two lines, from the highest on."""
     rates = {
         line.bound.bytes_per_second / 1e9 for each in drawn for line in each.lines if line.bound
     }

@@ -29,7 +29,7 @@ def _circle() -> Steps:
 
 
 def _star() -> Steps:
-    """With five rays."""
+    """A star with five rays."""
     radii = (0.5, 0.5 * 0.382)
     turns = [(radii[n % 2], math.pi * n / 5) for n in range(10)]
     return _polygon(*((r * math.sin(turn), -r * math.cos(turn)) for r, turn in turns))

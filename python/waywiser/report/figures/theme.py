@@ -44,7 +44,7 @@ HEAT = (
     Colour("--h6", "#1f629f", "#b3d5f3"),
     Colour("--h7", "#0f4577", "#dcecfa"),
 )
-"""From the least to the most."""
+"""Colours from the least to the most."""
 
 HEAT_INK = (
     Colour("--t1", "#1b1f24", "#e6e9ed"),

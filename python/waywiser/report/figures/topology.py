@@ -19,7 +19,7 @@ HOST_TOP, HOST_HEIGHT = 26.0, 58.0
 GPU_TOP, GPU_HEIGHT = 152.0, 66.0
 SWITCH_TOP, SWITCH_HEIGHT = 288.0, 30.0
 ARC_DEPTH = 26.0
-"""For each GPU that a direct link passes over."""
+"""Depth of an arc for each GPU that a direct link passes over."""
 
 DIGIT_WIDTH = 0.636
 """Width of a digit of DejaVu Sans, over the size of the font."""
@@ -35,7 +35,7 @@ class GpuBox(Value, frozen=True):
     pci: str
     within: str
     down: str
-    """From the host."""
+    """The rate from the host."""
     up: str
     switch_out: str
     switch_in: str
@@ -48,7 +48,7 @@ class GpuGroup(Value, frozen=True):
     lines: tuple[str, ...]
     gpus: tuple[GpuBox, ...]
     found: bool
-    """By measurement: the system does not show it."""
+    """Whether a measurement found it: the system does not show it."""
 
 
 class Direct(Value, frozen=True):
@@ -169,7 +169,7 @@ def _arc(drawing: Drawing, start: float, end: float, each: Direct) -> None:
 
 
 def _rate_of_arc(drawing: Drawing, x: float, each: Direct) -> None:
-    """At its lowest point, on the paper's colour."""
+    """Writes the rate at the arc's lowest point, on the paper's colour."""
     if not each.text:
         return
     y = GPU_TOP + GPU_HEIGHT + ARC_DEPTH * (each.second - each.first) * 0.975
@@ -205,7 +205,7 @@ def _text(
 
 
 def lines_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """At most two, the rest counted."""
+    """At most two lines, the rest counted."""
     if len(texts) <= 2:
         return tuple(texts)
     return (texts[0], f"and {len(texts) - 1} more")
