@@ -1,4 +1,4 @@
-"""What only a real GPU can show, through the whole house: capture, plan, worker, profile."""
+"""What only a real GPU can show, through the whole program: capture, plan, worker, profile."""
 
 from __future__ import annotations
 
