@@ -107,8 +107,8 @@ def _located(visit: Visit, machine: Machine, rng: random.Random) -> Visit:
             return buffer
         side = rng.randrange(2)
         seconds = (NEAR if (gpu < gpus / 2) == (side == 0) else FAR for gpu in range(gpus))
-        told = tuple(each * rng.uniform(0.99, 1.01) for each in seconds)
-        return msgspec.structs.replace(buffer, gpu_seconds=told)
+        result = tuple(each * rng.uniform(0.99, 1.01) for each in seconds)
+        return msgspec.structs.replace(buffer, gpu_seconds=result)
 
     return msgspec.structs.replace(visit, buffers=tuple(map(near_some, visit.buffers)))
 

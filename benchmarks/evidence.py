@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from waywiser.profile import Profile
-from waywiser.series.locality import judge_sides
-from waywiser.series.traffic import ways
+from waywiser.series.locality import decide_sides
+from waywiser.series.traffic import link_use
 
 TOLERANCE = 0.02
 
@@ -40,7 +40,7 @@ def counted(file: Path) -> list[Row]:
     rows = []
     with Profile.open(file) as profile:
         for series in profile.iter_series():
-            found = ways(series, profile.machine.traits)
+            found = link_use(series, profile.machine.traits)
             for each in found.carried if found else ():
                 link = (each.gpu, each.link, each.direction, each.links, each.ratio)
                 rows.append(Row(file.name, series.workload.curve, *link))
@@ -49,7 +49,7 @@ def counted(file: Path) -> list[Row]:
 
 def groups(file: Path) -> tuple[tuple[int, ...], ...]:
     with Profile.open(file) as profile:
-        sides = judge_sides(profile.localities())
+        sides = decide_sides(profile.localities())
     return sides.groups if sides else ()
 
 
@@ -62,15 +62,15 @@ def main() -> int:
     for row in rows:
         print(f"{row.ratio:8.4f} {row.link:>6} gpu:{row.gpu} {row.direction:>8} over "
               f"{row.links:2} links  {row.curve}")  # fmt: skip
-    told = {file.name: groups(file) for file in wanted.profiles}
-    for name, sides in told.items():
+    result = {file.name: groups(file) for file in wanted.profiles}
+    for name, sides in result.items():
         print(f"{name}: {' and '.join(map(str, sides)) or 'nobody looked'}")
     if wanted.json:
         wanted.json.write_text(
-            json.dumps({"counted": [*map(asdict, rows)], "groups": told}, indent=2) + "\n"
+            json.dumps({"counted": [*map(asdict, rows)], "groups": result}, indent=2) + "\n"
         )
     off = any(row.link == "NVLink" and abs(row.ratio - 1) > TOLERANCE for row in rows)
-    return 1 if off or len(set(told.values())) > 1 else 0
+    return 1 if off or len(set(result.values())) > 1 else 0
 
 
 if __name__ == "__main__":

@@ -83,8 +83,8 @@ def build(folder: Path) -> Path:
 def plain(program: Path, size: int) -> dict[str, float]:
     """Seconds of each way."""
     arguments = [str(program), str(size), str(FAULT_STRIDE), str(CHASE_BYTES)]
-    told = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
-    seconds: dict[str, float] = json.loads(told)
+    result = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+    seconds: dict[str, float] = json.loads(result)
     return seconds
 
 
@@ -108,21 +108,21 @@ def main() -> int:
     print(f"{'waywiser':>10} {'plain':>8} {'from':>8} {'to':>8} {'ratio':>7}  what")
     outside, rows = 0, []
     for way in WAYS:
-        told = [found[way.curve] for found in surveys if way.curve in found]
-        if len(told) < wanted.rounds:
+        result = [found[way.curve] for found in surveys if way.curve in found]
+        if len(result) < wanted.rounds:
             print(f"{'not measured':>45}  {way.curve}")
             outside += 1
             continue
-        own = [each.median for each in told]
+        own = [each.median for each in result]
         others = [each[way.plain] for each in plains]
         ratios = [s / statistics.mean(p) for s, p in zip(own, pairwise(others), strict=True)]
         ratio = statistics.median(ratios)
         steady = max(others) / min(others) - 1 <= way.allowed
         outside += steady and abs(ratio - 1) > way.allowed
         row = {"what": way.curve, "plain": way.plain, "bytes": wanted.bytes, "seconds": own}
-        row |= {"relative": [each.relative for each in told], "plain_seconds": others}
+        row |= {"relative": [each.relative for each in result], "plain_seconds": others}
         rows.append(row | {"ratios": ratios, "ratio": ratio, "steady": steady})
-        latency = told[0].rate is None
+        latency = result[0].rate is None
         shown = [statistics.median(own), statistics.median(others), max(others), min(others)]
         figures = [s * 1e6 if latency else wanted.bytes / s / 1e9 for s in shown]
         figures[2:] = sorted(figures[2:])

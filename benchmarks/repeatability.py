@@ -25,11 +25,11 @@ def medians(file: Path) -> dict[str, tuple[int, str, float]]:
     found = {}
     with Profile.open(file) as profile:
         for series in profile.iter_series():
-            told = estimate(series)
-            if told is not None and series.workload.transfers:
+            result = estimate(series)
+            if result is not None and series.workload.transfers:
                 mode = next(v.mode for v in series.visits if len(v.samples))
                 size = series.workload.transfers[0].bytes
-                found[series.workload.identity] = (size, mode, told.median)
+                found[series.workload.identity] = (size, mode, result.median)
     return found
 
 

@@ -24,4 +24,4 @@ def survey(curves: Sequence[str], options: Sequence[str] = ()) -> dict[str, Esti
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with Profile.open(file) as profile:
             found = {one.workload.curve: estimate(one) for one in profile.series()}
-    return {curve: told for curve, told in found.items() if told is not None}
+    return {curve: result for curve, result in found.items() if result is not None}

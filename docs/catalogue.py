@@ -4,7 +4,7 @@ literature measures, row by row, with the command and the figure.
     python docs/catalogue.py > docs/catalogue.md
 
 The rows are in ``catalogue.toml``. Their figures are looked up in the profiles under ``results``,
-newest first; a curve that none of them holds is told as not measured yet, or with what a machine
+newest first; a curve that none of them holds is shown as not measured yet, or with what a machine
 needs for it. A test checks that the
 page is current and that each row's command selects what the row shows.
 """
@@ -44,7 +44,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
     only: str
     """The pattern of ``--only`` that selects it."""
     curves: list[str]
-    """Texts of curves, the most telling first."""
+    """Texts of curves, the most informative first."""
     bytes: str = ""
     """At which size; empty for operations."""
     options: str = ""
@@ -101,16 +101,16 @@ def _size(series: Series) -> int:
 
 def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str = "") -> str:
     """Median, interval and number of samples of a curve, from the first profile that has it: at the
-    size, or else at the nearest that was measured, which is then told. The reason where all that
+    size, or else at the nearest that was measured, which is then shown. The reason where all that
     know of it refuse it or failed at it; ``elsewhere`` where nobody tried."""
     nearest: list[tuple[float, str]] = []
     for profile in profiles:
         for (text, at), series in profile.series.items():
-            if text == curve and (told := estimate(series, profile.machine)) is not None:
+            if text == curve and (found := estimate(series, profile.machine)) is not None:
                 if at == size:
-                    return _told(told)
+                    return _shown(found)
                 off = abs(math.log2((at or 1) / (size or 1)))
-                nearest.append((off, f"{_told(told)}, at {format_bytes(at)}"))
+                nearest.append((off, f"{_shown(found)}, at {format_bytes(at)}"))
     if nearest:
         return min(nearest, key=lambda one: one[0])[1]
     for profile in profiles:
@@ -122,12 +122,12 @@ def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str =
     return f"needs {elsewhere}" if elsewhere else NOT_YET
 
 
-def _told(told: Estimate) -> str:
-    within = "" if told.relative is None else f" ± {told.relative:.1%}"
-    n = f"n = {told.count} in {len(told.blocks)}"
-    if told.rate is not None:
-        return f"{told.rate.value / 1e9:.4g} GB/s{within} ({n})"
-    return f"{_seconds(told.median)}{within} ({n})"
+def _shown(found: Estimate) -> str:
+    within = "" if found.relative is None else f" ± {found.relative:.1%}"
+    n = f"n = {found.count} in {len(found.blocks)}"
+    if found.rate is not None:
+        return f"{found.rate.value / 1e9:.4g} GB/s{within} ({n})"
+    return f"{_seconds(found.median)}{within} ({n})"
 
 
 def _seconds(seconds: float) -> str:
@@ -147,7 +147,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "<!-- Made by `python docs/catalogue.py > docs/catalogue.md`; a test checks it. -->"
     yield ""
-    yield "Everything that Waywiser measures, as its registry tells it. A path is any pair of"
+    yield "Everything that Waywiser measures, as its registry lists it. A path is any pair of"
     yield "memories and an executor that serves it; direction, both directions at once, sets of"
     yield "paths, sizes and cache states are data of a plan. `waywiser list` prints the same."
     yield ""

@@ -34,8 +34,8 @@ ROWS = catalogue.rows()
 
 
 def test_the_page_is_current() -> None:
-    told = "run: python docs/catalogue.py > docs/catalogue.md"
-    assert catalogue.document() == (DOCS / "catalogue.md").read_text(), told
+    result = "run: python docs/catalogue.py > docs/catalogue.md"
+    assert catalogue.document() == (DOCS / "catalogue.md").read_text(), result
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from topology.captured import ALL, machine
 from topology.fake_system import system_of
 from waywiser.doctor.diagnosis import CHECKS, diagnose
-from waywiser.doctor.finding import Finding, at_least
+from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import link_findings
 from waywiser.doctor.situation import Situation
 from waywiser.records import GpuState
@@ -22,16 +22,18 @@ NO_GPU = machine("no-gpu")
 PERFORMANCE = {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance"}
 
 
-def found(root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: str) -> list[Finding]:
+def found(
+    root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: str
+) -> list[DoctorFinding]:
     return list(diagnose(Situation(on, system_of(root, PERFORMANCE | files), **more)))
 
 
-def one(findings: list[Finding], name: str) -> Finding:
+def one(findings: list[DoctorFinding], name: str) -> DoctorFinding:
     (finding,) = [finding for finding in findings if finding.id == name]
     return finding
 
 
-def names(findings: list[Finding]) -> set[str]:
+def names(findings: list[DoctorFinding]) -> set[str]:
     return {finding.id for finding in findings}
 
 
@@ -126,7 +128,7 @@ def test_a_machine_without_governors_says_so(tmp_path: Path) -> None:
     assert finding.severity == "info"
 
 
-def test_threads_that_share_a_core_are_told(tmp_path: Path) -> None:
+def test_threads_that_share_a_core_are_reported(tmp_path: Path) -> None:
     package = msgspec.structs.replace(NO_GPU.packages[0], cpus=16)
     smt = msgspec.structs.replace(NO_GPU, packages=(package,))
     assert "2 logical CPUs share each core" in one(found(tmp_path, {}, smt), "smt").what
@@ -177,8 +179,8 @@ def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
     assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").what
 
 
-def test_what_the_topology_left_out_is_told(tmp_path: Path) -> None:
-    assert "numa:2 is left out" in one(found(tmp_path, {}), "topology").what
+def test_what_the_topology_left_out_is_reported(tmp_path: Path) -> None:
+    assert "numa:2 is skipped" in one(found(tmp_path, {}), "topology").what
 
 
 def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -> None:

@@ -55,7 +55,7 @@ def test_the_example_declares_nothing() -> None:
     assert "traits()" not in (ROOT / "docs" / "how-to" / "examples" / "chunked.cpp").read_text()
 
 
-def test_the_example_is_listed_measured_judged_and_reported(run: Run, tmp_path: Path) -> None:
+def test_the_example_is_listed_measured_assessed_and_reported(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("list")
     assert code == 0 and "one thread of the CPU copies in chunks" in out
     for file in ("a.wwp", "b.wwp"):

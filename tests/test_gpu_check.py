@@ -64,8 +64,8 @@ def check(machine: dict[str, str], *arguments: str) -> tuple[int, str]:
 
 def steps(text: str) -> dict[str, str]:
     """Each step with what came of it, but for wheels that happen to lie in this checkout."""
-    told = (line for line in text.splitlines() if "exit" in line or "not run" in line)
-    found = {line[:24].strip(): line[24:].strip() for line in told}
+    result = (line for line in text.splitlines() if "exit" in line or "not run" in line)
+    found = {line[:24].strip(): line[24:].strip() for line in result}
     found.pop("carried wheels", None)
     return found
 
@@ -115,8 +115,8 @@ def test_nothing_goes_on_for_longer_than_it_may(machine: dict[str, str], tmp_pat
     (limit,) = re.findall(r"at most (\d+) s: .* standard\.wwp", Path(machine["TIMES"]).read_text())
     assert int(limit) <= 400
     code, text = check(machine, "--only", "survey, standard", "--within", "139", str(out))
-    told = steps(text)["survey, standard"]
-    assert code == 1 and told.startswith("not run: ") and told.endswith("s are left")
+    result = steps(text)["survey, standard"]
+    assert code == 1 and result.startswith("not run: ") and result.endswith("s are left")
 
 
 def test_the_sanitizer_sees_two_gpus_in_parts(machine: dict[str, str], tmp_path: Path) -> None:

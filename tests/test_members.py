@@ -3,12 +3,12 @@ from __future__ import annotations
 from waywiser.words.members import MOST, counted, member_lines, merged
 
 
-def test_few_are_each_told() -> None:
+def test_few_are_each_reported() -> None:
     few = [f"a@gpu:{n} -> b@gpu:0 by carrier" for n in range(MOST)]
     assert list(member_lines(few)) == few
 
 
-def test_many_are_told_by_executor_with_the_first_of_each() -> None:
+def test_many_are_reported_by_executor_with_the_first_of_each() -> None:
     pairs = [f"a{n} -> b by carrier" for n in range(MOST)]
     paths = [f"a@gpu:{n} -> b@gpu:0 by cart[wheels=3] of 8 B" for n in range(2)]
     assert list(member_lines([*pairs, *paths, "c -> d by crate", "empty@gpu:0"])) == [

@@ -56,13 +56,13 @@ def installed(into: Path) -> Path:
     return config.parent
 
 
-def told(_: Path) -> Path:
+def result(_: Path) -> Path:
     return Path(run(sys.executable, "-m", "waywiser", "--cmake-dir").strip())
 
 
 @needs_build
 @needs_interface
-@pytest.mark.parametrize("find", [installed, told])
+@pytest.mark.parametrize("find", [installed, result])
 def test_an_outside_project_builds_and_copies(find, tmp_path: Path) -> None:
     build = tmp_path / "build"
     run("cmake", "-S", PROJECT, "-B", build, f"-Dwaywiser_DIR={find(tmp_path)}")

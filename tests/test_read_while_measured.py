@@ -95,5 +95,5 @@ def test_what_is_exported_holds_together(growing: Path, write: Callable[..., Non
         write(profile, stream)
     if write is write_json:
         for series in json.loads(stream.getvalue())["series"]:
-            told = {visit["block"] for visit in series["visits"]}
-            assert {sample["block"] for sample in series["samples"]} <= told
+            result = {visit["block"] for visit in series["visits"]}
+            assert {sample["block"] for sample in series["samples"]} <= result

@@ -60,11 +60,11 @@ def problem(page: Path, target: str) -> str:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    problems = [told for target in LINK.findall(prose(page)) if (told := problem(page, target))]
+    problems = [result for target in LINK.findall(prose(page)) if (result := problem(page, target))]
     assert problems == []
 
 
-def test_a_link_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_is_reported(tmp_path: Path) -> None:
     page = ROOT / "README.md"
     assert problem(page, "docs/nowhere.md") == "there is no docs/nowhere.md"
     assert "no heading" in problem(page, "docs/methodology.md#nowhere")

@@ -202,7 +202,7 @@ def test_gpus_are_chosen_by_index(host: Callable[[Machine], None]) -> None:
     assert [gpu.index for gpu in chosen.machine.gpus] == [1, 3]
     none = survey.prepare(Request(), Wishes(gpus="none"))
     assert none.machine.gpus == ()
-    assert "left out by --gpus none" in {refusal.reason for refusal in none.plan.refusals}
+    assert "skipped by --gpus none" in {refusal.reason for refusal in none.plan.refusals}
 
 
 @pytest.mark.parametrize(("gpus", "says"), [("1", "no gpu:1.*it has 0"), ("a", "not a list")])

@@ -60,7 +60,7 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run
         yield lambda *arguments: finish(start(*arguments))
 
 
-def test_a_check_measures_every_link_and_tells_what_the_counters_did(
+def test_a_check_measures_every_link_and_shows_what_the_counters_did(
     run: Run, tmp_path: Path
 ) -> None:
     code, out, err = run("survey", "--preset", "check", "--sizes", "64KiB", "-o", "a.wwp")
@@ -80,13 +80,13 @@ def test_a_check_measures_every_link_and_tells_what_the_counters_did(
     assert all(len(seconds) == 8 for seconds in together.samples.transfers)
     assert health.start is not None and health.end is not None
     assert "health: counted while it ran: gpu:1 PCIe replays +1" in out
-    assert "not told: rows remapped after corrected errors" in out
+    assert "unknown: rows remapped after corrected errors" in out
     code, out, _ = run("check", "a.wwp", "--baseline", "a.wwp", "--prometheus", "a.prom")
     assert code in (0, 3) and out.splitlines()[0].split()[0] in ("OK", "INCONCLUSIVE")
     assert 'counter="PCIe replays"' in (tmp_path / "a.prom").read_text()
 
 
-def test_a_resumed_check_tells_of_each_run(run: Run, tmp_path: Path) -> None:
+def test_a_resumed_check_shows_each_run(run: Run, tmp_path: Path) -> None:
     small = ("--sizes", "4KiB", "--only", "pairs", "-o", "a.wwp")
     assert run("survey", "--preset", "check", *small)[0] == 0
     code, out, err = run("survey", "--resume", "-o", "a.wwp")

@@ -63,7 +63,7 @@ def test_what_was_counted_around_the_work_is_in_the_profile(surveyed: Path) -> N
     assert (gpu.idle.pcie_rx, gpu.idle.nvlink_rx) == (0, {})
 
 
-def test_a_counter_that_is_not_there_is_told(surveyed: Path) -> None:
+def test_a_counter_that_is_not_there_is_reported(surveyed: Path) -> None:
     (found,) = [v for curve, v in visits(surveyed).items() if "gpu:1" in curve]
     assert found.evidence is not None
     first, second = found.evidence.gpus

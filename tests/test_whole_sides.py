@@ -9,7 +9,7 @@ import pytest
 
 from own_lock import commands, finish, with_nvml
 from waywiser.profile import Profile
-from waywiser.series.locality import Sides, judge_sides
+from waywiser.series.locality import Sides, decide_sides
 
 TESTS = Path(__file__).parent
 FAR_MICROSECONDS = 200
@@ -39,12 +39,12 @@ def surveyed(
 
 def sides(file: Path) -> Sides:
     with Profile.open(file) as profile:
-        found = judge_sides(profile.localities())
+        found = decide_sides(profile.localities())
     assert found is not None
     return found
 
 
-def test_every_survey_tells_the_same_two_groups(surveyed: Path) -> None:
+def test_every_survey_shows_the_same_two_groups(surveyed: Path) -> None:
     found = [sides(surveyed / f"{seed}.wwp") for seed in DEALT]
     assert {each.groups for each in found} == {((0, 1, 2, 3), (4, 5, 6, 7))}
     for each in found:
@@ -52,7 +52,7 @@ def test_every_survey_tells_the_same_two_groups(surveyed: Path) -> None:
     assert len({tuple(block.side for block in each.blocks) for each in found}) > 1, "dealt anew"
 
 
-def test_links_are_those_that_nvml_tells_of(surveyed: Path) -> None:
+def test_links_are_those_that_nvml_shows(surveyed: Path) -> None:
     with Profile.open(surveyed / "1.wwp") as profile:
         gpus = profile.machine.gpus
     assert len(gpus) == 8 and {gpu.nvlinks[0].lanes for gpu in gpus} == {18}
@@ -60,7 +60,7 @@ def test_links_are_those_that_nvml_tells_of(surveyed: Path) -> None:
 
 
 def test_the_report_says_it_first_and_draws_it(surveyed: Path) -> None:
-    told = "GPUs 0-3 and GPUs 4-7 are on two sides"
+    result = "GPUs 0-3 and GPUs 4-7 are on two sides"
     page = (surveyed / "report.html").read_text()
-    assert page.index(told) < page.index('id="links"'), "in the verdict"
+    assert page.index(result) < page.index('id="links"'), "in the verdict"
     assert "side A of host memory" in page and "side B of host memory" in page

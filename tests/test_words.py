@@ -56,7 +56,7 @@ def test_the_opposite_of_the_opposite_is_the_path(path: Path) -> None:
 
 
 @given(settings)
-def test_settings_are_told_sorted_and_read_back(chosen: dict[str, str]) -> None:
+def test_settings_are_reported_sorted_and_read_back(chosen: dict[str, str]) -> None:
     text = format_settings(chosen)
     assert parse_settings(text) == chosen
     assert text == format_settings(dict(reversed(chosen.items())))
@@ -104,10 +104,10 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     ],
 )
 def test_what_is_no_workload_is_one_line_with_a_remedy(text: str) -> None:
-    with pytest.raises(WaywiserError) as told:
+    with pytest.raises(WaywiserError) as result:
         Workload.parse(text)
-    assert "\n" not in str(told.value)
-    assert told.value.exit_code == 2
+    assert "\n" not in str(result.value)
+    assert result.value.exit_code == 2
 
 
 def test_a_path_has_no_parameters_and_no_size() -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from waywiser.analysis import across, identical
 from waywiser.analysis.answer import Cell, Table
 from waywiser.analysis.regimes import RATE_BYTES
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.report.figures.curves import Drawn, curves_picture
@@ -94,7 +94,7 @@ def rate_at(asked: Asked, curve: str, size: int) -> float:
     return found.rate / 1e9
 
 
-def of(asked: Asked, text: str) -> Curve:
+def of(asked: Asked, text: str) -> MeasuredCurve:
     found = asked.subject.curve(text)
     assert found is not None, text
     return found
@@ -107,7 +107,7 @@ def two_gb_per_s(asked: Asked) -> tuple[bool, str]:
     return 1.5 <= abs(back - there) <= 2.5, text
 
 
-def longer(a: Curve, b: Curve) -> dict[int, float]:
+def longer(a: MeasuredCurve, b: MeasuredCurve) -> dict[int, float]:
     """By size, by how much the first takes longer than the second."""
     return {
         point.bytes: point.seconds / other.seconds - 1
@@ -136,11 +136,11 @@ def runs(sizes: Sequence[int]) -> str:
             found[-1][1] = size
         else:
             found.append([size, size])
-    told = [
+    result = [
         format_bytes(low) if low == high else f"{format_bytes(low)} to {format_bytes(high)}"
         for low, high in found
     ]
-    return ", ".join(told) or "no size"
+    return ", ".join(result) or "no size"
 
 
 def across_sockets(asked: Asked) -> tuple[bool, str]:
@@ -156,13 +156,13 @@ def across_sockets(asked: Asked) -> tuple[bool, str]:
 
 
 def peer_doubles(asked: Asked) -> tuple[bool, str]:
-    told = []
+    result = []
     for gpu in (1, 2, 3):
         on = rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {ENGINE}", GIB)
         off = "by copy-engine[api=sync,peer=off,submit=0]"
-        told.append(on / rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {off}", GIB))
-    text = ", ".join(f"×{times:.2f}" for times in told)
-    return all(1.7 <= times <= 2.3 for times in told), f"{text} at 1 GiB, to GPUs 1, 2 and 3"
+        result.append(on / rate_at(asked, f"device@gpu:0 -> device@gpu:{gpu} {off}", GIB))
+    text = ", ".join(f"×{times:.2f}" for times in result)
+    return all(1.7 <= times <= 2.3 for times in result), f"{text} at 1 GiB, to GPUs 1, 2 and 3"
 
 
 def no_pinning_effect(asked: Asked) -> tuple[bool, str]:
@@ -314,7 +314,7 @@ def claims(asked: Asked) -> str:
 
 def curves(asked: Asked) -> str:
     """The rates behind what does not agree, and what is odd."""
-    told = {
+    result = {
         "GPU 0 → pageable, local": DOWN,
         "GPU 0 → pageable, remote": REMOTE,
         "pageable, local → GPU 0": UP,
@@ -325,7 +325,7 @@ def curves(asked: Asked) -> str:
     }
     head = f"| GB/s at | {' | '.join(map(format_bytes, SHOWN))} |"
     lines = ["## The curves behind them\n", head, "|---" * (len(SHOWN) + 1) + "|"]
-    for name, text in told.items():
+    for name, text in result.items():
         found = of(asked, text)
         rates = [format_rate(p.rate, 0.01) if (p := found.at(n)) else "" for n in SHOWN]
         lines.append(f"| {name} | {' | '.join(rates)} |")
@@ -343,7 +343,7 @@ def markdown(table: Table) -> str:
 
 def figures(asked: Asked) -> dict[str, str]:
     """By file name: the curves that the two disagreements are about."""
-    told = {
+    result = {
         "dgx-1-pageable.svg": ("GPU 0 to pageable memory", {"local": DOWN, "remote": REMOTE}),
         "dgx-1-pinned.svg": (
             "Pinned memory and GPU 0",
@@ -354,7 +354,7 @@ def figures(asked: Asked) -> dict[str, str]:
         ),
     }
     found = {}
-    for name, (title, drawn) in told.items():
+    for name, (title, drawn) in result.items():
         lines = [
             Drawn(label, tuple(point.line for point in of(asked, text).points))
             for label, text in drawn.items()
@@ -371,7 +371,7 @@ def current(page: str, asked: Asked) -> str:
 
 
 if __name__ == "__main__":
-    told = asked(Path(sys.argv[1]))
-    PAGE.write_text(current(PAGE.read_text(), told))
-    for file, drawing in figures(told).items():
+    result = asked(Path(sys.argv[1]))
+    PAGE.write_text(current(PAGE.read_text(), result))
+    for file, drawing in figures(result).items():
         (HERE / file).write_text(drawing)

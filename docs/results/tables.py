@@ -45,20 +45,20 @@ def microseconds(seconds: float) -> str:
     return f"{seconds * 1e6:.4g} µs" if seconds < 1e-3 else f"{seconds * 1e3:.4g} ms"
 
 
-def row(machine: Machine, series: Series, told: Estimate) -> str:
+def row(machine: Machine, series: Series, result: Estimate) -> str:
     size = series.workload.bytes // max(len(series.workload.transfers), 1)
-    rate = series.workload.bytes / told.median
+    rate = series.workload.bytes / result.median
     peak = bound(machine, series.workload) if series.workload.bytes else None
     large = size >= LARGE
     cells = (
         format_bytes(size) if size else "",
-        microseconds(told.median),
-        "" if told.relative is None else f"{told.relative:.1%}",
+        microseconds(result.median),
+        "" if result.relative is None else f"{result.relative:.1%}",
         f"{rate / 1e9:.4g}" if large else "",
         f"{rate / peak.bytes_per_second:.0%}" if peak and large else "",
-        microseconds(told.host_median) if told.host_median else "",
-        f"{told.count} in {len(told.blocks)}",
-        told.stop,
+        microseconds(result.host_median) if result.host_median else "",
+        f"{result.count} in {len(result.blocks)}",
+        result.stop,
     )
     return "| " + " | ".join(cells) + " |\n"
 
@@ -69,9 +69,9 @@ def table(file: Path, curve: str) -> Iterator[str]:
     if not found:
         raise SystemExit(f"{file}: no curve {curve!r}")
     for series in sorted(found, key=lambda one: one.workload.bytes):
-        told = estimate(series, machine)
-        if told is not None:
-            yield row(machine, series, told)
+        result = estimate(series, machine)
+        if result is not None:
+            yield row(machine, series, result)
 
 
 def current(page: Path) -> str:

@@ -21,7 +21,7 @@ class NativeError(WaywiserError):
 def load() -> ModuleType:
     """The native module (see ``_native.pyi``). Loads no GPU driver by itself.
 
-    Raises `NativeError` where it was not built or a shared library it needs is missing.
+    Raises `NativeError` if it was not built or a shared library it needs is missing.
     """
     name = os.environ.get(MODULE_VARIABLE) or "waywiser._native"
     try:

@@ -15,9 +15,9 @@ from waywiser.words import Stop, TimingMode, Value, Workload
 
 
 class Rule(Value, frozen=True):
-    """When to stop sampling one series in one block; twin of ``StopRule`` in session.hpp.
+    """When to stop sampling one series in one block; the same as ``StopRule`` in session.hpp.
 
-    Stop when n >= ``minimum`` (``slow_minimum`` where one execution takes over ``slow_seconds``),
+    Stop when n >= ``minimum`` (``slow_minimum`` if one execution takes over ``slow_seconds``),
     sampling has lasted ``minimum_seconds``, and the 95 % interval of the median is within
     ``wanted`` of the median, or, after ``soft_seconds`` of sampling, within ``target``; at
     ``hard_seconds`` or ``maximum`` in any case.
@@ -51,13 +51,13 @@ class Order(Value, frozen=True):
     rule: Rule
     seed: int
     buffer_bytes: int
-    """Of all buffers of the workload together."""
+    """Size of all buffers of the workload together."""
     expected_seconds: float
     """What the estimate says the visit takes, set-up and verification included."""
     timeout_seconds: float
-    """After this the worker is killed and the visit recorded as failed."""
+    """Seconds after which the worker is killed and the visit recorded as failed."""
     evidence: bool = False
-    """After its samples, executions are watched by the counters of links."""
+    """Whether executions after its samples are watched by the counters of links."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -107,8 +107,8 @@ class BufferRecord(Value, frozen=True):
     fraction_huge: float = 0.0
     detail: str = ""
     gpu_seconds: tuple[float, ...] = ()
-    """Of page-locked memory where there are several GPUs: seconds of a copy of 8 bytes from it to
-    each of them, by index. It tells on which side of the machine the buffer is."""
+    """Seconds of a copy of 8 bytes from page-locked memory to each of several GPUs, by index. They
+    show on which side of the machine the buffer is."""
 
 
 class Failure(Value, frozen=True):
@@ -140,7 +140,7 @@ class LinkBytes(Value, frozen=True):
     """
 
     nvlink_tx: dict[int, int] | None = None
-    """By the link's number, those that moved anything."""
+    """Bytes by the link's number, of those that moved anything."""
     nvlink_rx: dict[int, int] | None = None
     pcie_tx: int | None = None
     pcie_rx: int | None = None
@@ -156,12 +156,12 @@ class GpuTraffic(Value, frozen=True):
     """Why counters could not be read, one line each."""
 
 
-class Evidence(Value, frozen=True):
+class LinkEvidence(Value, frozen=True):
     """Which links moved while a workload was executed for nothing but that to be seen."""
 
     executions: int
     seconds: float
-    """Between the two readings of the counters."""
+    """Seconds between the two readings of the counters."""
     idle_seconds: float
     """The same without the work: what moves then is not the workload's."""
     gpus: tuple[GpuTraffic, ...] = ()
@@ -174,11 +174,12 @@ class BlockLatencies(Value, frozen=True):
     """What it cost to reach one block of host memory. Seconds."""
 
     state: str
-    """Of its pages, as in `BufferRecord`."""
+    """The state of its pages, as in `BufferRecord`."""
     copies: tuple[tuple[float, ...], ...] = ()
-    """Of one copy of 8 bytes to each GPU: [round][GPU], each round from another piece of it."""
+    """Seconds of one copy of 8 bytes to each GPU: [round][GPU], each round from another piece of
+    it."""
     reads: tuple[tuple[float, ...], ...] = ()
-    """Of one load out of memory by each CPU: [sweep][CPU]."""
+    """Seconds of one load out of memory by each CPU: [sweep][CPU]."""
 
 
 class Locality(Value, frozen=True):
@@ -202,7 +203,7 @@ class Locality(Value, frozen=True):
 
 
 STANDING_COUNTERS = ("row remapping pending", "row remapping failed")
-"""Error counters of a GPU that are 1 for yes, and speak against it whether they rose or not."""
+"""Error counters of a GPU that are 1 for yes, and are a problem whether they rose or not."""
 
 
 class GpuHealth(Value, frozen=True):
@@ -211,7 +212,7 @@ class GpuHealth(Value, frozen=True):
     index: int
     uuid: str
     counters: dict[str, int] = msgspec.field(default_factory=dict)
-    """By name; those of a link begin with ``NVLink 3``."""
+    """Counters by name; those of a link begin with ``NVLink 3``."""
     unavailable: dict[str, str] = msgspec.field(default_factory=dict)
     """Counter -> why it cannot be read."""
     xids: tuple[int, ...] = ()
@@ -225,7 +226,7 @@ class Health(Value, frozen=True):
     """UTC, ISO 8601."""
     gpus: tuple[GpuHealth, ...] = ()
     reason: str = ""
-    """Why nothing at all could be read; empty where something was."""
+    """Why nothing at all could be read; empty if something was."""
 
 
 class Visit(Value, frozen=True):
@@ -247,14 +248,14 @@ class Visit(Value, frozen=True):
     setup_seconds: float = 0.0
     sampling_seconds: float = 0.0
     elapsed_seconds: float = 0.0
-    """From order to answer, as the supervisor saw it."""
+    """Seconds from order to answer, as the supervisor saw it."""
     buffer_bytes: int = 0
-    """Of the workload's own buffers."""
+    """Size of the workload's own buffers."""
     held_bytes: int = 0
     """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()
-    evidence: Evidence | None = None
-    """Which links it used; None where nobody looked."""
+    evidence: LinkEvidence | None = None
+    """Which links it used; None if nobody looked."""
 
 
 class Series(Value, frozen=True):

@@ -1,4 +1,4 @@
-"""What of this machine is to be measured: its places, less those left out and why."""
+"""What of this machine is to be measured: its places, less those that are skipped and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALL = "all"
 NONE = "none"
 
 DRIVER_SECONDS = 60.0
-"""For the driver to answer whether it works: waking many GPUs takes it seconds."""
+"""Seconds for the driver to answer whether it works: waking many GPUs takes it seconds."""
 
 
 class ScopeError(WaywiserError):
@@ -66,7 +66,7 @@ class Scope:
 def read_scope(wishes: Wishes) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
-    Raises `ScopeError` for GPUs that are not there, `GuestError` where a control group leaves no
+    Raises `ScopeError` for GPUs that are not there, `GuestError` if a control group leaves no
     memory, `waywiser.topology.file_places.FileError` for files and folders that cannot be used.
     """
     machine = live_machine()
@@ -90,16 +90,16 @@ def live_machine() -> Machine:
     machine = msgspec.structs.replace(machine_from(capture_live()), traits=registered_traits())
     if library.backend != "fake":
         return machine
-    told = {gpu.uuid: gpu for gpu in machine.gpus}
-    gpus = tuple(_pretended(gpu, library.gpus(), told.get(gpu["uuid"])) for gpu in library.gpus())
+    known = {gpu.uuid: gpu for gpu in machine.gpus}
+    gpus = tuple(_pretended(gpu, library.gpus(), known.get(gpu["uuid"])) for gpu in library.gpus())
     reason = library.gpu_unavailable_reason()
     return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
 
 
-def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], told: Gpu | None) -> Gpu:
+def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu | None) -> Gpu:
     bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"])
     return msgspec.structs.replace(
-        told or bare,
+        known or bare,
         index=gpu["index"],
         memory_bytes=gpu["memory_bytes"],
         memory_free_bytes=gpu["free_bytes"],
@@ -110,7 +110,7 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], told: Gpu | 
 
 
 def _with_files(scope: Scope, wishes: Wishes) -> Scope:
-    """With the places where files are."""
+    """The scope with the places where files are."""
     own, refusals = _own_places(wishes)
     named = (existing_file(path) for path in wishes.files)
     places = (*own, *{place.name: place for place in named}.values())
@@ -136,7 +136,7 @@ def _own_places(wishes: Wishes) -> tuple[list[FilePlace], list[Refusal]]:
 
 
 def _without(scope: Scope, kept: set[int], reason: str) -> Scope:
-    """Only the GPUs kept; ``reason`` is the machine's where none is left."""
+    """Only the GPUs kept; ``reason`` is the machine's if none is left."""
     gpus = tuple(gpu for gpu in scope.machine.gpus if gpu.index in kept)
     why = scope.machine.gpu_reason if gpus or not scope.machine.gpus else reason
     machine = msgspec.structs.replace(scope.machine, gpus=gpus, gpu_reason=why)
@@ -147,7 +147,7 @@ def _asked(scope: Scope, gpus: str) -> Scope:
     if gpus == ALL:
         return scope
     if gpus == NONE:
-        return _without(scope, set(), "left out by --gpus none")
+        return _without(scope, set(), "skipped by --gpus none")
     words = [word.strip() for word in gpus.split(",")]
     if not all(word.isascii() and word.isdigit() for word in words):
         raise ScopeError(f"--gpus {gpus!r} is not a list of GPUs", remedy="write 0,1 or none")
@@ -168,7 +168,7 @@ def _free(scope: Scope, share: bool) -> Scope:
 
 
 def _working(scope: Scope) -> Scope:
-    """Without GPUs where this build or the driver cannot use them."""
+    """The scope without GPUs if this build or the driver cannot use them."""
     if not scope.machine.gpus:
         return scope
     reason = _unavailable_reason()

@@ -44,7 +44,7 @@ class Interrupted(SurveyError):
     """Stopped from outside; what was finished is in the profile."""
 
 
-class Estimate(Value, frozen=True):
+class SurveyEstimate(Value, frozen=True):
     """What was said before the work started."""
 
     series: int
@@ -58,7 +58,7 @@ class Commission(Value, frozen=True):
 
     request: Request
     wishes: Wishes
-    estimate: Estimate
+    estimate: SurveyEstimate
     waywiser: str = __version__
 
 
@@ -75,9 +75,11 @@ class Survey:
         return self.scope.machine
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> SurveyEstimate:
         plan = self.plan
-        return Estimate(len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds)
+        return SurveyEstimate(
+            len(plan.points), plan.visits, plan.buffer_bytes, self.outlook.seconds
+        )
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -251,7 +253,7 @@ def commission_of(profile: Profile) -> Commission:
 
 
 def require_same(measured: Machine, live: Machine, file: Path) -> None:
-    """Raises where the profile's machine is not this one."""
+    """Raises if the profile's machine is not this one."""
     if measured.hostname != live.hostname:
         raise SurveyError(
             f"it is of the machine {measured.hostname}, this is {live.hostname}",
@@ -269,7 +271,7 @@ def require_same(measured: Machine, live: Machine, file: Path) -> None:
 
 
 def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
-    """Raises where places of the profile may not be used now."""
+    """Raises if places of the profile may not be used now."""
     usable = {gpu.index for gpu in scope.machine.gpus}
     for gpu in measured.gpus:
         if gpu.index not in usable:

@@ -9,5 +9,6 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u20
 
 
 def visible(text: str) -> str:
-    """Without what would steer the terminal that shows it, or show it otherwise than it is."""
+    """The text without what would steer the terminal that shows it, or show it otherwise than it
+    is."""
     return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)

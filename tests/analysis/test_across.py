@@ -63,7 +63,7 @@ def test_anisotropy_says_which_way_is_faster() -> None:
     assert row == ["no medium differs"]
 
 
-def test_affinity_is_told_by_kind() -> None:
+def test_affinity_is_reported_by_kind() -> None:
     texts = {
         f"pinned@numa:{node} -> device@gpu:{gpu} by copy-engine": 50e9 if node == gpu else 40e9
         for node in range(2)
@@ -76,7 +76,7 @@ def test_affinity_is_told_by_kind() -> None:
     assert row[0].startswith("yes +25")
 
 
-def test_choices_tell_which_is_faster_and_how_many_times() -> None:
+def test_choices_show_which_is_faster_and_how_many_times() -> None:
     rates = {
         H2D: 55e9,
         "pageable@numa:0 -> device@gpu:0 by copy-engine": 11e9,
@@ -88,7 +88,7 @@ def test_choices_tell_which_is_faster_and_how_many_times() -> None:
     }
     seen = subject(*(curve(text, postal(0, rate), BIG) for text, rate in rates.items()))
     found = by_title(tables([seen]))
-    for title, direction, told, times in (
+    for title, direction, result, times in (
         ("Pageable or pinned memory", "host → GPU", "pinned", 5.0),
         ("Peer access on or off", "GPU → GPU", "on", 10.0),
         ("Managed memory on demand or prefetched", "GPU → host", "prefetched", 4.0),
@@ -96,11 +96,11 @@ def test_choices_tell_which_is_faster_and_how_many_times() -> None:
     ):
         ((row, (text,)),) = found[title].items()
         assert row == direction
-        assert text.startswith(f"yes {told} ×")
+        assert text.startswith(f"yes {result} ×")
         assert float(text.split("×")[1].split()[0]) == pytest.approx(times, rel=0.02)
     assert len(list(alternatives(seen))) == 4
 
 
-def test_what_no_machine_tells_has_no_table() -> None:
+def test_what_no_machine_shows_has_no_table() -> None:
     found = answer([subject(curve(H2D, postal(0, 50e9), BIG))])
     assert (found.tables, found.summary) == ((), "Nothing was measured of both.")

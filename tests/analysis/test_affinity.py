@@ -32,7 +32,7 @@ def test_where_the_node_does_not_matter_nothing_is_found() -> None:
     assert "does not change the bandwidth" in found.summary
 
 
-def test_a_remote_node_that_is_slower_is_told_with_how_much() -> None:
+def test_a_remote_node_that_is_slower_is_reported_with_how_much() -> None:
     found = asked(rate=1 / 1.08)
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("far-memory", "info")
@@ -53,15 +53,15 @@ def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
             rate = 50e9 * ({0: 0.8, 1: 0.8, 2: 1.25, 3: 1.25}[gpu] if far else 1)
             path = f"pinned@numa:{node} -> device@gpu:{gpu} by copy-engine"
             found.append(curve(path, postal(5e-6, rate), FEW))
-    told = answer(subject(*found, machine=machine(4, 2)))
-    (finding,) = [each for each in told.findings if each.id.startswith(("aff", "far-m", "far-i"))]
+    result = answer(subject(*found, machine=machine(4, 2)))
+    (finding,) = [each for each in result.findings if each.id.startswith(("aff", "far-m", "far-i"))]
     assert finding.id == "affinity-differs"
     assert "gpu:0 +25 %" in finding.statement and "gpu:3 −20 %" in finding.statement
     assert "4 of 4 pairs differ" in finding.statement
-    assert told.tables[0].rows[0][1].mark == "yes"
+    assert result.tables[0].rows[0][1].mark == "yes"
 
 
-def test_small_copies_are_told_apart() -> None:
+def test_small_copies_are_distinguished() -> None:
     (finding,) = asked(latency=1.1).findings
     assert finding.id == "far-start"
 
@@ -88,7 +88,7 @@ def test_copies_within_a_node_are_related_with_copies_to_another() -> None:
     assert found.tables[0].rows[0][0].text == "pageable → pageable by cpu"
 
 
-def test_of_one_node_nothing_can_be_told() -> None:
+def test_of_one_node_nothing_can_be_reported() -> None:
     text = "pinned@numa:0 -> device@gpu:0 by copy-engine"
     found = answer(subject(curve(text, postal(1e-6, 1e10), FEW)))
     assert (found.findings, found.tables) == ((), ())

@@ -23,7 +23,7 @@ def both_ways(there: Seconds, back: Seconds, gpu: int = 0, kind: str = "pinned")
     ]
 
 
-def test_a_machine_that_is_even_has_nothing_to_tell() -> None:
+def test_a_machine_that_is_even_has_nothing_to_show() -> None:
     found = answer(subject(both_ways(EVEN, EVEN), both_ways(EVEN, EVEN, 1)))
     assert (found.findings, found.unanswered) == ((), ())
     (row,) = found.tables[0].rows
@@ -32,7 +32,7 @@ def test_a_machine_that_is_even_has_nothing_to_tell() -> None:
     assert row[1].series == "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
-def test_what_all_twins_show_is_told_once_of_their_kind() -> None:
+def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
     found = answer(subject(both_ways(EVEN, SLOW), both_ways(EVEN, SLOW, 1)))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-kind", "info")
@@ -72,7 +72,7 @@ def test_one_of_several_that_differs_is_named() -> None:
     assert "--only" in finding.remedy
 
 
-def test_small_copies_are_told_apart_from_rates_and_in_one_finding() -> None:
+def test_small_copies_are_distinguished_from_rates_and_in_one_finding() -> None:
     late = postal(8e-6, 50e9)
     found = answer(subject(both_ways(EVEN, late), both_ways(EVEN, late, kind="pageable")))
     (finding,) = found.findings
@@ -99,7 +99,7 @@ def test_what_is_too_noisy_is_said_to_be() -> None:
     assert found.tables[0].rows[0][1].text.startswith("< ")
 
 
-def test_a_difference_at_medium_sizes_alone_is_told() -> None:
+def test_a_difference_at_medium_sizes_alone_is_reported() -> None:
     def bump(size: int) -> float:
         return EVEN(size) * (1.2 if 2**17 <= size < 2**21 else 1.0)
 

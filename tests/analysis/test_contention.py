@@ -59,7 +59,7 @@ def test_transfers_that_share_nothing_are_as_fast_together() -> None:
     assert (row[1].mark, row[3].text) == ("no", "100%")
 
 
-def test_a_shared_bottleneck_is_told_with_what_it_carries() -> None:
+def test_a_shared_bottleneck_is_reported_with_what_it_carries() -> None:
     found = asked(together([h2d(gpu) for gpu in range(4)], [35e9] * 4))
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("shared-bottleneck", "info")
@@ -96,9 +96,9 @@ def test_a_transfer_that_waits_for_others_is_slowed_by_the_wait(times: int, wait
     )
     (row,) = asked([Series(series.workload, longer)]).tables[0].rows
     assert row[1].mark == ("no" if times == 1 else "yes")
-    slowest, _, told = row[4].text.partition(", ")
+    slowest, _, result = row[4].text.partition(", ")
     assert float(slowest[1:]) == pytest.approx(times, rel=0.02)
-    assert told == waiting
+    assert result == waiting
     assert float(row[5].text[1:]) == pytest.approx(1, abs=0.02)
 
 
@@ -110,7 +110,7 @@ def test_only_those_that_are_slowed_share_it() -> None:
     assert finding.exhibits[0].value == pytest.approx(50e9, rel=0.02)
 
 
-def test_what_those_that_share_have_in_common_is_told() -> None:
+def test_what_those_that_share_have_in_common_is_reported() -> None:
     rates = [25e9, 25e9, 50e9, 50e9]
     together_on_two_nodes = together([h2d(gpu) for gpu in range(4)], rates)
     seen = subject(host_links(4), together_on_two_nodes, machine=machine(4, 2))
@@ -152,7 +152,7 @@ def test_being_slower_together_than_one_alone_is_odd() -> None:
     assert finding.severity == "warning"
 
 
-def test_one_shared_buffer_is_told_apart_from_a_shared_link() -> None:
+def test_one_shared_buffer_is_distinguished_from_a_shared_link() -> None:
     paths = [d2h(gpu) for gpu in range(4)]
     found = asked(together(paths, [50e9] * 4), together(paths, [0.1e9] * 4, shared=True))
     (finding,) = found.findings
@@ -202,17 +202,17 @@ def test_a_size_that_was_not_measured_alone_is_taken_from_the_nearest() -> None:
     assert found.findings[0].effect == pytest.approx(0.4, abs=0.02)
 
 
-def test_what_was_never_measured_alone_cannot_be_told() -> None:
+def test_what_was_never_measured_alone_cannot_be_known() -> None:
     found = answer(subject(together([h2d(0), h2d(1)], [30e9] * 2), machine=machine(2)))
     assert (found.findings, found.tables) == ((), ())
     assert "not all measured alone" in found.unanswered[0]
 
 
-def test_there_may_be_nothing_to_tell() -> None:
+def test_there_may_be_nothing_to_show() -> None:
     assert asked().summary == "Nothing was measured together with something else."
 
 
-def test_pairs_tell_which_transfers_share_something_where_all_at_once_does_not() -> None:
+def test_pairs_show_which_transfers_share_something_where_all_at_once_does_not() -> None:
     """Two switches, each with two GPUs: all four are slowed by as much."""
     everything = together([h2d(gpu) for gpu in range(4)], [25e9] * 4)
     pairs = [
@@ -235,7 +235,9 @@ def test_pairs_that_hang_together_are_one_group() -> None:
 
 
 @pytest.mark.parametrize(("rate", "found"), [(30e9, True), (45e9, False)])
-def test_of_other_tools_summaries_only_what_is_far_off_is_told(rate: float, found: bool) -> None:
+def test_of_other_tools_summaries_only_what_is_an_outlier_is_reported(
+    rate: float, found: bool
+) -> None:
     summaries = [
         _summarised(series)
         for series in [
@@ -243,10 +245,10 @@ def test_of_other_tools_summaries_only_what_is_far_off_is_told(rate: float, foun
             *together([h2d(n) for n in range(4)], [rate] * 4),
         ]
     ]
-    told = answer(subject(summaries, machine=machine(4)))
-    assert [finding.id for finding in told.findings] == ["shared-bottleneck"] * found
-    assert [finding.interval for finding in told.findings] == [None] * found
-    assert told.unanswered[0].startswith("measured in one process")
+    result = answer(subject(summaries, machine=machine(4)))
+    assert [finding.id for finding in result.findings] == ["shared-bottleneck"] * found
+    assert [finding.interval for finding in result.findings] == [None] * found
+    assert result.unanswered[0].startswith("measured in one process")
 
 
 def _summarised(series: Series) -> Series:

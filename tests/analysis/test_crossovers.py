@@ -30,7 +30,7 @@ def seen_later(series: list[Series], seconds: float) -> list[Series]:
     return [later(each) for each in series]
 
 
-def test_one_winner_is_told_with_its_margins() -> None:
+def test_one_winner_is_reported_with_its_margins() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9)), curve(PAGEABLE, postal(20e-6, 10e9))))
     (finding,) = said.findings
     assert finding.id == "faster" and finding.severity == "info"
@@ -49,10 +49,10 @@ def test_one_winner_is_told_with_its_margins() -> None:
     assert {cell.mark for cell in row[4:]} == {"yes", ""}
 
 
-def test_where_one_overtakes_the_other_both_ranges_are_told() -> None:
+def test_at_a_crossover_both_ranges_are_reported() -> None:
     said = answer(subject(curve(PINNED, postal(20e-6, 50e9)), curve(SM, postal(5e-6, 10e9))))
     (finding,) = said.findings
-    assert finding.id == "overtakes"
+    assert finding.id == "crossover"
     assert "sm from 8 B to 128 KiB" in finding.statement
     assert "copy-engine from 256 KiB to 1 GiB" in finding.statement
     assert finding.remedy.startswith("choose by size: sm from 8 B")
@@ -93,7 +93,7 @@ def test_a_setting_is_compared_with_the_default() -> None:
     head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
     assert finding.statement.startswith(head)
     first = said.tables[0]
-    assert first.title == "Use which way where"
+    assert first.title == "Which method to use"
     assert [row[2].text.split(" by ")[1] for row in first.rows] == ["cpu", "cpu[threads=8]"]
 
 
@@ -120,7 +120,7 @@ def test_what_moves_nothing_is_no_way() -> None:
             )
         )
         assert said.findings == ()
-        assert not said.judged
+        assert not said.answered
 
 
 def test_variants_are_compared_with_their_own_kind_alone() -> None:
@@ -167,8 +167,8 @@ def test_lists_are_compared_over_the_size_of_their_pieces() -> None:
         )
     )
     (finding,) = said.findings
-    assert finding.id == "layout-overtakes"
-    assert "4 KiB sm, 1 MiB batch; up to 5 times as fast as the second" in finding.statement
+    assert finding.id == "layout-crossover"
+    assert "4 KiB sm, 1 MiB batch; up to 5 times as fast as the next" in finding.statement
     (table,) = said.tables
     assert table.columns[-2:] == ("4 KiB", "1 MiB")
     assert table.rows[0][-2].text.startswith("sm (4") and table.rows[0][-1].text.startswith("batch")
@@ -185,7 +185,7 @@ def test_there_are_few_findings_however_much_was_measured() -> None:
 def test_a_single_way_has_no_rival() -> None:
     said = answer(subject(curve(PINNED, postal(5e-6, 50e9))))
     assert said.findings == () and said.tables == ()
-    assert said.unanswered == ("which way is best: there are no two to compare",)
+    assert said.unanswered == ("which method is best: no two to compare",)
 
 
 def test_what_else_beats_the_same_loser_is_no_news() -> None:

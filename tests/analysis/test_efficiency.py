@@ -46,7 +46,7 @@ def found() -> Answer:
     )
 
 
-def test_the_best_way_is_told_with_its_share_and_where_it_saturates(found: Answer) -> None:
+def test_the_best_way_is_reported_with_its_share_and_where_it_saturates(found: Answer) -> None:
     best = next(each for each in found.findings if each.id == "best-way")
     assert best.severity == "info"
     assert "from numa:0 to gpu:0 is pinned -> device by copy-engine: 55" in best.statement
@@ -97,11 +97,11 @@ def test_a_cache_is_no_sustained_rate() -> None:
     def seconds(size: int) -> float:
         return 2e-6 + size / (4e12 if size <= 2**24 else 2e12)
 
-    told = subject(curve(LOCAL, seconds))
-    (each,) = told.curves
+    result = subject(curve(LOCAL, seconds))
+    (each,) = result.curves
     assert sustained(each).rate == pytest.approx(2e12, rel=0.02)
     assert saturation(each) <= 2**24
-    cells = [cell.text for cell in answer(told).tables[0].rows[0]]
+    cells = [cell.text for cell in answer(result).tables[0].rows[0]]
     assert cells[3] == "other line from 32 MiB" and cells[6].endswith("at 16 MiB")
 
 
@@ -150,12 +150,12 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
         tuple(2**n for n in range(10, 27)),
     )
     cached = curve(f"{HOST}[threads=8]", lambda size: size / 290e9, (2**23,))
-    told = within_host(memory, cached)
-    assert "by cpu: 6.0" in told
-    assert "that is at 64 MiB: what caches hold moves at up to 60 GB/s" in told
+    result = within_host(memory, cached)
+    assert "by cpu: 6.0" in result
+    assert "that is at 64 MiB: what caches hold moves at up to 60 GB/s" in result
     assert "caches can hold 8 MiB, and it shows nothing of memory" in within_host(cached)
 
 
-def test_more_than_a_link_can_carry_is_doubted_where_it_is_said() -> None:
+def test_more_than_a_link_can_carry_is_flagged_where_it_is_said() -> None:
     said = answer(subject(curve(H2D, postal(2.5e-6, 65e9))))
     assert "more than it can" in said.findings[0].statement

@@ -65,7 +65,7 @@ def test_two_hidden_sockets_are_found_with_their_evidence() -> None:
     assert "GPUs 0-3" in found.summary
 
 
-def test_what_it_costs_to_be_far_is_told_by_kind_and_size() -> None:
+def test_what_it_costs_to_be_far_is_reported_by_kind_and_size() -> None:
     small, large = costs(two_sided(1.1, synthetic.records(5)))
     assert (small.regime, large.regime) == ("latency", "bandwidth")
     assert (small.near, small.far) == (2, 2), "processes, not their curves"
@@ -86,7 +86,7 @@ def test_sides_that_the_system_shows_are_not_hidden() -> None:
     assert answer(two_sided(1.0, synthetic.records(5), nodes=2)).findings == ()
 
 
-def test_sides_that_contradict_the_system_are_told() -> None:
+def test_sides_that_contradict_the_system_are_reported() -> None:
     seen = two_sided(1.0, synthetic.records(5))
     gpus = tuple(msgspec.structs.replace(gpu, numa=gpu.index % 2) for gpu in seen.machine.gpus)
     other = msgspec.structs.replace(seen.machine, gpus=gpus)
@@ -100,7 +100,7 @@ def test_one_socket_shows_no_sides() -> None:
     assert "no sides" in found.summary
 
 
-def test_twins_are_compared_from_memory_that_is_as_near() -> None:
+def test_peers_are_compared_from_memory_that_is_as_near() -> None:
     """Else a block that is far from half of the GPUs would make them look slow."""
     from waywiser.analysis.identical import answer as identical
 

@@ -18,7 +18,7 @@ def asked(*series: list[Series], made: Machine | None = None) -> Answer:
     return answer(subject(*series, machine=made or machine()))
 
 
-def test_equal_links_are_told_to_be_equal() -> None:
+def test_equal_links_are_found_to_be_equal() -> None:
     found = asked(host_links(8), peer_links(8))
     assert found.findings == ()
     assert [row[1].mark for row in found.tables[0].rows] == ["no", "no", "no"]
@@ -49,7 +49,7 @@ def test_the_direction_that_is_slow_is_named() -> None:
     assert marks == {"pinned → GPU by copy-engine": "yes", "GPU → pinned by copy-engine": "no"}
 
 
-def test_a_link_that_is_far_off_is_broken() -> None:
+def test_a_link_that_is_an_outlier_is_broken() -> None:
     assert asked(host_links(8, {0: 1.0})).findings[0].severity == "error"
 
 
@@ -67,7 +67,7 @@ def test_a_single_pair_of_gpus_is_named_by_both() -> None:
     assert [device.place for device in finding.devices] == ["gpu:1", "gpu:4"]
 
 
-def test_of_two_twins_the_slower_one_is_suspected() -> None:
+def test_of_two_peers_the_slower_one_is_suspected() -> None:
     (finding,) = asked(host_links(2, {1: 0.08}), made=machine(2)).findings
     assert "gpu:1's link" in finding.statement
     assert "its equivalent's" in finding.statement
@@ -78,7 +78,7 @@ def test_one_that_is_faster_than_all_others_breaks_nothing() -> None:
     assert (finding.id, finding.severity) == ("fast-link", "info")
 
 
-def test_halves_that_differ_are_told_as_such_and_not_as_slow_links() -> None:
+def test_halves_that_differ_are_reported_as_such_and_not_as_slow_links() -> None:
     (finding,) = asked(host_links(8, dict.fromkeys(range(4, 8), 0.1))).findings
     assert (finding.id, finding.severity) == ("uneven-paths", "warning")
     assert "gpu:4, gpu:5, gpu:6, gpu:7" in finding.statement
@@ -92,7 +92,7 @@ def test_halves_along_hidden_sides_say_so() -> None:
     assert "hidden side" in finding.statement
 
 
-def test_single_blocks_are_judged_by_the_other_twins() -> None:
+def test_single_blocks_are_assessed_by_the_other_peers() -> None:
     assert asked(host_links(8, blocks=1), peer_links(4, blocks=1)).findings == ()
     (finding,) = asked(host_links(8, {3: 0.05}, blocks=1)).findings
     assert "gpu:3's link" in finding.statement
@@ -175,7 +175,7 @@ def test_there_is_nothing_to_compare_with_one_gpu() -> None:
     assert "nothing to compare" in found.summary
 
 
-def test_what_was_seen_of_a_slow_link_is_told_with_it() -> None:
+def test_what_was_seen_of_a_slow_link_is_reported_with_it() -> None:
     narrow = GpuState(3, 1980, 3201, (), 5, 8, 40, 120.0)
     series = [
         Series(

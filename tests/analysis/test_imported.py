@@ -34,11 +34,11 @@ def repetitions(*times: float) -> list[dict[str, Any]]:
 
 
 def aggregates(mean: float, deviation: float) -> list[dict[str, Any]]:
-    told = {"mean": mean, "stddev": deviation, "cv": deviation / mean}
+    result = {"mean": mean, "stddev": deviation, "cv": deviation / mean}
     return [
         {"name": f"{D2H}_{name}", "run_name": D2H, "run_type": "aggregate",
          "aggregate_name": name, "real_time": value}
-        for name, value in told.items()
+        for name, value in result.items()
     ]  # fmt: skip
 
 
@@ -48,11 +48,11 @@ def block(node: Node) -> BlockSummary:
     return found
 
 
-def test_repetitions_and_a_deviation_that_is_told_are_the_spread(tmp_path: Path) -> None:
+def test_repetitions_and_a_deviation_that_is_reported_are_the_spread(tmp_path: Path) -> None:
     several = block(imported(tmp_path, "several", repetitions(1000, 1010, 1020)))
     assert several.deviation == pytest.approx(10 / 1010)
-    told = block(imported(tmp_path, "told", aggregates(1000, 30)))
-    assert told.deviation == pytest.approx(0.03)
+    result = block(imported(tmp_path, "result", aggregates(1000, 30)))
+    assert result.deviation == pytest.approx(0.03)
     assert block(imported(tmp_path, "one", repetitions(1000))).deviation == 0
 
 

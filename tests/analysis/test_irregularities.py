@@ -51,7 +51,7 @@ def test_equal_paths_with_the_same_dip_are_one_finding() -> None:
     assert "(on 2 of 2 equal paths)" in dip.statement
 
 
-def test_a_dip_that_an_equal_path_has_not_is_told_as_such() -> None:
+def test_a_dip_that_an_equal_path_has_not_is_reported_as_such() -> None:
     paths = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(2)]
     line = postal(5e-6, 55e9)
     said = answer(subject(curve(paths[0], line), curve(paths[1], slower(line, 1.1, 2**22))))

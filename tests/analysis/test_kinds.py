@@ -25,7 +25,7 @@ def two_nodes() -> Machine:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "result"),
     [
         ("pinned@numa:0 -> device@gpu:0 by copy-engine", "pinned → GPU by copy-engine (local)"),
         ("device@gpu:0 -> pinned@numa:1 by sm", "GPU → pinned by sm (remote)"),
@@ -40,8 +40,8 @@ def two_nodes() -> Machine:
          "managed at host → managed at GPU by prefetch (local)"),
     ],
 )  # fmt: skip
-def test_a_kind_is_what_is_moved_and_whether_it_is_near(text: str, told: str) -> None:
-    assert str(kind_of(Transfer.parse(text), two_nodes())) == told
+def test_a_kind_is_what_is_moved_and_whether_it_is_near(text: str, result: str) -> None:
+    assert str(kind_of(Transfer.parse(text), two_nodes())) == result
 
 
 def test_on_one_node_nothing_is_near_or_far() -> None:

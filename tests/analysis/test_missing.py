@@ -14,7 +14,7 @@ from waywiser.topology.machine import NvLink, PcieLink
 SICK = Failure("sticky", "the GPU does not answer")
 
 
-def test_what_the_topology_shows_to_be_less_is_told_without_a_measurement() -> None:
+def test_what_the_topology_shows_to_be_less_is_reported_without_a_measurement() -> None:
     made = altered(machine(), 2, nvlinks=(NvLink("switch", 16, 26.562),), peers=(0,))
     made = altered(made, 5, pcie=PcieLink(5, 8, 5, 8))
     found = {finding.id: finding for finding in findings(subject(machine=made))}
@@ -24,7 +24,7 @@ def test_what_the_topology_shows_to_be_less_is_told_without_a_measurement() -> N
     assert found["narrow-link"].effect == 0.5
 
 
-def test_a_gpu_without_a_path_that_its_twins_have_is_told_with_the_reason() -> None:
+def test_a_gpu_without_a_path_that_its_peers_have_is_reported_with_the_reason() -> None:
     series = [
         each
         for each in [*host_links(8), *host_links(8, kind="pageable")]
@@ -47,12 +47,12 @@ def test_of_two_gpus_nobody_knows_which_is_right() -> None:
     assert findings(subject(machine=made)) == []
 
 
-def test_what_nobody_could_read_is_not_lacking() -> None:
+def test_what_nobody_could_read_is_not_missing() -> None:
     made = altered(machine(), 2, pcie=PcieLink())
     assert findings(subject(machine=made)) == []
 
 
-def test_what_a_plan_left_out_is_not_lacking() -> None:
+def test_what_a_plan_left_out_is_not_missing() -> None:
     series = [
         each
         for each in [*host_links(8), *host_links(8, kind="pageable")]
@@ -61,7 +61,7 @@ def test_what_a_plan_left_out_is_not_lacking() -> None:
     assert findings(subject(series, machine=machine())) == []
 
 
-def test_a_path_that_failed_is_lacking() -> None:
+def test_a_path_that_failed_is_missing() -> None:
     failed = [
         Series(each.workload, (visit(each.workload, stop="failed", failure=SICK),))
         if "-> device@gpu:7" in str(each.workload)

@@ -58,9 +58,9 @@ def _told(answer: Answer) -> Iterator[Exhibit]:
             yield Exhibit(finding.id, "effect", finding.effect, "ratio", finding.interval)
 
 
-def _holds(told: Exhibit) -> bool:
-    span = told.interval
-    return span is None or span.low - 1e-9 <= told.value <= span.high * (1 + 1e-9) + 1e-9
+def _holds(result: Exhibit) -> bool:
+    span = result.interval
+    return span is None or span.low - 1e-9 <= result.value <= span.high * (1 + 1e-9) + 1e-9
 
 
 def test_where_no_byte_is_rated_nothing_is_said_of_rates() -> None:

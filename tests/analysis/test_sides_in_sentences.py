@@ -4,30 +4,30 @@ import msgspec
 
 from series import sides as synthetic
 from waywiser.analysis.hidden import sentences
-from waywiser.series.locality import judge_sides
+from waywiser.series.locality import decide_sides
 
 
-def told(**machine: object) -> list[str]:
-    found = judge_sides(synthetic.records(5, **machine))  # type: ignore[arg-type]
+def result(**machine: object) -> list[str]:
+    found = decide_sides(synthetic.records(5, **machine))  # type: ignore[arg-type]
     assert found is not None
     return list(sentences(found))
 
 
 def test_two_sides_and_drifting_cores() -> None:
-    gpus, cores = told(workers=2, cores="drifting")
+    gpus, cores = result(workers=2, cores="drifting")
     assert gpus.startswith("GPUs 0-3 and GPUs 4-7 are on two sides: 5.78 µs")
     assert "the same from 12 of 12 blocks (p = 0.001)" in gpus
     assert cores.startswith("cores drift between two sides (12") and "within 0.05 s" in cores
 
 
 def test_cores_that_stay_and_level_alone() -> None:
-    gpus, cores = told(one_side=True)
+    gpus, cores = result(one_side=True)
     assert "by their level alone, since all blocks were on one side" in gpus
     assert cores.startswith("cores stayed on one of two sides each")
 
 
 def test_one_side() -> None:
-    (gpus,) = told(sockets=1)
+    (gpus,) = result(sockets=1)
     assert gpus.startswith("GPUs 0-7 show no sides: 5.79 µs")
 
 
@@ -37,5 +37,5 @@ def test_a_single_gpu_says_nothing() -> None:
         msgspec.structs.replace(block, copies=tuple(row[:1] for row in block.copies))
         for block in record.blocks
     )
-    found = judge_sides([msgspec.structs.replace(record, gpus=(0,), blocks=blocks)])
+    found = decide_sides([msgspec.structs.replace(record, gpus=(0,), blocks=blocks)])
     assert found is not None and list(sentences(found)) == []

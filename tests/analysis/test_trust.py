@@ -9,12 +9,12 @@ import pytest
 from tests import profiles
 from tests.analysis.subjects import FEW, curve, postal, subject
 
-from waywiser.analysis.quality_flags import KINDS
+from waywiser.analysis.flag_summary import KINDS
 from waywiser.analysis.subject import Subject
 from waywiser.analysis.trust import answer
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, GpuState, Health, Series
-from waywiser.series.doubts import REMEDIES
+from waywiser.series.quality_flags import REMEDIES
 
 H2D, D2H, HOST = profiles.H2D, profiles.D2H, profiles.HOST
 LINE = postal(5e-6, 50e9)
@@ -24,7 +24,7 @@ def ids(found: Subject) -> list[str]:
     return [finding.id for finding in answer(found).findings]
 
 
-def test_every_kind_of_doubt_is_spoken_of() -> None:
+def test_every_kind_of_quality_flag_is_spoken_of() -> None:
     assert set(KINDS) == set(REMEDIES)
 
 
@@ -84,7 +84,7 @@ def test_wrong_bytes_are_an_error_and_other_failures_are_not() -> None:
     assert "crash: SIGSEGV" in second.statement
 
 
-def test_counters_that_rose_speak_against_their_gpu() -> None:
+def test_counters_that_rose_count_against_their_gpu() -> None:
     def at(count: int) -> Health:
         gpu = GpuHealth(1, "GPU-00000001", {"ECC uncorrected": count})
         return Health("2026-11-20T12:00:00+00:00", (gpu,))
@@ -126,7 +126,7 @@ def test_an_ordinary_or_odd_record_of_the_environment_is_no_finding(
     assert "unfit-machine" not in ids(subject(curve(H2D, LINE, FEW), environment=environment))
 
 
-def test_other_processes_on_a_gpu_are_told() -> None:
+def test_other_processes_on_a_gpu_are_reported() -> None:
     machine = profiles.machine()
     shared = msgspec.structs.replace(machine.gpus[0], processes=("42 python 900 MiB",))
     machine = msgspec.structs.replace(machine, gpus=(shared, machine.gpus[1]))

@@ -19,12 +19,12 @@ def lines(found: Subject, text: str) -> list[Line]:
     return [line for line in found.overview.series if line.curve == text]
 
 
-def doubts(found: Subject) -> set[str]:
+def quality_flags(found: Subject) -> set[str]:
     return {
-        doubt.kind
+        flag.kind
         for line in found.overview.series
         if line.estimate is not None
-        for doubt in line.estimate.doubts
+        for flag in line.estimate.quality_flags
     }
 
 
@@ -40,7 +40,7 @@ def test_a_bound_that_large_copies_exceed_is_unknown_and_no_cache_is_named() -> 
     assert group.reason.startswith("the bound of PCIe to gpu:0 is wrong (PCIe 5 x16: ")
     assert group.reason.endswith("reach 281 GB/s, and no cache holds so much")
     assert set(group.members) == {H2D, PAGEABLE}
-    assert "above bound" not in doubts(found)
+    assert "above bound" not in quality_flags(found)
     assert "above bound" not in {group.reason for group in found.overview.warnings}
     said = " ".join(each.statement for each in efficiency.answer(found).findings)
     assert "446%" not in said and "cache" not in said
@@ -50,7 +50,7 @@ def test_a_bound_that_large_copies_exceed_is_unknown_and_no_cache_is_named() -> 
 def test_a_bound_that_is_exceeded_by_less_stays() -> None:
     found = subject(curve(H2D, postal(2.5e-6, 65e9)))  # 103 %
     assert lines(found, H2D)[-1].of_bound == pytest.approx(1.03, abs=0.01)
-    assert doubts(found) == {"above bound"}
+    assert quality_flags(found) == {"above bound"}
     assert found.overview.unbounded == ()
 
 
@@ -68,7 +68,7 @@ def test_what_a_gpus_cache_serves_faster_leaves_the_bound_of_its_memory() -> Non
     found = subject(curve(WITHIN, seconds), machine=known)
     assert max(line.of_bound or 0 for line in lines(found, WITHIN)) > 1.2
     assert lines(found, WITHIN)[-1].of_bound == pytest.approx(0.9, abs=0.01)
-    assert doubts(found) == {"above bound"}
+    assert quality_flags(found) == {"above bound"}
     wrong = subject(curve(WITHIN, postal(1e-6, 1.2 * peak)), machine=known)
     assert {line.of_bound for line in lines(wrong, WITHIN)} == {None}
 

@@ -21,7 +21,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_another_distribution_is_told_in_one_line(tmp_path: Path, programs: Path) -> None:
+def test_another_distribution_is_reported_in_one_line(tmp_path: Path, programs: Path) -> None:
     with pytest.raises(debian.Unavailable, match="no apt-get"):
         debian.fetch(tmp_path / "deps", ["libhwloc-dev"])
 

@@ -16,11 +16,11 @@ import msgspec
 from waywiser.topology.capture import (
     Capture,
     GpuFacts,
+    GpuProcess,
     Lane,
     MigInstance,
     NvmlFacts,
     PciFacts,
-    Process,
     SystemFacts,
 )
 
@@ -152,7 +152,7 @@ def a100(index: int, addresses: list[str]) -> GpuFacts:
         ecc="on" if index else "off",
         persistence="off",
         mig="off",
-        processes=(Process(4711, "python", 2 * GIB),) if index == 2 else (),
+        processes=(GpuProcess(4711, "python", 2 * GIB),) if index == 2 else (),
         temperature_c=31,
         power_w=52.0,
         lanes=tuple(

@@ -63,7 +63,7 @@ def test_help_imports_nothing_heavy(arguments: list[str], says: str) -> None:
     assert done.stderr.strip() == "[]"
 
 
-def test_the_version_is_told(capsys: Output) -> None:
+def test_the_version_is_reported(capsys: Output) -> None:
     assert cli.run(["--version"]) == 0
     assert capsys.readouterr().out == f"waywiser {waywiser.__version__}\n"
 
@@ -88,7 +88,7 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["report", "a.wwp", "-o", "a.md", "--format", "html"], "its name says md"),
         (["survey", "--gpus", "7"], "this machine has no gpu:7"),
         (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),
-        (["survey", "--expect-gpus", "8", "--gpus", "none"], "left out by --gpus none"),
+        (["survey", "--expect-gpus", "8", "--gpus", "none"], "skipped by --gpus none"),
         (["survey", "--gpus", ""], "an empty value in --gpus (is a variable"),
         (["survey", "--gpus="], "an empty value in --gpus (is a variable"),
         (["survey", ""], "an empty value in survey"),
@@ -214,7 +214,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_list_tells_everything_with_its_source(capsys: Output) -> None:
+def test_list_shows_everything_with_its_source(capsys: Output) -> None:
     assert cli.run(["list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [executor["name"] for executor in listed["executors"]] == ["copy-engine", "cpu"]

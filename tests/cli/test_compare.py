@@ -33,8 +33,8 @@ from waywiser.cli.compare import (
     sides_of,
 )
 from waywiser.cli.junit import junit
+from waywiser.cli.overwrite import NotWritten
 from waywiser.cli.percent import parse_fraction
-from waywiser.cli.replacing import NotWritten
 from waywiser.comparison.comparison import compare
 from waywiser.comparison.node import read_node
 from waywiser.comparison.path_change import ProfileComparison

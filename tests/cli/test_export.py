@@ -88,20 +88,20 @@ def test_json_is_as_promised(profile: Path, tmp_path: Path) -> None:
 def test_json_has_every_sample_and_every_failure(profile: Path, tmp_path: Path) -> None:
     found = json.loads(exported(profile, "json", tmp_path))
     samples: dict[tuple[str, int], list[Any]] = {}
-    told: dict[tuple[str, int], Any] = {}
+    result: dict[tuple[str, int], Any] = {}
     for series in found["series"]:
         for sample in series["samples"]:
             samples.setdefault((series["identity"], sample["block"]), []).append(sample)
         for visit in series["visits"]:
-            told[series["identity"], visit["block"]] = visit
+            result[series["identity"], visit["block"]] = visit
     for visit in profiles.visits():
         key = (visit.workload.identity, visit.block)
         mine = samples.get(key, [])
         assert tuple(sample["span"] for sample in mine) == visit.samples.span
         assert tuple(sample["flags"] for sample in mine) == visit.samples.flags
-        failure = told[key]["failure"]
+        failure = result[key]["failure"]
         assert (failure and failure["kind"]) == (visit.failure and visit.failure.kind)
-        assert told[key]["stop"] == visit.stop
+        assert result[key]["stop"] == visit.stop
 
 
 def test_standard_output_gets_the_same_bytes(profile: Path, tmp_path: Path) -> None:
@@ -199,8 +199,8 @@ def test_a_visit_says_on_which_side_its_memory_was(tmp_path: Path) -> None:
             taken = profiles.samples(random.Random(block), 1e-5, 6)
             visit = profiles.visit(what, block, taken)
             pinned, device = visit.buffers
-            told = msgspec.structs.replace(pinned, gpu_seconds=latencies)
-            profile.commit_visit(msgspec.structs.replace(visit, buffers=(told, device)))
+            result = msgspec.structs.replace(pinned, gpu_seconds=latencies)
+            profile.commit_visit(msgspec.structs.replace(visit, buffers=(result, device)))
     rows = list(csv.DictReader(io.StringIO(exported(path, "csv", tmp_path), newline="")))
     assert {(row["block"], row["side"]) for row in rows} == {("0", "near"), ("1", "far")}
     found = json.loads(exported(path, "json", tmp_path))

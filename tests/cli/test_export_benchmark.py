@@ -82,7 +82,7 @@ def test_a_summary_stays_one(tmp_path: Path) -> None:
         assert {visit.samples.flags for visit in again.visits()} == {(SUMMARY,)}
 
 
-def test_a_failure_is_told_as_google_benchmark_does(profile: Path, tmp_path: Path) -> None:
+def test_a_failure_is_reported_as_google_benchmark_does(profile: Path, tmp_path: Path) -> None:
     failed = [row for row in rows(exported(profile, tmp_path)) if row.get("error_occurred")]
     assert failed and all(row["error_message"] for row in failed)
     assert all("real_time" not in row for row in failed)

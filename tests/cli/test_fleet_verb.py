@@ -12,7 +12,7 @@ from comparison import nodes
 from effort import result_and_calls
 from waywiser.cli import run
 from waywiser.comparison.fleet import Fleet
-from waywiser.comparison.node import Link
+from waywiser.comparison.node import LoadedLink
 
 Output = pytest.CaptureFixture[str]
 
@@ -27,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for number in range(HOSTS):
         name = f"n{number:02}"
         slow = {3: nodes.slow_host_link(1, 2.0), 7: nodes.slow_host_link(0, 1.06)}.get(number)
-        links = {1: Link(5, 8)} if number == 3 else {}
+        links = {1: LoadedLink(5, 8)} if number == 3 else {}
         one = nodes.node(1, name, gpus=2, slow=slow or (lambda _: 1.0), links=links,
                          between_hosts=0.001, between_blocks=0.0005)  # fmt: skip
         made.append(str(nodes.stored(one, folder / f"{name}.wwp")))
@@ -68,9 +68,9 @@ def test_json_has_everything(files: list[str], capsys: Output) -> None:
     assert found.classes[0].hosts == HOSTS
 
 
-def test_few_nodes_are_not_judged(files: list[str], capsys: Output) -> None:
+def test_few_nodes_are_not_determined(files: list[str], capsys: Output) -> None:
     assert run(["fleet", *files[:2]]) == 3
-    assert "too few to judge" in capsys.readouterr().out
+    assert "not determined: fewer hosts than" in capsys.readouterr().out
 
 
 def test_healthy_nodes_are_fine(files: list[str]) -> None:
@@ -97,5 +97,5 @@ def test_a_folder_stands_for_its_profiles(files: list[str], tmp_path: Path, caps
 def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) -> None:
     assert run(["fleet", files[0], files[1]]) == 3
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 unjudged of 2 hosts"
-    assert lines[1].endswith("2 hosts (too few to judge: it takes 4)")
+    assert lines[0] == "2 not determined of 2 hosts"
+    assert lines[1].endswith("2 hosts (not determined: fewer hosts than 4)")

@@ -121,10 +121,10 @@ def test_a_pipe_gets_a_line_per_tenth(plan: Plan) -> None:
     for order in orders(plan):
         lines.visit(visit(order))
     lines.close()
-    told = stream.getvalue().splitlines()
-    assert 3 <= len(told) <= 10
+    result = stream.getvalue().splitlines()
+    assert 3 <= len(result) <= 10
     assert "\x1b" not in stream.getvalue() and "\r" not in stream.getvalue()
-    assert told[-1].startswith(f"100%  {plan.visits} of {plan.visits} visits, 0 s left; last: ")
+    assert result[-1].startswith(f"100%  {plan.visits} of {plan.visits} visits, 0 s left; last: ")
 
 
 def test_a_pipe_gets_a_line_at_least_every_five_seconds(plan: Plan) -> None:
@@ -167,7 +167,7 @@ def test_a_terminal_shows_the_series_its_estimate_and_the_time_left(
     assert text.endswith("\r\x1b[K")
 
 
-def test_little_is_told_by_its_time_and_leaves_room_for_its_path(
+def test_little_is_reported_by_its_time_and_leaves_room_for_its_path(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -214,11 +214,11 @@ def test_a_dumb_terminal_is_a_pipe() -> None:
     assert isinstance(progress.watcher(Terminal(), {"TERM": "dumb"}), PlainLines)
 
 
-def test_an_operation_is_told_in_microseconds(plan: Plan) -> None:
+def test_an_operation_is_reported_in_microseconds(plan: Plan) -> None:
     interval = make_plan(machine(gpus=1), Request(preset="quick", only=("empty-interval",)))
     (order,) = Schedule(interval)
-    told = estimate_text(Progress(order, 50, 3.1e-6, 3.0e-6, 3.2e-6))
-    assert told == "3.10 µs ±3.2 % n=50"
+    result = estimate_text(Progress(order, 50, 3.1e-6, 3.0e-6, 3.2e-6))
+    assert result == "3.10 µs ±3.2 % n=50"
 
 
 @pytest.mark.parametrize(

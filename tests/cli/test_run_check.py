@@ -12,7 +12,7 @@ from comparison import nodes
 from waywiser.cli import run
 from waywiser.cli.prometheus import escaped, exposition
 from waywiser.comparison.checkup import check_up
-from waywiser.comparison.node import Link
+from waywiser.comparison.node import LoadedLink
 from waywiser.records import GpuHealth, Health
 
 Output = pytest.CaptureFixture[str]
@@ -32,7 +32,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "base": nodes.node(1, gpus=2, blocks=8),
         "same": nodes.node(2, gpus=2, blocks=8),
         "slow": nodes.node(
-            3, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 2.0), links={1: Link(5, 8)}
+            3, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 2.0), links={1: LoadedLink(5, 8)}
         ),
         "again": nodes.node(4, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 2.0)),
         "slower": nodes.node(5, gpus=2, blocks=8, slow=nodes.slow_host_link(1, 1.05)),

@@ -54,7 +54,7 @@ def test_links_peaks_and_peers_are_shown() -> None:
     assert "peer access between all pairs of GPUs: over NVLink" in text
 
 
-def test_clocks_that_a_data_sheet_cannot_tell_are_not_zero() -> None:
+def test_clocks_that_a_data_sheet_cannot_show_are_not_zero() -> None:
     text = picture("dgx-1", 120)
     assert "gpu:0-7: clocks at most: SM 1480 MHz, memory 715 MHz" in text
 
@@ -121,4 +121,4 @@ def test_sixteen_gpus_fit_eighty_columns(capsys: pytest.CaptureFixture[str]) -> 
     text = capsys.readouterr().out
     assert "16 × Tesla V100-SXM3-32GB-H" in text
     assert "gpu:15  0000:e7:00.0" in text
-    assert text.count("is not told") == 1
+    assert text.count("is unknown") == 1

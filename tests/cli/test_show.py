@@ -16,9 +16,9 @@ from waywiser.cli.show import print_overview, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.records import Failure, Refusal, Samples
-from waywiser.series.doubts import REMEDIES
 from waywiser.series.overview import overview
-from waywiser.series.reasons import Group
+from waywiser.series.quality_flags import REMEDIES
+from waywiser.series.reasons import ReasonGroup
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def at_width(file: Path, width: int, **options: Any) -> str:
 def rows_of(text: str, heading: str) -> list[list[str]]:
     """The cells of a curve's rows, header and bound left out."""
     lines = text.split(f"\n{heading}\n")[1].split("\n\n")[0].splitlines()
-    told = ("bound", "size", "each of")
-    body = [line for line in lines if not line.strip().startswith(told)]
+    result = ("bound", "size", "each of")
+    body = [line for line in lines if not line.strip().startswith(result)]
     return [[cell for cell in line.strip().split("  ") if cell] for line in body]
 
 
-def test_a_curve_is_told_with_its_bound(shown: str) -> None:
+def test_a_curve_is_reported_with_its_bound(shown: str) -> None:
     rows = [[cell.strip() for cell in row] for row in rows_of(shown, profiles.H2D)]
     assert [row[0] for row in rows] == ["8 B", "64 KiB", "1 MiB", "1 GiB"]
     assert rows[-1] == [
@@ -62,7 +62,7 @@ def test_a_curve_is_told_with_its_bound(shown: str) -> None:
     assert "bound 63.0 GB/s: PCIe 5 x16" in shown
 
 
-def test_small_sizes_are_told_as_time_alone(shown: str) -> None:
+def test_small_sizes_are_reported_as_time_alone(shown: str) -> None:
     small = rows_of(shown, profiles.H2D)[0]
     assert [cell.strip() for cell in small] == [
         *("8 B", "4.998 µs", "±0.2 %", "7.00 µs", "20×2", "converged")
@@ -91,8 +91,10 @@ def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile
     with Profile.open(profile) as opened:
         found = overview(opened)
     groups = [
-        Group("both are memory", ("device -> managed by batch", "managed -> device by batch")),
-        Group("neither is a file", ("device -> device by direct-io",)),
+        ReasonGroup(
+            "both are memory", ("device -> managed by batch", "managed -> device by batch")
+        ),
+        ReasonGroup("neither is a file", ("device -> device by direct-io",)),
     ]
     found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
     stream = io.StringIO()
@@ -159,7 +161,7 @@ def test_json_has_every_series_with_interval_bound_and_reason(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = as_json(profile, capsys)
-    assert found["schema"] == 1 and found["hostname"] == "node7"
+    assert found["schema"] == 2 and found["hostname"] == "node7"
     assert len(found["series"]) == found["summary"]["series"] == 23
     (large,) = [s for s in found["series"] if s["workload"] == f"{profiles.H2D} of {2**30}"]
     estimate = large["estimate"]
@@ -220,7 +222,7 @@ def test_the_sizes_in_a_refusal_stay_as_they_are(
     assert f"  {path}\n" in capsys.readouterr().out
 
 
-def test_a_survey_that_was_stopped_is_told_as_such(
+def test_a_survey_that_was_stopped_is_reported_as_such(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.wwp"
@@ -231,8 +233,8 @@ def test_a_survey_that_was_stopped_is_told_as_such(
             new.commit_visit(profiles.visit(what, block, profiles.samples(random.Random(1), 1e-3)))
             run_show(str(path), False)
             shown = capsys.readouterr().out
-            told = "not complete: 1 of 2 visits are stored; go on with: waywiser survey --resume"
-            assert (f"{told} -o {path}" in shown) == (block == 0)
+            result = "not complete: 1 of 2 visits are stored; go on with: waywiser survey --resume"
+            assert (f"{result} -o {path}" in shown) == (block == 0)
 
 
 def test_sizes_left_out_as_saturated_stand_with_their_curve(
@@ -247,8 +249,8 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
     run_show(str(path), False)
     out = capsys.readouterr().out
-    assert "  left out, for the rate has saturated: 1 GiB\n" in out
-    assert "1 left out with a reason" in out and "failed" not in out
+    assert "  skipped, as the rate has saturated: 1 GiB\n" in out
+    assert "1 skipped with a reason" in out and "failed" not in out
     assert "1 converged (100% of the measured)" in out
 
 
@@ -264,7 +266,7 @@ def test_a_series_of_void_samples_is_among_the_failures(
     assert "1 failed" in out
 
 
-def test_many_transfers_at_once_are_listed_and_blocks_of_unequal_length_told(
+def test_many_transfers_at_once_are_listed_and_blocks_of_unequal_length_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = random.Random(1)

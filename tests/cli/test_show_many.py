@@ -143,7 +143,7 @@ def test_it_fits_a_hundred_columns_with_nothing_cut_off(found: Overview) -> None
     assert "…" not in text
 
 
-def test_a_large_class_is_told_by_its_extremes(tmp_path: Path) -> None:
+def test_a_large_class_is_reported_by_its_extremes(tmp_path: Path) -> None:
     gpus = tuple(
         msgspec.structs.replace(
             profiles.machine().gpus[0],

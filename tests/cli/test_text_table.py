@@ -11,7 +11,7 @@ from rich.console import Console
 
 import profiles
 from waywiser.cli.show import print_overview
-from waywiser.cli.text_table import Column, fitting, print_table
+from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.profile import Profile
 from waywiser.series.overview import Overview, overview
 
@@ -52,7 +52,7 @@ def marks(found: Overview, width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [50, 60, 72, 80])
-def test_doubts_are_told_in_every_terminal(tmp_path: Path, width: int) -> None:
+def test_quality_flags_are_reported_in_every_terminal(tmp_path: Path, width: int) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
         found = overview(profile)
     assert any(marks(found, 160))
@@ -68,7 +68,7 @@ def test_a_table_folds_into_the_terminal_and_loses_no_word(
 ) -> None:
     output = StringIO()
     console = Console(width=width, file=output, highlight=False)
-    columns = [Column("name", left=True, folds=True), Column("more", left=True, folds=True)]
+    columns = [TextColumn("name", left=True, folds=True), TextColumn("more", left=True, folds=True)]
     print_table(console, columns, rows)
     head, *lines = output.getvalue().split("\n")
     assert head.split() == ["name", "more"]
@@ -79,6 +79,6 @@ def test_a_table_folds_into_the_terminal_and_loses_no_word(
 
 def test_numbers_end_below_each_other_and_words_begin_so() -> None:
     output = StringIO()
-    columns = [Column("what", left=True, least=6), Column("µs")]
+    columns = [TextColumn("what", left=True, least=6), TextColumn("µs")]
     print_table(Console(width=40, file=output), columns, [("a", "1.5"), ("bcd", "10")])
     assert output.getvalue() == "what     µs\na       1.5\nbcd      10\n"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser.comparison.node import Link, Node
+from waywiser.comparison.node import LoadedLink, Node
 from waywiser.comparison.path_change import ProfileComparison
 from waywiser.profile import WritableProfile
 from waywiser.records import GpuState, Health, Samples, Visit
@@ -101,7 +101,7 @@ def node(
     slow: Slow = lambda _: 1.0,
     between_hosts: float = 0.002,
     between_blocks: float = 0.0015,
-    links: dict[int, Link] | None = None,
+    links: dict[int, LoadedLink] | None = None,
     sizes: Sequence[int] = (SIZE,),
     created: str = "2026-11-20T03:00:00.000+00:00",
 ) -> Node:
@@ -115,7 +115,7 @@ def node(
                 for _ in range(blocks)
             ]
             digests.append(digest(what, medians))
-    seen = {each: Link(5, 16) for each in range(gpus)}
+    seen = {each: LoadedLink(5, 16) for each in range(gpus)}
     return Node(host, machine(host, gpus), tuple(digests), f"{host}.wwp", created, "check",
                 links={**seen, **(links or {})})  # fmt: skip
 

@@ -11,7 +11,7 @@ import nodes
 import pytest
 
 from waywiser.comparison.checkup import Checkup, check_up
-from waywiser.comparison.node import Link, Node
+from waywiser.comparison.node import LoadedLink, Node
 from waywiser.profile import RunHealth
 from waywiser.records import Failure, GpuHealth, Health
 from waywiser.topology.machine import Machine
@@ -127,7 +127,7 @@ def test_a_failure_of_the_gpu_that_has_the_number_of_a_lost_one_is_a_finding() -
 
 
 def test_a_link_is_compared_with_the_best_baseline_that_shows_it() -> None:
-    narrow = {2: Link(5, 8)}
+    narrow = {2: LoadedLink(5, 8)}
     unknown = msgspec.structs.replace(surveyed(1), links={})
     always = msgspec.structs.replace(surveyed(2, links=narrow), created="2026-11-20T04")
     node = surveyed(3, links=narrow)
@@ -190,12 +190,12 @@ def test_the_largest_drops_are_listed_whatever_the_verdict() -> None:
     assert all(ratio < 1 for ratio in ratios)
 
 
-def test_a_gpu_that_is_gone_fails_it_and_is_told_once() -> None:
+def test_a_gpu_that_is_gone_fails_it_and_is_reported_once() -> None:
     whole = surveyed(1)
     found = checked(nodes.without(whole, "0000:04:00.0"), whole)
     assert found.status == "failed"
-    told = [finding for finding in found.findings if "gpu:3" in finding]
-    assert told == ["gpu:3 (0000:04:00.0, GPU-node0-3) is gone"]
+    result = [finding for finding in found.findings if "gpu:3" in finding]
+    assert result == ["gpu:3 (0000:04:00.0, GPU-node0-3) is gone"]
 
 
 def test_another_gpu_in_its_place_is_said_and_fails_nothing() -> None:
@@ -211,7 +211,7 @@ def test_another_gpu_in_its_place_is_said_and_fails_nothing() -> None:
 
 
 def test_a_link_that_became_narrower_fails_it_and_one_that_always_was_does_not() -> None:
-    narrow = {2: Link(5, 8)}
+    narrow = {2: LoadedLink(5, 8)}
     found = checked(surveyed(2, links=narrow))
     assert found.findings == (
         "gpu:2 (0000:03:00.0, GPU-node0-2) ran at PCIe 5 x8 of 5 x16 under load",
@@ -226,11 +226,11 @@ def test_grave_errors_fail_it_and_others_are_said() -> None:
     assert "gpu:0 PCIe replays +2" in found.notes
     grave = with_health(surveyed(2), {"ECC uncorrected": 0}, {"ECC uncorrected": 1})
     assert checked(grave).findings == ("gpu:0 ECC uncorrected +1",)
-    told = with_health(surveyed(2), {}, {}, xids=(79,))
-    assert checked(told).findings == ("gpu:0 XID 79",)
+    result = with_health(surveyed(2), {}, {}, xids=(79,))
+    assert checked(result).findings == ("gpu:0 XID 79",)
 
 
-def test_what_was_counted_since_the_baseline_is_told() -> None:
+def test_what_was_counted_since_the_baseline_is_reported() -> None:
     name = "rows remapped after uncorrected errors"
     base = with_health(surveyed(1), {name: 0, "PCIe replays": 5}, {name: 0, "PCIe replays": 5})
     node = with_health(surveyed(2), {name: 2, "PCIe replays": 6}, {name: 2, "PCIe replays": 6})
@@ -252,7 +252,7 @@ def test_a_headline_path_that_is_not_there_fails_it() -> None:
     assert checked(other).status == "ok"
 
 
-def test_where_nothing_can_be_told_it_is_inconclusive() -> None:
+def test_where_nothing_can_be_reported_it_is_inconclusive() -> None:
     nothing = msgspec.structs.replace(surveyed(2), series=(), asked="something else")
     assert checked(nothing).status == "inconclusive"
 

@@ -206,7 +206,7 @@ def test_an_exchanged_gpu_is_said_and_no_failure() -> None:
     assert found.counts["missing"] == found.counts["regression"] == 0
 
 
-def test_gpus_are_told_by_uuid_then_by_place_then_by_number() -> None:
+def test_gpus_are_reported_by_uuid_then_by_place_then_by_number() -> None:
     def match_gpus(other: Sequence[Gpu], gpus: Sequence[Gpu]) -> Matched:
         first, second = (
             Node("node0", msgspec.structs.replace(nodes.machine(), gpus=tuple(each)))

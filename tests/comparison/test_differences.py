@@ -153,7 +153,7 @@ def test_whether_it_is_another_machine_does_not_depend_on_the_direction(
     assert sides[0] == sides[1] == renamed
 
 
-def test_models_that_a_tool_does_not_tell_are_no_other_class() -> None:
+def test_models_that_a_tool_does_not_show_are_no_other_class() -> None:
     base, new = survey(1, "a"), survey(2, "b")
     gpus = tuple(replace(gpu, name="unknown GPU") for gpu in new.machine.gpus)
     unknown = replace(new, machine=replace(new.machine, gpus=gpus, cpu_model="unknown processor"))

@@ -6,7 +6,7 @@ import msgspec
 import nodes
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.fleet import judge_fleet
+from waywiser.comparison.fleet import assess_fleet
 from waywiser.comparison.matching import without_copies
 
 
@@ -42,6 +42,6 @@ def test_a_copy_confirms_no_suspicion() -> None:
     fleet = [nodes.node(n, f"n{n}", gpus=2) for n in range(12)]
     fleet[3] = nodes.node(3, "n3", gpus=2, slow=nodes.slow_host_link(1, 1.2))
     copy = msgspec.structs.replace(fleet[3], file="n3-copy.wwp")
-    found = judge_fleet([*fleet, copy])
+    found = assess_fleet([*fleet, copy])
     assert found.of("suspect")[0].host == "n3"
     assert found.unreadable == {"n3-copy.wwp": "a copy of n3.wwp"}

@@ -7,17 +7,17 @@ from pathlib import Path
 import nodes
 import pytest
 
-from waywiser.comparison.node import Link, gpus_of, links_of, read_node, renumbered
+from waywiser.comparison.node import LoadedLink, gpus_of, links_of, read_node, renumbered
 from waywiser.records import GpuState
 from waywiser.words import Operation, Workload
 
 
 def test_a_stored_node_reads_back(tmp_path: Path) -> None:
-    one = nodes.node(1, gpus=2, blocks=2, links={1: Link(4, 8)})
+    one = nodes.node(1, gpus=2, blocks=2, links={1: LoadedLink(4, 8)})
     read = read_node(nodes.stored(one, tmp_path / "a.wwp"), links=True)
     assert {d.identity: d.blocks for d in read.series} == {d.identity: d.blocks for d in one.series}
     assert read.machine == one.machine
-    assert read.links == {0: Link(5, 16), 1: Link(4, 8)}
+    assert read.links == {0: LoadedLink(5, 16), 1: LoadedLink(4, 8)}
     assert '"preset":"check"' in read.asked
     assert not read_node(tmp_path / "a.wwp").links
 
@@ -48,6 +48,6 @@ def test_the_best_that_was_seen_of_a_loaded_link_counts() -> None:
     busy = GpuState(0, pcie_generation=5, pcie_width=8)
     other = GpuState(1, pcie_generation=5, pcie_width=16)
     seen = links_of([(frozenset({0}), (idle, other)), (frozenset({0}), (busy,))])
-    assert seen == {0: Link(5, 16)}
-    assert Link(5, 8).below(nodes.gpu(0)) == "PCIe 5 x8 of 5 x16"
-    assert Link(5, 16).below(nodes.gpu(0)) == Link(0, 0).below(nodes.gpu(0)) == ""
+    assert seen == {0: LoadedLink(5, 16)}
+    assert LoadedLink(5, 8).below(nodes.gpu(0)) == "PCIe 5 x8 of 5 x16"
+    assert LoadedLink(5, 16).below(nodes.gpu(0)) == LoadedLink(0, 0).below(nodes.gpu(0)) == ""

@@ -6,7 +6,7 @@ import random
 
 import nodes
 
-from waywiser.comparison.fleet import judge_fleet
+from waywiser.comparison.fleet import assess_fleet
 from waywiser.comparison.node import Node
 from waywiser.words import Workload
 
@@ -32,12 +32,12 @@ def test_a_slow_link_is_suspected_and_seen_again_among_paths_that_are_often_off(
     slow = nodes.slow_host_link(5, 1.05)
     fleet_nodes = [surveyed(1, f"n{n:03}") for n in range(HOSTS)]
     fleet_nodes[7] = surveyed(1, "n007", slow)
-    first = judge_fleet(fleet_nodes)
+    first = assess_fleet(fleet_nodes)
     (ill,) = [host for host in first.of("bad", "suspect") if host.host == "n007"]
     assert [device.place for fault in ill.faults for device in fault.devices] == ["gpu:5"]
     assert len(first.of("bad", "suspect")) <= 2
     again = [surveyed(2, h.host, slow if h is ill else lambda _: 1.0) for h in first.of("suspect")]
-    second = judge_fleet([*fleet_nodes, *again])
+    second = assess_fleet([*fleet_nodes, *again])
     assert [host.host for host in second.of("bad")] == ["n007"]
 
 
@@ -49,6 +49,6 @@ def test_peers_of_one_gpu_that_are_slow_together_name_it() -> None:
 
     fleet_nodes = [surveyed(1, f"n{n:03}") for n in range(HOSTS)]
     fleet_nodes[11] = surveyed(1, "n011", slow)
-    found = {host.host: host for host in judge_fleet(fleet_nodes).of("suspect")}
+    found = {host.host: host for host in assess_fleet(fleet_nodes).of("suspect")}
     assert next(d.place for fault in found["n011"].faults for d in fault.devices) == "gpu:3"
     assert len(found) <= 2

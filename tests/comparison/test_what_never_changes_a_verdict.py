@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.fleet import judge_fleet
+from waywiser.comparison.fleet import assess_fleet
 from waywiser.comparison.node import Node
 from waywiser.comparison.path_change import PathChange, ProfileComparison
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
@@ -149,7 +149,7 @@ def test_who_is_ill_does_not_depend_on_the_order_of_hosts(seed: int, rng: random
         nodes.node(seed, f"node{n}", gpus=2, **({"slow": slow} if n == 4 else {}))
         for n in range(12)
     ]
-    found = {host.host: host.status for host in judge_fleet(fleet).hosts}
-    again = {host.host: host.status for host in judge_fleet(rng.sample(fleet, 12)).hosts}
+    found = {host.host: host.status for host in assess_fleet(fleet).hosts}
+    again = {host.host: host.status for host in assess_fleet(rng.sample(fleet, 12)).hosts}
     assert found == again
     assert found["node4"] == "suspect"

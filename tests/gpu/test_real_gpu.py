@@ -1,4 +1,4 @@
-"""What only a real GPU can show, through the whole house: capture, plan, worker, profile."""
+"""What only a real GPU can show, through the whole program: capture, plan, worker, profile."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def curves(profile: Path) -> dict[str, dict[int, Series]]:
 
 
 def gb_per_s(series: Series) -> float:
-    told = estimate(series)
-    assert told is not None, series.failure
-    return series.workload.bytes / told.median / 1e9
+    result = estimate(series)
+    assert result is not None, series.failure
+    return series.workload.bytes / result.median / 1e9
 
 
 def test_every_series_has_verified_samples(curves: dict[str, dict[int, Series]]) -> None:
@@ -100,17 +100,17 @@ def test_small_copies_are_batched_and_an_application_sees_them_later(
 ) -> None:
     visit = curves[H2D][8].visits[0]
     assert min(visit.samples.repetitions) > 1
-    told = estimate(curves[H2D][8])
-    assert told is not None and told.host_median is not None
-    assert 0.3e-6 < told.median < told.host_median < 100e-6
+    result = estimate(curves[H2D][8])
+    assert result is not None and result.host_median is not None
+    assert 0.3e-6 < result.median < result.host_median < 100e-6
 
 
 def test_the_empty_interval_is_some_microseconds_and_above_a_tick(
     curves: dict[str, dict[int, Series]],
 ) -> None:
-    told = estimate(curves[EMPTY][0])
-    assert told is not None
-    assert 32e-9 <= told.median < 20e-6
+    result = estimate(curves[EMPTY][0])
+    assert result is not None
+    assert 32e-9 <= result.median < 20e-6
 
 
 def test_pages_are_where_the_path_says_or_marked(curves: dict[str, dict[int, Series]]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.google_benchmark import read_json, started
 from waywiser.records import SUMMARY
 
@@ -16,17 +16,17 @@ DATA = Path(__file__).parent / "data"
 H2D = "pinned@numa:0 -> device@gpu:1 by copy-engine of 1048576 (dirtied)"
 
 
-def read(name: str) -> Found:
+def read(name: str) -> ForeignFile:
     return detect.read(DATA / name)
 
 
-def by_text(found: Found) -> dict[str, Measured]:
+def by_text(found: ForeignFile) -> dict[str, ForeignSeries]:
     texts = {str(each.workload): each for each in found.measured}
     assert len(texts) == len(found.measured)
     return texts
 
 
-def one(**row: Any) -> Found:
+def one(**row: Any) -> ForeignFile:
     known = {"name": "Comm_cudaMemcpyAsync_GPUToPinned/0/1/log2(N):10/manual_time",
              "iterations": 5, "real_time": 2.0, "time_unit": "us"}  # fmt: skip
     return read_json({"benchmarks": [known | row]}, "x.json")
@@ -74,7 +74,7 @@ def test_what_is_unknown_is_refused_with_the_reason() -> None:
     assert "no counterpart" in refusal.reason
 
 
-def test_files_of_2018_tell_aggregates_by_their_names() -> None:
+def test_files_of_2018_show_aggregates_by_their_names() -> None:
     found = read("microbench.json")
     assert found.started == "2018-06-02T23:59:59"
     assert {text: each.samples.span for text, each in by_text(found).items()} == {
@@ -119,7 +119,9 @@ def test_units_of_time(unit: str, seconds: float) -> None:
         ({"name": 3}, r"name: a number where a text is expected"),
     ],
 )
-def test_a_row_that_breaks_the_rules_is_told_with_its_key(row: dict[str, Any], where: str) -> None:
+def test_a_row_that_breaks_the_rules_is_reported_with_its_key(
+    row: dict[str, Any], where: str
+) -> None:
     with pytest.raises(Malformed, match=where):
         one(**row)
 

@@ -75,6 +75,6 @@ def test_who_sends_to_whom(name: str, transfers: int, size: int) -> None:
         ({"config": {"devices": [{"rank": 0}, {"rank": 0}]}}, "rank 0 is named twice"),
     ],
 )
-def test_what_breaks_the_rules_is_told_with_its_key(top: dict[str, Any], what: str) -> None:
+def test_what_breaks_the_rules_is_reported_with_its_key(top: dict[str, Any], what: str) -> None:
     with pytest.raises(Malformed, match=what):
         read(changed(**top), "x")

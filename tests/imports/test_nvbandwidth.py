@@ -7,7 +7,7 @@ import pytest
 
 from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found
+from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.nvbandwidth import read
 from waywiser.imports.nvbandwidth_cases import BYTES
 from waywiser.records import SUMMARY
@@ -17,11 +17,11 @@ OF = f"of {BYTES}"
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> ForeignFile:
     return detect.read(FILE)
 
 
-def rates(found: Found) -> dict[str, float]:
+def rates(found: ForeignFile) -> dict[str, float]:
     """GB/s of each workload as a whole, in all cases but those of one and all."""
     return {
         str(each.workload): each.workload.bytes / each.samples.span[0] / 1e9
@@ -30,12 +30,12 @@ def rates(found: Found) -> dict[str, float]:
     }
 
 
-def test_every_figure_is_a_summary(found: Found) -> None:
+def test_every_figure_is_a_summary(found: ForeignFile) -> None:
     assert {each.samples.flags for each in found.measured} == {(SUMMARY,)}
     assert all("512 MiB" in each.notes[0] for each in found.measured if each.workload.bytes)
 
 
-def test_a_read_goes_from_column_to_row_and_a_write_the_other_way(found: Found) -> None:
+def test_a_read_goes_from_column_to_row_and_a_write_the_other_way(found: ForeignFile) -> None:
     rate = rates(found)
     engine = "by copy-engine[api=async"
     assert rate[f"device@gpu:1 -> device@gpu:0 {engine},by=destination] {OF}"] == pytest.approx(300)
@@ -45,7 +45,7 @@ def test_a_read_goes_from_column_to_row_and_a_write_the_other_way(found: Found) 
     assert rate[f"device@gpu:0 -> device@gpu:1 by sm[side=push] {OF}"] == pytest.approx(340)
 
 
-def test_both_directions_of_a_duplex_are_one_workload(found: Found) -> None:
+def test_both_directions_of_a_duplex_are_one_workload(found: ForeignFile) -> None:
     h2d = f"pinned@numa:0 -> device@gpu:0 by copy-engine {OF}"
     d2h = f"device@gpu:0 -> pinned@numa:0 by copy-engine {OF}"
     by_text = {str(each.workload): each for each in found.measured}
@@ -57,7 +57,7 @@ def test_both_directions_of_a_duplex_are_one_workload(found: Found) -> None:
                    for text in by_text)  # fmt: skip
 
 
-def test_three_matrices_of_a_peer_duplex_are_both_ways(found: Found) -> None:
+def test_three_matrices_of_a_peer_duplex_are_both_ways(found: ForeignFile) -> None:
     pair = [each for each in found.measured if "bidirectional_memcpy_write" in each.name]
     there = f"device@gpu:0 -> device@gpu:1 by copy-engine[api=async] {OF}"
     back = f"device@gpu:1 -> device@gpu:0 by copy-engine[api=async] {OF}"
@@ -67,7 +67,7 @@ def test_three_matrices_of_a_peer_duplex_are_both_ways(found: Found) -> None:
     assert pair[1].samples.transfers[0] == pytest.approx((BYTES / 210e9, BYTES / 230e9))
 
 
-def test_many_at_once_are_one_workload(found: Found) -> None:
+def test_many_at_once_are_one_workload(found: ForeignFile) -> None:
     rate = rates(found)
     out = "; ".join(f"device@gpu:{gpu} -> pinned@numa:0 by sm {OF}" for gpu in (0, 1))
     assert rate[out] == pytest.approx(22)  # all as slow as the slowest
@@ -77,13 +77,13 @@ def test_many_at_once_are_one_workload(found: Found) -> None:
     assert to_zero.samples.span[0] == pytest.approx(BYTES / 100e9)
 
 
-def test_latencies_are_operations(found: Found) -> None:
+def test_latencies_are_operations(found: ForeignFile) -> None:
     by_text = {str(each.workload): each.samples.span for each in found.measured}
     latency = "sm-latency[bytes=2097152,memory=gpu:1]@gpu:0"
     assert by_text[latency] == pytest.approx((700e-9,))
 
 
-def test_what_was_waived_failed_or_is_not_known_is_listed(found: Found) -> None:
+def test_what_was_waived_failed_or_is_not_known_is_listed(found: ForeignFile) -> None:
     reasons = {refusal.path: refusal.reason for refusal in found.refusals}
     assert "waived" in reasons["one_to_all_read_sm"]
     assert reasons["device_local_copy"] == "it failed: out of memory"
@@ -91,7 +91,7 @@ def test_what_was_waived_failed_or_is_not_known_is_listed(found: Found) -> None:
     assert set(reasons) == {"one_to_all_read_sm", "device_local_copy", "a_case_of_tomorrow"}
 
 
-def test_the_machine_is_named(found: Found) -> None:
+def test_the_machine_is_named(found: ForeignFile) -> None:
     assert (found.hostname, found.driver, found.cuda_driver) == ("node7", "580.1", "13.0")
     assert [(gpu.index, gpu.name, gpu.pci) for gpu in found.gpus] == [
         (0, "Test GPU", "0000:01:00.0"),
@@ -120,7 +120,7 @@ def with_case(**case: Any) -> Any:
         ({"nvbandwidth": {"GPU Device list": ["G"]}}, "names no GPU"),
     ],
 )
-def test_what_breaks_the_rules_is_told_with_its_key(value: Any, what: str) -> None:
+def test_what_breaks_the_rules_is_reported_with_its_key(value: Any, what: str) -> None:
     with pytest.raises(Malformed, match=what):
         read(value, "x")
 

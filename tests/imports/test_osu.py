@@ -6,7 +6,7 @@ import pytest
 
 from waywiser.imports import detect
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found
+from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.osu import read
 from waywiser.records import SUMMARY
 
@@ -14,11 +14,11 @@ DATA = Path(__file__).parent / "data"
 TITLE = "# OSU MPI Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n"
 
 
-def seconds(found: Found) -> dict[str, float]:
+def seconds(found: ForeignFile) -> dict[str, float]:
     return {str(each.workload): each.samples.span[0] for each in found.measured}
 
 
-def test_rates_are_in_10_to_the_6_bytes_and_buffers_are_told_by_the_command() -> None:
+def test_rates_are_in_10_to_the_6_bytes_and_buffers_are_reported_by_the_command() -> None:
     found = detect.read(DATA / "osu_bw.txt")
     path = "device@gpu:0 -> pageable@numa:1 by mpi[test=bw]"
     assert seconds(found) == {f"{path} of 1": pytest.approx(0.5e-6),
@@ -48,7 +48,7 @@ def test_a_title_for_gpus_alone_suggests_where_buffers_are_and_says_so() -> None
     found = read("# OSU MPI-CUDA Latency Test v7.5\n# Size  Avg Latency(us)\n8  2.5\n", "x")
     (measured,) = found.measured
     assert str(measured.workload.transfers[0].path.source) == "device@gpu:0"
-    assert "not told" in measured.notes[0]
+    assert "unknown" in measured.notes[0]
 
 
 def test_extra_columns_are_passed_over() -> None:
@@ -67,6 +67,6 @@ def test_extra_columns_are_passed_over() -> None:
         ("nothing", "no title"),
     ],
 )
-def test_what_breaks_the_rules_is_told_with_its_line(text: str, what: str) -> None:
+def test_what_breaks_the_rules_is_reported_with_its_line(text: str, what: str) -> None:
     with pytest.raises(Malformed, match=what.replace("?", r"\?")):
         read(text, "x")

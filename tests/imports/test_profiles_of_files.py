@@ -93,7 +93,7 @@ def test_where_every_number_came_from_is_kept(tmp_path: Path) -> None:
     assert [refusal.path for refusal in refusals] == ["a.json"]
 
 
-def test_files_of_several_machines_are_told_apart_unless_they_are_said_to_be_one(
+def test_files_of_several_machines_are_distinguished_unless_they_are_said_to_be_one(
     tmp_path: Path,
 ) -> None:
     files = [result(tmp_path / "1.json", 1.0), result(tmp_path / "2.json", 1.0, host="node8")]

@@ -21,7 +21,7 @@ def test_a_file_above_the_limit_is_not_even_read(
         read_text(path)
 
 
-def test_a_file_that_tells_no_size_is_read_up_to_the_limit(tmp_path: Path) -> None:
+def test_a_file_that_shows_no_size_is_read_up_to_the_limit(tmp_path: Path) -> None:
     path = Path("/proc/self/smaps")
     if not path.exists():
         pytest.skip("no /proc/self/smaps, a file that tells no size, on this system")
@@ -41,7 +41,7 @@ def test_too_many_parts_are_refused_before_they_are_parsed(
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \t\r\n", b"\xef\xbb\xbf\n", b"\0\0\0"])
-def test_an_empty_file_is_told_as_such(content: bytes, tmp_path: Path) -> None:
+def test_an_empty_file_is_reported_as_such(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
     with pytest.raises(EmptyFile, match="the file is empty"):
@@ -67,7 +67,7 @@ def test_a_profile_is_pointed_to_what_reads_it(tmp_path: Path) -> None:
     assert "waywiser show" in str(caught.value)
 
 
-def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_reported_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo \xff\xfe")
     with pytest.raises(ImportRefused, match="a:2: is not text"):
@@ -86,7 +86,7 @@ def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path: Path) -> None
         ("[" + "9" * 10_000 + "]", "x: is not JSON: Exceeds the limit"),
     ],
 )
-def test_what_is_no_json_is_told_in_one_line(text: str, what: str) -> None:
+def test_what_is_no_json_is_reported_in_one_line(text: str, what: str) -> None:
     with pytest.raises(Malformed) as caught:
         parse_json(text, "x")
     assert str(caught.value).startswith(what)

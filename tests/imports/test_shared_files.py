@@ -20,7 +20,7 @@ def imported(name: str, folder: Path) -> tuple[Imported, Overview]:
         return found, overview(profile)
 
 
-def test_every_file_of_the_dgx_1_is_read_or_told_to_be_empty() -> None:
+def test_every_file_of_the_dgx_1_is_read_or_found_to_be_empty() -> None:
     empty = []
     for path in sorted(shared("dgx-1").iterdir()):
         try:
@@ -116,4 +116,4 @@ def test_osus_table_is_a_curve_of_summaries(
     last = seen.series[-1].estimate
     assert last is not None and last.rate is not None and last.interval is None
     assert last.rate.value == pytest.approx(rate * 1e6)
-    assert {doubt.kind for doubt in last.doubts} == {"summary only"}
+    assert {flag.kind for flag in last.quality_flags} == {"summary only"}

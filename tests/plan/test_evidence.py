@@ -53,7 +53,7 @@ def test_links_are_looked_at_in_the_first_block_only() -> None:
     assert sorted(looked) == sorted((identity, 0) for identity in found.watched)
 
 
-def test_blocks_are_page_locked_where_a_gpu_can_tell_of_them() -> None:
+def test_blocks_are_page_locked_where_a_gpu_can_show_them() -> None:
     assert [str(m) for m in located_memories(machine(gpus=1))] == ["pinned@numa:0"]
     assert [str(m) for m in located_memories(machine(gpus=0))] == ["pageable@numa:0"]
     assert len(located_memories(machine(gpus=2, nodes=8))) == 2

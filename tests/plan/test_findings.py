@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from waywiser.plan.findings import Findings, Found
+from waywiser.plan.findings import Findings, VisitMedian
 from waywiser.records import Samples, Visit
 from waywiser.words import Workload
 
@@ -15,8 +15,8 @@ FIRST = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 OTHER = "pinned@numa:0 -> device@gpu:1 by copy-engine"
 
 
-def found(size: int, median: float, half: float = 0.0) -> Found:
-    return Found(size, median, median - half, median + half)
+def found(size: int, median: float, half: float = 0.0) -> VisitMedian:
+    return VisitMedian(size, median, median - half, median + half)
 
 
 def visit(path: str, size: int, *spans: float, block: int = 0) -> Visit:
@@ -34,11 +34,15 @@ def visit(path: str, size: int, *spans: float, block: int = 0) -> Visit:
         (found(MIB, 1.0, 0.02), found(MIB, 1.10, 0.02), True),
         (found(8, 1.0), found(8, 1.19), False),
         (found(8, 1.0), found(8, 1.21), True),
-        (found(MIB, 1.0), Found(MIB, 2.0, math.nan, math.nan), False),  # nothing is known of it
+        (
+            found(MIB, 1.0),
+            VisitMedian(MIB, 2.0, math.nan, math.nan),
+            False,
+        ),  # nothing is known of it
     ],
 )
 def test_a_difference_is_beyond_the_margin_and_both_intervals(
-    one: Found, other: Found, differ: bool
+    one: VisitMedian, other: VisitMedian, differ: bool
 ) -> None:
     assert one.differs(other) == other.differs(one) == differ
 

@@ -88,7 +88,7 @@ def test_quick_tries_none_unless_it_is_named() -> None:
     assert named and all("list[piece=" in text for text in named)
 
 
-def test_a_layout_that_a_pair_refuses_is_told_once() -> None:
+def test_a_layout_that_a_pair_refuses_is_reported_once() -> None:
     refused = {r.path: r.reason for r in plan(preset="full").refusals}
     assert refused["pageable -> pinned by tongs as box"] == "no box of pages"
     assert "pageable -> pinned by tongs as list" not in refused
@@ -103,8 +103,8 @@ def test_asked_sizes_become_whole_units_and_the_plan_says_so() -> None:
         "131072]": [128 * KIB, MIB],
         "1048576]": [MIB],
     }
-    told = "a list[piece=28672] takes whole numbers of its pieces: --sizes gives 28 KiB, 1036 KiB"
-    assert told in asked.notes
+    result = "a list[piece=28672] takes whole numbers of its pieces: --sizes gives 28 KiB, 1036 KiB"
+    assert result in asked.notes
     assert not plan().notes
 
 

@@ -50,8 +50,8 @@ def test_readers_and_the_registry_name_the_same_links(name: str) -> None:
     catalogue = Catalogue(of)
     for transfer in transfers(of, catalogue):
         needs = catalogue.requirements(transfer)
-        told = set(needs.host_links), {frozenset(pair) for pair in needs.peers}
-        assert links(transfer, of) == told, transfer
+        result = set(needs.host_links), {frozenset(pair) for pair in needs.peers}
+        assert links(transfer, of) == result, transfer
 
 
 def test_the_bound_of_a_path_is_that_of_the_links_that_the_registry_names() -> None:

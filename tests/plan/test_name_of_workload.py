@@ -102,7 +102,7 @@ def test_a_pattern_may_mean_the_name_the_transfers_or_both() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=6))
-def test_a_name_tells_of_every_gpu_and_begins_with_a_known_set(
+def test_a_name_shows_every_gpu_and_begins_with_a_known_set(
     pairs: list[tuple[int, int]],
 ) -> None:
     found = Workload(tuple(Transfer.parse(text) for text in between(*pairs)))

@@ -24,7 +24,7 @@ def test_without_a_gpu_every_gpu_path_is_refused_with_the_machines_reason() -> N
 
 
 @pytest.mark.usefixtures("scripted")
-def test_nonsense_is_told_once_per_pair_of_kinds() -> None:
+def test_nonsense_is_reported_once_per_pair_of_kinds() -> None:
     refused = find_paths(machine(gpus=4, nodes=2)).refused
     assert {refusal.reason for refusal in refused} == {"the CPU cannot address device memory"}
     assert sorted(refusal.path for refusal in refused) == [
@@ -36,7 +36,7 @@ def test_nonsense_is_told_once_per_pair_of_kinds() -> None:
     ]
 
 
-def test_what_only_some_places_refuse_is_told_for_each(
+def test_what_only_some_places_refuse_is_reported_for_each(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = scripted.refusal
@@ -62,7 +62,7 @@ def test_a_reason_that_names_its_places_is_one_reason(
     assert len(found.refused) == len(scripted.executors()) * len(scripted.memories()) ** 2
 
 
-def test_what_speaks_against_a_pair_hides_what_speaks_against_one_of_its_places(
+def test_what_counts_against_a_pair_hides_what_counts_against_one_of_its_places(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusal(transfer: Any, on: Any) -> str:
@@ -70,16 +70,16 @@ def test_what_speaks_against_a_pair_hides_what_speaks_against_one_of_its_places(
         return "it is asleep" if asleep else f"not by {transfer.executor}"
 
     monkeypatch.setattr(scripted, "refusal", refusal)
-    told = find_paths(machine(nodes=2)).refused
-    pageable = {r.path: r.reason for r in told if r.path.startswith("pageable -> pageable")}
+    result = find_paths(machine(nodes=2)).refused
+    pageable = {r.path: r.reason for r in result if r.path.startswith("pageable -> pageable")}
     assert pageable == {
         "pageable -> pageable by copy-engine": "not by copy-engine",
         "pageable -> pageable by cpu": "not by cpu",
     }
-    assert len(told) == len({r.path for r in told})
+    assert len(result) == len({r.path for r in result})
 
 
-def test_a_memory_that_no_executor_takes_is_told_where_nothing_else_speaks_against_it(
+def test_a_memory_that_no_executor_takes_is_reported_where_nothing_else_counts_against_it(
     scripted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scripted, "refusal", lambda transfer, on: "it is asleep")

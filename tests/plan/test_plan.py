@@ -230,5 +230,5 @@ def test_sizes_ask_about_bytes_that_move() -> None:
 
 
 def test_an_operation_without_a_place_is_refused_once_with_the_reason() -> None:
-    told = [r for r in plan(gpus=0).refusals if r.path.startswith("empty-interval")]
-    assert [(r.path, bool(r.reason)) for r in told] == [("empty-interval@gpu:0", True)]
+    result = [r for r in plan(gpus=0).refusals if r.path.startswith("empty-interval")]
+    assert [(r.path, bool(r.reason)) for r in result] == [("empty-interval@gpu:0", True)]

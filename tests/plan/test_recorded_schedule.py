@@ -149,8 +149,8 @@ def test_one_h200_is_surveyed_in_110_seconds_with_all_curves_and_sizes(
 ) -> None:
     play = standard
     assert play.seconds <= 108
-    told = [visit.failure.reason for visit in play.skipped if visit.failure]
-    assert not [reason for reason in told if is_for_time(reason)]
+    result = [visit.failure.reason for visit in play.skipped if visit.failure]
+    assert not [reason for reason in result if is_for_time(reason)]
     assert {point.curve.text for point in play.plan.points} == {
         point.curve.text for point in play.plan.points if point.identity in play.blocks
     }

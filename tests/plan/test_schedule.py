@@ -174,7 +174,7 @@ def slower(path: str, size: int, factor: float) -> Callable[[Order], float]:
     return seconds
 
 
-def test_equal_paths_are_measured_at_few_sizes_and_the_rest_is_told() -> None:
+def test_equal_paths_are_measured_at_few_sizes_and_the_rest_is_reported() -> None:
     orders, _, skipped = run(plan(2, only=("pinned -> device copy-engine",)), growing)
     texts = {(o.workload.curve, o.workload.bytes) for o in orders}
     assert [size for text, size in sorted(texts) if text == OTHER] == [8, MIB, 64 * MIB]
@@ -370,8 +370,8 @@ def test_a_representative_that_is_too_slow_gives_way_to_a_smaller_size() -> None
     found = {(o.workload.bytes, o.block) for o in orders if o.workload.curve == curve}
     assert {block for size, block in found if size == 16 * MIB} == {0}
     assert {block for size, block in found if size == 512 * 1024} >= {1, 2, 3}
-    told = {v.failure.reason for v in skipped if v.failure and v.workload.curve == curve}
-    assert "one execution takes longer than the 0.11 s that standard allows" in told
+    result = {v.failure.reason for v in skipped if v.failure and v.workload.curve == curve}
+    assert "one execution takes longer than the 0.11 s that standard allows" in result
 
 
 @pytest.mark.parametrize("rate", [3e12, 1e12])

@@ -49,7 +49,7 @@ def test_every_ill_host_of_a_fleet_is_found_and_its_device_named(
     assert [each.found[kind] for each in fleets] == [dict(ILL)[kind]] * len(FLEETS)
 
 
-def test_at_most_one_of_400_twins_is_flagged(pool: Pool, fleets: list[FleetTrial]) -> None:
+def test_at_most_one_of_400_peers_is_flagged(pool: Pool, fleets: list[FleetTrial]) -> None:
     for each in (*fleets, *(fleet(seed, pool, blocks=2, sound=True) for seed in FLEETS)):
         assert len(each.wrongly_suspected) <= 1
         assert not each.wrongly_flagged

@@ -93,7 +93,7 @@ def jumping(seed: int, pool: Pool, blocks: int) -> Iterator[Hypothesis]:
     return asked_of(machine, machine.subject)
 
 
-def test_slow_links_are_told_of_the_gpus_that_have_them_and_of_no_others(
+def test_slow_links_are_reported_of_the_gpus_that_have_them_and_of_no_others(
     machines: tuple[list[Hypothesis], Share],
 ) -> None:
     named = machines[1]

@@ -188,13 +188,13 @@ def test_planted_effects_are_as_large_as_said() -> None:
     assert ratio(dip, up(1), size=2**21) == 0
 
 
-def test_a_survey_of_a_model_tells_its_truth(pool: Pool) -> None:
+def test_a_survey_of_a_model_shows_its_truth(pool: Pool) -> None:
     """The medians of many surveys lie around it, though single blocks may be off."""
     model, what = Model(), workload((down(1),), LARGE)
     found = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        told = estimate(surveyed(model, [what], rng, pool, BLOCKS)[0])
-        assert told is not None
-        found.append(told.median / model.seconds(what)[0])
+        result = estimate(surveyed(model, [what], rng, pool, BLOCKS)[0])
+        assert result is not None
+        found.append(result.median / model.seconds(what)[0])
     assert np.median(found) == pytest.approx(1.0, abs=0.002)

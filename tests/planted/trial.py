@@ -8,16 +8,16 @@ from functools import cache
 
 import numpy as np
 
-from planted.judges import JUDGES
+from planted.checks import CHECKS
 from planted.machine import BLOCKS, Planted, planted
 from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
 from planted.score import Hypothesis
-from planted.twin import Wanted, checked, surveyed, without
+from planted.synthetic_nodes import Wanted, checked, surveyed, without
 from waywiser.analysis.subject import Subject
 from waywiser.comparison.comparison import compare
-from waywiser.comparison.fleet import Fleet, HostVerdict, judge_fleet
-from waywiser.comparison.node import Link, Node
+from waywiser.comparison.fleet import Fleet, HostVerdict, assess_fleet
+from waywiser.comparison.node import LoadedLink, Node
 from waywiser.comparison.path_change import ProfileComparison
 
 MIB = 2**20
@@ -47,8 +47,8 @@ def hypotheses(seeds: Iterable[int], pool: Pool, blocks: int = BLOCKS) -> Iterat
 
 def asked_of(machine: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Every question asked of one machine."""
-    for judge in JUDGES:
-        yield from judge(machine, subject)
+    for check in CHECKS:
+        yield from check(machine, subject)
 
 
 @cache
@@ -102,10 +102,10 @@ def fleet(seed: int, pool: Pool, blocks: int = 1, *, sound: bool = False) -> Fle
     for kind, count in () if sound else ILL:
         ill.update({next(order): (kind, int(rng.integers(8))) for _ in range(count)})
     nodes = [_host(name, ill.get(name), rng, pool, blocks, FIRST) for name in names]
-    first = judge_fleet(nodes)
+    first = assess_fleet(nodes)
     suspects = [host.host for host in first.of("suspect")]
     again = [_host(name, ill.get(name), rng, pool, blocks, AGAIN) for name in suspects]
-    return FleetTrial(ill, first, judge_fleet([*nodes, *again]))
+    return FleetTrial(ill, first, assess_fleet([*nodes, *again]))
 
 
 def _host(
@@ -119,7 +119,7 @@ def _host(
     kind, gpu = has or ("", 0)
     effect = {HALF: 1.0, SLOWER: 0.05}.get(kind)
     truth = Truth("slow host link", effect, (gpu,)) if effect else None
-    links = {gpu: Link(5, 8)} if kind == HALF else {}
+    links = {gpu: LoadedLink(5, 8)} if kind == HALF else {}
     node = surveyed(visited(truth), rng, pool, blocks, host=name, created=created, links=links)
     return without(node, gpu) if kind == GONE else node
 

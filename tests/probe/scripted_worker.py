@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from waywiser.probe.protocol import Located, Measured, Progressed, Ready, encode
+from waywiser.probe.protocol import Located, MeasuredVisit, Progressed, Ready, encode
 from waywiser.probe.serve import OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.records import BlockLatencies, BufferRecord, Samples
@@ -130,7 +130,7 @@ class Scripted:
         n = int(first.parameters.get("n", "3"))
         seconds = float(first.parameters.get("seconds", "1e-6"))
         blocked = share.transfers if first.parameters.get("blocks") == "yes" else ()
-        return Measured(
+        return MeasuredVisit(
             mode="host" if first in self.hello.host_timed else "device",
             stop=first.parameters.get("stop", "converged"),
             samples=Samples(

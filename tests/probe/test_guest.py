@@ -28,7 +28,7 @@ def a_lock() -> SurveyLock:
     return SurveyLock(f"waywiser-test-{uuid4()}")
 
 
-def test_a_second_survey_is_told_who_runs_the_first() -> None:
+def test_a_second_survey_is_reported_who_runs_the_first() -> None:
     name = f"waywiser-test-{uuid4()}"
     code = f"""
 import sys

@@ -16,7 +16,7 @@ from waywiser.probe.protocol import (
     Lines,
     Locate,
     Located,
-    Measured,
+    MeasuredVisit,
     Prepare,
     Prepared,
     Progressed,
@@ -43,7 +43,7 @@ FROM_WORKER = [
     Located(0, (0,), (1,), (0.1,), (BlockLatencies("verified", ((1e-6,),), ((1e-7,),)),), 0.3),
     Prepared(1),
     Progressed(1, 5, 1e-6),
-    Result(1, Measured("device", "budget", Samples(span=(1e-6,), transfers=((1e-6,),)))),
+    Result(1, MeasuredVisit("device", "budget", Samples(span=(1e-6,), transfers=((1e-6,),)))),
     Failed(1, Failure("sticky", "…"), fatal=True),
 ]
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_orders import an_order
 
-from waywiser.probe.protocol import Measured
+from waywiser.probe.protocol import MeasuredVisit
 from waywiser.probe.share import ranks_of, share_of, together
 from waywiser.records import BufferRecord, Samples
 from waywiser.words import Operation, Place, Workload
 
 
-def a_part(*seconds: tuple[float, ...], stop: str = "converged", **fields: object) -> Measured:
+def a_part(*seconds: tuple[float, ...], stop: str = "converged", **fields: object) -> MeasuredVisit:
     """A part with one sample per row of seconds per transfer."""
     n = len(seconds)
     samples = Samples(
@@ -23,7 +23,7 @@ def a_part(*seconds: tuple[float, ...], stop: str = "converged", **fields: objec
         flags=(0,) * n,
         transfers=seconds,
     )
-    return Measured("device", stop, samples, **fields)  # type: ignore[arg-type]
+    return MeasuredVisit("device", stop, samples, **fields)  # type: ignore[arg-type]
 
 
 @given(st.integers(1, 20), st.integers(1, 8))

@@ -12,5 +12,5 @@ def test_readers_see_what_they_ask_for_of_a_plan() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "", "[1]", '{"request": 3}', '{"visits": 7}'])
-def test_another_programs_plan_tells_nothing(text: str) -> None:
+def test_another_programs_plan_shows_nothing(text: str) -> None:
     assert planned(text) == Planned()

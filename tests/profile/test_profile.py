@@ -20,11 +20,11 @@ from waywiser.profile import (
 )
 from waywiser.records import (
     BlockLatencies,
-    Evidence,
     GpuHealth,
     GpuTraffic,
     Health,
     LinkBytes,
+    LinkEvidence,
     Locality,
     Samples,
 )
@@ -161,7 +161,7 @@ def test_localities_come_back_in_the_order_found(tmp_path: Path) -> None:
 
 def test_evidence_comes_back_as_it_went_in(tmp_path: Path) -> None:
     moved = LinkBytes({0: 1024, 17: 2**40}, {}, None, 7)
-    evidence = Evidence(4, 0.01, 0.02, (GpuTraffic(0, moved, LinkBytes(), ("why not",)),))
+    evidence = LinkEvidence(4, 0.01, 0.02, (GpuTraffic(0, moved, LinkBytes(), ("why not",)),))
     visit = profiles.visit(profiles.workload(profiles.H2D, 4096))
     visit = msgspec.structs.replace(visit, evidence=evidence, block=9)
     path = profiles.write(tmp_path / "a.wwp")

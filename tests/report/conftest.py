@@ -12,8 +12,8 @@ import pytest
 from comparison import nodes
 from report import answered, browser, machines
 from topology.captured import machine as captured
-from waywiser.comparison.fleet import Fleet, judge_fleet
-from waywiser.comparison.node import Link
+from waywiser.comparison.fleet import Fleet, assess_fleet
+from waywiser.comparison.node import LoadedLink
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
 from waywiser.report.fleet import fleet_document
@@ -42,18 +42,18 @@ def beside() -> Document:
 
 
 @pytest.fixture(scope="session")
-def judged() -> Fleet:
+def assessed() -> Fleet:
     """Twelve twins: one has a link at half its width, one a slower GPU, one no longer all GPUs."""
     found = [nodes.node(1, f"n{host:02}") for host in range(12)]
-    found[3] = nodes.node(1, "n03", slow=nodes.slow_host_link(2, 2.0), links={2: Link(5, 8)})
+    found[3] = nodes.node(1, "n03", slow=nodes.slow_host_link(2, 2.0), links={2: LoadedLink(5, 8)})
     found[7] = nodes.node(1, "n07", slow=nodes.slow_host_link(5, 1.1))
     found[9] = nodes.without(found[9], "0000:04:00.0")
-    return judge_fleet(found, unreadable={"/data/<b>.wwp": "is no profile"})
+    return assess_fleet(found, unreadable={"/data/<b>.wwp": "is no profile"})
 
 
 @pytest.fixture(scope="session")
-def fleet(judged: Fleet) -> Document:
-    return fleet_document(judged)
+def fleet(assessed: Fleet) -> Document:
+    return fleet_document(assessed)
 
 
 @pytest.fixture(scope="session")

@@ -25,23 +25,23 @@ def test_the_ill_nodes_come_first(fleet: Document) -> None:
     assert all(cell.link for cell in ill) and not table.rows[3].cells[0].link
 
 
-def test_the_class_is_a_column_where_there_are_several(judged: Fleet) -> None:
+def test_the_class_is_a_column_where_there_are_several(assessed: Fleet) -> None:
     def columns(fleet: Fleet) -> tuple[str, ...]:
         table = fleet_document(fleet).sections[1].blocks[0]
         assert isinstance(table, Sheet)
         assert all(len(row.cells) == len(table.columns) for row in table.rows)
         return table.columns
 
-    (one,) = judged.classes
-    assert "class" not in columns(judged)
-    assert "class" in columns(msgspec.structs.replace(judged, classes=(one, one)))
+    (one,) = assessed.classes
+    assert "class" not in columns(assessed)
+    assert "class" in columns(msgspec.structs.replace(assessed, classes=(one, one)))
 
 
 def test_a_suspicion_comes_with_the_command_that_measures_it_again(fleet: Document) -> None:
     assert "waywiser survey" in page(fleet)
 
 
-def test_a_file_that_cannot_be_read_is_told_and_stays_text(fleet: Document) -> None:
+def test_a_file_that_cannot_be_read_is_reported_and_stays_text(fleet: Document) -> None:
     assert "/data/&lt;b&gt;.wwp: is no profile" in page(fleet)
 
 

@@ -9,37 +9,37 @@ from analysis.subjects import curve, postal, subject
 from report import machines
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
-from waywiser.report.parts import Row, Sheet
+from waywiser.report.parts import Sheet, SheetRow
 from waywiser.topology.machine import Cache
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 
 
-def told(name: str, key: str = "", sizes: tuple[int, ...] = machines.SIZES) -> Entry:
+def result(name: str, key: str = "", sizes: tuple[int, ...] = machines.SIZES) -> Entry:
     found = machines.subject(machines.eight_gpus(name), blocks=1, count=6, sizes=sizes)
     return entry(found, name=name, key=key)
 
 
-def rows(*entries: Entry) -> dict[str, Row]:
+def rows(*entries: Entry) -> dict[str, SheetRow]:
     (sheet,) = headlines(entries).blocks
     assert isinstance(sheet, Sheet)
     return {row.cells[0].text.removesuffix(", GB/s"): row for row in sheet.rows}
 
 
-def test_of_ways_that_are_as_fast_the_plainest_is_told() -> None:
+def test_of_ways_that_are_as_fast_the_plainest_is_reported() -> None:
     """Copies by the engine and by a kernel differ by the noise alone."""
-    assert "pinned → device, copy-engine" in rows(told("a"))["host to GPU"].cells[3].text
+    assert "pinned → device, copy-engine" in rows(result("a"))["host to GPU"].cells[3].text
 
 
 def test_what_a_program_waits_stands_beside_the_time_of_one_in_a_row() -> None:
-    row = rows(told("a"))["host to GPU"]
+    row = rows(result("a"))["host to GPU"]
     assert row.cells[4].text.endswith("µs") and row.cells[5].text.endswith("µs")
 
 
 def test_machines_are_compared_where_they_went_the_same_way_at_the_same_size() -> None:
-    large, small = told("a", "a-"), told("b", "b-", (2**21, 2**24))
-    assert "%)" in rows(large, told("b", "b-"))["GPU to GPU"].cells[2].note
-    assert "(another way)" in rows(large, small)["GPU to GPU"].cells[2].note
+    large, small = result("a", "a-"), result("b", "b-", (2**21, 2**24))
+    assert "%)" in rows(large, result("b", "b-"))["GPU to GPU"].cells[2].note
+    assert "(another path)" in rows(large, small)["GPU to GPU"].cells[2].note
 
 
 def test_what_caches_hold_is_not_what_host_memory_carries() -> None:
@@ -52,7 +52,7 @@ def test_what_caches_hold_is_not_what_host_memory_carries() -> None:
     assert alone["within a NUMA node"].cells[1].text.startswith("2")
 
 
-def test_what_was_measured_at_few_bytes_alone_is_told_at_these() -> None:
-    found = rows(told("a", sizes=(2**18, 2**20)))
+def test_what_was_measured_at_few_bytes_alone_is_reported_at_these() -> None:
+    found = rows(result("a", sizes=(2**18, 2**20)))
     assert found["GPU to GPU"].cells[3].text.endswith("1 MiB")
     assert float(found["GPU to GPU"].cells[1].text) > 10

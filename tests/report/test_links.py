@@ -59,7 +59,7 @@ def test_every_machine_has_a_page(name: str) -> None:
     assert ("Host memory alone was measured" in text) == (not captured(name).gpus)
 
 
-def test_links_are_judged_by_plain_copies_at_their_largest_size() -> None:
+def test_links_are_assessed_by_plain_copies_at_their_largest_size() -> None:
     found = between_places(made("two-socket-4gpu"))
     there = found["numa:0", "gpu:0"]
     assert there.curve.text == "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -70,8 +70,8 @@ def test_the_picture_has_a_table_of_all_that_it_shows() -> None:
     (pictures,) = (b for b in links([made("h200-vm-4gpu")]).blocks if isinstance(b, Pictures))
     topology = pictures.pictures[0]
     assert isinstance(topology.data, Sheet)
-    told = {row.cells[0].text for row in topology.data.rows}
-    assert {"numa:0 → gpu:3", "gpu:3 → numa:0", "gpu:1 → gpu:2"} <= told
+    result = {row.cells[0].text for row in topology.data.rows}
+    assert {"numa:0 → gpu:3", "gpu:3 → numa:0", "gpu:1 → gpu:2"} <= result
 
 
 def test_sides_that_the_system_hides_are_drawn_as_found(alone: Document) -> None:

@@ -21,8 +21,8 @@ DATED = {"file": "a.json", "tool": "Google Benchmark", "date": "2018-06-03 10:00
 def imported(*files: dict[str, str]) -> Entry:
     subject = machines.subject(profiles.machine(), blocks=1, count=6)
     overview = msgspec.structs.replace(subject.overview, created="2026-11-20T12:00:00")
-    told = {"imported": list(files), "page_bytes": 4096, "memory_total_bytes": 3 * 2**29}
-    return entry(msgspec.structs.replace(subject, overview=overview, environment=told))
+    result = {"imported": list(files), "page_bytes": 4096, "memory_total_bytes": 3 * 2**29}
+    return entry(msgspec.structs.replace(subject, overview=overview, environment=result))
 
 
 def test_a_survey_knows_its_day(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_a_survey_knows_its_day(tmp_path: Path) -> None:
             (DATED, DATED | {"date": "2018-06-13 08:00:00"}),
             "measured 2018-06-03 to 2018-06-13, imported 2026-11-20",
         ),
-        (({"file": "b.txt", "tool": "OSU"},), "imported 2026-11-20, not told when it was measured"),
-        ((DATED | {"date": "last week"},), "imported 2026-11-20, not told when it was measured"),
+        (({"file": "b.txt", "tool": "OSU"},), "imported 2026-11-20, unknown when it was measured"),
+        ((DATED | {"date": "last week"},), "imported 2026-11-20, unknown when it was measured"),
     ],
 )
 def test_the_day_of_an_import_is_not_that_of_a_measurement(
@@ -59,7 +59,7 @@ def test_every_imported_file_has_a_row_and_the_environment_none() -> None:
     assert "| imported |" not in text
 
 
-def test_bytes_are_told_in_the_unit_that_they_fill() -> None:
+def test_bytes_are_reported_in_the_unit_that_they_fill() -> None:
     text = markdown(document([imported(DATED)]))
     assert "| page bytes | 4 KiB |" in text
     assert "| memory total bytes | 1.5 GiB |" in text

@@ -47,7 +47,7 @@ def test_figures_are_named_and_drawn(made: Document) -> None:
     assert "fill: #" not in text and "stroke: #" not in text
 
 
-def test_markdown_tells_the_same_sections(made: Document) -> None:
+def test_markdown_shows_the_same_sections(made: Document) -> None:
     text = markdown(made)
     for section in made.sections:
         assert f"## {section.title}" in text
@@ -98,7 +98,7 @@ def test_of_an_existing_file_no_more_than_a_limit_is_read(
         (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
     ],
 )
-def test_what_makes_no_sense_is_told(
+def test_what_makes_no_sense_is_reported(
     file: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", str(file), *words]) == 2

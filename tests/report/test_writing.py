@@ -10,7 +10,7 @@ from waywiser.stats.order import Interval, relative
 
 
 @pytest.mark.parametrize(
-    ("part", "interval", "told"),
+    ("part", "interval", "result"),
     [
         (0.0521, None, "+5.2 %"),
         (-0.31, Interval(-0.35, -0.28), "−31 % (−35 % to −28 %)"),
@@ -19,17 +19,17 @@ from waywiser.stats.order import Interval, relative
     ],
 )
 def test_an_effect_has_digits_that_say_something(
-    part: float, interval: Interval | None, told: str
+    part: float, interval: Interval | None, result: str
 ) -> None:
-    assert percent(part, interval) == told
+    assert percent(part, interval) == result
 
 
 def test_a_rate_and_its_time_have_the_same_deviation() -> None:
     time = Interval(0.8, 1.4)
     found = rate(10**9, 1.0, time)
     assert found is not None and found.interval is not None
-    told = value(found.value, "B/s", found.interval)
-    assert told.endswith(" ±30 %")
+    shown = value(found.value, "B/s", found.interval)
+    assert shown.endswith(" ±30 %")
     assert value(1.0, "s", time).endswith(" ±30 %")
     assert relative(found.value, found.interval, of_rate=True) == pytest.approx(0.3)
     assert relative(0.0, time) is None

@@ -65,7 +65,7 @@ def block_of(visit: Visit) -> BlockEstimate | None:
         if summary or max(batches) > 1
         else dict(zip(QUANTILE_NAMES, shown, strict=True)),
         spread=(third - first) / middle if middle else 0.0,
-        farthest=max(max(spans) - middle, middle - min(spans)) / middle if middle else 0.0,
+        largest_deviation=max(max(spans) - middle, middle - min(spans)) / middle if middle else 0.0,
         drift=_drift(spans),
         outliers=_outliers(spans, Interval(first, third)),
         summary=summary,

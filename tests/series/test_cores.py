@@ -5,14 +5,14 @@ import pytest
 
 from series import sides as synthetic
 from waywiser.records import Locality
-from waywiser.series.cores import CoreVerdict, judge_cores
-from waywiser.series.locality import judge_sides
+from waywiser.series.cores import CoreVerdict, decide_cores
+from waywiser.series.locality import decide_sides
 
 SEEDS = range(40)
 
 
 def cores(records: list[Locality]) -> CoreVerdict:
-    found = judge_sides(records)
+    found = decide_sides(records)
     assert found is not None
     return found.cores
 
@@ -39,26 +39,26 @@ def test_cores_that_drift_are_named_with_the_time() -> None:
     assert found.far_seconds == pytest.approx(221e-9, rel=0.05)
 
 
-def test_stable_ones_are_told_over_the_time_looked_at() -> None:
+def test_stable_ones_are_reported_over_the_time_looked_at() -> None:
     found = cores(synthetic.records(4, workers=3))
     assert found.verdict == "stable"
     assert found.seconds == pytest.approx(2 * 20 + 3 * 0.05)
 
 
-def test_cores_tell_by_themselves_where_no_gpu_does() -> None:
+def test_cores_show_by_themselves_where_no_gpu_does() -> None:
     for truth in ("stable", "drifting"):
         records = [
             msgspec.structs.replace(each, gpus=())
             for each in synthetic.records(4, workers=2, cores=truth)  # type: ignore[arg-type]
         ]
-        assert judge_cores(records, {}).verdict == truth
+        assert decide_cores(records, {}).verdict == truth
 
 
-def test_one_look_does_not_tell_whether_it_stays() -> None:
+def test_one_look_does_not_show_whether_it_stays() -> None:
     (record,) = synthetic.records(4)
     blocks = tuple(msgspec.structs.replace(block, reads=block.reads[:1]) for block in record.blocks)
     once = msgspec.structs.replace(record, blocks=blocks, sweeps=record.sweeps[:1])
-    assert judge_cores([once], {}).verdict == "not told"
+    assert decide_cores([once], {}).verdict == "not determined"
     none = tuple(msgspec.structs.replace(block, reads=()) for block in record.blocks)
     nothing = msgspec.structs.replace(record, blocks=none, sweeps=())
-    assert judge_cores([nothing], {}).verdict == "not told"
+    assert decide_cores([nothing], {}).verdict == "not determined"

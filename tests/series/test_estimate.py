@@ -71,7 +71,7 @@ def test_no_counted_sample_is_no_estimate() -> None:
     assert estimate(Series(gone.workload, ())) is None
 
 
-def test_the_worst_block_tells_why_sampling_stopped() -> None:
+def test_the_worst_block_shows_why_sampling_stopped() -> None:
     series = profiles.series(medians=[1e-3])
     late = profiles.samples(random.Random(1), 1e-3)
     found = estimated(with_visit(series, profiles.visit(series.workload, 1, late, stop="budget")))

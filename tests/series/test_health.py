@@ -21,17 +21,17 @@ def test_nothing_read_is_no_report() -> None:
 def test_nothing_rose() -> None:
     both = health(gpu(0, replays=3), gpu(1, replays=0))
     report = health_report([RunHealth(1, both, both)])
-    assert report is not None and not report.speaks_against
+    assert report is not None and not report.is_problem
     assert str(report) == "health: no error counter of 2 GPUs rose"
 
 
-def test_what_rose_is_told_per_gpu_and_run() -> None:
+def test_what_rose_is_reported_per_gpu_and_run() -> None:
     runs = [
         RunHealth(1, health(gpu(0, ECC_corrected=5)), health(gpu(0, ECC_corrected=7))),
         RunHealth(2, health(gpu(0, ECC_corrected=9)), health(gpu(0, ECC_corrected=10))),
     ]
     report = health_report(runs)
-    assert report is not None and report.speaks_against
+    assert report is not None and report.is_problem
     assert report.rises == (Rise(1, 0, "ECC corrected", 5, 7), Rise(2, 0, "ECC corrected", 9, 10))
     assert "gpu:0 ECC corrected +2, gpu:0 ECC corrected +1" in str(report)
 
@@ -48,13 +48,13 @@ def test_gpus_are_the_same_by_uuid() -> None:
     assert report is not None and not report.rises and report.gpus == 2
 
 
-def test_a_pending_remapping_speaks_against_a_gpu_though_it_did_not_rise() -> None:
+def test_a_pending_remapping_is_problem_a_gpu_though_it_did_not_rise() -> None:
     both = health(gpu(3, row_remapping_pending=1, row_remapping_failed=0))
     report = health_report([RunHealth(1, both, both)])
     assert report is not None and report.standing == ("gpu:3 row remapping pending",)
 
 
-def test_xid_messages_are_told_with_their_number() -> None:
+def test_xid_messages_are_reported_with_their_number() -> None:
     report = health_report([RunHealth(1, health(gpu(2)), health(gpu(2, xids=(79, 79))))])
     assert report is not None and "gpu:2 XID 79" in str(report)
     assert str(report).count("XID") == 1
@@ -69,11 +69,11 @@ def test_what_could_not_be_read_is_grouped_by_reason_and_never_called_well() -> 
     text = str(health_report([RunHealth(1, both, both)]))
     assert text == (
         "health: no error counter of 2 GPUs rose; "
-        "not told: NVLink replays of gpu:0, ECC corrected (Not Supported)"
+        "unknown: NVLink replays of gpu:0, ECC corrected (Not Supported)"
     )
 
 
-def test_a_killed_run_and_a_missing_driver_are_told() -> None:
+def test_a_killed_run_and_a_missing_driver_are_reported() -> None:
     text = str(health_report([RunHealth(1, health(gpu(0, replays=0)), None)]))
     assert text == "health: not read at the end of run 1"
     nothing = Health("", reason="no NVIDIA driver")

@@ -8,10 +8,10 @@ import msgspec
 import profiles
 from series import sides as synthetic
 from waywiser.records import Series, Visit
-from waywiser.series.locality import judge_sides, near_and_far, nearness
+from waywiser.series.locality import decide_sides, near_and_far, nearness
 from waywiser.series.overview import overview_of
 
-SIDES = judge_sides(synthetic.records(5))
+SIDES = decide_sides(synthetic.records(5))
 ON = {0: (5.8e-6,) * 4 + (6.4e-6,) * 4, 1: (6.4e-6,) * 4 + (5.8e-6,) * 4}
 
 
@@ -45,19 +45,19 @@ def test_memory_is_near_a_gpu_of_its_side() -> None:
     assert nearness(visit(0, [0, 1], 1e-4, both), SIDES) == "mixed"
 
 
-def told(*visits: Visit) -> str:
+def result(*visits: Visit) -> str:
     blocks = [found for each in visits if (found := profiles.block_of(each)) is not None]
     return near_and_far({each.block: nearness(each, SIDES) for each in visits}, blocks)
 
 
-def test_blocks_on_both_sides_are_told_apart_where_it_matters() -> None:
-    apart = told(visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4))
+def test_blocks_on_both_sides_are_distinguished_where_it_matters() -> None:
+    apart = result(visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4))
     assert apart == "with its memory on the far side it takes +10.0%"
-    assert told(visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)) == ""
-    assert told(visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)) == ""
+    assert result(visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)) == ""
+    assert result(visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)) == ""
 
 
-def test_an_overview_tells_it_of_every_block_that_knows() -> None:
+def test_an_overview_shows_it_of_every_block_that_knows() -> None:
     what = profiles.workload(profiles.H2D, 2**20)
     known = Series(what, (visit(0, [0], 1e-4), visit(1, [1], 1e-4), visit(2, [None], 1e-4)))
     seen = overview_of(

@@ -9,8 +9,8 @@ import pytest
 import profiles
 from waywiser.profile import Profile, WritableProfile
 from waywiser.records import Failure, Visit
-from waywiser.series.doubts import REMEDIES
 from waywiser.series.overview import Overview, overview
+from waywiser.series.quality_flags import REMEDIES
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +29,14 @@ def of(folder: Path, *visits: Visit) -> Overview:
 
 def test_each_series_is_counted_once(found: Overview) -> None:
     summary = found.summary
-    lacking = (summary.failed, summary.declined, summary.skipped)
+    lacking = (summary.failed, summary.unsupported, summary.skipped)
     parts = (summary.converged, summary.not_converged, *lacking)
     assert sum(parts) == summary.series == len(found.series)
     assert summary.curves == len({line.curve for line in found.series})
     assert summary.blocks == 7
 
 
-def test_seven_blocks_are_told_between_processes(found: Overview) -> None:
+def test_seven_blocks_are_reported_between_processes(found: Overview) -> None:
     known = [line.estimate for line in found.series if line.estimate is not None]
     assert {estimate.kind for estimate in known} == {"between processes"}
 
@@ -94,7 +94,7 @@ def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> Non
     (line,) = result.series
     assert line.estimate is not None
     assert line.estimate.converged and line.estimate.stop == "converged"
-    assert line.estimate.doubts == ()
+    assert line.estimate.quality_flags == ()
     assert (result.failures, len(result.skipped)) == ((), 1)
     assert (result.summary.converged, result.summary.skipped) == (1, 0)
 
@@ -106,9 +106,9 @@ def test_what_the_machine_refused_when_asked_is_no_failure(tmp_path: Path) -> No
     crashed = profiles.visit(what[1], 0, failure=Failure("crash", "SIGSEGV"))
     result = of(tmp_path, *refused, crashed, profiles.visit(what[1], 1, failure=pages))
     assert [group.reason for group in result.failures] == ["crash: SIGSEGV"]
-    (declined,) = result.declined
-    assert (declined.reason, len(declined.members)) == ("no huge pages are reserved", 2)
-    assert (result.summary.declined, result.summary.failed) == (1, 1)
+    (unsupported,) = result.unsupported
+    assert (unsupported.reason, len(unsupported.members)) == ("no huge pages are reserved", 2)
+    assert (result.summary.unsupported, result.summary.failed) == (1, 1)
 
 
 def test_it_goes_through_json_and_back(found: Overview) -> None:

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.records import Evidence, GpuTraffic, LinkBytes, Series
-from waywiser.series.traffic import Ways, ways
+from waywiser.records import GpuTraffic, LinkBytes, LinkEvidence, Series
+from waywiser.series.traffic import LinkUse, link_use
 from waywiser.topology.traits import Traits
 
 SIZE = 64 << 20
@@ -13,12 +13,12 @@ MOVED = 4 * SIZE
 STILL = LinkBytes(nvlink_tx={}, nvlink_rx={}, pcie_tx=0, pcie_rx=0)
 
 
-def told(path: str, *gpus: GpuTraffic, reason: str = "", seconds: float = 0.01) -> Ways:
+def result(path: str, *gpus: GpuTraffic, reason: str = "", seconds: float = 0.01) -> LinkUse:
     what = profiles.workload(path, SIZE)
-    found = Evidence(4, seconds, seconds, gpus, reason)
+    found = LinkEvidence(4, seconds, seconds, gpus, reason)
     visit = msgspec.structs.replace(profiles.visit(what), evidence=found)
     later = profiles.visit(what, 1)
-    answer = ways(Series(what, (visit, later)), Traits())
+    answer = link_use(Series(what, (visit, later)), Traits())
     assert answer is not None
     return answer
 
@@ -28,7 +28,7 @@ def spread(count: int, links: int = 18) -> dict[int, int]:
 
 
 def test_a_peer_copy_goes_through_nvlink() -> None:
-    found = told(
+    found = result(
         profiles.PEER,
         GpuTraffic(
             0, LinkBytes(spread(round(1.003 * MOVED)), spread(MOVED // 100), 900, 800), STILL
@@ -48,7 +48,7 @@ def test_a_peer_copy_goes_through_nvlink() -> None:
 
 
 def test_a_peer_copy_without_peer_access_goes_through_pcie_of_both() -> None:
-    found = told(
+    found = result(
         f"{profiles.PEER}[peer=off]",
         GpuTraffic(0, LinkBytes({}, {}, round(1.02 * MOVED), MOVED // 1000), STILL),
         GpuTraffic(1, LinkBytes({}, {}, MOVED // 1000, round(1.02 * MOVED)), STILL),
@@ -61,7 +61,7 @@ def test_a_peer_copy_without_peer_access_goes_through_pcie_of_both() -> None:
 
 
 def test_each_direction_of_a_pair_is_compared_with_its_own_bytes() -> None:
-    found = told(
+    found = result(
         f"{profiles.H2D}; {profiles.D2H}",
         GpuTraffic(0, LinkBytes({}, {}, MOVED, round(1.01 * MOVED)), STILL),
     )
@@ -75,9 +75,9 @@ def test_what_is_brought_back_before_each_execution_counts_too() -> None:
     """The counters see it, in a direction of its own, or beside what moves the same way."""
     to = "managed@numa:0 -> managed@gpu:0 by prefetch"
     back = "managed@gpu:0 -> managed@numa:0 by prefetch"
-    one = told(to, GpuTraffic(0, LinkBytes({}, {}, MOVED, MOVED), STILL))
+    one = result(to, GpuTraffic(0, LinkBytes({}, {}, MOVED, MOVED), STILL))
     assert [(c.direction, round(c.ratio, 2)) for c in one.carried] == [("received", 1.0)]
-    both = told(f"{to}; {back}", GpuTraffic(0, LinkBytes({}, {}, 2 * MOVED, 2 * MOVED), STILL))
+    both = result(f"{to}; {back}", GpuTraffic(0, LinkBytes({}, {}, 2 * MOVED, 2 * MOVED), STILL))
     assert [(c.direction, round(c.ratio, 2)) for c in both.carried] == [
         ("sent", 1.0),
         ("received", 1.0),
@@ -86,26 +86,26 @@ def test_what_is_brought_back_before_each_execution_counts_too() -> None:
 
 def test_what_moves_without_work_is_taken_off() -> None:
     busy = LinkBytes({}, {}, 0, MOVED)
-    found = told(profiles.H2D, GpuTraffic(0, LinkBytes({}, {}, 0, 2 * MOVED), busy))
+    found = result(profiles.H2D, GpuTraffic(0, LinkBytes({}, {}, 0, 2 * MOVED), busy))
     assert [round(c.ratio, 3) for c in found.carried] == [1.0]
 
 
 def test_a_copy_within_a_gpu_moves_no_link() -> None:
-    found = told("device@gpu:0 -> device@gpu:0 by copy-engine", GpuTraffic(0, STILL, STILL))
+    found = result("device@gpu:0 -> device@gpu:0 by copy-engine", GpuTraffic(0, STILL, STILL))
     assert found.links == () and str(found) == "no link moved that is counted"
 
 
-def test_what_is_not_counted_is_told() -> None:
-    nowhere = told(profiles.H2D, reason="no NVIDIA driver")
-    assert not nowhere.told and str(nowhere) == "links not told: no NVIDIA driver"
-    refused = told(profiles.H2D, GpuTraffic(0, reasons=("PCIe sent is not counted",)))
-    assert not refused.told and "gpu:0: PCIe sent is not counted" in str(refused)
-    partly = told(
+def test_what_is_not_counted_is_reported() -> None:
+    nowhere = result(profiles.H2D, reason="no NVIDIA driver")
+    assert not nowhere.known and str(nowhere) == "links unknown: no NVIDIA driver"
+    refused = result(profiles.H2D, GpuTraffic(0, reasons=("PCIe sent is not counted",)))
+    assert not refused.known and "gpu:0: PCIe sent is not counted" in str(refused)
+    partly = result(
         profiles.H2D,
-        GpuTraffic(0, LinkBytes(pcie_rx=MOVED), LinkBytes(pcie_rx=0), ("NVML tells of no NVLink",)),
+        GpuTraffic(0, LinkBytes(pcie_rx=MOVED), LinkBytes(pcie_rx=0), ("NVML shows no NVLink",)),
     )
-    assert partly.told and partly.links == ("PCIe",) and len(partly.reasons) == 1
+    assert partly.known and partly.links == ("PCIe",) and len(partly.reasons) == 1
 
 
 def test_nobody_looked() -> None:
-    assert ways(profiles.series(), Traits()) is None
+    assert link_use(profiles.series(), Traits()) is None

@@ -16,7 +16,7 @@ def timed(seconds: float, half: float = 0.01) -> Timed:
     return Timed(seconds, Interval(seconds * (1 - half), seconds * (1 + half)))
 
 
-def test_one_overtakes_the_other() -> None:
+def test_two_methods_cross_over() -> None:
     first = [timed(each) for each in (1.0, 1.0, 4.0, 32.0)]
     second = [timed(each) for each in (3.0, 2.0, 4.0, 8.0)]
     found = duel(SIZES, first, second)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.stats.irregular import Irregularity, irregularities
-from waywiser.stats.scatter import Measured
+from waywiser.stats.scatter import CurveBlocks
 
 SIZES = tuple(2**n for n in range(3, 31))
 
@@ -24,7 +24,7 @@ def curve(
     seed: int = 1,
     sizes: Sequence[int] = SIZES,
     dips: dict[int, float] | None = None,
-) -> Measured:
+) -> CurveBlocks:
     """With noise of blocks at each size, and a level of each block's own."""
     rng = random.Random(seed)
     levels = [rng.gauss(0, sigma) for _ in range(blocks)]
@@ -32,7 +32,7 @@ def curve(
     def block(size: int, level: float) -> float:
         return seconds(size) * (1 + (dips or {}).get(size, 0)) * math.exp(rng.gauss(level, sigma))
 
-    return Measured(
+    return CurveBlocks(
         sizes,
         [
             {
@@ -51,7 +51,7 @@ def line(size: int) -> float:
     return 5e-6 + size / 50e9
 
 
-def found(measured: Measured) -> tuple[Irregularity, ...]:
+def found(measured: CurveBlocks) -> tuple[Irregularity, ...]:
     return irregularities([measured])[0]
 
 
@@ -69,14 +69,14 @@ def test_a_dip_of_five_percent_is_found_at_any_size(at: int) -> None:
 @pytest.mark.parametrize("width", [2, 3, 4])
 def test_a_dip_of_several_sizes_is_one(width: int) -> None:
     sizes = SIZES[18 : 18 + width]
-    (told,) = found(curve(line, dips=dict.fromkeys(sizes, 0.08)))
-    assert (told.low, told.high) == (sizes[0], sizes[-1])
+    (result,) = found(curve(line, dips=dict.fromkeys(sizes, 0.08)))
+    assert (result.low, result.high) == (sizes[0], sizes[-1])
 
 
 def test_a_sag_wider_than_any_window_is_found_where_rates_have_saturated() -> None:
     sizes = SIZES[20:26]
-    (told,) = found(curve(line, dips=dict.fromkeys(sizes, 0.2)))
-    assert told.kind == "dip" and told.low <= sizes[0] and told.high == sizes[-1]
+    (result,) = found(curve(line, dips=dict.fromkeys(sizes, 0.2)))
+    assert result.kind == "dip" and result.low <= sizes[0] and result.high == sizes[-1]
 
 
 ORDINARY: dict[str, Callable[[int], float]] = {
@@ -98,7 +98,7 @@ def test_ordinary_shapes_have_no_dips(shape: str) -> None:
         for sigma in (0.001, 0.003, 0.006)
         for blocks in (1, 2, 6)
     ]
-    flagged = [told for each in made if (told := found(each))]
+    flagged = [result for each in made if (result := found(each))]
     assert len(flagged) <= 1  # of 108, each as if it were a profile of its own
 
 
@@ -113,7 +113,7 @@ def test_one_disturbed_block_is_no_dip() -> None:
     made = curve(line, blocks=2)
     blocks = [dict(each) for each in made.blocks]
     blocks[15][0] *= 1.3
-    assert found(Measured(made.bytes, blocks, made.within)) == ()
+    assert found(CurveBlocks(made.bytes, blocks, made.within)) == ()
 
 
 def test_a_rough_curve_has_no_dips() -> None:
@@ -123,25 +123,25 @@ def test_a_rough_curve_has_no_dips() -> None:
 
 
 def test_a_drop_stays() -> None:
-    (told,) = found(curve(lambda size: line(size) * (1.4 if size >= 2**26 else 1.0)))
-    assert (told.kind, told.low, told.high) == ("drop", 2**26, SIZES[-1])
-    assert told.reference < 2**26
-    assert told.depth == pytest.approx(0.38, abs=0.05)
+    (result,) = found(curve(lambda size: line(size) * (1.4 if size >= 2**26 else 1.0)))
+    assert (result.kind, result.low, result.high) == ("drop", 2**26, SIZES[-1])
+    assert result.reference < 2**26
+    assert result.depth == pytest.approx(0.38, abs=0.05)
 
 
 def test_the_largest_size_alone_is_no_drop() -> None:
     assert found(curve(line, dips={SIZES[-1]: 0.3})) == ()
 
 
-def test_few_or_distant_sizes_tell_nothing() -> None:
+def test_few_or_distant_sizes_show_nothing() -> None:
     dip = {2**20: 0.5}
     assert found(curve(line, sizes=SIZES[15:20], dips=dip)) == ()
     far = SIZES[::4]
     assert found(curve(line, sizes=far, dips={far[3]: 0.5})) == ()
 
 
-def test_curves_of_a_class_tell_their_scatter_together() -> None:
-    def made(seed: int, dips: dict[int, float] | None = None) -> Measured:
+def test_curves_of_a_class_show_their_scatter_together() -> None:
+    def made(seed: int, dips: dict[int, float] | None = None) -> CurveBlocks:
         return curve(line, sigma=0.008, seed=seed, dips=dips)._replace(alike="pinned to GPU")
 
     class_of_eight = [made(0, {2**24: 0.06}), *(made(seed) for seed in range(1, 8))]
@@ -154,5 +154,5 @@ def test_a_block_that_left_a_size_out_does_not_count_there() -> None:
     made = curve(line, blocks=3, dips={2**24: 0.1})
     blocks = [dict(each) for each in made.blocks]
     del blocks[21][2]
-    (told,) = found(Measured(made.bytes, blocks, made.within))
-    assert (told.low, told.of) == (2**24, 2)
+    (result,) = found(CurveBlocks(made.bytes, blocks, made.within))
+    assert (result.low, result.of) == (2**24, 2)

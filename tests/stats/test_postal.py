@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import result_and_calls
-from waywiser.stats.postal import ENOUGH_BLOCKS, Points, fit_all
+from waywiser.stats.postal import ENOUGH_BLOCKS, CurveMedians, fit_all
 
 SIZES = tuple(2**n for n in range(3, 31))
 
@@ -22,9 +22,9 @@ def points(
     blocks: int = 2,
     noise: float = 0.0,
     seed: int = 1,
-) -> Points:
+) -> CurveMedians:
     rng = random.Random(seed)
-    return Points(
+    return CurveMedians(
         sizes,
         [
             [(latency + size / rate) * (1 + rng.gauss(0, noise)) for _ in range(blocks)]
@@ -51,7 +51,7 @@ def test_an_exact_line_is_found_exactly(latency: float, rate: float, blocks: int
 @settings(max_examples=30)
 def test_units_do_not_matter(factor: float, scale: int) -> None:
     made = points(5e-6, 50e9, noise=0.01)
-    other = Points(
+    other = CurveMedians(
         [size * scale for size in made.bytes],
         [[factor * seconds for seconds in each] for each in made.blocks],
     )
@@ -77,7 +77,7 @@ def test_one_bad_size_does_not_bend_the_line() -> None:
     made = points(5e-6, 50e9)
     dipped = [list(each) for each in made.blocks]
     dipped[14] = [2 * seconds for seconds in dipped[14]]
-    (fit,) = fit_all([Points(made.bytes, dipped)])
+    (fit,) = fit_all([CurveMedians(made.bytes, dipped)])
     assert fit is not None
     assert fit.latency == pytest.approx(5e-6, rel=0.01)
     assert fit.inverse_rate == pytest.approx(1 / 50e9, rel=0.01)
@@ -89,7 +89,7 @@ def test_a_size_that_one_block_left_out_counts_with_the_others() -> None:
     made = points(5e-6, 50e9)
     blocks = [list(each) for each in made.blocks]
     blocks[-1] = blocks[-1][:1]
-    (fit,) = fit_all([Points(made.bytes, blocks)])
+    (fit,) = fit_all([CurveMedians(made.bytes, blocks)])
     assert fit is not None and fit.inverse_rate == pytest.approx(1 / 50e9, rel=1e-3)
 
 
@@ -99,7 +99,7 @@ def test_too_few_sizes_or_too_near_ones_give_no_fit(sizes: Sequence[int]) -> Non
 
 
 def test_what_falls_with_size_has_no_negative_rate() -> None:
-    made = Points(SIZES, [[1e-5 / (n + 1)] for n in range(len(SIZES))])
+    made = CurveMedians(SIZES, [[1e-5 / (n + 1)] for n in range(len(SIZES))])
     (fit,) = fit_all([made])
     assert fit is not None
     assert fit.inverse_rate == 0.0 and fit.half_peak is None and fit.half_peak_interval is None

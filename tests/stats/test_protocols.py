@@ -11,7 +11,7 @@ from waywiser.stats.protocols import describes, stretches
 SIZES = tuple(2**n for n in range(3, 31))
 
 
-def test_two_protocols_are_told_apart() -> None:
+def test_two_protocols_are_distinguished() -> None:
     seconds = [2e-6 + n / 5e9 if n < 2**18 else 30e-6 + n / 20e9 for n in SIZES]
     first, second = stretches(SIZES, seconds)
     assert (first.low, first.high, second.low, second.high) == (8, 2**17, 2**18, 2**30)
@@ -21,7 +21,7 @@ def test_two_protocols_are_told_apart() -> None:
     assert 1 / second.inverse_rate == pytest.approx(20e9, rel=1e-3)
 
 
-def test_three_are_told_with_noise() -> None:
+def test_three_are_reported_with_noise() -> None:
     rng = random.Random(1)
     true = [
         1e-6 + n / 1e9 if n < 2**12 else 9e-6 + n / 8e9 if n < 2**22 else 90e-6 + n / 50e9
@@ -31,7 +31,7 @@ def test_three_are_told_with_noise() -> None:
     assert [each.low for each in found] == [8, 2**12, 2**22]
 
 
-def test_what_no_three_lines_describe_is_not_told() -> None:
+def test_what_no_three_lines_describe_is_not_reported() -> None:
     rng = random.Random(2)
     assert stretches(SIZES, [1e-6 * rng.uniform(1, 9) for _ in SIZES]) == ()
 

@@ -28,11 +28,11 @@ def processes(
         far = group != (rng.random() < 0.5)
         cost = COST + varies * rng.standard_normal()
         times = gpus + 0.05 * rng.standard_normal() + 0.002 * rng.standard_normal(GPUS) + far * cost
-        told = {f"gpu:{n}": float(time) for n, time in enumerate(times)}
+        result = {f"gpu:{n}": float(time) for n, time in enumerate(times)}
         found.append(
             SidesOfProcess(
-                {gpu: told[gpu] for gpu, is_far in zip(told, far, strict=True) if not is_far},
-                {gpu: told[gpu] for gpu, is_far in zip(told, far, strict=True) if is_far},
+                {gpu: result[gpu] for gpu, is_far in zip(result, far, strict=True) if not is_far},
+                {gpu: result[gpu] for gpu, is_far in zip(result, far, strict=True) if is_far},
             )
         )
     return found
@@ -42,8 +42,8 @@ def processes(
 @pytest.mark.parametrize("count", [2, 3, 6, 12])
 def test_its_intervals_keep_their_word_over_processes(count: int, one_sided: bool) -> None:
     rng = np.random.default_rng(count)
-    told = [remote_penalty(processes(rng, count, one_sided=one_sided)) for _ in range(2500)]
-    known = [each for each in told if each is not None and each.variance.freedom > 0]
+    result = [remote_penalty(processes(rng, count, one_sided=one_sided)) for _ in range(2500)]
+    known = [each for each in result if each is not None and each.variance.freedom > 0]
     assert len(known) > 1000 or (count == 2 and one_sided)
     assert sum(covers(each, COST) for each in known) >= 0.94 * len(known)
 

@@ -19,9 +19,9 @@ def test_spread_is_the_interquartile_range_over_the_median() -> None:
     assert block_of_times([9.0, 10.0, 11.0]).spread == pytest.approx(0.1)
 
 
-def test_farthest_is_on_either_side() -> None:
-    assert block_of_times([10.0, 10.0, 25.0]).farthest == pytest.approx(1.5)
-    assert block_of_times([2.0, 10.0, 10.0]).farthest == pytest.approx(0.8)
+def test_largest_deviation_is_on_either_side() -> None:
+    assert block_of_times([10.0, 10.0, 25.0]).largest_deviation == pytest.approx(1.5)
+    assert block_of_times([2.0, 10.0, 10.0]).largest_deviation == pytest.approx(0.8)
 
 
 def test_drift_is_second_half_over_first() -> None:
@@ -42,5 +42,5 @@ def test_noise_alone_rarely_drifts() -> None:
 @given(times, st.integers(-10, 10))
 def test_none_depends_on_the_unit(values: list[float], power: int) -> None:
     one, other = block_of_times(values), block_of_times([value * 2.0**power for value in values])
-    for name in ("spread", "farthest", "drift"):
+    for name in ("spread", "largest_deviation", "drift"):
         assert getattr(other, name) == pytest.approx(getattr(one, name))

@@ -43,7 +43,7 @@ def test_the_virtual_machine_shows_one_node_and_says_that_it_hides() -> None:
     assert any("must be measured" in note for note in found.notes)
 
 
-def test_bare_metal_tells_where_its_gpus_hang_and_what_disturbs() -> None:
+def test_bare_metal_shows_where_its_gpus_hang_and_what_disturbs() -> None:
     found = machine("two-socket-4gpu")
     assert [gpu.numa for gpu in found.gpus] == [0, 0, 1, 1]
     assert found.gpus[0].pcie.width_now == 8
@@ -61,7 +61,7 @@ def test_a_mig_instance_is_the_gpu_and_has_no_peers() -> None:
 def test_memory_without_cpus_is_no_place() -> None:
     found = machine("no-gpu")
     assert [node.index for node in found.numa] == [0, 1]
-    assert found.notes == ("numa:2 is left out: it has no CPUs of its own",)
+    assert found.notes == ("numa:2 is skipped: it has no CPUs of its own",)
 
 
 def test_visible_devices_number_the_gpus() -> None:
@@ -163,9 +163,9 @@ def test_cpus_come_with_the_first_of_each_core_before_the_second_of_any() -> Non
 
 def test_the_only_node_has_all_memory_of_the_system() -> None:
     """Virtual machines were seen whose node tells 18 GiB of the system's 504."""
-    told = machine_from(h200()).numa[0].memory_bytes
-    assert machine_from(h200(memory_bytes=told + 2**30)).numa[0].memory_bytes == told + 2**30
-    assert machine_from(h200(memory_bytes=told - 2**30)).numa[0].memory_bytes == told
+    result = machine_from(h200()).numa[0].memory_bytes
+    assert machine_from(h200(memory_bytes=result + 2**30)).numa[0].memory_bytes == result + 2**30
+    assert machine_from(h200(memory_bytes=result - 2**30)).numa[0].memory_bytes == result
     two = load_capture(CAPTURES / "two-socket-4gpu.json")
     more = msgspec.structs.replace(two.system, memory_bytes=2**50)
     kept = machine_from(msgspec.structs.replace(two, system=more))

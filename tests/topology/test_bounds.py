@@ -158,7 +158,7 @@ def test_nvlink_to_the_cpu_replaces_pcie() -> None:
     assert gb_per_s(H2D, msgspec.structs.replace(H200, gpus=(gpu,))) == pytest.approx(75)
 
 
-def test_a_bare_file_tells_the_link_as_it_was_seen() -> None:
+def test_a_bare_file_shows_the_link_as_it_was_seen() -> None:
     old = machine_from(load_capture(CAPTURES / "hwloc-1.xml"))
     found = bound(old, Workload.parse(H2D))
     assert found is not None

@@ -19,7 +19,7 @@ def count(gpu: dict[str, Any], field: int, scope: int, amount: int) -> None:
     gpu["fields"][field, scope] += amount
 
 
-def test_what_moved_between_two_readings_is_told_by_link() -> None:
+def test_what_moved_between_two_readings_is_reported_by_link() -> None:
     nvml = library()
     counters = LinkCounters(GPUS, nvml)
     assert counters.reason == "" and counters.reasons(0) == ()
@@ -58,7 +58,7 @@ def test_nvlink_counters_of_more_than_32_bits_are_read_whole() -> None:
     assert counters.between(0, before, after).nvlink_tx == {0: 2**43}
 
 
-def test_a_counter_that_was_reset_tells_nothing() -> None:
+def test_a_counter_that_was_reset_shows_nothing() -> None:
     nvml = library()
     nvml.gpus[0]["fields"][138, 5] = 1000
     counters = LinkCounters(GPUS, nvml)
@@ -75,7 +75,7 @@ def test_a_counter_that_was_reset_tells_nothing() -> None:
         ([(197, 0)], "PCIe sent (field 197) is not counted: NVML error 3"),
     ],
 )
-def test_a_counter_that_is_not_there_is_told_and_the_others_are_read(
+def test_a_counter_that_is_not_there_is_reported_and_the_others_are_read(
     fields: list[tuple[int, int]], says: str
 ) -> None:
     nvml = library()
@@ -93,20 +93,20 @@ def test_a_gpu_without_nvlink_says_so() -> None:
     answers = h200_answers(0)
     answers["fields"] = {(197, 0): 0, (198, 0): 0}
     counters = LinkCounters(GPUS[:1], FakeNvml([answers]))
-    assert counters.reasons(0) == ("NVML tells of no NVLink here",)
+    assert counters.reasons(0) == ("NVML shows no NVLink here",)
     reading = counters.read([0])[0]
     found = counters.between(0, reading, reading)
     assert found.nvlink_tx is None and found.pcie_tx == 0
 
 
-def test_without_a_driver_the_reason_is_told() -> None:
+def test_without_a_driver_the_reason_is_reported() -> None:
     counters = LinkCounters(GPUS, FakeNvml([], init_error=12))
     assert "no NVIDIA driver" in counters.reason
     assert counters.read([0]) == {}
     counters.close()
 
 
-def test_a_gpu_that_nvml_does_not_know_is_told() -> None:
+def test_a_gpu_that_nvml_does_not_know_is_reported() -> None:
     counters = LinkCounters(GPUS, FakeNvml([counting(h200_answers(0))]))
     assert "does not know the GPU" in counters.reasons(1)[0]
     assert list(counters.read([0, 1])) == [0]

@@ -53,7 +53,7 @@ def test_the_innermost_and_latest_mount_counts(
     assert filesystem_of(path, system) == expected
 
 
-def test_a_system_that_tells_nothing_is_known_by_nothing(tmp_path: Path) -> None:
+def test_a_system_that_shows_nothing_is_known_by_nothing(tmp_path: Path) -> None:
     found = filesystem_of("/x", SystemFiles(tmp_path))
     assert found == FileSystem() and found.facts == {}
 

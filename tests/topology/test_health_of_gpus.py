@@ -115,7 +115,7 @@ def test_a_gpu_that_is_not_found_says_so() -> None:
     assert gpu == GpuHealth(0, "GPU-0", unavailable={"all": "not found at 0000:ff:00.0"})
 
 
-def test_instances_of_one_gpu_are_told_once() -> None:
+def test_instances_of_one_gpu_are_reported_once() -> None:
     (gpu,) = gpus(1)
     parts = [msgspec.structs.replace(gpu, index=i, uuid=f"MIG-{i}") for i in range(3)]
     with HealthWatch(parts, FakeNvml([well()])) as watch:

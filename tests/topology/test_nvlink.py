@@ -33,7 +33,7 @@ def test_hidden_gpus_and_unnamed_ends_are_left_out() -> None:
     assert links_from_lanes(lanes, INDEX) == ()
 
 
-def test_a_matrix_tells_lanes_to_gpus_switches_and_the_cpu() -> None:
+def test_a_matrix_shows_lanes_to_gpus_switches_and_the_cpu() -> None:
     keys = ["OSDev:1", "OSDev:2", "PCIDev:9", "Package:3"]
     values = [
         [1000000, 50000, 25000, 75000],

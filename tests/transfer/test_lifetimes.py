@@ -691,7 +691,7 @@ for wait in ("result", "wait", "write", "pinned", "pageable"):
         assert answer.stdout.splitlines() == expected, answer.stderr
         assert answer.returncode == 0
 
-    def test_a_forked_child_is_told(self, fake_transfer_environment: dict[str, str]) -> None:
+    def test_a_forked_child_is_reported(self, fake_transfer_environment: dict[str, str]) -> None:
         answer = run(
             FIRST
             + """

@@ -365,7 +365,7 @@ class TestHandles:
         gate.open()
         assert handle.result(float("inf")) == 4
 
-    def test_a_failure_is_told_every_time(self) -> None:
+    def test_a_failure_is_reported_every_time(self) -> None:
         array, host = GpuArray(STAGED), np.zeros(STAGED, np.uint8)
         fake_gpu.configure("fail=copy@1+")
         handle = transfer.copy_async(host, array)

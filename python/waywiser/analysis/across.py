@@ -24,7 +24,7 @@ from waywiser.analysis.kinds import usual
 from waywiser.analysis.pair_answers import Wording, cell, signed
 from waywiser.analysis.peer_groups import PeerResult, peer_groups
 from waywiser.analysis.regimes import RATE_BYTES
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import NOT_DETERMINED
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.topology.traits import Alternative, Traits
@@ -32,7 +32,7 @@ from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_number
 
 Cells = dict[str, Cell]
-"""By row."""
+"""The cells of a table, by row."""
 
 UNSURE = f"{NOT_DETERMINED}, — not measured."
 DIFFER = f"more than {THRESHOLD:.0%}"
@@ -40,7 +40,7 @@ LARGE = f"at {format_bytes(RATE_BYTES)} and more"
 
 
 def answer(subjects: Sequence[Subject]) -> Answer:
-    """Of one machine and more."""
+    """Compares the answers of one machine or more."""
     found = tables(subjects)
     names = ", ".join(names_of(subjects))
     return Answer(
@@ -109,7 +109,7 @@ def _table(
 
 
 def names_of(subjects: Sequence[Subject]) -> list[str]:
-    """Of machines, those of one name numbered: ``vm``, ``vm (2)``."""
+    """The names of the machines; those with the same name are numbered: ``vm``, ``vm (2)``."""
     seen: dict[str, int] = {}
     names = []
     for subject in subjects:
@@ -128,7 +128,7 @@ def _anisotropy(subject: Subject) -> Cells:
 
 
 def _cell(group: CurveGroup, effect: Wording) -> Cell:
-    """That of bandwidth; if no difference was found, with the sizes below that differ."""
+    """The cell of bandwidth; if no difference was found, with the sizes below that differ."""
     found = cell(group.bandwidth, effect)
     if group.bandwidth is not None and group.bandwidth.verdict != "different":
         for regime in REGIMES[1:]:
@@ -180,12 +180,12 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
     """Every choice of which a machine has both, by direction, which is the label of the group: its
     pairs are the one and the other."""
     traits = subject.machine.traits
-    curves: dict[str, Curve] = {}
+    curves: dict[str, MeasuredCurve] = {}
     for curve, _ in usual(subject):
         curves.setdefault(_key(curve.workload.transfers[0]), curve)
     executors = sorted({curve.workload.transfers[0].path.executor for curve in curves.values()})
     for choice in _choices(executors, traits):
-        pairs: dict[str, list[tuple[Curve, Curve]]] = {}
+        pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
         for curve in curves.values():
             source, destination = curve.workload.transfers[0].path.places
             other = curves.get(choice.counterpart(curve.workload.transfers[0]) or "")
@@ -198,7 +198,7 @@ def alternatives(subject: Subject) -> Iterator[tuple[Choice, CurveGroup]]:
 
 
 def _choices(executors: Iterable[str], traits: Traits) -> Iterator[Choice]:
-    """Between kinds of memory, of peer access, and those that executors declare."""
+    """Choices between kinds of memory, of peer access, and those that executors declare."""
     pageable = traits.reference_memory("host", "numa")
     pinned = traits.reference_memory("gpu", "numa")
 
@@ -236,7 +236,7 @@ def _key(transfer: Transfer, path: Path | None = None, peer: str = "") -> str:
 
 
 def _with_kind(path: Path, old: str, new: str, traits: Traits) -> Path | None:
-    """With another kind of memory at the host; None if no end is a GPU's own memory."""
+    """The path with another kind of memory at the host; None if no end is a GPU's own memory."""
     ends = [
         msgspec.structs.replace(memory, kind=new) if memory.kind == old else memory
         for memory in (path.source, path.destination)

@@ -24,7 +24,7 @@ from waywiser.analysis.pair_answers import (
     where,
 )
 from waywiser.analysis.regimes import Regime
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.words import Path
 from waywiser.words.number_format import count
 
@@ -56,19 +56,19 @@ def answer(subject: Subject) -> Answer:
             *hidden.tables(subject),
         ),
         unanswered=not_determined(groups),
-        judged=bool(groups) or bool(by_latency),
+        answered=bool(groups) or bool(by_latency),
     )
 
 
 def by_kind(subject: Subject) -> list[CurveGroup]:
     """Remote against local, of each kind of transfer."""
     kinds = [(c, k) for c, k in usual(subject) if k.group in ("host-GPU", "host-host")]
-    local: dict[tuple[str, str], Curve] = {
+    local: dict[tuple[str, str], MeasuredCurve] = {
         (kind.bare, _anchor(curve.path)): curve
         for curve, kind in kinds
         if kind.nearness == "local" and curve.path is not None
     }
-    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
+    pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
     for curve, kind in kinds:
         if kind.nearness != "remote" or curve.path is None:
             continue
@@ -97,7 +97,7 @@ def _summary(subject: Subject, groups: Sequence[CurveGroup]) -> str:
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return f"The node does not change the bandwidth of any of {kinds}, as far as was measured."
+        return f"The node does not change the bandwidth of any of {kinds}, at the measured sizes."
     return f"The node changes the bandwidth of {len(differ)} of {kinds}: {', '.join(differ)}."
 
 

@@ -21,7 +21,7 @@ from waywiser.analysis.pair_answers import (
     pair_table,
     slower_by,
 )
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import of_pairs, percent
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Memory, Path
@@ -46,7 +46,7 @@ def answer(subject: Subject) -> Answer:
             "→ n %: the direction as written is so much faster, ← the opposite one is",
         ),
         unanswered=not_determined(groups),
-        judged=bool(rates),
+        answered=bool(rates),
     )
 
 
@@ -59,7 +59,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
         if kind.group != "file"
     }
     families: dict[str, Hashable] = {}
-    pairs: dict[str, list[tuple[Curve, Curve]]] = {}
+    pairs: dict[str, list[tuple[MeasuredCurve, MeasuredCurve]]] = {}
     for curve, kind in curves.values():
         if curve.path is None or not _is_forward(curve.path):
             continue
@@ -71,7 +71,7 @@ def by_kind(subject: Subject) -> list[CurveGroup]:
 
 
 def _is_forward(path: Path) -> bool:
-    """From the host to a GPU, and from the lower number to the higher: one of every two."""
+    """Whether a path leads from the host to a GPU, or from the lower number to the higher."""
 
     def rank(memory: Memory) -> tuple[bool, int, str]:
         return memory.place.kind == "gpu", memory.place.index, memory.kind
@@ -85,7 +85,7 @@ def _summary(rates: Sequence[RegimeResult]) -> str:
     differ = [found.label for found in rates if found.verdict == "different"]
     kinds = f"{count(len(rates), 'kind')} of transfer"
     if not differ:
-        return f"No direction of {kinds} is faster in bandwidth, as far as was measured."
+        return f"No direction of {kinds} is faster in bandwidth, at the measured sizes."
     return (
         f"One direction has more than {THRESHOLD:.0%} more bandwidth for {len(differ)} of {kinds}: "
         f"{', '.join(differ)}."

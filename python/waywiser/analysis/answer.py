@@ -11,16 +11,17 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 
 Mark = Literal["", "yes", "no", "unclear"]
-"""Of a cell: ✓, × or ?, as in the thesis chapter's tables; none where it holds a figure alone."""
+"""The mark of a cell: ✓, × or ?, as in the thesis chapter's tables; none if it holds a figure
+alone."""
 
 MOST_ROWS = 40
-"""Of a table."""
+"""Rows that a table shows at most."""
 
 MOST_FINDINGS = 8
-"""Of a question that has one for each path; all of them are in its table."""
+"""Findings shown of a question that has one for each path; all of them are in its table."""
 
 MOST_EXHIBITS = 4
-"""Of a finding that many series show."""
+"""Exhibits of a finding that many series show."""
 
 Unit = Literal["B/s", "s", "B", "ratio"]
 
@@ -35,7 +36,7 @@ class Exhibit(Value, frozen=True):
     value: float
     unit: Unit
     interval: Interval | None = None
-    """95 %, in the same unit; None where the measurement has none."""
+    """95 %, in the same unit; None if the measurement has none."""
 
 
 class Device(Value, frozen=True):
@@ -52,7 +53,7 @@ class Device(Value, frozen=True):
 
 
 def device_at(place: Place, machine: Machine) -> Device:
-    """With UUID and PCI address if the machine has them."""
+    """A device with UUID and PCI address if the machine has them."""
     gpu = machine.gpu(place.index) if place.kind == "gpu" else None
     return Device(str(place), gpu.uuid, gpu.pci) if gpu else Device(str(place))
 
@@ -68,18 +69,18 @@ class Finding(Value, frozen=True):
     effect: float | None = None
     """Relative size: 0.05 is 5 % more or less than it should be. None if it has no size."""
     interval: Interval | None = None
-    """Of the effect."""
+    """The interval of the effect."""
     devices: tuple[Device, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
     remedy: str = ""
-    """What it suggests to do; empty where nothing."""
+    """What it suggests to do; empty if nothing."""
 
 
 class Cell(Value, frozen=True):
     text: str = ""
     mark: Mark = ""
     series: str = ""
-    """The text of the series (or curve) that shows why; empty where none does."""
+    """The text of the series (or curve) that shows why; empty if none does."""
 
 
 class Table(Value, frozen=True):
@@ -101,7 +102,7 @@ def table(
     if not found:
         return ()
     if more := len(found[MOST_ROWS:]):
-        caption += f" {more} further rows are left out."
+        caption += f" {more} further rows are not shown."
     return (Table(title, tuple(columns), found[:MOST_ROWS], caption),)
 
 
@@ -119,8 +120,8 @@ class Answer(Value, frozen=True):
     tables: tuple[Table, ...] = ()
     unanswered: tuple[str, ...] = ()
     """What could not be answered, each with the reason."""
-    judged: bool = True
-    """Whether the profile has anything to judge by; else the summary says what it lacks."""
+    answered: bool = True
+    """Whether the profile has what the answer needs; else the summary says what is missing."""
 
 
 def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]:

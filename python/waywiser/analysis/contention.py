@@ -56,7 +56,7 @@ def answer(subject: Subject) -> Answer:
             *([f"their transfers were not all measured alone: {lacking}"] if unknown else []),
             *undecided(unclear, what="loss"),
         ),
-        judged=bool(together),
+        answered=bool(together),
     )
 
 
@@ -78,7 +78,7 @@ def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
         map(_row, found),
         "✓ takes longer than its slowest transfer alone by more than "
         f"{THRESHOLD:.0%}, × as long, ? not determined; GB/s of all bytes until the last is done; "
-        "how many times as long as alone the transfers take. Where some wait for others, as copies "
+        "how many times as long as alone the transfers take. If some wait for others, as copies "
         "out of one GPU on one engine, the slowest is counted from the common start to the end of "
         "all, and the fastest from where it began itself.",
     )
@@ -111,7 +111,7 @@ class _Lost(NamedTuple):
     of: int
     """Paths of the kind that were measured both ways."""
     equal: int
-    """Of them, those that are as fast."""
+    """How many of them are as fast."""
 
     @property
     def middle(self) -> Together:
@@ -223,8 +223,8 @@ def _shape(each: Together) -> str:
 
 
 def _rank(each: Together, subject: Subject) -> tuple[bool, bool, float]:
-    """Of sets of one shape first those with a clear answer; then those by the executor that links
-    are judged by, for kernels may be slowed if links are not; then the most precise."""
+    """Ranks sets of one shape: first those with a clear answer; then those by the reference
+    executor, for kernels may be slowed if links are not; then the most precise."""
     span = each.decision.interval
     executor = subject.machine.traits.executor(each.transfers[0].path.executor)
     unclear = each.decision.verdict == "no change found"

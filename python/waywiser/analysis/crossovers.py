@@ -1,10 +1,10 @@
 """Which method is best where: by memory and executor over size, and over the size of pieces.
 
-Two answers. *Use which way where* is the shortest table by which a program loses no more than a
+Two answers. *Which method to use* is the shortest table by which a program loses no more than a
 few percent at any size (`waywiser.stats.policy`). *Duels* are pairs of methods that differ in one
 thing, pageable or pinned memory say, with the sizes at which each wins and by how much
 (`waywiser.analysis.duels`). Lists and boxes are compared over the size of their pieces
-(`waywiser.series.overtaking`).
+(`waywiser.series.layout_crossover`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from waywiser.analysis.duels import MATTERS, Duel, duel_table, duels, is_explici
 from waywiser.analysis.method_tables import fastest_by_piece, layout_table, policy_table
 from waywiser.analysis.methods import method_text, place_groups
 from waywiser.analysis.subject import Subject
-from waywiser.series.overtaking import Overtaking
-from waywiser.stats.duel import Stretch
+from waywiser.series.layout_crossover import LayoutCrossover
+from waywiser.stats.duel import WinnerRange
 from waywiser.stats.policy import TOLERANCE
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, format_bytes
@@ -31,7 +31,7 @@ LEAST_DECIDED = 2
 MOST_PLACES = 3
 """Named in one finding."""
 LEAST_IMPORTANT = 6
-"""Of a duel that nobody asks for."""
+"""The least important duels: nobody asks for them."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -44,15 +44,15 @@ def answer(subject: Subject) -> Answer:
     lists = fastest_by_piece(subject)
     return Answer(
         question="crossovers",
-        title="Which way is best where, and where does one overtake another?",
+        title="Which method is best at which size, and where are the crossovers?",
         summary=_summary(fought, lists),
         findings=(
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
             *(_of_layout(subject, each) for each in _worth(lists)),
         ),
         tables=(*policy_table(found, traits), *duel_table(fought), *layout_table(lists)),
-        unanswered=() if fought or lists else ("which way is best: there are no two to compare",),
-        judged=bool(fought or lists),
+        unanswered=() if fought or lists else ("which method is best: no two to compare",),
+        answered=bool(fought or lists),
     )
 
 
@@ -97,7 +97,7 @@ def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
 
 
 def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:
-    """Without what says nothing new: who else beats the same one at the same places, and other
+    """Drops duels that say nothing new: who else beats the same one at the same places, and other
     numbers of the same setting."""
     known: set[tuple[str, ...]] = set()
     for alike in found:
@@ -121,7 +121,7 @@ def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
     if len(alike) > len(shown):
         text += f"; and {len(alike) - len(shown)} further pairs of places"
     return Finding(
-        id="overtakes" if first.crosses else "faster",
+        id="crossover" if first.crosses else "faster",
         severity="info",
         statement=f"{head}: {text}",
         effect=max(each.most for each in alike),
@@ -148,7 +148,7 @@ def _where(found: Duel) -> str:
     return text
 
 
-def _times(stretch: Stretch) -> str:
+def _times(stretch: WinnerRange) -> str:
     """``1.1 to 5.4 times as fast``."""
     low, high = _ratio(1 + max(stretch.least, 0)), _ratio(1 + stretch.most)
     if low == high:
@@ -176,12 +176,12 @@ def _remedy(found: Duel) -> str:
     for name, group in groupby(named, key=lambda one: one[0]):
         stretches = [each for _, each in group]
         first, last = stretches[0], stretches[-1]
-        whole = Stretch(first.winner, first.low, last.high, first.least, first.most)
+        whole = WinnerRange(first.winner, first.low, last.high, first.least, first.most)
         choices.append(f"{name} {sizes_text(whole)}")
     return f"choose by size: {', '.join(choices)}"
 
 
-def _better(found: Duel, stretch: Stretch) -> str:
+def _better(found: Duel, stretch: WinnerRange) -> str:
     """The method that is faster than the winner at most sizes of a stretch, the most frequent one;
     empty if there is none. Only what moves bytes between the same places can replace it."""
     winner = found.first if stretch.winner == "first" else found.second
@@ -225,10 +225,10 @@ def _exhibits(found: Duel) -> Iterator[Exhibit]:
         yield Exhibit(point.line.workload, "time", seen.seconds, "s", seen.interval)
 
 
-def _worth(lists: Sequence[Overtaking]) -> list[Overtaking]:
-    """Of the largest amounts of bytes, those whose methods differ most: one for each two
+def _worth(lists: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
+    """The lists of the largest amounts of bytes whose methods differ most: one for each two
     memories."""
-    largest: dict[tuple[str, str], Overtaking] = {}
+    largest: dict[tuple[str, str], LayoutCrossover] = {}
     for each in lists:
         key = (each.ends, each.kind)
         if key not in largest or each.bytes > largest[key].bytes:
@@ -237,20 +237,20 @@ def _worth(lists: Sequence[Overtaking]) -> list[Overtaking]:
     return sorted(clear, key=_margin, reverse=True)[:MOST_OF_LAYOUTS]
 
 
-def _margin(found: Overtaking) -> float:
+def _margin(found: LayoutCrossover) -> float:
     return max((each.margin for each in found.fastest if each.clear), default=0.0)
 
 
-def _of_layout(subject: Subject, found: Overtaking) -> Finding:
-    methods = list(dict.fromkeys(each.way for each in found.fastest if each.clear))
+def _of_layout(subject: Subject, found: LayoutCrossover) -> Finding:
+    methods = list(dict.fromkeys(each.method for each in found.fastest if each.clear))
     what = "boxes" if found.kind == "box" else "lists"
     changes = len(methods) > 1
     return Finding(
-        id="layout-overtakes" if changes else "layout-faster",
+        id="layout-crossover" if changes else "layout-faster",
         severity="info",
-        statement=f"the fastest way for {what} {found.ends} of {format_bytes(found.bytes)}"
+        statement=f"the fastest method for {what} {found.ends} of {format_bytes(found.bytes)}"
         f"{' depends on their pieces' if changes else ''}: "
-        f"{', '.join(found.told)}; up to {_ratio(1 + _margin(found))} times as fast as the second",
+        f"{', '.join(found.ranges)}; up to {_ratio(1 + _margin(found))} times as fast as the next",
         effect=_margin(found),
         devices=subject.gpus(
             Place.parse(end.partition("@")[2]) for end in found.ends.split(" -> ")
@@ -259,16 +259,16 @@ def _of_layout(subject: Subject, found: Overtaking) -> Finding:
     )
 
 
-def _summary(fought: Sequence[Duel], lists: Sequence[Overtaking]) -> str:
+def _summary(fought: Sequence[Duel], lists: Sequence[LayoutCrossover]) -> str:
     if not fought and not lists:
-        return "No two ways between the same places differ in one thing alone."
+        return "No two methods between the same places differ in one thing alone."
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
     winners = len(fought) - crossing - even
     parts = []
     if fought:
         parts.append(
-            f"Of {count(len(fought), 'pair')} of ways that differ in one thing, in {crossing} "
+            f"Of {count(len(fought), 'pair')} of methods that differ in one thing, in {crossing} "
             f"the faster one depends on the size, {winners} have one winner and {even} are even"
         )
     if lists:

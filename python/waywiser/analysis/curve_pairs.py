@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.analysis.subject import Curve, Point
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.analysis.texts import size_ranges
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.pairwise import PairGroup, RegimeDecision, SizeRatios, decide_groups
@@ -25,8 +25,8 @@ REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")
 class PointPair(Value, frozen=True):
     """Both curves at one size."""
 
-    a: Point
-    b: Point
+    a: MeasuredPoint
+    b: MeasuredPoint
     decision: Decision
     """Its ratio is that of bandwidths, the first over the second."""
 
@@ -38,10 +38,10 @@ class PointPair(Value, frozen=True):
 class PairResult(Value, frozen=True):
     """What was decided about a pair in one regime."""
 
-    a: Curve
-    b: Curve
+    a: MeasuredCurve
+    b: MeasuredCurve
     decision: Decision
-    """Of the median over sizes."""
+    """The decision about the median over sizes."""
     sizes: tuple[PointPair, ...]
     """Ascending."""
 
@@ -83,7 +83,7 @@ class RegimeResult(Value, frozen=True):
     label: str
     regime: Regime
     decision: Decision
-    """Of the mean over the pairs."""
+    """The decision about the mean over the pairs."""
     at_size: dict[int, Decision]
     """The same at each size."""
     pairs: tuple[PairResult, ...]
@@ -94,7 +94,7 @@ class RegimeResult(Value, frozen=True):
 
     @property
     def different_sizes(self) -> list[int]:
-        """At which the pairs differ on average."""
+        """Sizes at which the pairs differ on average."""
         return [size for size, each in self.at_size.items() if each.verdict == "different"]
 
     @property
@@ -160,7 +160,7 @@ class RegimeResult(Value, frozen=True):
 
     @property
     def sizes_text(self) -> str:
-        """At which sizes the kind, or any pair of it, differs; empty if nowhere by itself."""
+        """Sizes at which the kind, or any pair of it, differs; empty if nowhere by itself."""
         sizes = set(self.different_sizes)
         if not self.is_of_kind:
             sizes = {each.bytes for pair in self.differing for each in pair.different}
@@ -186,28 +186,28 @@ class CurveGroup(Value, frozen=True):
 class PointRatios(NamedTuple):
     """Two points and what was measured of their ratio."""
 
-    a: Point
-    b: Point
+    a: MeasuredPoint
+    b: MeasuredPoint
     ratios: SizeRatios
 
 
 class MeasuredPair(NamedTuple):
     """Two curves, of which the first is compared with the second, before anything is decided."""
 
-    a: Curve
-    b: Curve
+    a: MeasuredCurve
+    b: MeasuredCurve
     sizes: Mapping[Regime, Sequence[PointRatios]]
 
 
 class DecidedPairs(NamedTuple):
-    """By regime, what was decided about a group of pairs."""
+    """What was decided about a group of pairs, by regime."""
 
     mean: Mapping[str, RegimeDecision]
     """Empty for deviations."""
     pairs: list[dict[Regime, PairResult]]
 
 
-def measured_pair(a: Curve, b: Curve) -> MeasuredPair:
+def measured_pair(a: MeasuredCurve, b: MeasuredCurve) -> MeasuredPair:
     """The sizes that both curves have."""
     found: dict[Regime, list[PointRatios]] = {}
     beside = {point.bytes: point for point in b.points}
@@ -254,7 +254,7 @@ def _result(pair: MeasuredPair, regime: Regime, found: RegimeDecision) -> PairRe
 
 
 def curve_groups(
-    kinds: Mapping[str, Sequence[tuple[Curve, Curve]]],
+    kinds: Mapping[str, Sequence[tuple[MeasuredCurve, MeasuredCurve]]],
     families: Mapping[str, Hashable] | None = None,
 ) -> list[CurveGroup]:
     """The pairs of curves of each kind, by its label, decided together; kinds without a size in
@@ -280,8 +280,8 @@ def _curve_group(label: str, found: DecidedPairs) -> CurveGroup:
     return CurveGroup(label, regimes)
 
 
-def ratios_of(a: Point, b: Point) -> dict[int, float]:
-    """By process. If no process measured both, processes are paired in their order: they are
+def ratios_of(a: MeasuredPoint, b: MeasuredPoint) -> dict[int, float]:
+    """Ratios by process. If no process measured both, processes are paired in their order: they are
     independent of each other either way."""
     one, other = logs(a), logs(b)
     common = one.keys() & other.keys()
@@ -291,14 +291,14 @@ def ratios_of(a: Point, b: Point) -> dict[int, float]:
     return {process: value - beside for (process, value), beside in pairs}
 
 
-def logs(point: Point) -> dict[int, float]:
-    """By process: logarithms of medians."""
+def logs(point: MeasuredPoint) -> dict[int, float]:
+    """Logarithms of medians, by process."""
     return {
         block.block: math.log(block.median) for block in point.estimate.blocks if block.median > 0
     }
 
 
-def within(point: Point) -> float:
+def within(point: MeasuredPoint) -> float:
     """Variance of a process' median by its samples, the mean over processes; logarithms."""
     squares = [block.deviation**2 for block in point.estimate.blocks if block.median > 0]
     return sum(squares) / max(len(squares), 1)

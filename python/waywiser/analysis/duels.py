@@ -17,16 +17,16 @@ from waywiser.analysis.methods import (
     memory_text,
     method_text,
 )
-from waywiser.analysis.subject import Curve, Point
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.analysis.texts import amount, span
 from waywiser.series.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.duel import UNKNOWN, Stretch, Timed, duel
+from waywiser.stats.duel import UNKNOWN, Timed, WinnerRange, duel
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, Transfer, Value, format_bytes
 
 LEAST_SIZES = 3
-"""That both were measured at."""
+"""Sizes that both were measured at."""
 
 MATTERS = 0.10
 """A method that is never better by more is no reason to choose."""
@@ -36,20 +36,20 @@ class Duel(Value, frozen=True):
     """Two curves between the same two places."""
 
     pair: PlacePair
-    first: Curve
-    second: Curve
+    first: MeasuredCurve
+    second: MeasuredCurve
     names: tuple[str, str]
     """What the two differ in: ``pageable`` and ``pinned``."""
     common: str
     """What they have in common: ``to device by copy-engine``; empty if that is nothing."""
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[WinnerRange, ...]
     like: int = 0
     """Further pairs of equivalent places whose winners are the same."""
     of: int = 0
     """Further pairs of equivalent places where both methods were measured."""
 
     @property
-    def decided(self) -> tuple[Stretch, ...]:
+    def decided(self) -> tuple[WinnerRange, ...]:
         return tuple(stretch for stretch in self.stretches if stretch.winner != "neither")
 
     @property
@@ -59,7 +59,7 @@ class Duel(Value, frozen=True):
 
     @property
     def sizes(self) -> list[int]:
-        """That both were measured at."""
+        """Sizes that both were measured at."""
         return [point.bytes for point in self.first.points if self.second.at(point.bytes)]
 
     @property
@@ -76,15 +76,16 @@ class Duel(Value, frozen=True):
     def gpus(self) -> list[Place]:
         return [p for p in (self.pair.source, self.pair.destination) if p.kind == "gpu"]
 
-    def winner(self, stretch: Stretch) -> str:
+    def winner(self, stretch: WinnerRange) -> str:
         return self.names[0 if stretch.winner == "first" else 1]
 
-    def loser(self, stretch: Stretch) -> str:
+    def loser(self, stretch: WinnerRange) -> str:
         return self.names[1 if stretch.winner == "first" else 0]
 
 
 def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
-    """Of the pair of places that was measured most; how many equivalent pairs agree is counted."""
+    """The duels of the pair of places that was measured most; how many equivalent pairs agree is
+    counted."""
     first = group.first
     elsewhere: dict[tuple[tuple[str, str], str], list[Duel]] = {}
     for pair in group.pairs:
@@ -111,7 +112,7 @@ def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
             yield Duel(pair, first, second, *difference, tuple(stretches))
 
 
-def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
+def timed(first: MeasuredPoint, second: MeasuredPoint) -> tuple[Timed, Timed]:
     """What an application sees of both, or what was timed if one lacks that."""
     a, b = first.estimate, second.estimate
     host = a.host_median is not None and b.host_median is not None
@@ -119,7 +120,8 @@ def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
 
 
 def timed_of(found: Estimate, *, host: bool = True) -> Timed:
-    """By what an application sees, if it has that and ``host`` is asked for, or by its span."""
+    """The time that an application sees, if it is known and ``host`` is asked for; else the
+    span."""
     if host and found.host_median is not None:
         blocks = [each.host_median for each in found.blocks]
         return Timed(found.host_median, found.host_interval, tuple(b for b in blocks if b))
@@ -127,7 +129,7 @@ def timed_of(found: Estimate, *, host: bool = True) -> Timed:
 
 
 def _difference(
-    first: Curve, second: Curve, principal: set[str], traits: Traits
+    first: MeasuredCurve, second: MeasuredCurve, principal: set[str], traits: Traits
 ) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), if that is one thing, of which one of the two
     is as by default."""
@@ -158,7 +160,7 @@ def _difference(
 
 def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     """Whether a program chooses between them: managed memory and memory that is copied, each as
-    such paths are judged."""
+    such paths are compared."""
     by_class = {traits.executor(each.path.executor).reference: each for each in (one, other)}
     if not by_class.keys() >= {"unified", "gpu"}:
         return False
@@ -167,7 +169,7 @@ def is_explicit(one: Transfer, other: Transfer, traits: Traits) -> bool:
     return any(traits.memory(end.kind).reference == "gpu" for end in host)
 
 
-def sizes_text(stretch: Stretch) -> str:
+def sizes_text(stretch: WinnerRange) -> str:
     """``at 4 KiB``, ``from 8 B to 32 KiB``."""
     low, high = format_bytes(stretch.low), format_bytes(stretch.high)
     return f"at {low}" if low == high else f"from {low} to {high}"

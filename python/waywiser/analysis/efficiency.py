@@ -30,7 +30,7 @@ from waywiser.analysis.methods import (
     principal,
     representative,
 )
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import named, span
 from waywiser.series.estimate import TARGET
 from waywiser.stats.order import Interval
@@ -39,14 +39,14 @@ from waywiser.words import Memory, format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
 USUAL_SHARE = 0.65
-"""Of the bound: links and memories were seen to carry 75 to 95 % of it at best (docs/results here,
-PCIe 3 and NVLink 1 and 2 in CS and the thesis), so that less asks for a reason."""
+"""A share of the bound that needs no explanation: links and memories were seen to carry 75 to 95 %
+of it at best (docs/results here, PCIe 3 and NVLink 1 and 2 in CS and the thesis)."""
 
 OUT_OF_CACHE = 1.5
 """Times the sustained rate: smaller copies within host memory that are faster come from caches."""
 
 SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
-"""Of the table that compares methods: a page, a message, and what a program streams."""
+"""Sizes in the table that compares methods: a page, a message, and what a program streams."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -61,12 +61,12 @@ def answer(subject: Subject) -> Answer:
     first = {curve.text for curve in principal(alone)}
     return Answer(
         question="efficiency",
-        title="How good is each path, and what is the best way between two places?",
+        title="How good is each path, and what is the best method between two places?",
         summary=_summary(found),
         findings=ranked(best[:MOST_FINDINGS]),
         tables=(*_of_fits([fit for fit in fits if fit.curve.text in first]), *_of_the_best(found)),
         unanswered=tuple(_unanswered(fits, found)),
-        judged=bool(found),
+        answered=bool(found),
     )
 
 
@@ -90,13 +90,15 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding | None:
     places = f"from {pair.source} to {pair.destination}"
     if pair.source == pair.destination:
         places = pair.text
-    text = f"The fastest way {places} is {method_text(transfer)}"
+    text = f"The fastest method {places} is {method_text(transfer)}"
     if any(_is_mapped(end, subject) for end in (transfer.path.source, transfer.path.destination)):
         text += " through the page cache"
     text += f": {top.rate_text} GB/s"
     if share is not None and bound is not None:
         text += f", {share:.0%} of what {bound.narrowest} could carry at best"
-        text += " (more than it can: doubt the number or the bound)" if round(share, 2) > 1 else ""
+        text += (
+            " (more than it can: the number or the bound is wrong)" if round(share, 2) > 1 else ""
+        )
     caches = _caches(pair, curve)
     text += f"; {caches or _saturates(curve, saturates)}"
     even = _even(pair, curve)
@@ -119,7 +121,7 @@ def _is_mapped(memory: Memory, subject: Subject) -> bool:
     return memory.place.kind == "file" and reached
 
 
-def _caches(pair: PlacePair, curve: Curve) -> str:
+def _caches(pair: PlacePair, curve: MeasuredCurve) -> str:
     """What the caches of CPUs have to do with the rate; empty if nothing."""
     top, most = sustained(curve), peak(curve)
     if pair.cached(curve):
@@ -133,7 +135,7 @@ def _caches(pair: PlacePair, curve: Curve) -> str:
     return ""
 
 
-def _saturates(curve: Curve, size: int) -> str:
+def _saturates(curve: MeasuredCurve, size: int) -> str:
     if len(curve.points) == 1:
         return f"{format_bytes(size)} is the only size"
     top = sustained(curve)
@@ -146,9 +148,9 @@ def _saturates(curve: Curve, size: int) -> str:
     return f"from {format_bytes(size)} on it is within {TOLERANCE:.0%} of this rate"
 
 
-def best_curve(pair: PlacePair) -> Curve:
-    """Of the highest sustained rate, out of memory if any is; of several as high, the one with
-    least that is special."""
+def best_curve(pair: PlacePair) -> MeasuredCurve:
+    """The curve with the highest sustained rate, out of memory if any is; of several as high, the
+    one with the fewest special settings."""
     known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
     most = max(sustained(curve).rate for curve in known)
     even = [curve for curve in known if sustained(curve).rate >= (1 - TARGET) * most]
@@ -156,7 +158,7 @@ def best_curve(pair: PlacePair) -> Curve:
     return min(even, key=lambda curve: (curve not in first, curve.text))
 
 
-def _rivals(pair: PlacePair, best: Curve) -> list[Curve]:
+def _rivals(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredCurve]:
     """Other methods, with default settings, out of caches or memory as the best is."""
     return [
         curve
@@ -165,7 +167,7 @@ def _rivals(pair: PlacePair, best: Curve) -> list[Curve]:
     ]
 
 
-def _even(pair: PlacePair, best: Curve) -> list[str]:
+def _even(pair: PlacePair, best: MeasuredCurve) -> list[str]:
     """Other methods of the same rate."""
     least = (1 - TARGET) * sustained(best).rate
     return [
@@ -175,7 +177,7 @@ def _even(pair: PlacePair, best: Curve) -> list[str]:
     ]
 
 
-def _second(pair: PlacePair, best: Curve) -> list[Point]:
+def _second(pair: PlacePair, best: MeasuredCurve) -> list[MeasuredPoint]:
     """The next best method that is another memory or executor, and no setting of the same."""
     others = [sustained(curve) for curve in _rivals(pair, best) if curve.path != best.path]
     return [max(others, key=lambda point: point.rate)] if others else []
@@ -192,7 +194,7 @@ def _remedy(low: bool, saturates: int | None) -> str:
     return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 
-def _range(group: PlaceGroup, curve: Curve) -> str:
+def _range(group: PlaceGroup, curve: MeasuredCurve) -> str:
     """What the equivalent pairs reach at the largest size that all have, if there are several."""
     wanted = representative(curve)
     mates = [mate for pair in group.pairs for mate in pair.curves if representative(mate) == wanted]
@@ -215,7 +217,7 @@ def _summary(found: Sequence[PlaceGroup]) -> str:
         return "No path of this profile was measured alone."
     best = [sustained(best_curve(group.first)) for group in found]
     known = [point.line.of_bound for point in best if point.line.of_bound is not None]
-    text = f"The best way was found between {count(len(found), 'kind')} of places"
+    text = f"The best method was found between {count(len(found), 'kind')} of places"
     if known:
         share = span(f"{min(known):.0%}", f"{max(known):.0%}")
         text += f"; where a bound is known, it reaches {share} of it"
@@ -254,12 +256,12 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
         "Latency and rate (GB/s) of t = latency + bytes / rate, with 95 % intervals by bootstrap "
         f"over {' or '.join(sorted(drawn))}; half-peak size is their product. Sustained is the "
         f"best rate of large sizes, saturated what is within {TOLERANCE:.0%} of it; a peak is "
-        "shown where a smaller size is faster by more. Where a curve is several lines, the latency "
+        "shown where a smaller size is faster by more. If a curve is several lines, the latency "
         "is that of the first and the rate that of the last, and ? marks what no such lines "
         "describe."
     )
     if few := len(by_class) - len(classes):
-        caption += f" Left out are {few} of too few sizes for a fit."
+        caption += f" {few} have too few sizes for a fit."
     return table(
         "Latency, rate and half-peak size",
         ("path", "latency", "rate", "half-peak size", "sustained GB/s", "saturates at",
@@ -288,7 +290,7 @@ def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
     )
 
 
-def _rate_cell(point: Point) -> Cell:
+def _rate_cell(point: MeasuredPoint) -> Cell:
     return Cell(point.rate_text, series=point.line.workload)
 
 
@@ -341,11 +343,11 @@ def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
     """Percent of the best achieved at some sizes; one row for each method of a group."""
     return table(
         "Percent of the best achieved between the same two places",
-        ("places", "way", *map(format_bytes, SIZES), "sustained GB/s"),
+        ("places", "method", *map(format_bytes, SIZES), "sustained GB/s"),
         (row for group in found for row in _rows_of_group(group)),
-        "At each size the fastest way is 100, whatever memory and executor it uses and however it "
-        "is set; ways are shown with their settings as by default. Sizes that were left out are "
-        "interpolated, also of a way that is set otherwise and was measured at few.",
+        "At each size the fastest method is 100, with any memory and executor, and however it "
+        "is set; methods are shown with their settings as by default. Sizes that were skipped are "
+        "interpolated, also of a method that is set otherwise and was measured at few.",
     )
 
 
@@ -364,7 +366,7 @@ def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
             )
 
 
-def _cell_of_share(curve: Curve, size: int, best: float) -> Cell:
+def _cell_of_share(curve: MeasuredCurve, size: int, best: float) -> Cell:
     rate, point = rate_at(curve, size), curve.at(size)
     if rate is None or not best:
         return Cell("—")

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from waywiser.analysis.subject import Curve, Point
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint
 from waywiser.stats.policy import TOLERANCE
-from waywiser.stats.postal import Points, Postal, fit_all
-from waywiser.stats.protocols import Stretch, describes, stretches
+from waywiser.stats.postal import CurveMedians, Postal, fit_all
+from waywiser.stats.protocols import ProtocolRange, describes, stretches
 from waywiser.words import Value
 
 SUSTAINED_SPAN = 8
 """The sustained rate is the best of the sizes from an eighth of the largest on: what caches hold,
 and serve faster, is smaller, and one disturbed size does not rule."""
 NEAR = 16
-"""Between sizes no further apart a time is interpolated."""
+"""The largest ratio of sizes between which a time is interpolated."""
 
 
 class Fitted(Value, frozen=True):
     """A curve of a single transfer with what describes it."""
 
-    curve: Curve
+    curve: MeasuredCurve
     postal: Postal | None
     """None if it has too few sizes."""
     is_line: bool
     """Whether one latency and one rate describe it at all sizes."""
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[ProtocolRange, ...]
     """Lines over ranges of sizes, if one line does not describe it and two or three do."""
 
 
-def peak(curve: Curve) -> Point:
-    """Of the highest rate; the smallest size, if several have it."""
+def peak(curve: MeasuredCurve) -> MeasuredPoint:
+    """The point with the highest rate; the smallest size, if several have it."""
     return max(curve.points, key=lambda point: (point.rate, -point.bytes))
 
 
-def sustained(curve: Curve) -> Point:
+def sustained(curve: MeasuredCurve) -> MeasuredPoint:
     """Returns the point of the highest rate among large sizes. Within a host it is the largest
     size, since the caches of CPUs hold more than an eighth of it."""
     if is_within_host(curve):
@@ -43,7 +43,7 @@ def sustained(curve: Curve) -> Point:
     return max((p for p in curve.points if p.bytes >= least), key=lambda p: (p.rate, -p.bytes))
 
 
-def is_within_host(curve: Curve) -> bool:
+def is_within_host(curve: MeasuredCurve) -> bool:
     """Returns whether its one transfer is between memories and files of the host."""
     return curve.path is not None and {place.kind for place in curve.path.places} <= {
         "numa",
@@ -51,20 +51,22 @@ def is_within_host(curve: Curve) -> bool:
     }
 
 
-def saturation(curve: Curve) -> int:
+def saturation(curve: MeasuredCurve) -> int:
     """The smallest size whose rate is within `TOLERANCE` of the sustained one, or above."""
     enough = (1 - TOLERANCE) * sustained(curve).rate
     return next(point.bytes for point in curve.points if point.rate >= enough)
 
 
-def rate_at(curve: Curve, size: int) -> float | None:
+def rate_at(curve: MeasuredCurve, size: int) -> float | None:
     """Bytes per second at a size, as `seconds_at` has it."""
     seconds = seconds_at(curve, size)
     return size / seconds if seconds else None
 
 
 def seconds_at(
-    curve: Curve, size: int, seconds: Callable[[Point], float] = lambda point: point.seconds
+    curve: MeasuredCurve,
+    size: int,
+    seconds: Callable[[MeasuredPoint], float] = lambda point: point.seconds,
 ) -> float | None:
     """Measured, or between the times of the sizes on either side if these are `NEAR`; else
     None. ``seconds`` says which time of a point."""
@@ -78,10 +80,10 @@ def seconds_at(
     return seconds(below) + share * (seconds(above) - seconds(below))
 
 
-def fitted(curves: Sequence[Curve]) -> list[Fitted]:
-    """In the order given; fitted all at once."""
+def fitted(curves: Sequence[MeasuredCurve]) -> list[Fitted]:
+    """The fits in the order given; all are fitted at once."""
     points = [
-        Points(
+        CurveMedians(
             [point.bytes for point in curve.points],
             [[block.median for block in point.estimate.blocks] for point in curve.points],
         )
@@ -90,9 +92,9 @@ def fitted(curves: Sequence[Curve]) -> list[Fitted]:
     return [_fitted(curve, fit) for curve, fit in zip(curves, fit_all(points), strict=True)]
 
 
-def _fitted(curve: Curve, fit: Postal | None) -> Fitted:
+def _fitted(curve: MeasuredCurve, fit: Postal | None) -> Fitted:
     is_line = fit is not None and describes(fit.deviations)
-    found: tuple[Stretch, ...] = ()
+    found: tuple[ProtocolRange, ...] = ()
     if fit is not None and not is_line:
         sizes = [point.bytes for point in curve.points]
         found = stretches(sizes, [point.seconds for point in curve.points])

@@ -15,7 +15,7 @@ from waywiser.analysis.answer import Cell, Exhibit, Finding, Table, table
 from waywiser.analysis.kinds import usual
 from waywiser.analysis.pair_answers import MARKS, longer, signed
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import EQUIVALENT_WITHIN, hidden_loss
 from waywiser.series.cores import CoreVerdict
 from waywiser.series.locality import Sides
@@ -82,8 +82,9 @@ def tables(subject: Subject) -> tuple[Table, ...]:
 
 
 def costs(subject: Subject) -> list[RemotePenalty]:
-    """Of kinds with processes on both sides, decided together, small sizes first."""
-    kinds: dict[tuple[str, Regime], list[Curve]] = {}
+    """The remote penalties of kinds with processes on both sides, decided together, small sizes
+    first."""
+    kinds: dict[tuple[str, Regime], list[MeasuredCurve]] = {}
     for curve, kind in usual(subject):
         if kind.group == "host-GPU":
             for regime in {regime_of(point.workload): 0 for point in curve.points}:
@@ -102,8 +103,10 @@ def costs(subject: Subject) -> list[RemotePenalty]:
     ]
 
 
-def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> list[SidesOfProcess]:
-    """Of each process that was near or far, by curve: the median over sizes of its distance from
+def _processes(
+    subject: Subject, curves: Iterable[MeasuredCurve], regime: Regime
+) -> list[SidesOfProcess]:
+    """Each process that was local or remote, by curve: the median over sizes of its distance from
     what the size usually takes, in logarithms."""
     where = subject.overview.nearness
     points = [p for curve in curves for p in curve.points if regime_of(p.workload) == regime]
@@ -124,7 +127,7 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
     ]  # fmt: skip
 
 
-def _centres(points: Iterable[Point]) -> dict[int, float]:
+def _centres(points: Iterable[MeasuredPoint]) -> dict[int, float]:
     logs: dict[int, list[float]] = {}
     for point in points:
         logs.setdefault(point.bytes, []).append(math.log(point.seconds))
@@ -205,13 +208,13 @@ def _one(found: Sides) -> str:
 
 
 def _cores(found: CoreVerdict) -> str:
-    if found.verdict in ("not told", "none seen"):
+    if found.verdict in ("not determined", "none seen"):
         return ""
     times = f"{found.near_seconds * 1e9:.0f} against {found.far_seconds * 1e9:.0f} ns for a load"
     if found.verdict == "drifting":
         return (
             f"cores drift between two sides ({times}): {len(found.changed)} of "
-            f"{len(found.cores)} changed, the quickest within {found.seconds:.2g} s"
+            f"{len(found.cores)} changed, the fastest within {found.seconds:.2g} s"
         )
     return f"cores stayed on one of two sides each ({times}) for {found.seconds:.2g} s"
 

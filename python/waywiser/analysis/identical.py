@@ -79,7 +79,7 @@ def answer(subject: Subject) -> Answer:
                 ", with fewer than three paths",
             )
         ),
-        judged=bool(groups),
+        answered=bool(groups),
     )
 
 
@@ -93,7 +93,7 @@ def is_uneven(peers: Sequence[PeerResult]) -> bool:
 
 
 def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
-    """Of a group: different if any path is; equivalent if all are."""
+    """The verdict of a group: different if any path is; equivalent if all are."""
     verdicts = {each.verdict for each in peers}
     if "different" in verdicts:
         return "different"
@@ -179,7 +179,7 @@ def _extreme(peer: PeerResult) -> Cell:
 # Paths that differ, by link.
 
 
-class Link(NamedTuple):
+class SharedResource(NamedTuple):
     """Something that several kinds of transfer go through."""
 
     name: str
@@ -197,7 +197,7 @@ def _ends(peer: PeerResult) -> str:
 
 def _of_links(subject: Subject, peers: Sequence[PeerResult]) -> Iterator[Finding]:
     """Slow links, then odd paths that are faster than the rest."""
-    by_link: dict[Link, list[PeerResult]] = {}
+    by_link: dict[SharedResource, list[PeerResult]] = {}
     slow = [each for each in peers if each.is_slow]
     for each in slow:
         by_link.setdefault(_link(each, slow, peers), []).append(each)
@@ -221,28 +221,30 @@ def _gpus(peer: PeerResult) -> list[Place]:
     return [place for place in peer.path.places if place.kind == "gpu"]
 
 
-def _link(peer: PeerResult, slow: Sequence[PeerResult], peers: Sequence[PeerResult]) -> Link:
+def _link(
+    peer: PeerResult, slow: Sequence[PeerResult], peers: Sequence[PeerResult]
+) -> SharedResource:
     source, destination = peer.path.places
     if peer.kind.group == "within a GPU":
-        return Link(f"{source}'s memory", (source,))
+        return SharedResource(f"{source}'s memory", (source,))
     if peer.kind.group == "host-GPU":
         gpu = _gpus(peer)[0]
         direct = [each for each in slow if each.kind.is_quiet and _is_to_host(each, gpu)]
         if direct:
-            return Link(f"{gpu}'s link to the host", (gpu,))
+            return SharedResource(f"{gpu}'s link to the host", (gpu,))
         memory = peer.kind.source if source.kind == "numa" else peer.kind.destination
-        return Link(f"copies of {memory} memory with {gpu}", (gpu,), False)
+        return SharedResource(f"copies of {memory} memory with {gpu}", (gpu,), False)
     if peer.kind.link in STAGED:
         name = f"the path from {source} to {destination} through the host"
-        return Link(name, (source, destination), False)
+        return SharedResource(name, (source, destination), False)
     if peer.kind.group == "GPU-GPU":
         for place in (source, destination):
             if _mostly(place, slow, peers):
-                return Link(f"{place}'s link to its peers", (place,))
+                return SharedResource(f"{place}'s link to its peers", (place,))
         first, second = sorted((source, destination), key=lambda place: place.index)
-        return Link(f"the link between {first} and {second}", (first, second))
+        return SharedResource(f"the link between {first} and {second}", (first, second))
     places = tuple(dict.fromkeys((source, destination)))
-    return Link(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
+    return SharedResource(f"the path from {source} to {destination}", places, peer.kind.is_quiet)
 
 
 def _is_to_host(peer: PeerResult, gpu: Place) -> bool:
@@ -261,7 +263,7 @@ def _mostly(place: Place, slow: Sequence[PeerResult], peers: Sequence[PeerResult
     return any(paths(slow, end) >= max(2, paths(peers, end) / 2) for end in (0, 1))
 
 
-def _slow(subject: Subject, link: Link, members: Sequence[PeerResult]) -> Finding:
+def _slow(subject: Subject, link: SharedResource, members: Sequence[PeerResult]) -> Finding:
     head = _clearest(members)
     assert head.different is not None
     effect = longer(head.decision)[0]
@@ -290,13 +292,13 @@ def _slow(subject: Subject, link: Link, members: Sequence[PeerResult]) -> Findin
 
 def _seen(members: Sequence[PeerResult]) -> str:
     """What was recorded of the GPU while it was measured that would explain it."""
-    doubts = [
-        doubt
+    flags = [
+        flag
         for each in members
         if each.different is not None
-        for doubt in each.different.evidence[1].a.estimate.doubts
+        for flag in each.different.evidence[1].a.estimate.quality_flags
     ]
-    found = {doubt.what: 0 for doubt in doubts if doubt.kind in EXPLAINING}
+    found = {flag.what: 0 for flag in flags if flag.kind in EXPLAINING}
     return f"; {', '.join(found)}" if found else ""
 
 

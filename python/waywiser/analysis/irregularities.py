@@ -20,7 +20,7 @@ from waywiser.analysis.answer import (
     table,
 )
 from waywiser.analysis.methods import representative
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.analysis.texts import amount, span
 from waywiser.series.wrong_bounds import GPU_CACHE
 from waywiser.stats.irregular import (
@@ -30,7 +30,7 @@ from waywiser.stats.irregular import (
     Irregularity,
     irregularities,
 )
-from waywiser.stats.scatter import Measured
+from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
 
@@ -40,10 +40,10 @@ NEAR = 4
 """Times the capacity of all caches of a level: a drop at larger sizes is not explained by them."""
 
 
-class Found(Value, frozen=True):
+class CurveIrregularity(Value, frozen=True):
     """One irregularity of a curve, and of those of its class that show the same."""
 
-    curve: Curve
+    curve: MeasuredCurve
     what: Irregularity
     others: int
     """Curves of the class that show it too."""
@@ -72,14 +72,14 @@ def answer(subject: Subject) -> Answer:
         findings=ranked(findings)[:MOST_FINDINGS],
         tables=_table(found),
         unanswered=tuple(_unanswered(curves, tested)),
-        judged=bool(tested),
+        answered=bool(tested),
     )
 
 
-def measured(curve: Curve) -> Measured:
+def measured(curve: MeasuredCurve) -> CurveBlocks:
     """The samples that irregularities are looked for in."""
     estimates = [point.estimate for point in curve.points]
-    return Measured(
+    return CurveBlocks(
         bytes=[point.bytes for point in curve.points],
         blocks=[{block.block: block.median for block in each.blocks} for each in estimates],
         within=[
@@ -90,9 +90,9 @@ def measured(curve: Curve) -> Measured:
     )
 
 
-def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[Found]:
+def _grouped(subject: Subject, curves: Sequence[MeasuredCurve]) -> Iterator[CurveIrregularity]:
     """The same of several curves of a class once, of the one where it is deepest."""
-    groups: dict[tuple[str, str, int], list[tuple[Curve, Irregularity]]] = {}
+    groups: dict[tuple[str, str, int], list[tuple[MeasuredCurve, Irregularity]]] = {}
     irregular = irregularities([measured(curve) for curve in curves])
     for curve, each in zip(curves, irregular, strict=True):
         for what in each:
@@ -103,10 +103,12 @@ def _grouped(subject: Subject, curves: Sequence[Curve]) -> Iterator[Found]:
         mates = [
             mate for mate in curves if representative(mate) == first and mate.at(low) is not None
         ]
-        yield Found(curve, what, len(members) - 1, len(mates), *_outgrown(subject, curve, what))
+        yield CurveIrregularity(
+            curve, what, len(members) - 1, len(mates), *_outgrown(subject, curve, what)
+        )
 
 
-def _outgrown(subject: Subject, curve: Curve, what: Irregularity) -> tuple[str, ...]:
+def _outgrown(subject: Subject, curve: MeasuredCurve, what: Irregularity) -> tuple[str, ...]:
     """The cache between the faster sizes and the slower ones, and what comes after it. Rates that
     recover to more than they were before the dip were held down by no cache."""
     before, after = curve.at(what.reference), curve.points[-1]
@@ -139,7 +141,7 @@ def _named(level: int, sizes: Mapping[int, int]) -> str:
     return f"the L{level} cache of {format_bytes(sizes[level])}"
 
 
-def _finding(subject: Subject, found: Found) -> Finding:
+def _finding(subject: Subject, found: CurveIrregularity) -> Finding:
     what, curve = found.what, found.curve
     exhibits = _exhibits(curve, what)
     return Finding(
@@ -154,7 +156,7 @@ def _finding(subject: Subject, found: Found) -> Finding:
     )
 
 
-def _statement(found: Found) -> str:
+def _statement(found: CurveIrregularity) -> str:
     what, curve = found.what, found.curve
     sizes = _sizes(what)
     if what.kind == "dip":
@@ -177,7 +179,7 @@ def _statement(found: Found) -> str:
     return text
 
 
-def _remedy(found: Found) -> str:
+def _remedy(found: CurveIrregularity) -> str:
     what = found.what
     if found.cache:
         return "expect the lower rate for data that does not fit"
@@ -198,7 +200,7 @@ def _remedy(found: Found) -> str:
     )
 
 
-def _instead(found: Found) -> str:
+def _instead(found: CurveIrregularity) -> str:
     """Smaller pieces where these are faster, else more at once."""
     what, curve = found.what, found.curve
     before = curve.at(what.reference)
@@ -217,12 +219,12 @@ def _sizes(what: Irregularity) -> str:
     return span(format_bytes(what.low), format_bytes(what.high))
 
 
-def _fastest(curve: Curve, what: Irregularity) -> Point:
+def _fastest(curve: MeasuredCurve, what: Irregularity) -> MeasuredPoint:
     after = [point for point in curve.points if point.bytes >= what.low]
     return max(after, key=lambda point: point.rate)
 
 
-def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
+def _exhibits(curve: MeasuredCurve, what: Irregularity) -> list[Exhibit]:
     """The faster size before, then those that are slow, then the next."""
     shown = [point for point in curve.points if what.low <= point.bytes <= what.high]
     next_ones = [point for point in curve.points if point.bytes > what.high]
@@ -231,7 +233,7 @@ def _exhibits(curve: Curve, what: Irregularity) -> list[Exhibit]:
     return [point.exhibit() for point in ordered if point.estimate.rate is not None]
 
 
-def _summary(found: Sequence[Found], tested: int) -> str:
+def _summary(found: Sequence[CurveIrregularity], tested: int) -> str:
     if not tested:
         return "No curve has enough sizes to look for dips."
     unexplained = sum(each.corroborated and not each.cache for each in found)
@@ -245,7 +247,7 @@ def _summary(found: Sequence[Found], tested: int) -> str:
     return f"{text}."
 
 
-def _table(found: Sequence[Found]) -> tuple[Table, ...]:
+def _table(found: Sequence[CurveIrregularity]) -> tuple[Table, ...]:
     ordered = sorted(found, key=lambda each: (bool(each.cache), -each.what.depth))
     return table(
         "Dips and drops",
@@ -258,7 +260,7 @@ def _table(found: Sequence[Found]) -> tuple[Table, ...]:
     )
 
 
-def _row(found: Found) -> tuple[Cell, ...]:
+def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
     what = found.what
     name = found.curve.name + (f" ({found.others + 1} of {found.of} equal)" if found.of > 1 else "")
     return (
@@ -273,7 +275,7 @@ def _row(found: Found) -> tuple[Cell, ...]:
     )
 
 
-def _unanswered(curves: Sequence[Curve], tested: Sequence[Curve]) -> Iterator[str]:
+def _unanswered(curves: Sequence[MeasuredCurve], tested: Sequence[MeasuredCurve]) -> Iterator[str]:
     few = len(curves) - len(tested)
     if few:
         yield f"{count(few, 'curve')} of fewer than {LEAST_SIZES} sizes: nothing local is known"

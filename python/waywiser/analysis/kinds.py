@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from waywiser.analysis.methods import principal
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.topology.machine import Machine
 from waywiser.topology.routes import is_through_host
 from waywiser.topology.traits import PathClass, Traits
@@ -31,20 +31,19 @@ class Kind(Value, frozen=True):
     executor: str
     group: Class
     nearness: Nearness = ""
-    """Of host memory and GPU, if the system shows it; of two nodes; of GPUs ``local`` where both
-    hang on one node."""
+    """How near host memory and GPU are, if the system shows it; two nodes; ``local`` for two GPUs
+    of one node."""
     is_quiet: bool = False
     """See `is_quiet`."""
     reference: PathClass = ""
-    """The class of paths that are judged by the executor."""
+    """The class of paths that are compared by the executor."""
     scatters_as: tuple[str, ...] = ()
     """The kinds of memory at its ends, in alphabetical order, as GPUs reach them."""
     link: str = ""
-    """Between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host`` ...;
-    empty if the profile does not say which link is between them."""
+    """The link between two GPUs: ``NVLink``, ``no peer access``, ``peer off``, ``through the host``
+    ...; empty if the profile does not say which link is between them."""
     submitter: str = ""
-    """Between two GPUs, if the transfer names the NUMA node that submits it: which of them are
-    local to that node."""
+    """Which of two GPUs are local to the NUMA node that submits the transfer, if it names one."""
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} by {self.executor}{self.states}"
@@ -55,7 +54,7 @@ class Kind(Value, frozen=True):
 
     @property
     def bare(self) -> str:
-        """Without whether the places are near."""
+        """The kind without the nearness of its places."""
         link = f" ({self.link})" if self.link else ""
         return f"{self.source} → {self.destination} by {self.executor}{link}"
 
@@ -108,7 +107,7 @@ def submitter_of(transfer: Transfer, machine: Machine) -> str:
 
 
 def class_of(path: Path) -> Class:
-    """Between which sorts of places a path leads."""
+    """The class of a path: between which sorts of places it leads."""
     source, destination = path.places
     sorts = {source.kind, destination.kind}
     if "file" in sorts:
@@ -129,14 +128,14 @@ def is_quiet(path: Path, traits: Traits) -> bool:
 
 def nearness_of(path: Path, machine: Machine) -> Nearness:
     """Whether both ends are on one NUMA node, as the system shows it; empty if it does not, or
-    where there is only one node to be on."""
+    if there is only one node to be on."""
     nodes = [_node(memory, machine) for memory in (path.source, path.destination)]
     if len(machine.numa) < 2 or min(nodes) < 0:
         return ""
     return "local" if nodes[0] == nodes[1] else "remote"
 
 
-def usual(subject: Subject) -> Iterator[tuple[Curve, Kind]]:
+def usual(subject: Subject) -> Iterator[tuple[MeasuredCurve, Kind]]:
     """The principal curve of each path: with peer access and without, and by each node that
     submits it."""
     for curve in principal(subject.curves, peer_apart=True):

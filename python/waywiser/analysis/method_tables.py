@@ -10,10 +10,10 @@ from waywiser.analysis.answer import Cell, Mark, Table, table
 from waywiser.analysis.duels import margins_text, timed_of
 from waywiser.analysis.fitted import seconds_at
 from waywiser.analysis.methods import PlaceGroup, method_text
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.analysis.texts import span
 from waywiser.series.estimate import Estimate
-from waywiser.series.overtaking import Overtaking, overtaking
+from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.stats.duel import Timed
 from waywiser.stats.policy import TOLERANCE, ranges
 from waywiser.topology.traits import Traits
@@ -21,26 +21,26 @@ from waywiser.words import Path, Transfer, format_bytes
 from waywiser.words.number_format import format_rate, format_time
 
 LARGE = 2**20
-"""From here on a method is reported by its bandwidth, below by its time."""
+"""Size from which a method is reported by its bandwidth, below by its time."""
 
 
 def policy_table(found: Sequence[PlaceGroup], traits: Traits) -> tuple[Table, ...]:
     """A row for each range of sizes between two places."""
     return table(
-        "Use which way where",
-        ("places", "sizes", "way", "it does", "next best", "takes longer by"),
+        "Which method to use",
+        ("places", "sizes", "method", "it does", "next best", "takes longer by"),
         (row for group in found for row in _rows_of_group(group, traits)),
         "The fewest changes by which no size is known to take more than "
-        f"{TOLERANCE:.0%} longer than by the fastest way, of all that were measured; from "
-        "call to completion, as an application sees it. Sizes that a way left out are "
-        "interpolated. Write-combined memory, which CPUs read slowly, is left out where pinned "
-        "memory does the same. The next best is another way over the same sizes, at its best and "
-        "at its worst.",
+        f"{TOLERANCE:.0%} longer than by the fastest method, of all that were measured; from "
+        "call to completion, as an application sees it. Sizes that a method skips are "
+        "interpolated. Write-combined memory, which CPUs read slowly, is skipped where pinned "
+        "memory does the same. The next best is another method at the same sizes, at its "
+        "best and at its worst.",
     )
 
 
 def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ...]]:
-    """Of all settings that were measured, those by default first."""
+    """Rows for all settings that were measured, those by default first."""
     usual = group.first.principal
     curves = sorted(
         _for_anything(group.first.curves, traits), key=lambda each: (each not in usual, each.text)
@@ -65,8 +65,8 @@ def _rows_of_group(group: PlaceGroup, traits: Traits) -> Iterator[tuple[Cell, ..
         )
 
 
-def _for_anything(curves: Sequence[Curve], traits: Traits) -> list[Curve]:
-    """Without memory that GPUs reach exactly as another kind, if the other was measured too. So is
+def _for_anything(curves: Sequence[MeasuredCurve], traits: Traits) -> list[MeasuredCurve]:
+    """Drops memory that GPUs reach exactly as another kind, if the other was measured too, and
     write-combined memory beside pinned memory: nothing moves faster for it than by a few percent,
     and CPUs read it many times more slowly."""
     paths = {str(curve.path) for curve in curves}
@@ -82,7 +82,7 @@ def _for_anything(curves: Sequence[Curve], traits: Traits) -> list[Curve]:
     return [curve for curve in curves if stands_for_itself(curve.path)]
 
 
-def _name_cell(curves: Sequence[Curve], n: int | None) -> Cell:
+def _name_cell(curves: Sequence[MeasuredCurve], n: int | None) -> Cell:
     transfer = curves[n].transfer if n is not None else None
     if n is None or transfer is None:
         return Cell("none was measured there")
@@ -108,8 +108,8 @@ def _next_best(
     return best, found[best]
 
 
-def _timed_at(curve: Curve, size: int) -> Timed | None:
-    """From call to completion, if that was measured."""
+def _timed_at(curve: MeasuredCurve, size: int) -> Timed | None:
+    """The time from call to completion, if that was measured."""
     point = curve.at(size)
     if point is not None:
         return timed_of(point.estimate)
@@ -123,7 +123,7 @@ def _does(seconds: float | None, size: int) -> str:
     return f"{format_rate(size / seconds)} GB/s" if size >= LARGE else format_time(seconds)
 
 
-def fastest_by_piece(subject: Subject) -> list[Overtaking]:
+def fastest_by_piece(subject: Subject) -> list[LayoutCrossover]:
     """The fastest method of each list and box over its pieces, as an application sees it."""
     found: list[tuple[Transfer, Estimate]] = [
         (transfer, _seen(point.estimate))
@@ -132,7 +132,7 @@ def fastest_by_piece(subject: Subject) -> list[Overtaking]:
         for point in curve.points
         if (transfer := point.workload.transfer) is not None
     ]
-    return overtaking(found)
+    return layout_crossovers(found)
 
 
 def _seen(found: Estimate) -> Estimate:
@@ -140,11 +140,11 @@ def _seen(found: Estimate) -> Estimate:
     return msgspec.structs.replace(found, median=seen.seconds, interval=seen.interval)
 
 
-def layout_table(lists: Sequence[Overtaking]) -> tuple[Table, ...]:
+def layout_table(lists: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
     """The fastest method by size of pieces."""
     runs = sorted({each.run for found in lists for each in found.fastest})
     return table(
-        "Lists and boxes: the fastest way by size of pieces",
+        "Lists and boxes: the fastest method by size of pieces",
         ("memories", "layout", "bytes", *map(format_bytes, runs)),
         (_row_of_layout(each, runs) for each in lists),
         "Of a list the pieces, of a box the rows are of the size above each column; from "
@@ -153,7 +153,7 @@ def layout_table(lists: Sequence[Overtaking]) -> tuple[Table, ...]:
     )
 
 
-def _row_of_layout(found: Overtaking, runs: Sequence[int]) -> tuple[Cell, ...]:
+def _row_of_layout(found: LayoutCrossover, runs: Sequence[int]) -> tuple[Cell, ...]:
     by_run = {each.run: each for each in found.fastest}
     cells = []
     for run in runs:
@@ -162,5 +162,5 @@ def _row_of_layout(found: Overtaking, runs: Sequence[int]) -> tuple[Cell, ...]:
             cells.append(Cell("—"))
         else:
             mark: Mark = "" if best.clear else "unclear"
-            cells.append(Cell(f"{best.way} ({margins_text(best.margin, best.margin)})", mark))
+            cells.append(Cell(f"{best.method} ({margins_text(best.margin, best.margin)})", mark))
     return (Cell(found.ends), Cell(found.kind), Cell(format_bytes(found.bytes)), *cells)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from waywiser.analysis.subject import Curve, Subject
+from waywiser.analysis.subject import MeasuredCurve, Subject
 from waywiser.words import Memory, Place, Transfer, Value, format_settings
 
 
@@ -18,11 +18,11 @@ class PlacePair(Value, frozen=True):
 
     source: Place
     destination: Place
-    curves: tuple[Curve, ...]
+    curves: tuple[MeasuredCurve, ...]
     caches: int = 0
     """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
 
-    def cached(self, curve: Curve) -> bool:
+    def cached(self, curve: MeasuredCurve) -> bool:
         """Whether these caches can hold both sides of its largest copy, so that nothing of it is
         known to have come from memory."""
         return self.is_host and 2 * curve.points[-1].bytes <= self.caches
@@ -33,7 +33,7 @@ class PlacePair(Value, frozen=True):
         return self.source.kind == self.destination.kind == "numa"
 
     @property
-    def principal(self) -> tuple[Curve, ...]:
+    def principal(self) -> tuple[MeasuredCurve, ...]:
         return principal(self.curves)
 
     @property
@@ -59,21 +59,23 @@ class PlaceGroup(Value, frozen=True):
         return f"{self.first.text} and {others} alike" if others else self.first.text
 
 
-def is_method(curve: Curve) -> bool:
+def is_method(curve: MeasuredCurve) -> bool:
     """Whether it is one transfer of contiguous bytes, with the caches as the last execution left
     them; in whatever variant of memory, with whatever settings."""
     transfer = curve.transfer
     return transfer is not None and transfer.is_contiguous and curve.workload.cache == "warm"
 
 
-def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Curve, ...]:
-    """Of each path the curve through plain memory with default settings; if another tool had
-    settings of its own throughout, that with the fewest of them. In the order given.
+def principal(
+    curves: Iterable[MeasuredCurve], *, peer_apart: bool = False
+) -> tuple[MeasuredCurve, ...]:
+    """The principal curve of each path: through plain memory with default settings; if another tool
+    had settings of its own throughout, that with the fewest of them. In the order given.
 
     With ``peer_apart`` that is one curve with peer access and one without, for each node that
     submits them.
     """
-    by_path: dict[tuple[str, ...], list[Curve]] = {}
+    by_path: dict[tuple[str, ...], list[MeasuredCurve]] = {}
     for curve in curves:
         transfer = curve.transfer
         if transfer is None or not transfer.path.is_plain or not is_method(curve):
@@ -84,7 +86,7 @@ def principal(curves: Iterable[Curve], *, peer_apart: bool = False) -> tuple[Cur
     return tuple(min(found, key=_settings) for found in by_path.values())
 
 
-def _settings(curve: Curve) -> tuple[int, str]:
+def _settings(curve: MeasuredCurve) -> tuple[int, str]:
     return len(curve.transfer.parameters) if curve.transfer is not None else 0, curve.text
 
 
@@ -99,12 +101,12 @@ def method_text(transfer: Transfer) -> str:
 
 
 def executor_text(transfer: Transfer) -> str:
-    """With its settings: ``sm[grid=paper]``."""
+    """The executor with its settings: ``sm[grid=paper]``."""
     return f"{transfer.path.executor}{format_settings(transfer.parameters)}"
 
 
 def memory_text(memory: Memory) -> str:
-    """Without its place: ``pinned[pages=huge]``."""
+    """The memory without its place: ``pinned[pages=huge]``."""
     return f"{memory.kind}{format_settings(memory.variant)}"
 
 
@@ -112,7 +114,7 @@ def place_groups(subject: Subject) -> list[PlaceGroup]:
     """All pairs of places with a method between them, in the order of the profile; no methods that
     move nothing."""
     traits = subject.machine.traits
-    pairs: dict[tuple[Place, Place], list[Curve]] = {}
+    pairs: dict[tuple[Place, Place], list[MeasuredCurve]] = {}
     for curve in subject.curves:
         if curve.transfer is not None and is_method(curve):
             path = curve.transfer.path
@@ -125,6 +127,6 @@ def place_groups(subject: Subject) -> list[PlaceGroup]:
     return [PlaceGroup(tuple(found)) for found in alike.values()]
 
 
-def representative(curve: Curve) -> str:
+def representative(curve: MeasuredCurve) -> str:
     """The first curve of its class."""
     return curve.points[0].line.like or curve.text

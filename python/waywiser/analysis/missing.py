@@ -15,18 +15,18 @@ from waywiser.topology.machine import Gpu
 from waywiser.words import Place, Transfer, WordError, Workload
 
 MOST = 2 / 3
-"""Of equivalent GPUs must have something before one is said to lack it."""
+"""The share of equivalent GPUs that must have something before one is said to lack it."""
 
 
 class Property(NamedTuple):
     """A number that equivalent GPUs have alike."""
 
     id: str
-    """Of the finding if a GPU has less."""
+    """The id of the finding if a GPU has less."""
     severity: Severity
     of: Callable[[Gpu], int]
     text: str
-    """With the GPU's number and that of the others."""
+    """Text with the GPU's number and that of the others."""
     remedy: str
     zero_is_unknown: bool = False
 
@@ -67,7 +67,7 @@ PROPERTIES = (
 
 
 def findings(subject: Subject) -> list[Finding]:
-    """Of topology first, then of what was measured."""
+    """Findings about the topology first, then about what was measured."""
     return [*_of_topology(subject), *_of_paths(subject)]
 
 
@@ -133,7 +133,7 @@ def _measured(subject: Subject) -> dict[str, set[int]]:
 
 
 def _lost(subject: Subject) -> dict[int, dict[str, str]]:
-    """By GPU: kinds of path that were refused, or failed, with the reason."""
+    """Kinds of path that were refused, or failed, by GPU, with the reason."""
     reasons = [
         (path, group.reason) for group in subject.overview.refusals for path in group.members
     ]

@@ -27,14 +27,14 @@ MARKS: dict[Verdict, Mark] = {
 
 
 def longer(decision: Decision) -> tuple[float, Interval | None]:
-    """By how much the first takes longer than the second (below 0: less), relative to it."""
+    """How much longer the first takes than the second (below 0: less), relative to it."""
     span = decision.interval
     interval = Interval(1 / span.high - 1, 1 / span.low - 1) if span and span.low > 0 else None
     return 1 / decision.ratio - 1, interval
 
 
 def slower_by(decision: Decision) -> tuple[float, Interval | None]:
-    """By how much the slower of the two takes longer than the faster."""
+    """How much longer the slower of the two takes than the faster."""
     span = decision.interval
     if decision.slower:
         return longer(decision)

@@ -20,7 +20,7 @@ from waywiser.analysis.curve_pairs import (
 )
 from waywiser.analysis.kinds import Kind, usual
 from waywiser.analysis.regimes import Regime, regime_of
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import Decision, Verdict
 from waywiser.stats.order import median
@@ -28,21 +28,21 @@ from waywiser.stats.pairwise import SizeRatios
 from waywiser.words import Path, Value
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
-"""In which a difference is one of the link: below, it is one of what starts a copy."""
+"""Regimes in which a difference is one of the link: below, it is one of what starts a copy."""
 
 
 class PeerResult(Value, frozen=True):
     """One path against its equivalent paths."""
 
     kind: Kind
-    curve: Curve
+    curve: MeasuredCurve
     others: int
     regimes: dict[Regime, PairResult]
     """The second of each pair is the path in the middle of the others."""
 
     @property
     def path(self) -> Path:
-        """Of its only transfer."""
+        """The path of its only transfer."""
         return self.curve.workload.transfers[0].path
 
     @property
@@ -53,7 +53,7 @@ class PeerResult(Value, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Of the link."""
+        """The verdict of the link."""
         if self.different is not None:
             return "different"
         return self.bandwidth.decision.verdict if self.bandwidth else "no change found"
@@ -81,7 +81,7 @@ class PeerResult(Value, frozen=True):
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:
     """Each group of two and more usual paths, all decided together; no files."""
     classes = Classes(subject.machine)
-    groups: dict[Hashable, list[tuple[Curve, Kind]]] = {}
+    groups: dict[Hashable, list[tuple[MeasuredCurve, Kind]]] = {}
     for curve, kind in usual(subject):
         if kind.group != "file":
             groups.setdefault(classes.key(curve.workload), []).append((curve, kind))
@@ -117,35 +117,35 @@ def _family(members: _Members) -> Hashable:
     return kind.group, kind.executor, kind.scatters_as, kind.link
 
 
-def _members(group: Sequence[tuple[Curve, Kind]], slow: set[str]) -> _Members:
-    at_size: dict[int, dict[str, tuple[Point, dict[int, float]]]] = {}
+def _members(group: Sequence[tuple[MeasuredCurve, Kind]], slow: set[str]) -> _Members:
+    at_size: dict[int, dict[str, tuple[MeasuredPoint, dict[int, float]]]] = {}
     for curve, _ in group:
         for point in curve.points:
             at_size.setdefault(point.bytes, {})[curve.text] = (point, logs(point))
     found = []
     for curve, kind in group:
         others = [other for other, _ in group if other is not curve]
-        sound = [other for other in others if other.text not in slow] or others
+        valid = [other for other in others if other.text not in slow] or others
         sizes: dict[Regime, list[PointRatios]] = {}
         for point in curve.points:
             known = at_size[point.bytes]
-            beside = [known[other.text] for other in sound if other.text in known]
-            deviations = _deviations(known[curve.text][1], [own for _, own in beside])
+            peers = [known[other.text] for other in valid if other.text in known]
+            deviations = _deviations(known[curve.text][1], [own for _, own in peers])
             if deviations:
-                middle = sorted(beside, key=lambda each: each[0].seconds)[len(beside) // 2][0]
+                middle = sorted(peers, key=lambda each: each[0].seconds)[len(peers) // 2][0]
                 ratios = SizeRatios(point.bytes, deviations, within(point))
                 of_regime = sizes.setdefault(regime_of(point.workload), [])
                 of_regime.append(PointRatios(point, middle, ratios))
         if sizes:
-            found.append((kind, MeasuredPair(curve, sound[0], sizes)))
+            found.append((kind, MeasuredPair(curve, valid[0], sizes)))
     return found
 
 
 def _deviations(
     own: Mapping[int, float], others: Sequence[Mapping[int, float]]
 ) -> dict[int, float]:
-    """By process: from the median of the others in that process. If none was measured in the same
-    process, from the median of all their processes."""
+    """Deviations by process: from the median of the others in that process. If none was measured in
+    the same process, from the median of all their processes."""
     found = {
         process: value - median(centre)
         for process, value in own.items()

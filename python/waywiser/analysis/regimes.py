@@ -13,11 +13,11 @@ START_BYTES = 64 * 2**10
 """Below this size the time is that of beginning."""
 
 RATE_BYTES = 16 * 2**20
-"""From this size on the bandwidth sets the time: over PCIe 5 beginning takes then under 1 %."""
+"""Size from which on the bandwidth sets the time: over PCIe 5 the start takes then under 1 %."""
 
 
 def regime_of(workload: Workload) -> Regime:
-    """By the bytes of the largest transfer of a workload."""
+    """The regime by the bytes of the largest transfer of a workload."""
     if workload.operation is not None:
         return "operation"
     return regime_at(max(transfer.bytes for transfer in workload.transfers))

@@ -58,14 +58,14 @@ class Shown:
 
     @cached_property
     def workload(self) -> Workload:
-        """Without sizes."""
+        """The workload without sizes."""
         if " by " not in self.text:
             return Workload(operation=Operation.parse(self.text))
         return Workload.parse(self.text)
 
     @property
     def transfer(self) -> Transfer | None:
-        """Of what moves one way."""
+        """The only transfer; None if several move at once."""
         return self.workload.transfer
 
     @property

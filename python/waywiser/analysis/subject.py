@@ -20,12 +20,12 @@ from waywiser.words import Path, Place, Transfer, Value, Workload
 from waywiser.words.number_format import format_rate
 
 
-class Point(Value, frozen=True):
+class MeasuredPoint(Value, frozen=True):
     """One series of a curve that was measured."""
 
     workload: Workload
     line: Line
-    """With an estimate: a series without one is no point."""
+    """The line of a series with an estimate: a series without one is no point."""
 
     @property
     def bytes(self) -> int:
@@ -48,7 +48,7 @@ class Point(Value, frozen=True):
 
     @property
     def rate_text(self) -> str:
-        """In GB/s, with the digits that are known."""
+        """The rate in GB/s, with the digits that are known."""
         return format_rate(self.rate, self.estimate.relative)
 
     def exhibit(self, rate_from: int = 0) -> Exhibit:
@@ -59,18 +59,18 @@ class Point(Value, frozen=True):
         return Exhibit(series, "rate", found.rate.value, "B/s", found.rate.interval)
 
 
-class Curve(Value, frozen=True):
+class MeasuredCurve(Value, frozen=True):
     """The measured series of one workload over sizes, the smallest first."""
 
     text: str
     """`Workload.curve`."""
     name: str
     """As people call it."""
-    points: tuple[Point, ...]
+    points: tuple[MeasuredPoint, ...]
 
     @property
     def workload(self) -> Workload:
-        """Of its first point: all of the curve but the size."""
+        """The workload of its first point: all of the curve but the size."""
         return self.points[0].workload
 
     @property
@@ -82,7 +82,7 @@ class Curve(Value, frozen=True):
     def path(self) -> Path | None:
         return self.transfer.path if self.transfer else None
 
-    def at(self, size: int) -> Point | None:
+    def at(self, size: int) -> MeasuredPoint | None:
         return next((point for point in self.points if point.bytes == size), None)
 
 
@@ -92,8 +92,8 @@ class Subject(Value, frozen=True):
     name: str
     """The machine's, as a table of several calls it."""
     machine: Machine
-    curves: tuple[Curve, ...]
-    """In the order of the profile."""
+    curves: tuple[MeasuredCurve, ...]
+    """The curves in the order of the profile."""
     overview: Overview
     """Refusals, quality flags, health, sides and all else that the profile has as a whole."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -120,7 +120,8 @@ class Subject(Value, frozen=True):
         refusals: Sequence[Refusal] = (),
         health: Sequence[RunHealth] = (),
     ) -> Subject:
-        """Of series in memory, by curve and size: a machine that nobody surveyed into a file."""
+        """A subject from series in memory, by curve and size: a machine that nobody surveyed into a
+        file."""
         kept = list(series)
         workloads = {each.workload.identity: each.workload for each in kept}
         first = representatives(workloads.values(), machine)
@@ -129,11 +130,11 @@ class Subject(Value, frozen=True):
         curves = curves_of(seen.series, workloads)
         return cls(machine.hostname, machine, curves, seen, dict(environment or {}))
 
-    def curve(self, text: str) -> Curve | None:
+    def curve(self, text: str) -> MeasuredCurve | None:
         return next((curve for curve in self.curves if curve.text == text), None)
 
     def device(self, place: Place) -> Device:
-        """With UUID and PCI address if the machine has them."""
+        """A device with UUID and PCI address if the machine has them."""
         return device_at(place, self.machine)
 
     def gpus(self, places: Iterable[Place]) -> tuple[Device, ...]:
@@ -142,10 +143,14 @@ class Subject(Value, frozen=True):
         return tuple(self.device(Place("gpu", index)) for index in sorted(indexes))
 
 
-def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[Curve, ...]:
+def curves_of(lines: Iterable[Line], workloads: dict[str, Workload]) -> tuple[MeasuredCurve, ...]:
     """Grouped by curve; ``workloads`` by identity."""
     measured = by_curve(line for line in lines if line.estimate is not None)
     return tuple(
-        Curve(text, found[0].name, tuple(Point(workloads[each.identity], each) for each in found))
+        MeasuredCurve(
+            text,
+            found[0].name,
+            tuple(MeasuredPoint(workloads[each.identity], each) for each in found),
+        )
         for text, found in measured.items()
     )

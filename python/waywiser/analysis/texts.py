@@ -9,7 +9,7 @@ from waywiser.stats.order import Interval
 from waywiser.words import format_bytes
 
 NAMED = 8
-"""Of several things, at most so many are named one by one."""
+"""Things that a list names one by one at most."""
 
 MANY_TIMES = 10.0
 """A share of this size and above is written as a multiple."""

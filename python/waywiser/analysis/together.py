@@ -20,7 +20,7 @@ from waywiser.analysis.curve_pairs import (
     within,
 )
 from waywiser.analysis.regimes import RATE_BYTES, Regime
-from waywiser.analysis.subject import Curve, Point, Subject
+from waywiser.analysis.subject import MeasuredCurve, MeasuredPoint, Subject
 from waywiser.plan.classes import Classes
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.order import Interval
@@ -38,10 +38,10 @@ GAP = 1.15
 class Together(Value, frozen=True):
     """One workload of several transfers, at the size that is reported."""
 
-    curve: Curve
-    point: Point
-    alone: tuple[Point, ...]
-    """Of each transfer, at its size or the nearest that was measured."""
+    curve: MeasuredCurve
+    point: MeasuredPoint
+    alone: tuple[MeasuredPoint, ...]
+    """The point of each transfer alone, at its size or the nearest that was measured."""
     decision: Decision
     """Its ratio is the time of its slowest transfer alone over its span."""
 
@@ -66,7 +66,7 @@ class Together(Value, frozen=True):
 
     @property
     def share(self) -> float:
-        """Of that sum that is reached together."""
+        """The share of that sum that is reached together."""
         return self.rate / self.alone_rate
 
     @property
@@ -149,9 +149,9 @@ class Together(Value, frozen=True):
 
 
 class _Candidate(NamedTuple):
-    curve: Curve
-    point: Point
-    alone: tuple[Point, ...]
+    curve: MeasuredCurve
+    point: MeasuredPoint
+    alone: tuple[MeasuredPoint, ...]
 
     @property
     def pair(self) -> MeasuredPair:
@@ -169,7 +169,7 @@ class _Candidate(NamedTuple):
         return MeasuredPair(self.curve, self.curve, sizes)
 
 
-def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
+def found_together(subject: Subject) -> tuple[list[Together], list[MeasuredCurve]]:
     """(workloads at sizes that have a bandwidth, those whose transfers were not measured alone)."""
     candidates, unknown = [], []
     for curve in subject.curves:
@@ -186,8 +186,9 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
     return _decided(subject, candidates), unknown
 
 
-def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
-    """At the largest size at which each transfer has a bandwidth and was measured alone."""
+def _candidate(subject: Subject, curve: MeasuredCurve) -> _Candidate | None:
+    """The candidate at the largest size at which each transfer has a bandwidth and was measured
+    alone."""
     for point in reversed(curve.points):
         transfers = point.workload.transfers
         if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, _largest(curve)):
@@ -199,13 +200,13 @@ def _candidate(subject: Subject, curve: Curve) -> _Candidate | None:
     return None
 
 
-def _largest(curve: Curve) -> int:
+def _largest(curve: MeasuredCurve) -> int:
     """The smallest transfer of the largest size: of a set that was measured at small sizes alone,
     as into one shared buffer, these must do."""
     return min(transfer.bytes for transfer in curve.points[-1].workload.transfers)
 
 
-def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | None:
+def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> MeasuredPoint | None:
     """The transfer by itself at its size, else at the nearest that has a bandwidth too."""
     curve = subject.curve(Workload((transfer,), cache=workload.cache).curve)
     if curve is None:

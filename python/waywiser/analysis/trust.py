@@ -1,9 +1,9 @@
 """How far the profile is to be trusted: what its numbers are uncertain by, why, and what to do.
 
 A number is as uncertain as half its interval or half of what its blocks differ by, whichever is
-more. Quality flags (`waywiser.series.doubts`) are counted by kind over all series, and the few that
-matter most are reported: those that make numbers wrong before those that make them vague, then by
-how many series they concern and by how much.
+more. Quality flags (`waywiser.series.quality_flags`) are counted by kind over all series, and the
+few that matter most are reported: those that make numbers wrong before those that make them vague,
+then by how many series they concern and by how much.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import chain
 from typing import Any
 
 from waywiser.analysis.answer import Answer, Cell, Finding, Table, ranked, table
-from waywiser.analysis.quality_flags import Flagged, blocks_differ_by, family_of, flagged
+from waywiser.analysis.flag_summary import Flagged, blocks_differ_by, family_of, flagged
 from waywiser.analysis.shown import FAMILIES
-from waywiser.analysis.subject import Point, Subject
+from waywiser.analysis.subject import MeasuredPoint, Subject
 from waywiser.analysis.texts import amount
 from waywiser.plan.name import label_of
 from waywiser.stats.order import median
@@ -29,13 +29,13 @@ MOST_FLAGS = 5
 """Findings of quality flags; all of them are in the table."""
 
 MANY = 0.10
-"""Of the series: a quality flag that concerns more is a warning, for the profile as a whole."""
+"""A share of the series: a quality flag that concerns more is a warning for the whole profile."""
 
 
 BUSY_FRACTION = 0.1
-"""Of the CPUs: a load above this, and above one process, is somebody else's work."""
+"""Load of the CPUs: a load above this, and above one process, is somebody else's work."""
 SWAPPED_FRACTION = 0.01
-"""Of the memory; a few pages that nobody needs are always out."""
+"""Share of the memory that is swapped out; a few unused pages always are."""
 
 
 def answer(subject: Subject) -> Answer:
@@ -51,11 +51,11 @@ def answer(subject: Subject) -> Answer:
         findings=ranked([*grave, *found[:MOST_FLAGS]]),
         tables=(*_of_families(points), *_of_flags(flags, len(points))),
         unanswered=tuple(_unanswered(subject, points)),
-        judged=any(uncertainty(point) is not None for point in points),
+        answered=any(uncertainty(point) is not None for point in points),
     )
 
 
-def uncertainty(point: Point) -> float | None:
+def uncertainty(point: MeasuredPoint) -> float | None:
     """Half the interval, or half of what blocks differ by if that is more; None without any."""
     relative = point.estimate.relative
     return None if relative is None else max(relative, blocks_differ_by(point) / 2)
@@ -90,7 +90,7 @@ def _finding(subject: Subject, found: Flagged, of: int) -> Finding:
 
 
 def _share(value: float) -> str:
-    """With a decimal if it is less than a tenth."""
+    """A share with a decimal if it is less than a tenth."""
     return amount(value, 1 if value < 0.0995 else 0)
 
 
@@ -143,7 +143,7 @@ def _conditions(subject: Subject) -> Iterator[Finding]:
 
 def _health(subject: Subject) -> Iterator[Finding]:
     health = subject.overview.health
-    if health is None or not health.speaks_against:
+    if health is None or not health.is_problem:
         return
     gpus = [
         subject.device(Place("gpu", gpu.index))
@@ -199,7 +199,7 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _summary(subject: Subject, points: Sequence[Point]) -> str:
+def _summary(subject: Subject, points: Sequence[MeasuredPoint]) -> str:
     if not points:
         return "Nothing was measured."
     known = [value for point in points if (value := uncertainty(point)) is not None]
@@ -213,13 +213,13 @@ def _summary(subject: Subject, points: Sequence[Point]) -> str:
     blocks = subject.overview.summary.blocks
     kind = "between processes" if blocks >= 6 else "within processes"
     return (
-        f"{first[0]} of {count(len(points), 'series')} are known {first[1]}, {shares}, judged by "
+        f"{first[0]} of {count(len(points), 'series')} are known {first[1]}, {shares}, measured by "
         f"intervals {kind}"
         + (f" and by how far their {blocks:g} blocks differ." if blocks > 1 else ".")
     )
 
 
-def _unanswered(subject: Subject, points: Sequence[Point]) -> Iterator[str]:
+def _unanswered(subject: Subject, points: Sequence[MeasuredPoint]) -> Iterator[str]:
     if subject.overview.summary.blocks < 2:
         yield "how numbers change from process to process: there is one block"
     elif subject.overview.summary.blocks < 6:
@@ -237,9 +237,9 @@ def _unanswered(subject: Subject, points: Sequence[Point]) -> Iterator[str]:
         yield from (f"health: {text}" for text in chain(health.unread, health.unavailable))
 
 
-def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
+def _of_families(points: Sequence[MeasuredPoint]) -> tuple[Table, ...]:
     """How uncertain the numbers of each family of paths are."""
-    families: dict[str, list[Point]] = {}
+    families: dict[str, list[MeasuredPoint]] = {}
     for point in points:
         families.setdefault(family_of(point), []).append(point)
     return table(
@@ -254,7 +254,7 @@ def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
     )  # fmt: skip
 
 
-def _row_of_family(family: str, points: Sequence[Point]) -> tuple[Cell, ...]:
+def _row_of_family(family: str, points: Sequence[MeasuredPoint]) -> tuple[Cell, ...]:
     known = [(value, point) for point in points if (value := uncertainty(point)) is not None]
     values = [value for value, _ in known]
     differences = [blocks_differ_by(point) for point in points if len(point.estimate.blocks) > 1]

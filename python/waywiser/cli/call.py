@@ -15,7 +15,7 @@ from waywiser.words import WaywiserError
 # they share is where `BadParameter` comes from: UsageError, and before it ClickException.
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
-_VERBS = ("measuring", "reading", "judging")
+_VERBS = ("measuring", "reading", "comparing")
 """Modules that give the command its verbs, in the order that its help names them."""
 
 _INTERRUPTED = 130
@@ -29,7 +29,7 @@ class UsageError(WaywiserError):
 def call(arguments: Sequence[str]) -> int:
     """Parses, calls, and returns the exit code. Without arguments it helps.
 
-    Raises `UsageError`, `BrokenPipeError` where the reader of the output has left, and what the
+    Raises `UsageError`, `BrokenPipeError` if the reader of the output has left, and what the
     verbs raise.
     """
     _require_said(arguments)

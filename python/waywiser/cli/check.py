@@ -33,7 +33,7 @@ def run_check(
     measured again now if the profile is of this machine. Returns 0, 1 or 3. Raises `ProfileError`,
     `NotWritten`, `WordError`.
     """
-    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output, write_over
+    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output, write_over
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, prometheus=prometheus)

@@ -1,4 +1,4 @@
-"""Where CMake finds the library, for ``waywiser --cmake-dir``."""
+"""The place where CMake finds the library, for ``waywiser --cmake-dir``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _FOLDER = Path(__file__).parent.parent / "lib" / "cmake" / "waywiser"
 
 
 def folder() -> Path | None:
-    """The folder of ``waywiserConfig.cmake``; None where the library was not built or installed."""
+    """The folder of ``waywiserConfig.cmake``; None if the library was not built or installed."""
     return _FOLDER if (_FOLDER / "waywiserConfig.cmake").exists() else None
 
 
 def require_folder() -> Path:
-    """The same. Raises `WaywiserError` where there is none."""
+    """The same. Raises `WaywiserError` if there is none."""
     from waywiser.words import WaywiserError
 
     found = folder()

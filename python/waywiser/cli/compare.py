@@ -25,7 +25,7 @@ MOST = 8
 """Paths of one kind that are named without ``--all``."""
 
 TABLE_COLUMNS = 132
-"""Of a terminal in which a table of paths is not folded to pieces."""
+"""Width of a terminal that shows a table of paths without folding it."""
 
 _FAILING: dict[str, tuple[PathVerdict, ...]] = {
     "regression": ("regression", "missing"),
@@ -63,7 +63,7 @@ def run_compare(
     change is suspected or nothing could be compared; else 0. With ``fail_on`` ``never``: 0.
     Raises `CompareError`, `ProfileError`, `NotWritten`.
     """
-    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output, write_over
+    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output, write_over
 
     limit = parse_fraction(threshold, "threshold")
     failing = failing_verdicts(fail_on)
@@ -107,7 +107,7 @@ def failing_verdicts(word: str) -> tuple[PathVerdict, ...]:
 
 
 def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Raises `CompareError` where it is not clear which file is on which side."""
+    """Raises `CompareError` if it is not clear which file is on which side."""
     if SEPARATOR in words:
         at = words.index(SEPARATOR)
         before, after = list(words[:at]), list(words[at + 1 :])
@@ -161,7 +161,7 @@ def print_comparison(
 def print_paths(console: Console, found: ProfileComparison, everything: bool = False) -> None:
     """Prints the paths that changed, then those that one side has not measured."""
     from waywiser.cli.lines import say
-    from waywiser.cli.text_table import Column, print_table
+    from waywiser.cli.text_table import TextColumn, print_table
     from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
@@ -188,7 +188,9 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
             "at",
         )
         words = "verdict", "path", "at"
-        columns = [Column(name, left=name in words, folds=name in words[1:]) for name in headings]
+        columns = [
+            TextColumn(name, left=name in words, folds=name in words[1:]) for name in headings
+        ]
         cells = [(path.verdict, *_cells(path, found)) for path in shown]
         print_table(console, columns, cells, [STYLES.get(path.verdict, "") for path in shown])
     if left:
@@ -263,7 +265,7 @@ def changed_alone(found: ProfileComparison) -> str:
 
 
 def _headline_lines(found: ProfileComparison) -> Iterator[str]:
-    """For each group of headline paths: the member with the lowest ratio, and what could be
+    """A line for each group of headline paths: the member with the lowest ratio, and what could be
     missed."""
     from waywiser.plan.headline import in_order
 
@@ -320,7 +322,8 @@ share."""
 
 
 def _figure(rated_bytes: int, seconds: float, relative: float) -> str:
-    """With as many digits as ``relative`` allows, half the relative width of its interval."""
+    """A figure with as many digits as ``relative`` allows, half the relative width of its
+    interval."""
     from waywiser.words.number_format import RATE_BYTES, format_rate, format_time
 
     if rated_bytes < RATE_BYTES:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from waywiser.analysis.shown import Shown
 from waywiser.cli.lines import say
-from waywiser.cli.text_table import Column, fitting, print_table
+from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.plan.schedule import EQUAL
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line
@@ -16,7 +16,7 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
 
 Marks = Mapping[str, str]
-"""The letter of each kind of doubt."""
+"""The letter of each kind of quality flag."""
 
 COLUMNS = {
     "size": 8,
@@ -44,8 +44,8 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         text = f"bound {best.bytes_per_second / 1e9:.1f} GB/s: {best.made_of}"
         say(console, text, "dim", indent=2)
     for line in curve.measured:
-        if line.ways is not None and line.ways.told:
-            say(console, f"{format_bytes(line.bytes)} went {line.ways}", "dim", indent=2)
+        if line.link_use is not None and line.link_use.known:
+            say(console, f"{format_bytes(line.bytes)} went {line.link_use}", "dim", indent=2)
     _print_sizes(console, curve, marks)
     last = curve.measured[-1]
     if rates := sorted(last.transfer_rates):
@@ -54,7 +54,7 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         size = format_bytes(last.bytes)
         say(console, f"each of {len(rates)} transfers, {size} in all: {each}", "dim", indent=2)
     for why, sizes in _left_out(curve).items():
-        say(console, f"left out, for {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
+        say(console, f"skipped, as {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
 
 
@@ -68,14 +68,14 @@ def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
     bounds = {name: (least, console.width) for name, least in COLUMNS.items()}
     kept = fitting(names, rows, console.width, spared=SPARED, bounds=bounds)
     columns = [
-        Column(name, left=name in ("stopped", ""), least=COLUMNS[name])
+        TextColumn(name, left=name in ("stopped", ""), least=COLUMNS[name])
         for name in (names[n] for n in kept)
     ]
     print_table(console, columns, [[row[n] for n in kept] for row in rows])
 
 
 def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
-    """In the order of `COLUMNS`."""
+    """The cells in the order of `COLUMNS`."""
     large = found.rate is not None and line.bytes >= RATE_BYTES
     yield format_bytes(line.bytes) if line.bytes else ""
     yield format_time(found.median, found.relative)
@@ -89,14 +89,14 @@ def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
 
 
 def samples(found: Estimate) -> str:
-    """``20×2``: samples of each block and blocks; ``18-20×2`` where they differ."""
+    """``20×2``: samples of each block and blocks; ``18-20×2`` if they differ."""
     counts = sorted({block.count for block in found.blocks})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
     return f"{each}×{len(found.blocks)}"
 
 
 def marks_of(found: Estimate, marks: Marks) -> str:
-    return "".join(marks[doubt.kind] for doubt in found.doubts)
+    return "".join(marks[flag.kind] for flag in found.quality_flags)
 
 
 def _title(curve: Shown) -> str:

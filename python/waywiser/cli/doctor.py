@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from waywiser.doctor.finding import Finding
+    from waywiser.doctor.finding import DoctorFinding
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
@@ -17,9 +17,9 @@ _INDENT = 8
 
 
 def run_doctor(json: bool, severity: str = "warning") -> int:
-    """Prints the findings of every check; 0 where none is of ``severity`` or above, else 1.
+    """Prints the findings of every check; 0 if none is of ``severity`` or above, else 1.
 
-    Raises `WaywiserError` where the machine cannot be looked at, and for another severity.
+    Raises `WaywiserError` if the machine cannot be looked at, and for another severity.
     """
     from waywiser.doctor.diagnosis import diagnose, live_situation
     from waywiser.doctor.finding import at_least
@@ -39,7 +39,7 @@ def run_doctor(json: bool, severity: str = "warning") -> int:
     return 1 if at_least(findings, least) else 0
 
 
-def print_findings(findings: tuple[Finding, ...], console: Console | None = None) -> None:
+def print_findings(findings: tuple[DoctorFinding, ...], console: Console | None = None) -> None:
     """One paragraph per finding, the severest first, and a closing line that counts them."""
     from rich.text import Text
 
@@ -55,6 +55,6 @@ def print_findings(findings: tuple[Finding, ...], console: Console | None = None
         if finding.remedy:
             say(console, f"remedy: {finding.remedy}", indent=_INDENT)
     counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
-    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     verdict = "" if counts["error"] + counts["warning"] else "nothing stands in the way; "
-    console.print(Text(f"{verdict}{told or 'no findings'}"))
+    console.print(Text(f"{verdict}{summary or 'no findings'}"))

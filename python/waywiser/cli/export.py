@@ -29,11 +29,11 @@ from waywiser.cli.sample_rows import COLUMNS, records, rows_of
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
 from waywiser.series.estimate import worst_stop
-from waywiser.series.locality import judge_sides
+from waywiser.series.locality import decide_sides
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 1
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 FORMATS = ("csv", "json", "parquet", "google-benchmark")
 
@@ -92,7 +92,7 @@ def write_json(profile: Profile, stream: TextIO) -> None:
     stream.write(f'{{"schema": {SCHEMA},\n"machine": {_json(profile.machine)},\n')
     stream.write(f'"environment": {_json(profile.environment)},\n')
     localities = profile.localities()
-    stream.write(f'"sides": {_json(judge_sides(localities))},\n')
+    stream.write(f'"sides": {_json(decide_sides(localities))},\n')
     stream.write(f'"locality": {_json(localities)},\n"series": [')
     for position, series in enumerate(profile.iter_series()):
         stream.write(",\n" if position else "\n")

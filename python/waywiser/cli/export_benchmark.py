@@ -80,7 +80,8 @@ def _rows(series: Series) -> Iterator[dict[str, Any]]:
 
 
 def _medians(series: Series, found: Estimate) -> Iterator[dict[str, Any]]:
-    """Of the series; of summaries one for each block, since they are all there is of it."""
+    """A row for the median of the series; of summaries one for each block, which is all there
+    is."""
     visits = {visit.block: visit for visit in series.visits}
     blocks = [(block.block, block.median) for block in found.blocks if block.summary]
     for number, middle in blocks or [(found.blocks[0].block, found.median)]:

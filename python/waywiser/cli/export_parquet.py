@@ -11,7 +11,7 @@ from waywiser.profile import Profile
 from waywiser.words import WaywiserError
 
 ROWS = 65_536
-"""Of a row group, which is as much as is in memory at once."""
+"""Rows of a row group, which is as much as is in memory at once."""
 
 
 class NoPyarrow(WaywiserError):

@@ -1,4 +1,4 @@
-"""``waywiser fleet``: which nodes are not like their twins?"""
+"""``waywiser fleet``: which nodes differ from their peers?"""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
 
-STYLES = {"bad": "bold red", "suspect": "yellow", "unjudged": "dim", "fine": "green"}
+STYLES = {"bad": "bold red", "suspect": "yellow", "not determined": "dim", "fine": "green"}
 
 
 def run_fleet(files: Sequence[str], threshold: str, json: bool = False, page: str = "") -> int:
-    """Returns 1 where a node is bad or suspect, 3 where nothing can be said of any, 2 where no
+    """Returns 1 if a node is bad or suspect, 3 if nothing can be said of any, 2 if no
     file could be read, else 0. Files that cannot be read are listed. ``page`` names a file that
     takes it all as a page, ``-`` standard output; raises what `write_page` raises."""
-    from waywiser.cli.replacing import STANDARD_OUTPUT, require_one_output
+    from waywiser.cli.overwrite import STANDARD_OUTPUT, require_one_output
 
     limit = parse_fraction(threshold, "threshold")
     require_one_output(json=json, page=page)
@@ -54,9 +54,9 @@ def _write(found: Fleet, page: str) -> None:
 
 
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
-    """Judges the profiles that can be read; the others are listed with the reason. A folder stands
+    """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
-    from waywiser.comparison.fleet import judge_fleet
+    from waywiser.comparison.fleet import assess_fleet
     from waywiser.comparison.node import Node, read_node
     from waywiser.profile import ProfileError
 
@@ -67,11 +67,11 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
             nodes.append(read_node(file, links=True))
         except ProfileError as error:
             unreadable[file] = error.what
-    return judge_fleet(nodes, threshold, unreadable)
+    return assess_fleet(nodes, threshold, unreadable)
 
 
 def _profiles_of(name: str) -> list[str]:
-    """Of a folder its profiles, or itself where it has none; a file is its own."""
+    """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
     from pathlib import Path
 
     from waywiser.profile.name import SUFFIX
@@ -85,13 +85,13 @@ def print_fleet(found: Fleet, console: Console | None = None) -> None:
     """The counts, the nodes that something is wrong with, and what could not be read."""
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
-    from waywiser.comparison.outlying import FEWEST_HOSTS
+    from waywiser.comparison.outliers import FEWEST_HOSTS
 
     console = console or plain_console()
     say(console, _headline(found), "bold")
     for each in found.classes:
-        unjudged = "" if each.judged else f" (too few to judge: it takes {FEWEST_HOSTS})"
-        say(console, f"class: {each.name}: {_hosts(each.hosts)}{unjudged}")
+        too_few = "" if each.assessed else f" (not determined: fewer hosts than {FEWEST_HOSTS})"
+        say(console, f"class: {each.name}: {_hosts(each.hosts)}{too_few}")
     for host in found.of("bad", "suspect"):
         _print_host(console, host)
     noted = [host for host in found.hosts if host.notes and host.status not in ("bad", "suspect")]
@@ -104,13 +104,13 @@ def print_fleet(found: Fleet, console: Console | None = None) -> None:
 def _headline(found: Fleet) -> str:
     from waywiser.words.number_format import count
 
-    statuses = ("bad", "suspect", "unjudged", "fine")
+    statuses = ("bad", "suspect", "not determined", "fine")
     counts = [(sum(h.status == status for h in found.hosts), status) for status in statuses]
-    told = ", ".join(f"{number} {status}" for number, status in counts if number)
+    summary = ", ".join(f"{number} {status}" for number, status in counts if number)
     unread = f"; {count(len(found.unreadable), 'file')} not read" if found.unreadable else ""
     if not found.hosts:
         return f"no host{unread}"
-    return f"{told} of {_hosts(len(found.hosts))}{unread}"
+    return f"{summary} of {_hosts(len(found.hosts))}{unread}"
 
 
 def _print_host(console: Console, host: HostVerdict) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from waywiser.imports.profiles import Imported
 
 SCHEMA = 1
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 MOST_NAMED = 8
 """Things with the same reason that are each given a line."""

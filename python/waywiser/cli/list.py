@@ -72,7 +72,7 @@ def _text(
 
 
 def _families(operations: Sequence[OperationKind]) -> list[list[OperationKind]]:
-    """Those that come from the same source and take the same settings are told together."""
+    """Those that come from the same source and take the same settings are shown together."""
     found: dict[tuple[str, str], list[OperationKind]] = {}
     for operation in operations:
         key = (operation.source, repr(operation.parameters))

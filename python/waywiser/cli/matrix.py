@@ -16,11 +16,11 @@ from rich.console import Console
 from waywiser.analysis.shown import Shown, by_text
 from waywiser.cli.curve_table import Marks, marks_of
 from waywiser.cli.lines import say
-from waywiser.cli.text_table import GAP, Column, print_table
+from waywiser.cli.text_table import GAP, TextColumn, print_table
 from waywiser.plan.name import name_of
 from waywiser.series.estimate import Estimate
+from waywiser.series.layout_crossover import layout_crossovers
 from waywiser.series.line import Line
-from waywiser.series.overtaking import overtaking
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
 from waywiser.words.sizes_in_text import with_units
@@ -29,11 +29,11 @@ MOST_COLUMNS = 6
 """Sizes beside the names of curves in 100 columns."""
 
 NAME, SIZE, MARKS = 24, 7, 7
-"""Least widths of a curve's name and of a size, and room for the letters of doubts: a narrower
+"""Least widths of a curve's name and of a size, and room for the letters of flags: a narrower
 terminal shows fewer sizes, so that the letters stay."""
 
 MOST_ROWS = 8
-"""Of a class of equal curves: beyond it the extremes are told, and ``--json`` tells all."""
+"""Rows for a class of equal curves: of more, the extremes are shown; ``--json`` shows all."""
 
 Row = tuple[str, Sequence[Line]]
 
@@ -48,7 +48,7 @@ def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
 
 
 def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
-    """The other members of a class of curves that ought to be equal."""
+    """The other members of a class of curves that should be equal."""
     title = f"{count(len(rows), 'curve')} that should equal {name_of(Workload.parse(first))}"
     if len(rows) > MOST_ROWS:
         title += "; the extremes"
@@ -76,8 +76,8 @@ def print_layouts(
     meaning = " (× share of contiguous by the same executor)" if compared else ""
     say(console, f"{ends}, laid out{meaning}", "bold")
     print_rows(console, "", named, marks, only=sizes)
-    for told in overtaking(_estimates(rows)):
-        say(console, str(told), indent=2)
+    for each in layout_crossovers(_estimates(rows)):
+        say(console, str(each), indent=2)
     console.print()
 
 
@@ -112,9 +112,9 @@ def print_rows(
     room = (console.width - NAME - GAP - MARKS) // (SIZE + GAP)
     columns = _columns(rows, only, min(MOST_COLUMNS, max(1, room)))
     table = [
-        Column("  GB/s, or time", left=True, least=NAME, folds=True),
-        *(Column(format_bytes(column), least=SIZE) for column in columns),
-        Column("", left=True),
+        TextColumn("  GB/s, or time", left=True, least=NAME, folds=True),
+        *(TextColumn(format_bytes(column), least=SIZE) for column in columns),
+        TextColumn("", left=True),
     ]
     cells = []
     for name, lines in rows:

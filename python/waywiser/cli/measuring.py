@@ -60,7 +60,7 @@ def survey(
     expect_gpus: Annotated[
         int,
         typer.Option(
-            "--expect-gpus", metavar="N", min=0, help="Fail where fewer GPUs can be measured."
+            "--expect-gpus", metavar="N", min=0, help="Fail if fewer GPUs can be measured."
         ),
     ] = 0,
     memory: Annotated[

@@ -9,7 +9,7 @@ from rich.console import Console
 from waywiser.analysis.shown import Shown
 from waywiser.cli.curve_table import Marks, marks_of, samples
 from waywiser.cli.lines import say
-from waywiser.cli.text_table import Column, fitting, print_table
+from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.words import format_settings
 from waywiser.words.number_format import format_relative, format_time
 from waywiser.words.sizes_in_text import with_units
@@ -30,7 +30,7 @@ def print_operations(console: Console, curves: Sequence[Shown], marks: Marks) ->
     bounds = {"settings": (0, SETTINGS)}
     kept = fitting(COLUMNS, cells, console.width, spared=SPARED, bounds=bounds)
     columns = [
-        Column(
+        TextColumn(
             name,
             left=name in ("place", "operation", "settings", ""),
             folds=name in ("operation", "settings"),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from waywiser.profile.beside import beside
+from waywiser.profile.output_path import new_output
 
 
 @contextmanager
@@ -43,5 +43,5 @@ def binary_output(output: str) -> Iterator[BinaryIO]:
         with path.open("wb") as stream:
             yield cast(BinaryIO, stream)
         return
-    with beside(path) as part, part.open("wb") as stream:
+    with new_output(path) as part, part.open("wb") as stream:
         yield cast(BinaryIO, stream)

@@ -6,14 +6,15 @@ import sys
 from pathlib import Path
 
 from waywiser.cli import streams
-from waywiser.cli.replacing import STANDARD_OUTPUT, explained, write_over
-from waywiser.profile.beside import beside
+from waywiser.cli.overwrite import STANDARD_OUTPUT, explained, write_over
 from waywiser.profile.errors import ExistingFile
+from waywiser.profile.output_path import new_output
 from waywiser.regular_file import NotRegular, TooLarge, read_regular
 from waywiser.report.figures.render import MADE
 
 LIMIT_BYTES = 256 * 2**20
-"""Of an existing file that is read before it is overwritten: a report has a few MB a machine."""
+"""Size of an existing file that is read before it is overwritten: a report has a few MB a
+machine."""
 
 
 def write_page(output: str, content: bytes) -> None:
@@ -31,7 +32,7 @@ def write_page(output: str, content: bytes) -> None:
             _require_report(path)
             write_over(output, content)
         else:
-            with beside(path) as part:
+            with new_output(path) as part:
                 part.write_bytes(content)
     streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
 

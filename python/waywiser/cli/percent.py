@@ -8,7 +8,7 @@ from waywiser.words import WordError
 
 
 def parse_fraction(text: str, what: str) -> float:
-    """From 0 to below 1. Raises `WordError` for anything else."""
+    """A fraction from 0 to below 1. Raises `WordError` for anything else."""
     number = text.strip()
     percent = number.endswith("%")
     try:

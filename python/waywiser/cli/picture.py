@@ -48,7 +48,7 @@ class _Patient(Console):
 
 
 def print_machine(machine: Machine, console: Console | None = None) -> None:
-    """The whole picture, to standard output unless told otherwise."""
+    """The whole picture, to standard output unless another console is given."""
     console = console or plain_console()
     console.print(_title(machine))
     for package in machine.packages:
@@ -121,7 +121,7 @@ def _print_gpus(machine: Machine, console: Console) -> None:
 
 
 def _grouped(gpus: Iterable[Gpu], text: Callable[[Gpu], str]) -> dict[str, list[Gpu]]:
-    """GPUs by what is told of them, so that eight alike take one line."""
+    """GPUs by what is shown of them, so that eight alike take one line."""
     groups: dict[str, list[Gpu]] = {}
     for gpu in gpus:
         groups.setdefault(text(gpu), []).append(gpu)
@@ -208,8 +208,8 @@ def _peer_lines(gpus: tuple[Gpu, ...]) -> Iterator[str]:
     if len(kinds) == 1:
         yield f"peer access between all pairs of GPUs: {legend[kinds.pop()]}"
         return
-    told = ", ".join(f"{mark} {text}" for mark, text in legend.items() if mark in kinds)
-    yield f"peer access from row to column ({told}):"
+    signs = ", ".join(f"{mark} {text}" for mark, text in legend.items() if mark in kinds)
+    yield f"peer access from row to column ({signs}):"
     width = len(str(gpus[-1].index)) + 1
     yield " " * 8 + "".join(f"{gpu.index:>{width}}" for gpu in gpus)
     for index, row in marks.items():
@@ -227,8 +227,8 @@ def _mark(gpu: Gpu, other: Gpu) -> str:
 
 
 def _modes(gpu: Gpu) -> str:
-    told = (("ECC", gpu.ecc), ("MIG", gpu.mig), ("persistence mode", gpu.persistence))
-    parts = [f"{name} {value}" for name, value in told if value]
+    modes = (("ECC", gpu.ecc), ("MIG", gpu.mig), ("persistence mode", gpu.persistence))
+    parts = [f"{name} {value}" for name, value in modes if value]
     if gpu.pageable_access:
         parts.append("reads pageable memory itself")
     return ", ".join(parts)

@@ -25,10 +25,10 @@ ECHO = 3
 """Columns left free at the end of the live line: a terminal writes ``^C`` there."""
 
 REDRAW_SECONDS = 0.1
-"""Between two states of the live line: quicker than anyone reads."""
+"""Seconds between two states of the live line: faster than anyone reads."""
 
 LINE_SECONDS = 5.0
-"""Between two plain lines, unless a tenth of the work was done in less."""
+"""Seconds between two plain lines, unless a tenth of the work was done in less."""
 
 SETTLING_SECONDS = 5.0
 SETTLING_SHARE = 0.1
@@ -47,7 +47,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_value(workload: Workload, seconds: float, relative: float | None = None) -> str:
-    """One execution's performance as the table will tell it: a rate, of little the time."""
+    """One execution's performance as the table will show it: a rate, of little the time."""
     if workload.rated_bytes < RATE_BYTES:
         return format_time(seconds, relative)
     return f"{format_rate(workload.bytes / seconds, relative)} GB/s"
@@ -82,7 +82,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """From 0 to 1: of the work, or of the time if all of it is used."""
+        """The share from 0 to 1: of the work, or of the time if all of it is used."""
         if self._uses_all:
             return min(self.seconds / self._deadline, 1.0)
         return min(self._done / self._total, 1.0)
@@ -112,8 +112,8 @@ def watcher(
     return PlainLines(stream)
 
 
-def tell_rest(tally: Tally, stream: TextIO) -> None:
-    """Of a survey that is resumed, before the long work: what is there and what is missing."""
+def show_rest(tally: Tally, stream: TextIO) -> None:
+    """Shows, before a resumed survey continues, what is there and what is missing."""
     if tally.visits == tally.of_visits:
         say(f"all {tally.visits} visits are stored already: nothing is left to measure\n", stream)
     elif tally.visits:
@@ -129,26 +129,26 @@ class PlainLines:
         self._stream = stream
         self._clock = clock
         self._tally: Tally | None = None
-        self._told_tenth = 0
-        self._told_at = 0.0
+        self._shown_tenth = 0
+        self._shown_at = 0.0
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         self._tally = Tally(plan, self._clock)
         self._tally.finished_before(finished)
-        tell_rest(self._tally, self._stream)
-        self._told_at = self._clock()
-        self._told_tenth = int(self._tally.share * 10)
+        show_rest(self._tally, self._stream)
+        self._shown_at = self._clock()
+        self._shown_tenth = int(self._tally.share * 10)
 
     def progress(self, progress: Progress) -> None:
-        """Says nothing: lines are told when something is finished."""
+        """Says nothing: lines are printed when something is finished."""
 
     def visit(self, visit: Visit) -> None:
         assert self._tally is not None, "begin() comes first"
         self._tally.finished(visit)
         tenth = int(self._tally.share * 10)
-        overdue = self._clock() - self._told_at >= LINE_SECONDS
-        if tenth > self._told_tenth or overdue:
-            self._told_tenth, self._told_at = tenth, self._clock()
+        overdue = self._clock() - self._shown_at >= LINE_SECONDS
+        if tenth > self._shown_tenth or overdue:
+            self._shown_tenth, self._shown_at = tenth, self._clock()
             say(self._line(self._tally, visit) + "\n", self._stream)
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class LiveLine:
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         self._tally = Tally(plan, self._clock)
         self._tally.finished_before(finished)
-        tell_rest(self._tally, self._stream)
+        show_rest(self._tally, self._stream)
         self._draw("", "")
 
     def progress(self, progress: Progress) -> None:

@@ -1,6 +1,6 @@
 """A check as Prometheus' text exposition, for the textfile collector of a node exporter.
 
-Names and labels are stable. A path's labels are its curve's text and its size; devices are told by
+Names and labels are stable. A path's labels are its curve's text and its size; devices are named by
 ``gpu``, ``uuid`` and ``pci``.
 """
 
@@ -71,7 +71,7 @@ def escaped(text: str) -> str:
 
 
 def _measured(node: Node, host: Mapping[str, str]) -> Iterator[_Sample]:
-    with suppress(ValueError):  # anyone's file may tell no moment
+    with suppress(ValueError):  # anyone's file may give no moment
         yield host, datetime.fromisoformat(node.created).timestamp()
 
 

@@ -45,7 +45,7 @@ def import_(
             "--format",
             metavar="FORMAT",
             help="nvbandwidth, google-benchmark, google-benchmark-csv, osu or nccl; by default "
-            "told by the content.",
+            "known by the content.",
         ),
     ] = None,
     machine: Annotated[

@@ -8,7 +8,7 @@ from typing import Any
 
 from waywiser.profile import Profile
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
-from waywiser.series.locality import judge_sides, nearness
+from waywiser.series.locality import decide_sides, nearness
 
 COLUMNS = (
     "identity",
@@ -40,7 +40,7 @@ its GPU, ``far``, or ``mixed``."""
 def rows_of(profile: Profile) -> Iterator[tuple[Any, ...]]:
     """One per sample, in the order taken, with the columns of `COLUMNS`; None for what was not
     taken. A visit without samples has none. One series in memory at a time."""
-    sides = judge_sides(profile.localities())
+    sides = decide_sides(profile.localities())
     for series in profile.iter_series():
         workload = series.workload
         head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)

@@ -1,4 +1,4 @@
-"""``waywiser show``: a profile as a table, with everything that speaks against its numbers."""
+"""``waywiser show``: a profile as a table, with the quality flags of its numbers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
-from waywiser.series.reasons import Group
+from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines, merged, of_kinds
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
 
 SHOWN_MEMBERS = 3
-"""Of a warning's series in the terminal; ``--json`` names all."""
+"""Series of a warning that the terminal names; ``--json`` names all."""
 
 DETAILED = 12
 """So few curves are shown each with a table of its own."""
@@ -52,13 +52,13 @@ def run_show(file: str, json: bool, only: Sequence[str] = ()) -> int:
 
 
 def print_overview(found: Overview, console: Console | None = None) -> None:
-    """Everything for the terminal, to standard output unless told otherwise."""
+    """Everything for the terminal, to standard output unless another console is given."""
     console = console or plain_console()
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     _print_curves(console, curves(found.series), marks)
     for reason, members in merged((group.reason, group.members) for group in found.refusals):
         if not of_kinds(members):
-            _print_group(console, "not measured", Group(reason, tuple(members)))
+            _print_group(console, "not measured", ReasonGroup(reason, tuple(members)))
     if unfit := [group for group in found.refusals if of_kinds(group.members)]:
         pairs = sum(len(group.members) for group in unfit)
         say(
@@ -66,13 +66,13 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
             f"not measured: {count(pairs, 'combination')} of two kinds of memory and an executor "
             f"that do not work here, for {count(len(unfit), 'reason')}: see --json",
         )
-    for group in found.declined:
+    for group in found.unsupported:
         _print_group(console, "not measured", group)
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:
         if is_for_time(group.reason):
-            _print_group(console, "left out", group)
+            _print_group(console, "skipped", group)
     for group in found.warnings:
         _print_warning(console, marks[group.reason], group)
     for group in found.notes:
@@ -80,9 +80,9 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     for group in found.unbounded:
         say(console, f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
     if found.health is not None:
-        say(console, str(found.health), style="yellow" if found.health.speaks_against else "")
-    for group in found.ways:
-        say(console, f"links of {count(len(group.members), 'curve')} not told: {group.reason}")
+        say(console, str(found.health), style="yellow" if found.health.is_problem else "")
+    for group in found.link_use_unknown:
+        say(console, f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
     if found.sides is not None:
         for text in sentences(found.sides):
             say(console, text)
@@ -152,14 +152,14 @@ def _print_path(console: Console, group: Sequence[Shown], marks: Marks) -> None:
         print_beside(console, others, marks)
 
 
-def _print_group(console: Console, title: str, group: Group) -> None:
+def _print_group(console: Console, title: str, group: ReasonGroup) -> None:
     many = f" ({counted(group.members)})" if len(group.members) > 1 else ""
     say(console, f"{title}: {group.reason}{many}", "yellow")
     for member in member_lines(group.members):
         say(console, with_sizes(member), indent=2)
 
 
-def _print_warning(console: Console, mark: str, group: Group) -> None:
+def _print_warning(console: Console, mark: str, group: ReasonGroup) -> None:
     say(console, f"{mark}  {group.reason}, {count(len(group.members), 'series')}", "yellow")
     for member in group.members[:SHOWN_MEMBERS]:
         say(console, with_sizes(member), indent=5)
@@ -185,9 +185,9 @@ def _sentence(summary: Summary) -> str:
     ]
     others = {
         "did not converge": summary.not_converged,
-        "refused when asked": summary.declined,
+        "not supported when measured": summary.unsupported,
         "failed": summary.failed,
-        "left out with a reason": summary.skipped,
+        "skipped with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
     if summary.refused:

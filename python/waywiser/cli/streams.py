@@ -53,7 +53,7 @@ def prepare() -> None:
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:
-    """Of codecs: what is written instead, and where to go on."""
+    """An error handler of codecs: returns what is written instead, and where to go on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
@@ -61,7 +61,7 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Writes to people, on standard error unless told otherwise. Where nobody can read it any more
+    """Writes to people, on standard error unless another stream is given. If nobody reads it
     (a pipe left, a terminal closed, a full disk), the work goes on in silence."""
     stream = stream or sys.stderr
     try:

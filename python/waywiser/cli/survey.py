@@ -21,7 +21,7 @@ from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL, Request
 from waywiser.profile import default_name
-from waywiser.profile.beside import require_room
+from waywiser.profile.output_path import require_new_output
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
@@ -98,7 +98,7 @@ class Options:
 
     @property
     def _scratch_folder(self) -> str:
-        """By default where the profile is written."""
+        """The folder of scratch files, by default that of the profile."""
         return self.scratch or os.path.dirname(self.output or "") or "."
 
 
@@ -110,13 +110,13 @@ def run_survey(options: Options) -> None:
         file = _resume(options)
     else:
         if options.output and not options.dry_run:
-            require_room(Path(options.output))
+            require_new_output(Path(options.output))
         survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
         if options.dry_run:
             _say_plan(survey, json=options.json)
             return
         file = Path(options.output or default_name(survey.machine.hostname))
-        _tell("\n".join(_before(survey)))
+        _print_progress("\n".join(_before(survey)))
         with closing(watcher()) as watching, _stopped_by_signals():
             start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
@@ -154,8 +154,8 @@ def _resume(options: Options) -> Path:
     return file
 
 
-def _tell(text: str) -> None:
-    """For people, not for pipes: standard output is kept for the result."""
+def _print_progress(text: str) -> None:
+    """Writes for people, not for pipes: standard output is kept for the result."""
     say(text + "\n")
 
 
@@ -168,7 +168,7 @@ def _before(survey: Survey) -> Iterator[str]:
     gpus = gpus or f"no GPU ({machine.gpu_reason})"
     yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
     for refusal in survey.scope.refusals:
-        yield f"{refusal.path} is left out: {refusal.reason}"
+        yield f"{refusal.path} is skipped: {refusal.reason}"
     yield from survey.scope.notes
     yield from survey.plan.notes
     yield from _file_lines(survey)
@@ -287,7 +287,7 @@ def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """A scheduler's or a terminal's farewell stops a survey as Ctrl-C does: stored, resumable."""
+    """A scheduler or a closed terminal stops a survey as Ctrl-C does: stored, resumable."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -304,4 +304,4 @@ def _show(file: Path, *, json: bool) -> None:
     from waywiser.cli.show import run_show
 
     run_show(str(file), json)
-    _tell(f"profile: {file}")
+    _print_progress(f"profile: {file}")

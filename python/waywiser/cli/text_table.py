@@ -31,7 +31,7 @@ def fitting(
     bounds: Mapping[str, tuple[int, int]],
 ) -> list[int]:
     """The positions of the columns that fit into ``width``, after taking those of ``spared`` away
-    one by one as far as that is needed.
+    one by one until the table fits.
 
     ``bounds`` are the least and the most characters of columns, whatever is in them: what is longer
     folds.
@@ -49,7 +49,7 @@ def fitting(
     return kept
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """A column without its cells."""
 
     name: str
@@ -63,7 +63,7 @@ class Column(NamedTuple):
 
 def print_table(
     console: Console,
-    columns: Sequence[Column],
+    columns: Sequence[TextColumn],
     rows: Sequence[Sequence[str]],
     styles: Sequence[str] = (),
 ) -> None:
@@ -82,9 +82,9 @@ def print_table(
     console.print(text, soft_wrap=True)
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Of the widest cell of each column; columns that fold share what is lacking, the widest
-    first."""
+def _widths(columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """The width of the widest cell of each column; columns that fold share what is missing, the
+    widest first."""
     widths = [
         max(column.least, _width(column.name), *(_width(row[n]) for row in rows))
         for n, column in enumerate(columns)
@@ -101,7 +101,7 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int)
     return widths
 
 
-def _lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _lines(columns: Sequence[TextColumn], row: Sequence[str], widths: Sequence[int]) -> list[str]:
     """A row of the table: a line, or several if a cell folds."""
     cells = [
         textwrap.wrap(cell, width, break_on_hyphens=False)

@@ -8,7 +8,7 @@ from typing import Literal
 from waywiser.comparison.comparison import GONE, ONLY_IN_BASE, compare
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.matching import match, without_copies
-from waywiser.comparison.node import Link, Node, device_of
+from waywiser.comparison.node import LoadedLink, Node, device_of
 from waywiser.comparison.path_change import (
     PathChange,
     ProfileComparison,
@@ -19,7 +19,7 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
 
 SCHEMA = 2
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 MOST_DROPS = 5
 """The largest drops that are listed, whatever the verdict."""
@@ -32,7 +32,7 @@ class Drop(Value, frozen=True):
 
     name: str
     ratio: float
-    """Of bandwidths, now over before."""
+    """The ratio of bandwidths, now over before."""
     detectable: float | None
 
 
@@ -77,7 +77,7 @@ def check_up(
 
     ``repeats`` are later profiles of the node in which suspected paths were measured again. The
     status is ``failed`` if a GPU or a path is missing, a link ran below what it was, an error was
-    counted that healthy machines do not have, or a regression is confirmed (`path_change.judged`).
+    counted that healthy machines do not have, or a regression is confirmed (`verdict_of`).
     It is ``inconclusive`` if a loss is suspected, if a pinned, P2P or set bandwidth could hide a
     loss of more than `ProfileComparison.most_hidden`, if nothing was compared, or if the survey is
     unfinished or is the baseline itself. Raises ValueError without a baseline.
@@ -119,7 +119,7 @@ def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
         below = node.slow_link(gpu)
         known = [before.links.get(same.numbers[gpu.index]) for before, same in matched]
         was = [link for link in known if link is not None]
-        now = node.links.get(gpu.index, Link())
+        now = node.links.get(gpu.index, LoadedLink())
         is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
         if below and (is_slower or not was):
             yield f"{device_of(gpu)} ran at {below} under load"

@@ -23,9 +23,9 @@ from waywiser.comparison.path_change import (
     PathVerdict,
     ProfileComparison,
     SizeChange,
-    judged,
     label,
     slower,
+    verdict_of,
     worst_first,
 )
 from waywiser.comparison.path_parts import Part, PartNoise, Summaries, noise_of, parts_of
@@ -38,7 +38,7 @@ from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_
 from waywiser.words import Workload, format_bytes
 
 SCHEMA = 2
-"""Of the JSON form."""
+"""The schema of the JSON form."""
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
@@ -278,7 +278,7 @@ def _part_change(
                 (old.processes, new.processes),
                 (len(old.replicates), len(new.replicates)),
                 decision,
-                judged(decision, size.sides, threshold, is_variance_known=known_of_size),
+                verdict_of(decision, size.sides, threshold, is_variance_known=known_of_size),
             )
         )
     return PartChange(
@@ -286,7 +286,7 @@ def _part_change(
         (before.processes, after.processes),
         (len(before.replicates), len(after.replicates)),
         whole,
-        judged(whole, part.sides, threshold, is_variance_known=known),
+        verdict_of(whole, part.sides, threshold, is_variance_known=known),
         tuple(sizes),
     )
 

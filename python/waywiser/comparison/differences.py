@@ -20,7 +20,7 @@ ENVIRONMENT = (
     "transparent_huge_pages", "iommu", "virtualisation", "container", "cpus_allowed",
     "memory_nodes_allowed", "cgroup_cpus", "cuda_driver", "cuda_runtime",
 )  # fmt: skip
-"""Of what a survey records of a machine, what moves numbers and does not change by itself."""
+"""What a survey records of a machine that moves numbers and does not change by itself."""
 
 NESTED = ("boot_parameters", "variables")
 """The same, of several values with names of their own."""
@@ -31,7 +31,7 @@ SEVERAL = 2
 ABSENT = "none"
 
 LONGEST = 60
-"""Characters of one value that are told."""
+"""Characters of one value that are shown."""
 
 
 def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
@@ -42,10 +42,10 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
             ("class of hardware", _classes((*base, *new))),
             ("CPU", _cpu),
         ):
-            yield from _told(f"another {what}: ", base, new, value)
-    yield from _told("another driver: ", base, new, lambda node: node.machine.driver)
+            yield from _changed(f"another {what}: ", base, new, value)
+    yield from _changed("another driver: ", base, new, lambda node: node.machine.driver)
     yield from _environment(base, new)
-    yield from _told("another plan: ", base, new, _plan)
+    yield from _changed("another plan: ", base, new, _plan)
     for node in (*base, *new):
         if node.unfinished:
             yield (
@@ -62,12 +62,12 @@ def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
     """What differs, if no machine of one side is one of the other; else empty."""
     if any(is_same_machine(old, now) for old in base for now in new):
         return ""
-    told = [
+    changes = [
         f"{what} {text}"
         for what, value in (("host", _host), ("GPUs", _gpus), ("CPU", _cpu))
-        for text in _told("", base, new, value)
+        for text in _changed("", base, new, value)
     ]
-    return "; ".join(told or ["no GPU has the same UUID"])
+    return "; ".join(changes or ["no GPU has the same UUID"])
 
 
 def is_same_machine(old: Node, now: Node) -> bool:
@@ -100,7 +100,7 @@ def _host(node: Node) -> str:
 
 
 def of_gpus(before: Sequence[Matched], after: Sequence[Matched], gone: str) -> Iterator[str]:
-    """GPUs that have gone, came or were exchanged. ``before`` and ``after`` tell which GPU of each
+    """GPUs that have gone, came or were exchanged. ``before`` and ``after`` say which GPU of each
     node is which of the base's with the most of them; ``gone`` is how a line about one that the
     new files lack ends."""
     hosts = {each.node.machine.hostname for each in before}
@@ -126,7 +126,7 @@ def _exchanged(old: Gpu, now: Gpu, side: str) -> str:
     return f"gpu:{now.index} is another device: {old.uuid} before, {now.uuid} now"
 
 
-def _told(
+def _changed(
     head: str, base: Sequence[Node], new: Sequence[Node], value: Callable[[Node], str]
 ) -> Iterator[str]:
     before, after = _sides(base, value), _sides(new, value)
@@ -135,7 +135,7 @@ def _told(
 
 
 def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
-    """By value, the files that have it; values that nobody knows are left out."""
+    """The files that have each value; values that nobody knows are skipped."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         if text := value(node):
@@ -144,7 +144,7 @@ def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, lis
 
 
 def _side(values: Mapping[str, Sequence[str]]) -> str:
-    """The value, or each with its files where there are several."""
+    """The value, or each with its files if there are several."""
     if len(values) < 2:
         return next(iter(values), "unknown")
     return _and([f"{value} ({', '.join(files)})" for value, files in values.items()])
@@ -195,7 +195,7 @@ def _counted_models(gpus: Sequence[Gpu], number: int) -> str:
 
 
 def _cpu(node: Node) -> str:
-    """``2 × Xeon, 128 CPUs``; empty where another tool does not tell."""
+    """``2 × Xeon, 128 CPUs``; empty if another tool does not say."""
     packages = node.machine.packages
     if not _known(node.machine.cpu_model):
         return ""
@@ -205,13 +205,14 @@ def _cpu(node: Node) -> str:
 
 
 def _plan(node: Node) -> str:
-    """What the survey was asked for, as its options; empty where that is not known."""
+    """What the survey was asked for, as its options; empty if that is not known."""
     asked = asked_from(node.asked)
     return _clipped(" ".join(asked.options)) if asked else ""
 
 
 def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
-    """Of those that a survey made: another tool's files say little of where they were made."""
+    """Differences of the environment between surveys: another tool's files say little of where they
+    were made."""
     old, now = ([node for node in side if "kernel" in node.environment] for side in (base, new))
     if not old or not now:
         return
@@ -221,16 +222,16 @@ def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
             values = node.environment.get(group)
             if isinstance(values, dict):
                 names.update(dict.fromkeys(f"{group}.{name}" for name in sorted(values)))
-    told: list[str] = []
+    changes: list[str] = []
     for name in names:
         called = name.partition(".")[2] or name.replace("_", " ")
-        told += _told(f"{called} ", old, now, _value_of(name))
-    if told:
-        yield f"another environment: {'; '.join(told)}"
+        changes += _changed(f"{called} ", old, now, _value_of(name))
+    if changes:
+        yield f"another environment: {'; '.join(changes)}"
 
 
 def _value_of(name: str) -> Callable[[Node], str]:
-    """Of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
+    """The value of an entry of the environment: ``kernel``, ``variables.CUDA_VISIBLE_DEVICES``."""
     group, _, inner = name.partition(".")
 
     def value_of(node: Node) -> str:

@@ -15,7 +15,7 @@ send a packet again, and memory corrects a bit."""
 
 def errors_of(node: Node, before: Node | None = None) -> tuple[list[str], list[str]]:
     """Returns what was counted while the node was measured, and since ``before``, as ``gpu:3 PCIe
-    replays +2``: what speaks against the machine by itself, and what does not."""
+    replays +2``: what is a problem of the machine by itself, and what is not."""
     grave: list[str] = []
     minor: list[str] = []
     report = health_report(node.health)

@@ -18,9 +18,9 @@ from waywiser.analysis.answer import Device
 from waywiser.comparison.errors_counted import errors_of
 from waywiser.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.comparison.matching import Matched, without_copies
-from waywiser.comparison.node import Link, Node, device_of, gpus_of
+from waywiser.comparison.node import LoadedLink, Node, device_of, gpus_of
 from waywiser.comparison.one_sided import LEFT_OUT
-from waywiser.comparison.outlying import FEWEST_HOSTS
+from waywiser.comparison.outliers import FEWEST_HOSTS
 from waywiser.comparison.slow_paths import PathTimes, SlowPath, UsualPath
 from waywiser.plan.name import name_of
 from waywiser.series.health import health_report
@@ -29,19 +29,19 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.topology.machine import Gpu
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
 
-SCHEMA = 1
-"""Of the JSON form."""
+SCHEMA = 2
+"""The schema of the JSON form."""
 
-Status = Literal["bad", "suspect", "unjudged", "fine"]
+Status = Literal["bad", "suspect", "not determined", "fine"]
 
-WORST_FIRST: tuple[Status, ...] = ("bad", "suspect", "unjudged", "fine")
+WORST_FIRST: tuple[Status, ...] = ("bad", "suspect", "not determined", "fine")
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""
 
 
 class Fault(Value, frozen=True):
-    """One thing that is wrong with a host, as far as was seen."""
+    """One thing that is wrong with a host, by what was seen."""
 
     kind: Literal["missing GPU", "link", "slow", "health", "missing path"]
     statement: str
@@ -67,8 +67,8 @@ class HardwareClass(Value, frozen=True):
     name: str
     hosts: int
     gpus: int
-    judged: bool
-    """False where there are too few to say who is not like the others."""
+    assessed: bool
+    """False if there are too few to say who is not like the others."""
     paths: tuple[UsualPath, ...] = ()
 
 
@@ -86,32 +86,32 @@ class Fleet(Value, frozen=True):
         return tuple(host for host in self.hosts if host.status in statuses)
 
 
-def judge_fleet(
+def assess_fleet(
     nodes: Sequence[Node],
     threshold: float = THRESHOLD,
     unreadable: dict[str, str] | None = None,
 ) -> Fleet:
-    """Of any number of nodes and classes. Profiles of one host are surveys of it, in the order in
-    which they were made; a copy of a file is none."""
+    """Assesses any number of nodes and classes. Profiles of one host are surveys of it, in the
+    order in which they were made; a copy of a file is not another survey."""
     own, copies = without_copies(nodes)
     left_out = {copy: f"a copy of {original}" for copy, original in copies}
     hosts: list[HostVerdict] = []
     classes: list[HardwareClass] = []
     for equal in equal_hosts(own):
         times = PathTimes(equal)
-        number, judged = len(equal.hosts), len(equal.hosts) >= FEWEST_HOSTS
-        classes.append(HardwareClass(equal.name, number, equal.gpus, judged, times.described()))
+        number, assessed = len(equal.hosts), len(equal.hosts) >= FEWEST_HOSTS
+        classes.append(HardwareClass(equal.name, number, equal.gpus, assessed, times.described()))
         found = times.slow(threshold)
         common, usual = _common_links(equal), times.usual
         for name, surveys in equal.hosts.items():
-            hosts.append(_judged(equal, name, surveys, found.get(name, []), common, usual))
+            hosts.append(_assessed(equal, name, surveys, found.get(name, []), common, usual))
     hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
     return Fleet(
         SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **left_out}
     )
 
 
-def _judged(
+def _assessed(
     equal: EqualHosts,
     name: str,
     surveys: Sequence[Matched],
@@ -133,7 +133,7 @@ def _judged(
     elif faults:
         status = "suspect"
     elif len(equal.hosts) < FEWEST_HOSTS:
-        status = "unjudged"
+        status = "not determined"
     return HostVerdict(
         host=name,
         status=status,
@@ -191,11 +191,11 @@ def _links_below(surveys: Sequence[Matched]) -> Iterator[tuple[Gpu, str]]:
     """Yields each GPU of the last survey with what its link ran below its best, in the last survey
     that has loaded it: not each one loads all links."""
     last = surveys[-1]
-    links: dict[int, Link] = {}
+    links: dict[int, LoadedLink] = {}
     for survey in surveys:
         links.update({survey.numbers[gpu]: link for gpu, link in survey.node.links.items()})
     for gpu in last.node.machine.gpus:
-        yield gpu, links.get(last.numbers[gpu.index], Link()).below(gpu)
+        yield gpu, links.get(last.numbers[gpu.index], LoadedLink()).below(gpu)
 
 
 def _slow_devices(node: Node, slow: Sequence[SlowPath]) -> Iterator[Fault]:
@@ -225,7 +225,7 @@ def _slow_fault(node: Node, gpu: int | None, paths: Sequence[SlowPath]) -> Fault
     about = f"{device.place}: " if device else ""
     others = len(paths) - 1
     more = f", and so {'is' if others == 1 else 'are'} {others} more" if others else ""
-    statement = f"{about}{worst.name} is {1 - worst.ratio:.1%} slower than its twins{more}"
+    statement = f"{about}{worst.name} is {1 - worst.ratio:.1%} slower than its peers{more}"
     return Fault(
         "slow",
         statement,

@@ -14,8 +14,8 @@ OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""
 
 LEAST_OF_CLASS = 0.5
-"""Of the GPUs of a class: a host with fewer, but not without any, is built with fewer, since GPUs
-fail one by one."""
+"""The share of the GPUs of a class that a host must have: a host with fewer, but not without any,
+is built with fewer, since GPUs fail one by one."""
 
 
 class EqualHosts(NamedTuple):
@@ -23,7 +23,7 @@ class EqualHosts(NamedTuple):
 
     name: str
     gpus: int
-    """That most of them have."""
+    """The number of GPUs that most of them have."""
     hosts: dict[str, list[Matched]]
     """Each with its GPUs beside those of a host that has all of them."""
 
@@ -31,7 +31,7 @@ class EqualHosts(NamedTuple):
 def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
     """All classes, the largest first.
 
-    A host whose GPUs have all gone is of the class with the same rest, where there is one class
+    A host whose GPUs have all gone is of the class with the same rest, if there is one class
     of it.
     """
     found: list[EqualHosts] = []
@@ -47,7 +47,7 @@ def equal_hosts(nodes: Sequence[Node]) -> list[EqualHosts]:
 
 
 def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
-    """By the ``id`` of each node, how many GPUs its class of hardware has."""
+    """How many GPUs the hardware class of each node has, by the node's ``id``."""
     found: dict[int, int] = {}
     for members in _by_kind(nodes):
         numbers = _numbers_of_class([len(node.machine.gpus) for node in members])
@@ -72,7 +72,7 @@ def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
-    """For each host with so many ``gpus``, how many its class has.
+    """How many GPUs the class of each host has; ``gpus`` are those that the hosts have.
 
     A number that a fifth of the hosts have, and not one alone, is how those hosts are built; so is
     one above the usual, and one below half of it. Else a host should have the usual number.
@@ -90,8 +90,8 @@ def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
 
 
 def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    """By a name that is a host's own. Virtual machines often share one: who has none of the GPUs
-    is another host, and is told by its file."""
+    """The nodes by a name that is a host's own. Virtual machines often share one: who has none of
+    the GPUs is another host, and is named by its file."""
     hosts: dict[str, list[Node]] = {}
     known: dict[str, list[tuple[str, set[str]]]] = {}
     for node in nodes:

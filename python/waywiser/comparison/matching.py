@@ -53,13 +53,14 @@ class Matched(Value, frozen=True):
 
     node: Node
     numbers: dict[int, int]
-    """Of the node -> of the other; a GPU that the other has not gets a number that it has not."""
+    """Numbers of the node's GPUs to those of the other; a GPU that the other does not have gets an
+    unused number."""
     missing: tuple[Gpu, ...] = ()
-    """Of the other, that the node has not."""
+    """GPUs of the other that the node does not have."""
     exchanged: tuple[tuple[Gpu, Gpu], ...] = ()
     """(before, now): another device in the same place."""
     added: tuple[Gpu, ...] = ()
-    """Of the node, that the other has not."""
+    """GPUs of the node that the other does not have."""
 
     @property
     def series(self) -> Iterator[SeriesSummary]:
@@ -79,8 +80,8 @@ class Matched(Value, frozen=True):
 
 
 def match(other: Node, node: Node) -> Matched:
-    """By UUID first, then by PCI address, which names the place; then by number, where neither
-    side tells an address or the machines have different ones."""
+    """Matches GPUs by UUID first, then by PCI address, which names the place; then by number, if
+    neither side gives an address or the machines have different ones."""
     numbers: dict[int, int] = {}
     exchanged: list[tuple[Gpu, Gpu]] = []
     left, right = list(node.machine.gpus), list(other.machine.gpus)

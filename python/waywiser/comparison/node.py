@@ -14,7 +14,7 @@ from waywiser.profile import Profile, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.rows import gpu_states_from
 from waywiser.records import GpuState, Refusal
-from waywiser.series.doubts import gpus_fed_by_host
+from waywiser.series.quality_flags import gpus_fed_by_host
 from waywiser.series.series_frame import SeriesFrame
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.topology.machine import Gpu, Machine
@@ -22,14 +22,14 @@ from waywiser.topology.routes import renumbered_relays
 from waywiser.words import Place, Value, Workload
 
 
-class Link(Value, frozen=True):
+class LoadedLink(Value, frozen=True):
     """The most that was seen of a GPU's PCIe link while it was loaded."""
 
     generation: int = 0
     width: int = 0
 
     def below(self, gpu: Gpu) -> str:
-        """``PCIe 5 x8 of 5 x16`` where it is less than the link could be; else empty."""
+        """``PCIe 5 x8 of 5 x16`` if it is less than the link could be; else empty."""
         most = gpu.pcie
         slow = 0 < self.generation < most.generation_max
         if not (slow or 0 < self.width < most.width_max):
@@ -53,8 +53,8 @@ class Node(Value, frozen=True):
     far as their machines allowed."""
     refusals: tuple[Refusal, ...] = ()
     health: tuple[RunHealth, ...] = ()
-    links: dict[int, Link] = msgspec.field(default_factory=dict)
-    """By GPU, those that host memory was copied to or from."""
+    links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
+    """Links by GPU, those that host memory was copied to or from."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What could explain a number, as it was when the last run began."""
     tools: tuple[str, ...] = ()
@@ -68,12 +68,12 @@ class Node(Value, frozen=True):
         return self.file or self.name
 
     def device(self, place: Place) -> Device:
-        """With UUID and PCI address, where the machine tells them."""
+        """A device with UUID and PCI address, if the machine has them."""
         return device_at(place, self.machine)
 
     def slow_link(self, gpu: Gpu) -> str:
         """``PCIe 5 x8 of 5 x16`` if its link ran below its best under load; else empty."""
-        return self.links.get(gpu.index, Link()).below(gpu)
+        return self.links.get(gpu.index, LoadedLink()).below(gpu)
 
 
 def read_node(path: Path | str, *, links: bool = False) -> Node:
@@ -110,7 +110,7 @@ def _is_unfinished(profile: Profile, stored: int) -> bool:
     return foreseen is not None and stored < foreseen.visits
 
 
-def _links(frame: SeriesFrame) -> dict[int, Link]:
+def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     states: list[tuple[frozenset[int], tuple[GpuState, ...]]] = []
     for workload, _, visits in frame.series:
         if fed := frozenset(gpus_fed_by_host(workload)):
@@ -124,14 +124,14 @@ def _links(frame: SeriesFrame) -> dict[int, Link]:
 
 def links_of(
     states: Iterable[tuple[frozenset[int], tuple[GpuState, ...]]],
-) -> dict[int, Link]:
-    """From readings, each with the GPUs whose links were loaded meanwhile."""
-    seen: dict[int, Link] = {}
+) -> dict[int, LoadedLink]:
+    """Links from readings, each with the GPUs whose links were loaded meanwhile."""
+    seen: dict[int, LoadedLink] = {}
     for loaded, readings in states:
         for state in readings:
             if state.index in loaded:
-                before = seen.get(state.index, Link())
-                seen[state.index] = Link(
+                before = seen.get(state.index, LoadedLink())
+                seen[state.index] = LoadedLink(
                     max(before.generation, state.pcie_generation),
                     max(before.width, state.pcie_width),
                 )
@@ -158,7 +158,8 @@ def gpus_of(workload: Workload) -> set[int]:
 
 
 def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
-    """With the GPUs under other numbers; those that ``numbers`` leaves out keep theirs."""
+    """The workload with the GPUs under other numbers; those that ``numbers`` does not have keep
+    theirs."""
     replace = msgspec.structs.replace
 
     def moved(place: Place) -> Place:
@@ -185,6 +186,6 @@ def renumbered(workload: Workload, numbers: Mapping[int, int]) -> Workload:
 
 
 def _gpu_in(value: str) -> Place | None:
-    """The GPU that a parameter names; None where it says something else."""
+    """The GPU that a parameter names; None if it says something else."""
     kind, _, index = value.partition(":")
     return Place("gpu", int(index)) if kind == "gpu" and index.isdigit() else None

@@ -40,13 +40,13 @@ def missing(
     replanned = _replanned(base, new)
     asked_alike = len({node.asked for node in (*base, *new)}) == 1
 
-    def judged(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
+    def verdict_for(curve: str, workload: Workload) -> tuple[PathVerdict, str]:
         lost = [f"gpu:{gpu} {gone[gpu]}" for gpu in sorted(gpus_of(workload)) if gpu in gone]
         if lost:
             return "missing", ", ".join(lost)
         if failure := failures.get(curve):
             if failure.kind in LEFT_OUT:
-                return "skipped", f"left out: {failure.reason}"
+                return "skipped", failure.reason
             return "missing", f"{failure.kind}: {failure.reason}"
         if refused := _refused(workload, reasons):
             return "missing" if curve in headlines else "skipped", refused
@@ -64,7 +64,7 @@ def missing(
     for curve, first in _measured(before).items():
         if curve not in measured:
             workload = first.workload
-            verdict, why = judged(curve, workload)
+            verdict, why = verdict_for(curve, workload)
             on = devices_on(workload, devices)
             yield PathChange(curve, name_of(workload), verdict, why, headlines.get(curve), on)
 
@@ -79,7 +79,7 @@ def added(before: Summaries, after: Summaries, devices: Devices) -> Iterator[Pat
         why = "the base has not measured it"
         failure = failures.get(curve)
         if failure is not None and failure.kind in LEFT_OUT:
-            verdict, why = "skipped", f"left out before: {failure.reason}"
+            verdict, why = "skipped", f"skipped before: {failure.reason}"
         on = devices_on(first.workload, devices)
         yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
 
@@ -122,7 +122,7 @@ def _measured(found: Summaries) -> dict[str, SeriesSummary]:
 
 
 def _failures(found: Summaries) -> dict[str, Failure]:
-    """Of each curve one, and one that was only skipped where there is no other."""
+    """One failure of each curve; one that was only skipped if there is no other."""
     curves: dict[str, Failure] = {}
     for summaries in found.values():
         for _, summary in summaries:

@@ -19,7 +19,7 @@ PathVerdict = Literal[
 
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
-detectable change says how large one could have been missed (`judged` decides between these four).
+detectable change says how large one could have been missed (`verdict_of` decides between these).
 ``missing``: planned and expected, but absent. ``skipped``: not planned, not supported or left out
 for time; never a finding. ``new``: the baseline does not have it.
 """
@@ -72,7 +72,7 @@ class PathChange(Value, frozen=True):
     """The curve as people call it."""
     verdict: PathVerdict
     why: str
-    """In a clause: which part or which sizes changed; why it is missing or skipped."""
+    """A clause: which part or which sizes changed; why it is missing or skipped."""
     headline: Group | None = None
     """The group of headline paths that it belongs to."""
     devices: tuple[Device, ...] = ()
@@ -80,7 +80,7 @@ class PathChange(Value, frozen=True):
     parts: tuple[PartChange, ...] = ()
 
     @property
-    def evidence(self) -> Evidence | None:
+    def evidence(self) -> ChangeEvidence | None:
         """What the verdict is about: a part of the path, or one size; of a path without a change,
         the part with the largest sizes. None for a path that one side has not measured."""
         if not self.parts:
@@ -89,19 +89,21 @@ class PathChange(Value, frozen=True):
             parts = [part for part in self.parts if part.verdict == self.verdict]
             if parts:
                 part = max(parts, key=lambda part: abs(math.log(part.decision.ratio)))
-                return Evidence(REGIMES[part.regime], part.decision, part.surveys, _typical(part))
+                return ChangeEvidence(
+                    REGIMES[part.regime], part.decision, part.surveys, _typical(part)
+                )
             sizes = [
                 size for part in self.parts for size in part.sizes if size.verdict == self.verdict
             ]
             if sizes:
                 size = max(sizes, key=lambda size: abs(math.log(size.decision.ratio)))
-                return Evidence(f"{size.bytes} B", size.decision, size.surveys, size)
+                return ChangeEvidence(f"{size.bytes} B", size.decision, size.surveys, size)
         part = self.parts[-1]
-        return Evidence(REGIMES[part.regime], part.decision, part.surveys, _typical(part))
+        return ChangeEvidence(REGIMES[part.regime], part.decision, part.surveys, _typical(part))
 
     @property
     def ratio(self) -> float:
-        """Of bandwidths, now over before, of what the verdict is about; 1 without any."""
+        """The ratio of bandwidths, now over before, of what the verdict is about; 1 without any."""
         evidence = self.evidence
         return evidence.decision.ratio if evidence else 1.0
 
@@ -113,7 +115,7 @@ class PathChange(Value, frozen=True):
 
     @property
     def changes(self) -> list[Decision]:
-        """Of its parts and of their sizes: those that are about a change."""
+        """Decisions about its parts and their sizes: those that are about a change."""
         decisions = [part.decision for part in self.parts]
         decisions += [size.decision for part in self.parts for size in part.sizes]
         return [each for each in decisions if is_change(each)]
@@ -131,7 +133,7 @@ class PathChange(Value, frozen=True):
         return f"is not confirmed by its {surveys} new surveys together"
 
 
-class Evidence(NamedTuple):
+class ChangeEvidence(NamedTuple):
     what: str
     """The regime, or the size."""
     decision: Decision
@@ -228,7 +230,7 @@ def is_change(decision: Decision) -> bool:
     return decision.suspected or decision.verdict == "different"
 
 
-def judged(
+def verdict_of(
     decision: Decision, sides: tuple[Surveys, Surveys], threshold: float, *, is_variance_known: bool
 ) -> PathVerdict:
     """The verdict on a part or size of a path.

@@ -92,7 +92,8 @@ class Part:
 
     @cached_property
     def sides(self) -> tuple[Surveys, Surveys]:
-        """Before and after; a replicate is the median over the sizes in `replicated`."""
+        """The surveys before and after; a replicate is the median over the sizes in
+        `replicated`."""
         before, after = (
             [getattr(size, side) for size in self.replicated] for side in ("before", "after")
         )
@@ -100,7 +101,7 @@ class Part:
 
     @cached_property
     def noise(self) -> PartNoise:
-        """By the processes and surveys that measured this part."""
+        """The noise by the processes and surveys that measured this part."""
         within = sum(size.within for size in self.replicated) / len(self.replicated) ** 2
         whole = Noise(process_variance(self.sides, within), survey_variance(self.sides))
         processes = [process_variance(size.sides, size.within) for size in self.replicated]
@@ -231,8 +232,8 @@ def _surveys(medians: Medians) -> Surveys:
 
 
 def _median_over_sizes(sizes: Sequence[Medians]) -> Medians:
-    """Over the processes that have measured all of the sizes; over those of the first size if no
-    process has."""
+    """The median over sizes of the processes that have measured all of them; of those of the first
+    size if no process has."""
     common = set(sizes[0]).intersection(*sizes[1:])
     if not common:
         return sizes[0]

@@ -2,7 +2,7 @@
 
 One path of one survey is now and then as far off as a bad link makes it, by chance; most paths over
 one link hardly ever are. So beside single paths the middle one of all paths between the host and
-one GPU is judged, and of all between one GPU and its peers. What is seen so is a suspicion, which
+one GPU is compared, and of all between one GPU and its peers. What is seen so is a suspicion, which
 another survey of the host confirms or drops.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from waywiser.analysis.regimes import Regime, regime_of
 from waywiser.comparison.hardware import EqualHosts
 from waywiser.comparison.node import gpus_of
-from waywiser.comparison.outlying import Column, columns_of, outliers
+from waywiser.comparison.outliers import ColumnScale, columns_of, outliers
 from waywiser.plan.name import name_of
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
@@ -34,21 +34,21 @@ FALSE_PATHS, FALSE_LINKS = 0.05, 0.5
 """Suspicions by chance that a whole class may have. Those of links cost a survey of a few paths."""
 
 FEWEST_PATHS = 3
-"""Over one link: the middle one of two is as far off as one of them makes it."""
+"""Fewest paths over one link: the middle one of two deviates as much as one of them makes it."""
 
 
 class SlowPath(Value, frozen=True):
     """A path that takes longer than on other hosts of the class."""
 
     curve: str
-    """With the host's own numbers."""
+    """The curve with the host's own numbers."""
     name: str
     ratio: float
-    """Of its rate to the middle one of the class: 0.95 is 5 % slower."""
+    """The ratio of its rate to the middle one of the class: 0.95 is 5 % slower."""
     p: float
-    """That chance makes such an outlier anywhere in the class."""
+    """The probability that chance makes such an outlier anywhere in the class."""
     bytes: int
-    """Of its largest transfer; 0 for an operation."""
+    """Bytes of its largest transfer; 0 for an operation."""
     confirmed: bool = False
     """Two surveys of the host or more show it."""
 
@@ -112,7 +112,7 @@ class PathTimes:
         return np.array(list(last.values()))
 
     def slow(self, threshold: float) -> dict[str, list[SlowPath]]:
-        """By host, what its last survey shows of paths and of links; the slowest first."""
+        """What the last survey of each host shows of paths and of links; the slowest first."""
         links = [at for at in self._links() if len(at) >= FEWEST_PATHS]
         of_links = _middle_of(self.apart, links)
         single = [[column] for column in range(len(self.columns))]
@@ -162,7 +162,7 @@ class PathTimes:
         return sum(again) > 1 and again[-1]
 
     def _links(self) -> Iterable[list[int]]:
-        """For each link, the columns of bandwidths over it."""
+        """The columns of bandwidths over each link."""
         found: dict[tuple[str, int], list[int]] = {}
         for column, ((_, regime), members) in enumerate(self.groups.items()):
             if regime == "bandwidth":
@@ -190,7 +190,7 @@ class PathTimes:
         )
 
     def _usual(
-        self, curve: str, regime: Regime, members: Sequence[int], column: Column
+        self, curve: str, regime: Regime, members: Sequence[int], column: ColumnScale
     ) -> UsualPath:
         most = max(self.sizes[at].hosts for at in members)
         usual = [at for at in members if self.sizes[at].hosts * 2 >= most]

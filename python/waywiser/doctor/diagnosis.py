@@ -1,15 +1,15 @@
-"""All checks, in the order in which they are told."""
+"""All checks, in the order in which they are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from waywiser.doctor import gpu, memory, processor, virtual
-from waywiser.doctor.finding import Finding
+from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.severity import ORDER
 
-Check = Callable[[Situation], Iterator[Finding]]
+Check = Callable[[Situation], Iterator[DoctorFinding]]
 
 CHECKS: tuple[Check, ...] = (
     gpu.presence,
@@ -34,7 +34,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def diagnose(situation: Situation) -> tuple[Finding, ...]:
+def diagnose(situation: Situation) -> tuple[DoctorFinding, ...]:
     """Every finding of every check, the severest first."""
     findings = [finding for check in CHECKS for finding in check(situation)]
     return tuple(sorted(findings, key=lambda finding: -ORDER.index(finding.severity)))

@@ -6,7 +6,7 @@ from waywiser.severity import Severity, is_at_least
 from waywiser.words import Value
 
 
-class Finding(Value, frozen=True):
+class DoctorFinding(Value, frozen=True):
     id: str
     """Stable, for scripts: ``governor``, ``link-width``."""
     severity: Severity
@@ -14,9 +14,9 @@ class Finding(Value, frozen=True):
     evidence: str
     """What was read, and where."""
     remedy: str
-    """What a person can do; waywiser itself changes nothing. Empty where nothing is to be done."""
+    """What a person can do; waywiser itself changes nothing. Empty if nothing is to be done."""
 
 
-def at_least(findings: tuple[Finding, ...], severity: Severity) -> tuple[Finding, ...]:
+def at_least(findings: tuple[DoctorFinding, ...], severity: Severity) -> tuple[DoctorFinding, ...]:
     """The findings of this severity and above."""
     return tuple(finding for finding in findings if is_at_least(finding.severity, severity))

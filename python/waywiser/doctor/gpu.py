@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from waywiser.doctor.finding import Finding
+from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.records import GpuState
 from waywiser.topology.machine import Gpu, Machine
@@ -14,12 +14,12 @@ _BY_CHOICE = frozenset({"clocks set by an administrator", "sync boost", "display
 """Reasons for lower clocks that somebody asked for; the others are trouble."""
 
 
-def presence(situation: Situation) -> Iterator[Finding]:
+def presence(situation: Situation) -> Iterator[DoctorFinding]:
     """Whether there are GPUs, and whether the native library can use them."""
     machine = situation.machine
     if not machine.gpus:
         there = read_pci(situation.files)
-        yield Finding(
+        yield DoctorFinding(
             "no-gpu",
             "warning" if there else "info",
             f"no GPU can be measured: {machine.gpu_reason}",
@@ -27,7 +27,7 @@ def presence(situation: Situation) -> Iterator[Finding]:
             "see the reason; paths of the host are measured all the same",
         )
     elif situation.backend == "none":
-        yield Finding(
+        yield DoctorFinding(
             "no-cuda",
             "error",
             f"{len(machine.gpus)} GPUs are here, but this waywiser was built without CUDA",
@@ -36,14 +36,14 @@ def presence(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def driver(situation: Situation) -> Iterator[Finding]:
+def driver(situation: Situation) -> Iterator[DoctorFinding]:
     """A driver older than the CUDA runtime that the library was built with."""
     machine, built = situation.machine, situation.runtime_version
     if not built or not machine.cuda_driver or not machine.gpus:
         return
     # Within a major version, an older driver runs a newer runtime (CUDA's minor compatibility).
     if int(machine.cuda_driver.split(".")[0]) < int(built.split(".")[0]):
-        yield Finding(
+        yield DoctorFinding(
             "driver",
             "error",
             f"the driver {machine.driver} supports CUDA up to {machine.cuda_driver}, and this "
@@ -53,12 +53,12 @@ def driver(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def links(situation: Situation) -> Iterator[Finding]:
+def links(situation: Situation) -> Iterator[DoctorFinding]:
     """PCIe links below what device and slot can do together."""
     yield from link_findings(situation.machine, situation.gpu_states)
 
 
-def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iterator[Finding]:
+def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iterator[DoctorFinding]:
     """Links narrower or slower than they can be.
 
     ``gpu_states`` are readings while bytes moved: without one for a GPU, a lower generation is
@@ -77,8 +77,8 @@ def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iter
             yield _slow(gpu, generation, under_load=bool(readings))
 
 
-def _narrow(gpu: Gpu, width: int) -> Finding:
-    return Finding(
+def _narrow(gpu: Gpu, width: int) -> DoctorFinding:
+    return DoctorFinding(
         "link-width",
         "warning",
         f"gpu:{gpu.index} has {width} of {gpu.pcie.width_max} PCIe lanes",
@@ -87,18 +87,18 @@ def _narrow(gpu: Gpu, width: int) -> Finding:
     )
 
 
-def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> Finding:
+def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> DoctorFinding:
     most = gpu.pcie.generation_max
     evidence = f"{gpu.name} at {gpu.pci}: generation {generation} now, {most} possible"
     if under_load:
-        return Finding(
+        return DoctorFinding(
             "link-generation",
             "warning",
             f"gpu:{gpu.index}'s PCIe link stays at generation {generation} of {most} under load",
             evidence + ", read while bytes moved",
             "look at the link speed in the firmware, at the riser, and for PCIe errors in the log",
         )
-    return Finding(
+    return DoctorFinding(
         "link-generation",
         "info",
         f"gpu:{gpu.index}'s PCIe link is at generation {generation} of {most}; idle GPUs lower it",
@@ -107,28 +107,28 @@ def _slow(gpu: Gpu, generation: int, *, under_load: bool) -> Finding:
     )
 
 
-def clocks(situation: Situation) -> Iterator[Finding]:
+def clocks(situation: Situation) -> Iterator[DoctorFinding]:
     """Clocks that something holds down."""
     for gpu in situation.machine.gpus:
         states = [state for state in situation.gpu_states if state.index == gpu.index]
         reasons = dict.fromkeys((*gpu.throttle, *(r for state in states for r in state.throttle)))
         for reason in reasons:
-            yield Finding(
+            yield DoctorFinding(
                 "throttling",
                 "info" if reason in _BY_CHOICE else "warning",
                 f"gpu:{gpu.index}'s clocks are held down: {reason}",
                 f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
                 f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W",
-                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE tells more; cool it, or ask "
+                "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE shows more; cool it, or ask "
                 "whoever set the limit",
             )
 
 
-def users(situation: Situation) -> Iterator[Finding]:
+def users(situation: Situation) -> Iterator[DoctorFinding]:
     """Other processes on a GPU: their work is timed too, and they have a right to be left alone."""
     for gpu in situation.machine.gpus:
         if gpu.processes:
-            yield Finding(
+            yield DoctorFinding(
                 "gpu-in-use",
                 "warning",
                 f"gpu:{gpu.index} is used by {len(gpu.processes)} other "
@@ -138,12 +138,12 @@ def users(situation: Situation) -> Iterator[Finding]:
             )
 
 
-def modes(situation: Situation) -> Iterator[Finding]:
+def modes(situation: Situation) -> Iterator[DoctorFinding]:
     """MIG, ECC and persistence mode."""
     for gpu in situation.machine.gpus:
         where = f"{gpu.name} at {gpu.pci}"
         if gpu.mig not in ("", "off"):
-            yield Finding(
+            yield DoctorFinding(
                 "mig",
                 "warning",
                 f"gpu:{gpu.index} is a MIG instance ({gpu.mig}): its link is shared with the "
@@ -152,7 +152,7 @@ def modes(situation: Situation) -> Iterator[Finding]:
                 "nvidia-smi -mig 0 as root, where the whole GPU is to be measured",
             )
         if gpu.ecc == "off":
-            yield Finding(
+            yield DoctorFinding(
                 "ecc",
                 "info",
                 f"gpu:{gpu.index} has ECC off: memory may be faster, and errors go unseen",
@@ -160,7 +160,7 @@ def modes(situation: Situation) -> Iterator[Finding]:
                 "compare only with GPUs that have it off too",
             )
         if gpu.persistence == "off":
-            yield Finding(
+            yield DoctorFinding(
                 "persistence",
                 "warning",
                 f"gpu:{gpu.index} has persistence mode off: the driver lets go of it between "

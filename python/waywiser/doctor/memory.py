@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.doctor.finding import Finding
+from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.topology.limits import memlock, memory_limit
 from waywiser.words import format_bytes
@@ -13,14 +13,14 @@ LOW_MEMLOCK_BYTES = 64 << 20
 LOW_MEMORY_BYTES = 4 << 30
 """What a survey takes by default at most."""
 SWAPPED_FRACTION = 0.01
-"""Of the memory; a few pages that nobody needs are always out."""
+"""Share of the memory that is swapped out; a few unused pages always are."""
 
 
-def numa_balancing(situation: Situation) -> Iterator[Finding]:
+def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:
     """The kernel moves pages to where they are used, in the middle of a measurement."""
     setting = situation.files.integer("/proc/sys/kernel/numa_balancing")
     if setting and len(situation.machine.numa) > 1:
-        yield Finding(
+        yield DoctorFinding(
             "numa-balancing",
             "warning",
             "automatic NUMA balancing is on: pages move and are unmapped while they are measured",
@@ -29,12 +29,12 @@ def numa_balancing(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def huge_pages(situation: Situation) -> Iterator[Finding]:
+def huge_pages(situation: Situation) -> Iterator[DoctorFinding]:
     """Whether ordinary memory comes in huge pages unasked, or cannot come so at all."""
     path = "/sys/kernel/mm/transparent_hugepage/enabled"
     setting = situation.files.chosen(path)
     if setting == "always":
-        yield Finding(
+        yield DoctorFinding(
             "huge-pages",
             "info",
             "transparent huge pages are always on: ordinary pageable memory has them too",
@@ -42,7 +42,7 @@ def huge_pages(situation: Situation) -> Iterator[Finding]:
             "compare only with machines that have the same setting",
         )
     elif setting == "never":
-        yield Finding(
+        yield DoctorFinding(
             "huge-pages",
             "info",
             "transparent huge pages are off: pageable[pages=huge] gets ordinary pages",
@@ -51,14 +51,14 @@ def huge_pages(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def swap(situation: Situation) -> Iterator[Finding]:
+def swap(situation: Situation) -> Iterator[DoctorFinding]:
     """Memory that is written to disk because there is too little of it."""
     kib = situation.files.kibibytes("/proc/meminfo")
     if not {"MemTotal", "SwapTotal", "SwapFree"} <= kib.keys():
         return
     used = kib["SwapTotal"] - kib["SwapFree"]
     if used > SWAPPED_FRACTION * kib["MemTotal"]:
-        yield Finding(
+        yield DoctorFinding(
             "swap",
             "warning",
             f"{used / 2**20:.1f} GiB are swapped out: buffers may be, too",
@@ -67,11 +67,11 @@ def swap(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def lock_limit(situation: Situation) -> Iterator[Finding]:
+def lock_limit(situation: Situation) -> Iterator[DoctorFinding]:
     """How much memory the process may lock itself."""
     limit = memlock(situation.files)
     if isinstance(limit, int) and limit < LOW_MEMLOCK_BYTES:
-        yield Finding(
+        yield DoctorFinding(
             "memlock",
             "info",
             f"only {format_bytes(limit)} may be locked: enough for CUDA, which the limit does not "
@@ -81,11 +81,11 @@ def lock_limit(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def cgroup_memory(situation: Situation) -> Iterator[Finding]:
+def cgroup_memory(situation: Situation) -> Iterator[DoctorFinding]:
     """The cgroup's memory limit, beyond which the kernel kills."""
     limit = memory_limit(situation.files)
     if limit is not None and limit < LOW_MEMORY_BYTES:
-        yield Finding(
+        yield DoctorFinding(
             "cgroup-memory",
             "warning",
             f"the cgroup allows {limit / 2**30:.1f} GiB: the default survey would be killed",

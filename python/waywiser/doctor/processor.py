@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.doctor.finding import Finding
+from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.topology.environment import governors, turbo
 from waywiser.topology.limits import cpu_quota
 from waywiser.topology.system_files import format_list, parse_list
 
 BUSY_FRACTION = 0.1
-"""Of the CPUs: a load above this (and above one process, since something runs this check) means
-that somebody else's work is being timed too."""
+"""Load of the CPUs: a load above this (and above one process, since something runs this check)
+means that somebody else's work is being timed too."""
 
 
-def governor(situation: Situation) -> Iterator[Finding]:
+def governor(situation: Situation) -> Iterator[DoctorFinding]:
     """The frequency governor, which decides how fast a core wakes up."""
     found = governors(situation.files)
     if not found:
-        yield Finding(
+        yield DoctorFinding(
             "governor",
             "info",
             "the processor's frequency governor is not shown",
@@ -27,7 +27,7 @@ def governor(situation: Situation) -> Iterator[Finding]:
             "",
         )
     elif found != {"performance"}:
-        yield Finding(
+        yield DoctorFinding(
             "governor",
             "warning",
             f"the frequency governor is {', '.join(sorted(found))}: cores slow down in between",
@@ -36,11 +36,11 @@ def governor(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def boost(situation: Situation) -> Iterator[Finding]:
+def boost(situation: Situation) -> Iterator[DoctorFinding]:
     """Turbo clocks, which depend on temperature and on what other cores do."""
     state = turbo(situation.files)
     if state == "on":
-        yield Finding(
+        yield DoctorFinding(
             "turbo",
             "info",
             "turbo is on: clocks depend on temperature and on what other cores do",
@@ -48,7 +48,7 @@ def boost(situation: Situation) -> Iterator[Finding]:
             "leave it for realistic numbers; compare only with machines that have it too",
         )
     elif state == "off":
-        yield Finding(
+        yield DoctorFinding(
             "turbo",
             "info",
             "turbo is off: repeatable, but slower than in ordinary use",
@@ -57,12 +57,12 @@ def boost(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def threads(situation: Situation) -> Iterator[Finding]:
+def threads(situation: Situation) -> Iterator[DoctorFinding]:
     """Simultaneous multithreading: two logical CPUs of one core share its load and store units."""
     cores = sum(package.cores for package in situation.machine.packages)
     cpus = sum(package.cpus for package in situation.machine.packages)
     if cores and cpus > cores:
-        yield Finding(
+        yield DoctorFinding(
             "smt",
             "info",
             f"{cpus // cores} logical CPUs share each core",
@@ -71,12 +71,12 @@ def threads(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def quota(situation: Situation) -> Iterator[Finding]:
+def quota(situation: Situation) -> Iterator[DoctorFinding]:
     """A cgroup's quota, which stops all threads of the process once it is used up."""
     limit = cpu_quota(situation.files)
     usable = sum(len(node.cpus) for node in situation.machine.numa)
     if limit is not None and limit < usable:
-        yield Finding(
+        yield DoctorFinding(
             "cpu-quota",
             "warning",
             f"the cgroup allows {limit:g} CPUs' time for {usable} CPUs: copies by many threads "
@@ -86,13 +86,13 @@ def quota(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def cpuset(situation: Situation) -> Iterator[Finding]:
+def cpuset(situation: Situation) -> Iterator[DoctorFinding]:
     """CPUs that this process may not use."""
     online = parse_list(situation.files.text("/sys/devices/system/cpu/online") or "")
     allowed = parse_list(situation.files.fields("/proc/self/status").get("Cpus_allowed_list", ""))
     missing = tuple(cpu for cpu in online if cpu not in allowed)
     if allowed and missing:
-        yield Finding(
+        yield DoctorFinding(
             "cpuset",
             "info",
             f"this process may use {len(online) - len(missing)} of {len(online)} CPUs",
@@ -101,12 +101,12 @@ def cpuset(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def load(situation: Situation) -> Iterator[Finding]:
+def load(situation: Situation) -> Iterator[DoctorFinding]:
     """Other people's processes."""
     words = (situation.files.text("/proc/loadavg") or "").split()
     cpus = sum(package.cpus for package in situation.machine.packages)
     if words and float(words[0]) > max(1.0, BUSY_FRACTION * cpus):
-        yield Finding(
+        yield DoctorFinding(
             "load",
             "warning",
             f"other work is running: the load of the last minute is {words[0]} on {cpus} CPUs",

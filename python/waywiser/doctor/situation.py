@@ -13,8 +13,9 @@ class Situation(NamedTuple):
     machine: Machine
     files: SystemFiles
     backend: str = ""
-    """Of the native library: ``cuda``, ``none``, ``fake``; empty where it is not asked."""
+    """The backend of the native library: ``cuda``, ``none``, ``fake``; empty if it was not
+    queried."""
     runtime_version: str = ""
-    """Of the CUDA runtime in the native library, ``13.0``."""
+    """The version of the CUDA runtime in the native library, ``13.0``."""
     gpu_states: tuple[GpuState, ...] = ()
     """Readings under load; without any, the state in the capture is taken for an idle one."""

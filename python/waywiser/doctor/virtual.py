@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.doctor.finding import Finding
+from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 
 
-def virtualisation(situation: Situation) -> Iterator[Finding]:
+def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
     """A virtual machine, and whether it shows where its GPUs hang."""
     machine = situation.machine
     if not machine.virtual:
         return
     hidden = bool(machine.gpus) and all(gpu.numa < 0 for gpu in machine.gpus)
     if hidden:
-        yield Finding(
+        yield DoctorFinding(
             "hidden-topology",
             "warning",
             f"{machine.virtual} does not show which memory is near which GPU, and may hide sockets",
@@ -23,7 +23,7 @@ def virtualisation(situation: Situation) -> Iterator[Finding]:
             "trust measured locality only; virtual CPUs may move between sockets within seconds",
         )
     else:
-        yield Finding(
+        yield DoctorFinding(
             "virtualisation",
             "info",
             f"a virtual machine ({machine.virtual}): neighbours on the same host are not seen",
@@ -32,8 +32,8 @@ def virtualisation(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def left_out(situation: Situation) -> Iterator[Finding]:
+def left_out(situation: Situation) -> Iterator[DoctorFinding]:
     """What the topology had to leave out or assume."""
     for note in situation.machine.notes:
         if "must be measured" not in note and "may hide" not in note:
-            yield Finding("topology", "info", note, "the capture of this machine", "")
+            yield DoctorFinding("topology", "info", note, "the capture of this machine", "")

@@ -25,10 +25,10 @@ MOST_EXPONENT = 50
 
 
 class NoCounterpart(Exception):
-    """Why a benchmark means nothing that this house measures; its text is the reason."""
+    """Why a benchmark means nothing that Waywiser measures; its text is the reason."""
 
 
-class Subject:
+class Benchmark:
     """One benchmark: its name and its counters."""
 
     def __init__(self, name: BenchmarkName, counters: Mapping[str, float]) -> None:
@@ -37,12 +37,14 @@ class Subject:
 
     @property
     def sized_first(self) -> bool:
-        """Whether the size comes before the places, as in the ancestor's names. Where only one end
+        """Whether the size comes before the places, as in the ancestor's names. If only one end
         of the arguments fits the counter of bytes, that one is the size."""
         arguments = self.name.arguments
-        told = self.counters.get("bytes", 0.0)
-        if arguments and 1 <= told <= 2**MOST_EXPONENT:
-            first, last = (told == 2.0 ** min(max(n, 0), 99) for n in (arguments[0], arguments[-1]))
+        counted = self.counters.get("bytes", 0.0)
+        if arguments and 1 <= counted <= 2**MOST_EXPONENT:
+            first, last = (
+                counted == 2.0 ** min(max(n, 0), 99) for n in (arguments[0], arguments[-1])
+            )
             if first != last:
                 return first
         return not self.name.family.startswith(("Comm", "libc"))
@@ -57,17 +59,18 @@ class Subject:
 
     @property
     def bytes(self) -> int:
-        """Of one transfer. Raises `NoCounterpart` where nothing tells it, or it makes no sense."""
-        told = self.counters.get("bytes", 0.0)
-        if told >= 1:
-            if told != int(told) or told > 2**MOST_EXPONENT:
+        """The bytes of one transfer. Raises `NoCounterpart` if nothing states them or they are
+        impossible."""
+        counted = self.counters.get("bytes", 0.0)
+        if counted >= 1:
+            if counted != int(counted) or counted > 2**MOST_EXPONENT:
                 raise NoCounterpart("its counter 'bytes' is no size")
-            return int(told)
+            return int(counted)
         exponent = self.name.exponent
         if exponent is None and self.name.arguments:
             exponent = self.name.arguments[0 if self.sized_first else -1]
         if exponent is None:
-            raise NoCounterpart("neither its name nor a counter tells how many bytes it moves")
+            raise NoCounterpart("neither its name nor a counter gives how many bytes it moves")
         if not 0 <= exponent <= MOST_EXPONENT:
             raise NoCounterpart(f"2^{exponent} is no size")
         return 1 << exponent
@@ -82,14 +85,14 @@ class Subject:
         return node, gpu
 
     def source_and_destination(self) -> tuple[int, int]:
-        """Of two GPUs, or two NUMA nodes."""
+        """Two GPUs, or two NUMA nodes."""
         source, destination = self._counted(SOURCE_COUNTERS), self._counted(DESTINATION_COUNTERS)
         if source is None or destination is None:
             return self._two("which two places")
         return source, destination
 
     def toucher_and_owner(self) -> tuple[int, int]:
-        """Of two GPUs of which one reaches into memory of the other."""
+        """Two GPUs of which one accesses memory of the other."""
         toucher, owner = self._counted(("wr_gpu", "rd_gpu")), self._counted(("own_gpu",))
         if toucher is None or owner is None:
             return self._two("which two GPUs")
@@ -97,21 +100,21 @@ class Subject:
 
     @property
     def steps(self) -> int:
-        """Of a walk: as its counter says, else as the ancestor's names begin."""
-        told = self.counters.get("strides", math.nan)
-        if not math.isfinite(told) and self.sized_first and self.name.arguments:
-            told = self.name.arguments[0]
-        if not 1 <= told < 2**31 or told != int(told):
-            raise NoCounterpart("neither a counter 'strides' nor its name tells how many faults")
-        return int(told)
+        """The steps of a walk: as its counter says, else as the ancestor's names begin."""
+        counted = self.counters.get("strides", math.nan)
+        if not math.isfinite(counted) and self.sized_first and self.name.arguments:
+            counted = self.name.arguments[0]
+        if not 1 <= counted < 2**31 or counted != int(counted):
+            raise NoCounterpart("neither a counter 'strides' nor its name gives how many faults")
+        return int(counted)
 
     def gpu(self) -> int:
-        """Of a benchmark that is about one GPU; the first where nothing says which."""
+        """The GPU of a benchmark that is about one GPU; the first if nothing says which."""
         found = self._counted(GPU_COUNTERS)
         return found if found is not None else 0
 
     def node(self) -> int:
-        """Of a benchmark that is about one NUMA node."""
+        """The NUMA node of a benchmark that is about one node."""
         found = self._counted(NUMA_COUNTERS)
         if found is None and self.ids:
             found = _place(self.ids[0])
@@ -119,7 +122,7 @@ class Subject:
 
     def _two(self, what: str) -> tuple[int, int]:
         if len(self.ids) < 2:
-            raise NoCounterpart(f"neither its name nor a counter tells {what} it is about")
+            raise NoCounterpart(f"neither its name nor a counter says {what} it is about")
         return _place(self.ids[-2]), _place(self.ids[-1])
 
     def _counted(self, names: Sequence[str]) -> int | None:

@@ -24,7 +24,7 @@ _NAMED = re.compile(r"^([A-Za-z][A-Za-z0-9_()]*):(-?[0-9]{1,18})$")
 
 class BenchmarkName(Value, frozen=True):
     family: str
-    """Words before the first number, joined by ``_`` where the name has slashes between them."""
+    """Words before the first number, joined by ``_`` if the name has slashes between them."""
     arguments: tuple[int, ...]
     """Those without a name, in order."""
     named: dict[str, int]
@@ -33,7 +33,7 @@ class BenchmarkName(Value, frozen=True):
 
     @property
     def exponent(self) -> int | None:
-        """Of the size, where the name says which argument that is."""
+        """The exponent of the size, if the name says which argument that is."""
         return self.named.get("log2(N)")
 
 
@@ -44,7 +44,7 @@ def split_aggregate(name: str) -> tuple[str, str]:
 
 
 def parse_name(name: str) -> BenchmarkName:
-    """Of a repetition's name. Parts that are none of the known ones belong to the family."""
+    """Parses a repetition's name. Unknown parts belong to the family."""
     family: list[str] = []
     arguments: list[int] = []
     named: dict[str, int] = {}

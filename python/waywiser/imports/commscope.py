@@ -7,7 +7,7 @@ Three generations of names, read from the programs' sources (github.com/c3sr/com
     Comm_NUMAMemcpy_PinnedToGPU/NUMA/GPU/8, Comm_Duplex_…   before
     NUMA_Memcpy_PinnedToGPU/8/NUMA/GPU, NUMAUM_…, UM_…      2018
 
-Comm|Scope rewrites the source by the CPU before each copy from host memory, which is this house's
+Comm|Scope rewrites the source by the CPU before each copy from host memory, which is Waywiser's
 ``dirtied``; names with ``_flush`` flush (on x86 some versions flushed a stack slot instead). The
 ancestor does neither. Copies between GPUs are with direct access where the name ends in ``Peer``;
 the ancestor's ``CUDA_`` copies have it, its ``NUMA_`` ones have not, and say whose CPU calls.
@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 
 from waywiser.imports import commscope_makers as make
-from waywiser.imports.benchmark_ids import NoCounterpart, Subject
+from waywiser.imports.benchmark_ids import Benchmark, NoCounterpart
 from waywiser.imports.benchmark_name import BenchmarkName
 from waywiser.imports.commscope_makers import Counterpart, Maker
 
@@ -28,11 +28,11 @@ _COPY = rf"(?P<source>{_HOST}|GPU)To(?P<to>{_HOST}|GPU)"
 
 
 def counterpart(name: BenchmarkName, counters: Mapping[str, float]) -> Counterpart:
-    """Raises `NoCounterpart`, whose text is the reason, for what this house does not measure."""
+    """Raises `NoCounterpart`, whose text is the reason, for what Waywiser does not measure."""
     for pattern, maker in _FAMILIES:
         if match := pattern.fullmatch(name.family):
-            return maker(match, Subject(name, counters))
-    raise NoCounterpart("this house has no counterpart of it, or does not know the benchmark")
+            return maker(match, Benchmark(name, counters))
+    raise NoCounterpart("Waywiser has no counterpart of it, or does not know the benchmark")
 
 
 _FAMILIES: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(

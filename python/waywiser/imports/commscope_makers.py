@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from waywiser.imports.benchmark_ids import NoCounterpart, Subject
+from waywiser.imports.benchmark_ids import Benchmark, NoCounterpart
 from waywiser.words import (
     Cache,
     Memory,
@@ -39,17 +39,17 @@ class Counterpart(Value, frozen=True):
     mode: TimingMode
     notes: tuple[str, ...] = ()
     steps: int = 0
-    """Of a walk, whose time is that of so many steps; our operation is the time of one."""
+    """Steps of a walk, whose time is that of so many steps; our operation is the time of one."""
 
 
-Maker = Callable[[re.Match[str], Subject], Counterpart]
+Maker = Callable[[re.Match[str], Benchmark], Counterpart]
 
 
 def _place_of(word: str, index: int) -> Place:
     return Place("gpu" if word == "GPU" else "numa", index)
 
 
-def _ends(match: re.Match[str], subject: Subject) -> tuple[Place, Place]:
+def _ends(match: re.Match[str], subject: Benchmark) -> tuple[Place, Place]:
     source, to = match["source"], match["to"]
     if (source == "GPU") == (to == "GPU"):
         first, second = subject.source_and_destination()
@@ -61,21 +61,21 @@ def _ends(match: re.Match[str], subject: Subject) -> tuple[Place, Place]:
 
 
 def _one(
-    path: Path, subject: Subject, parameters: dict[str, str], cache: Cache = "warm"
+    path: Path, subject: Benchmark, parameters: dict[str, str], cache: Cache = "warm"
 ) -> Workload:
     return Workload((Transfer(path, subject.bytes, parameters),), cache=cache)
 
 
 def _both_ways(
-    path: Path, subject: Subject, parameters: dict[str, str], cache: Cache = "warm"
+    path: Path, subject: Benchmark, parameters: dict[str, str], cache: Cache = "warm"
 ) -> Workload:
     forth = Transfer(path, subject.bytes, parameters)
     back = Transfer(path.opposite, subject.bytes, parameters)
     return Workload((forth, back), cache=cache)
 
 
-def _timed(subject: Subject, by_host: bool = False) -> TimingMode:
-    """Where a benchmark times itself it uses events, unless a CPU does the work."""
+def _timed(subject: Benchmark, by_host: bool = False) -> TimingMode:
+    """A benchmark that times itself uses events, unless a CPU does the work."""
     return "device" if subject.name.manual and not by_host else "host"
 
 
@@ -88,13 +88,13 @@ def _cache(match: re.Match[str], rewritten: bool) -> Cache:
 # Explicit copies.
 
 
-def _copied(match: re.Match[str], subject: Subject, api: str, peer: bool) -> Counterpart:
+def _copied(match: re.Match[str], subject: Benchmark, api: str, peer: bool) -> Counterpart:
     source, to = _ends(match, subject)
     parameters: dict[str, str] = {}
     between = source.kind == "gpu" and to.kind == "gpu"
     if api != ("peer" if between else "async"):
         parameters["api"] = api
-    if between and not peer and "_hip" not in subject.name.family:  # HIP's names do not tell
+    if between and not peer and "_hip" not in subject.name.family:  # HIP's names do not say
         parameters["peer"] = "off"
     if between and len(subject.ids) == 3:
         parameters["submit"] = str(subject.ids[0])
@@ -110,23 +110,23 @@ def _copied(match: re.Match[str], subject: Subject, api: str, peer: bool) -> Cou
     return Counterpart(_one(path, subject, parameters, _cache(match, rewritten)), _timed(subject))
 
 
-def ancestor_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def ancestor_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     return _copied(match, subject, "sync", peer=match["what"] == "CUDA")
 
 
-def async_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def async_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     return _copied(match, subject, "async", peer=bool(match["peer"]))
 
 
-def sync_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def sync_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     return _copied(match, subject, "sync", peer=bool(match["peer"]))
 
 
-def peer_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def peer_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     return _copied(match, subject, "peer", peer=bool(match["peer"]))
 
 
-def duplex_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def duplex_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     what = match["what"]
     parameters: dict[str, str] = {}
     if what == "GPUGPU":
@@ -146,33 +146,33 @@ def duplex_copy(match: re.Match[str], subject: Subject) -> Counterpart:
 # Managed memory.
 
 
-def _managed(match: re.Match[str], subject: Subject, executor: str) -> Counterpart:
+def _managed(match: re.Match[str], subject: Benchmark, executor: str) -> Counterpart:
     source, to = _ends(match, subject)
     path = Path(Memory("managed", source), Memory("managed", to), executor)
     by_host = to.kind == "numa" and executor == "page-fault"
     return Counterpart(_one(path, subject, {}), _timed(subject, by_host))
 
 
-def prefetched(match: re.Match[str], subject: Subject) -> Counterpart:
+def prefetched(match: re.Match[str], subject: Benchmark) -> Counterpart:
     return _managed(match, subject, "prefetch")
 
 
-def faulted(match: re.Match[str], subject: Subject) -> Counterpart:
+def faulted(match: re.Match[str], subject: Benchmark) -> Counterpart:
     return _managed(match, subject, "page-fault")
 
 
-def faulted_by_threads(match: re.Match[str], subject: Subject) -> Counterpart:
+def faulted_by_threads(match: re.Match[str], subject: Benchmark) -> Counterpart:
     """The number of threads comes first in the name."""
     threads = subject.name.arguments[0] if subject.name.arguments else 0
     if not 1 <= threads < 2**16 or "bytes" not in subject.counters:
-        raise NoCounterpart("neither its name nor a counter tells threads and size")
+        raise NoCounterpart("neither its name nor a counter gives threads and size")
     found = faulted(match, subject)
     (transfer,) = found.workload.transfers
     parameters = {"threads": str(threads)} if threads > 1 else {}
     return replace(found, workload=Workload((replace(transfer, parameters=parameters),)))
 
 
-def duplex_managed(match: re.Match[str], subject: Subject) -> Counterpart:
+def duplex_managed(match: re.Match[str], subject: Benchmark) -> Counterpart:
     executor = "prefetch" if match["how"] == "Prefetch" else "page-fault"
     if match["what"] == "GPUGPU":
         ends = [Place("gpu", index) for index in sorted(subject.source_and_destination())]
@@ -183,8 +183,9 @@ def duplex_managed(match: re.Match[str], subject: Subject) -> Counterpart:
     return Counterpart(_both_ways(path, subject, {}), _timed(subject))
 
 
-def implicit(match: re.Match[str], subject: Subject) -> Counterpart:
-    """Of HIP: memory at one place that another touches; it is coherent in coarse or fine grain."""
+def implicit(match: re.Match[str], subject: Benchmark) -> Counterpart:
+    """A benchmark of HIP: memory at one place that another touches; it is coherent in coarse or
+    fine grain."""
     by, verb, at = match["by"], match["verb"], match["at"]
     if by == at:
         first, second = subject.toucher_and_owner()
@@ -210,7 +211,7 @@ def implicit(match: re.Match[str], subject: Subject) -> Counterpart:
 
 
 def _touched_in_place(
-    match: re.Match[str], subject: Subject, toucher: Place, owner: Place
+    match: re.Match[str], subject: Benchmark, toucher: Place, owner: Place
 ) -> Workload:
     if toucher.kind == "numa":
         raise NoCounterpart("a CPU that reaches into a GPU's memory has no counterpart here")
@@ -226,7 +227,7 @@ def _touched_in_place(
 # Zero-copy: a GPU's threads reach into memory that is elsewhere.
 
 
-def zero_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def zero_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     source, to, verb = match["source"], match["to"], match["verb"]
     parameters = {"grid": "paper"}
     if source == to == "GPU":
@@ -246,7 +247,7 @@ def zero_copy(match: re.Match[str], subject: Subject) -> Counterpart:
 # CPUs, and what moves no bytes.
 
 
-def libc_copy(match: re.Match[str], subject: Subject) -> Counterpart:
+def libc_copy(match: re.Match[str], subject: Benchmark) -> Counterpart:
     source, to = subject.source_and_destination()
     path = Path(
         Memory("pageable", Place("numa", source)), Memory("pageable", Place("numa", to)), "cpu"
@@ -255,7 +256,7 @@ def libc_copy(match: re.Match[str], subject: Subject) -> Counterpart:
     return Counterpart(workload, "host")
 
 
-def walk(match: re.Match[str], subject: Subject) -> Counterpart:
+def walk(match: re.Match[str], subject: Benchmark) -> Counterpart:
     source, to = _ends(match, subject)
     parameters = {"stride": str(WALK_STRIDE)}
     if source != Place("numa" if to.kind == "gpu" else "gpu", 0):  # which is the default
@@ -265,16 +266,16 @@ def walk(match: re.Match[str], subject: Subject) -> Counterpart:
 
 
 def without(reason: str) -> Maker:
-    """Of families that are known, and that nothing here is like."""
+    """A maker for known families that have no counterpart here."""
 
-    def refuse(match: re.Match[str], subject: Subject) -> Counterpart:
+    def refuse(match: re.Match[str], subject: Benchmark) -> Counterpart:
         raise NoCounterpart(reason)
 
     return refuse
 
 
 def operation(name: str, *, at: str, sized: bool = False) -> Maker:
-    def make(match: re.Match[str], subject: Subject) -> Counterpart:
+    def make(match: re.Match[str], subject: Benchmark) -> Counterpart:
         place = Place("gpu", subject.gpu()) if at == "gpu" else Place("numa", subject.node())
         parameters = {"bytes": str(subject.bytes)} if sized else {}
         return Counterpart(Workload(operation=Operation(name, place, parameters)), "host")

@@ -45,7 +45,7 @@ def _ends(transfer: Transfer) -> tuple[Memory, Memory]:
 
 
 def _theirs(workload: Workload) -> str | None:
-    """Family and places, without the size; None where Comm|Scope has no such benchmark."""
+    """Family and places, without the size; None if Comm|Scope has no such benchmark."""
     transfers = workload.transfers
     if not transfers or workload.shared or any(t.layout or not t.bytes for t in transfers):
         return None
@@ -67,7 +67,7 @@ def _theirs(workload: Workload) -> str | None:
 
 
 def _places(transfer: Transfer) -> str:
-    """Of a host and a GPU the node first; else the source first."""
+    """The places in a name: of a host and a GPU the node first; else the source first."""
     source, to = (end.place for end in _ends(transfer))
     if source.kind == "gpu" and to.kind == "numa":
         source, to = to, source

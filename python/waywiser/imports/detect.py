@@ -9,7 +9,7 @@ from typing import Any
 
 from waywiser.imports import google_benchmark, nccl, nvbandwidth, osu
 from waywiser.imports.errors import ImportRefused, UnknownFormat
-from waywiser.imports.found import Found
+from waywiser.imports.foreign_file import ForeignFile
 from waywiser.imports.reading import parse_json, read_text
 
 FORMATS = {
@@ -21,12 +21,12 @@ FORMATS = {
 }
 """What can be imported, by the name that ``--format`` takes."""
 
-_JSON: dict[str, Callable[[Any, str], Found]] = {
+_JSON: dict[str, Callable[[Any, str], ForeignFile]] = {
     "nvbandwidth": nvbandwidth.read,
     "google-benchmark": google_benchmark.read_json,
     "nccl": nccl.read,
 }
-_TEXT: dict[str, Callable[[str, str], Found]] = {
+_TEXT: dict[str, Callable[[str, str], ForeignFile]] = {
     "google-benchmark-csv": google_benchmark.read_csv,
     "osu": osu.read,
 }
@@ -41,7 +41,7 @@ def require_format(name: str) -> None:
         raise ImportRefused(f"{name!r} is no format", remedy=f"write {', '.join(FORMATS)}")
 
 
-def read(path: Path, format: str | None = None) -> Found:
+def read(path: Path, format: str | None = None) -> ForeignFile:
     """What the file says, in the format that it shows or that is named.
 
     Raises `EmptyFile`, `Malformed` with line or key, `UnknownFormat`, and `ImportRefused` for a
@@ -61,7 +61,7 @@ def read(path: Path, format: str | None = None) -> Found:
 
 
 def _shown(text: str) -> str | None:
-    """Of a text that is no JSON."""
+    """What a text that is no JSON seems to be."""
     if text.lstrip()[:1] in ("{", "["):
         return None
     if _CSV_HEADER.search(text):

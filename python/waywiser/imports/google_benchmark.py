@@ -4,7 +4,7 @@ A repetition is a sample: ``real_time`` per iteration, as many executions batche
 iterations. Rows that sum up repetitions (``_mean``, ``_median``, ``_cv``, which may be bare NaN)
 are left out where the repetitions are there; where they are not, the median, or else the mean, is
 one sample that is marked as somebody else's summary, with their standard deviation beside. What
-the benchmarks mean is told by `waywiser.imports.commscope`.
+the benchmarks mean is defined in `waywiser.imports.commscope`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from waywiser.imports.benchmark_name import parse_name, split_aggregate
 from waywiser.imports.commscope import counterpart
 from waywiser.imports.commscope_makers import Counterpart
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.walk import walk_of
 from waywiser.records import SUMMARY, Failure, Refusal, Samples
 from waywiser.words import Operation, TimingMode, WordError, Workload
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-"""Of their units of time."""
+"""Units of time."""
 
 UNTIMED = ("cv", "stddev", "BigO", "RMS")
 """Aggregates that are no time of the benchmark."""
@@ -52,34 +52,34 @@ _OWN_KEYS = frozenset(
 """Numbers of a row that are no counters of the benchmark."""
 
 
-class Row(NamedTuple):
+class BenchmarkRow(NamedTuple):
     """One line of a result."""
 
     name: str
-    """Without the aggregate's suffix."""
+    """The name without the aggregate's suffix."""
     aggregate: str
     """``median``; empty for a repetition."""
     seconds: float
-    """Of one iteration, or their standard deviation; NaN where the benchmark failed."""
+    """Seconds of one iteration, or their standard deviation; NaN if the benchmark failed."""
     iterations: int
     counters: dict[str, float]
     error: str
-    """What it says that went wrong; empty where nothing did."""
+    """What it says that went wrong; empty if nothing did."""
     label: str = ""
-    """Of a file that was exported here: the workload's text."""
+    """The workload's text in a file that was exported here."""
     mode: TimingMode = "host"
-    """Of the same: who timed."""
+    """Who timed, in such a file."""
 
 
-def read_json(value: Any, where: str) -> Found:
-    """Raises `Malformed` where a row is not as the format has it."""
+def read_json(value: Any, where: str) -> ForeignFile:
+    """Raises `Malformed` if a row is not as the format has it."""
     top = object_of(value, where)
     context = object_of(top.get("context", {}), f"{where}: context")
     entries = list_of(top.get("benchmarks"), f"{where}: benchmarks")
     rows = [_json_row(entry, f"{where}: benchmarks[{n}]") for n, entry in enumerate(entries)]
     date = text_of(context.get("date", ""), f"{where}: context.date")
     measured, refusals = _gather(rows, ours="waywiser" in context)
-    return Found(
+    return ForeignFile(
         format="google-benchmark",
         tool="Google Benchmark",
         version=text_of(context.get("library_version", ""), f"{where}: context.library_version"),
@@ -92,14 +92,14 @@ def read_json(value: Any, where: str) -> Found:
     )
 
 
-def read_csv(text: str, where: str) -> Found:
+def read_csv(text: str, where: str) -> ForeignFile:
     """As `read_json`; lines before the header, which some shells mix in, are passed over."""
     lines = text.splitlines()
     first = next((n for n, line in enumerate(lines) if line.startswith("name,iterations,")), None)
     if first is None:
         raise Malformed("no header that begins with name,iterations", where=where)
     reader = csv.reader(io.StringIO("\n".join(lines[first:])), strict=True)
-    rows: list[Row] = []
+    rows: list[BenchmarkRow] = []
     try:
         header = next(reader)
         for values in reader:
@@ -110,7 +110,7 @@ def read_csv(text: str, where: str) -> Found:
         place = f"{where}:{first + reader.line_num}"
         raise Malformed(f"is not CSV: {error}", where=place) from error
     measured, refusals = _gather(rows)
-    return Found(
+    return ForeignFile(
         format="google-benchmark-csv",
         tool="Google Benchmark",
         measured=tuple(measured),
@@ -129,7 +129,7 @@ def started(date: str) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _json_row(value: Any, where: str) -> Row:
+def _json_row(value: Any, where: str) -> BenchmarkRow:
     entry = object_of(value, where)
     name = text_of(entry.get("name"), f"{where}.name")
     plain_name, aggregate = split_aggregate(name)
@@ -148,11 +148,11 @@ def _json_row(value: Any, where: str) -> Row:
     mode: TimingMode = "device" if entry.get("mode") == "device" else "host"
     if error or aggregate in UNTIMED:
         spread = _spread(aggregate, entry.get("real_time"), entry.get("time_unit"))
-        return Row(plain_name, aggregate, spread, 0, counters, error, label, mode)
+        return BenchmarkRow(plain_name, aggregate, spread, 0, counters, error, label, mode)
     unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
     if unit not in SECONDS:
         raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
-    return Row(
+    return BenchmarkRow(
         plain_name,
         aggregate,
         _seconds(number_of(entry.get("real_time"), f"{where}.real_time"), unit, where),
@@ -165,7 +165,7 @@ def _json_row(value: Any, where: str) -> Row:
 
 
 def _spread(aggregate: str, value: Any, unit: Any) -> float:
-    """Seconds that a row of a standard deviation tells; NaN where it tells none."""
+    """Seconds that a row of a standard deviation gives; NaN if it gives none."""
     if aggregate != "stddev" or not _is_number(value) or not isinstance(unit, str):
         return math.nan
     return abs(float(value)) * SECONDS.get(unit, math.nan)
@@ -184,16 +184,18 @@ def _error(entry: dict[str, Any], where: str) -> str:
     return ""
 
 
-def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
+def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> BenchmarkRow:
     if len(values) != len(header):
         raise Malformed(f"{len(values)} columns, and the header has {len(header)}", where=where)
     cells = dict(zip(header, values, strict=True))
     name, aggregate = split_aggregate(clipped(cells["name"]))
     if cells.get("error_occurred", "") == "true":
-        return Row(name, aggregate, math.nan, 0, {}, clipped(cells.get("error_message", "")) or "?")
+        return BenchmarkRow(
+            name, aggregate, math.nan, 0, {}, clipped(cells.get("error_message", "")) or "?"
+        )
     if aggregate in UNTIMED:
         spread = _spread(aggregate, _float(cells.get("real_time", "")), cells.get("time_unit"))
-        return Row(name, aggregate, spread, 0, {}, "")
+        return BenchmarkRow(name, aggregate, spread, 0, {}, "")
     unit = cells.get("time_unit", "ns")
     if unit not in SECONDS:
         raise Malformed(f"{clipped(unit, 40)!r} is no unit of time", where=where)
@@ -205,7 +207,7 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
     time, count = _float(cells.get("real_time", "")), _float(cells.get("iterations", "1"))
     if time is None or count is None:
         raise Malformed("real_time and iterations are not both numbers", where=where)
-    return Row(
+    return BenchmarkRow(
         name, aggregate, _seconds(time, unit, where), _iterations(count, where), counters, ""
     )
 
@@ -231,16 +233,18 @@ def _iterations(count: float, where: str) -> int:
     return int(count)
 
 
-def _gather(rows: Iterable[Row], ours: bool = False) -> tuple[list[Measured], list[Refusal]]:
+def _gather(
+    rows: Iterable[BenchmarkRow], ours: bool = False
+) -> tuple[list[ForeignSeries], list[Refusal]]:
     """Rows of one name, however far apart, are one set of repetitions; in a file that was exported
     here, those of one block."""
-    sets: dict[tuple[str, float], list[Row]] = {}
+    sets: dict[tuple[str, float], list[BenchmarkRow]] = {}
     for row in rows:
         block = row.counters.get("block", 0.0) if ours else 0.0
         sets.setdefault((row.name, block), []).append(row)
-    measured: list[Measured] = []
+    measured: list[ForeignSeries] = []
     refusals: dict[str, Refusal] = {}
-    walks: dict[str, list[tuple[Measured, int]]] = {}
+    walks: dict[str, list[tuple[ForeignSeries, int]]] = {}
     for (name, _), group in sets.items():
         parsed = parse_name(name)
         try:
@@ -263,8 +267,9 @@ def _gather(rows: Iterable[Row], ours: bool = False) -> tuple[list[Measured], li
     return measured, list(refusals.values())
 
 
-def labelled(row: Row) -> Counterpart:
-    """Of a row that was exported here: what its label says. Raises `NoCounterpart`."""
+def labelled(row: BenchmarkRow) -> Counterpart:
+    """The counterpart that the label of a row names that was exported here. Raises
+    `NoCounterpart`."""
     try:
         if "->" in row.label:
             return Counterpart(Workload.parse(row.label), row.mode)
@@ -273,8 +278,10 @@ def labelled(row: Row) -> Counterpart:
         raise NoCounterpart(f"its label is no workload: {error}") from None
 
 
-def _measured(name: str, family: str, found: Counterpart, rows: Sequence[Row]) -> Measured:
-    known = Measured(name, family, found.workload, found.mode, notes=found.notes)
+def _measured(
+    name: str, family: str, found: Counterpart, rows: Sequence[BenchmarkRow]
+) -> ForeignSeries:
+    known = ForeignSeries(name, family, found.workload, found.mode, notes=found.notes)
     good = [row for row in rows if not row.aggregate and not row.error]
     flag, deviation = 0, 0.0
     if not good:
@@ -298,14 +305,15 @@ def _measured(name: str, family: str, found: Counterpart, rows: Sequence[Row]) -
     return replace(known, samples=samples, deviation=deviation)
 
 
-def _deviation(rows: Sequence[Row]) -> float:
-    """Of the repetitions, relative to their mean; 0 where they are summed up without it."""
+def _deviation(rows: Sequence[BenchmarkRow]) -> float:
+    """The deviation of the repetitions, relative to their mean; 0 if they are summed up without
+    it."""
     mean = next((r.seconds for r in rows if r.aggregate in ("mean", "median") and not r.error), 0.0)
-    told = next((r.seconds for r in rows if r.aggregate == "stddev" and not r.error), 0.0)
-    return told / mean if mean > 0 and told > 0 else 0.0
+    deviation = next((r.seconds for r in rows if r.aggregate == "stddev" and not r.error), 0.0)
+    return deviation / mean if mean > 0 and deviation > 0 else 0.0
 
 
-def _summary(rows: Sequence[Row]) -> Iterator[Row]:
+def _summary(rows: Sequence[BenchmarkRow]) -> Iterator[BenchmarkRow]:
     for aggregate in ("median", "mean"):
         for row in rows:
             if row.aggregate == aggregate and not row.error:

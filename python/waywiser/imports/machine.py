@@ -1,7 +1,7 @@
-"""The machine that result files are about, as far as they tell: places that they name, and notes.
+"""The machine that result files are about: places that they name, and notes.
 
 Foreign files do not describe a machine. They name GPUs, sometimes with model and address, and NUMA
-nodes by number; links, clocks and which GPU is near which node they leave out. What is not told
+nodes by number; links, clocks and which GPU is near which node they leave out. What is unknown
 stays empty and is said in the machine's notes, so that no bound and no symmetry is made up.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from waywiser.imports.errors import ImportRefused
-from waywiser.imports.found import ForeignGpu, Found
+from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.topology.assemble import machine_from
 from waywiser.topology.capture import load_capture
 from waywiser.topology.machine import Gpu, Machine, NumaNode, Package
@@ -59,7 +59,7 @@ def require_name(name: str) -> None:
             )
 
 
-def hostname_of(found: Sequence[Found], name: str | None) -> str:
+def hostname_of(found: Sequence[ForeignFile], name: str | None) -> str:
     """``name``, or the one host that all files are of. Raises `ImportRefused` for several."""
     if name is not None:
         return name
@@ -74,8 +74,8 @@ def hostname_of(found: Sequence[Found], name: str | None) -> str:
     return hosts[0] if hosts else UNNAMED
 
 
-def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) -> Machine:
-    """The machine of all files together. Raises `ImportRefused` where the files are of several, or
+def machine_of(found: Sequence[ForeignFile], name: str | None, topology: Path | None) -> Machine:
+    """The machine of all files together. Raises `ImportRefused` if the files are of several, or
     name a place that ``topology`` has not, and `CaptureError` for a bad ``topology``."""
     workloads = [measured.workload for each in found for measured in each.measured]
     hostname = hostname_of(found, name)
@@ -106,7 +106,7 @@ def machine_of(found: Sequence[Found], name: str | None, topology: Path | None) 
 
 
 def _packages(nodes: Sequence[int], cpus: int) -> tuple[Package, ...]:
-    """One for each node; how CPUs are shared among several is not told."""
+    """One for each node; how CPUs are shared among several is unknown."""
     if len(nodes) < 2:
         return (Package(nodes[0] if nodes else 0, UNKNOWN, 0, cpus),)
     return tuple(Package(index, UNKNOWN, 0, 0) for index in nodes)
@@ -118,12 +118,12 @@ def _of_ranks(workload: Workload) -> bool:
     return any(executor.route == "between ranks" for executor in executors)
 
 
-def _cpus(found: Found) -> int:
+def _cpus(found: ForeignFile) -> int:
     count = found.environment.get("num_cpus", 0)
     return count if isinstance(count, int) and 0 < count < 2**20 else 0
 
 
-def _gpus(found: Sequence[Found], named: Iterable[int]) -> Iterator[Gpu]:
+def _gpus(found: Sequence[ForeignFile], named: Iterable[int]) -> Iterator[Gpu]:
     known: dict[int, ForeignGpu] = {gpu.index: gpu for each in found for gpu in each.gpus}
     peers = set(_peers(found))
     for index in sorted({*known, *named}):
@@ -137,7 +137,7 @@ def _gpus(found: Sequence[Found], named: Iterable[int]) -> Iterator[Gpu]:
         )
 
 
-def _peers(found: Sequence[Found]) -> Iterator[tuple[int, int]]:
+def _peers(found: Sequence[ForeignFile]) -> Iterator[tuple[int, int]]:
     """Pairs of GPUs, both ways round, between which something was measured that takes direct
     access: a copy that is not said to go without, or a kernel that reached into the other's."""
     for measured in (each for one in found for each in one.measured if len(each.samples)):
@@ -152,7 +152,7 @@ def _peers(found: Sequence[Found]) -> Iterator[tuple[int, int]]:
                 yield from ((one, other), (other, one))
 
 
-def _require_same_models(found: Sequence[Found], machine: Machine, topology: Path) -> None:
+def _require_same_models(found: Sequence[ForeignFile], machine: Machine, topology: Path) -> None:
     """Bounds of other GPUs would be worse than none. Tools write a model in more or fewer words."""
     theirs = {gpu.index: gpu.name.lower() for gpu in machine.gpus}
     for gpu in (gpu for each in found for gpu in each.gpus if gpu.name):
@@ -167,7 +167,7 @@ def _require_same_models(found: Sequence[Found], machine: Machine, topology: Pat
 
 
 def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Path) -> None:
-    """Of places on this machine: those of ranks may be in another."""
+    """Checks the places on this machine: those of ranks may be in another."""
     known = {Place("numa", node.index) for node in machine.numa}
     known |= {Place("gpu", gpu.index) for gpu in machine.gpus}
     for workload in workloads:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import ForeignGpu, Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries
 from waywiser.imports.google_benchmark import started
 from waywiser.imports.reading import clipped, list_of, number_of, object_of, plain, text_of
 from waywiser.imports.summary import is_time, summary
@@ -22,7 +22,7 @@ from waywiser.records import Failure, Refusal, Samples
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 
 MOST_RANKS = 64
-"""Of collectives that are written as transfers between all of them."""
+"""Ranks of collectives that are written as transfers between all of them."""
 
 Pairs = Callable[[int, int], list[tuple[int, int]]]
 
@@ -57,15 +57,15 @@ _ROOT = re.compile(r"^\s*-?[0-9]{1,6}\s*$")
 _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
 
 
-def read(value: Any, where: str) -> Found:
-    """Raises `Malformed` where a key is missing or is not what the format has there."""
+def read(value: Any, where: str) -> ForeignFile:
+    """Raises `Malformed` if a key is missing or is not what the format has there."""
     top = object_of(value, where)
     rows = list_of(top.get("results"), f"{where}: results")
     arguments = [text_of(each, f"{where}: args") for each in list_of(top.get("args", []), where)]
     config = object_of(top.get("config", {}), f"{where}: config")
     gpus = tuple(_gpus(config, where))
     collective = _collective(arguments)
-    measured: list[Measured] = []
+    measured: list[ForeignSeries] = []
     refusals: list[Refusal] = []
     reason = _why_not(collective, len(gpus))
     if reason:
@@ -76,7 +76,7 @@ def read(value: Any, where: str) -> Found:
     version = top.get("nccl_version", "")
     date = text_of(top.get("start_time", ""), f"{where}: start_time")
     hosts = {gpu.host for gpu in gpus if gpu.host}
-    return Found(
+    return ForeignFile(
         format="nccl",
         tool="nccl-tests",
         version=f"NCCL {version}" if isinstance(version, int) else clipped(str(version)),
@@ -104,7 +104,7 @@ _PLAIN_CONFIG = (
 
 
 def _collective(arguments: Sequence[str]) -> str:
-    """From the program's name: ``./build/all_gather_perf``."""
+    """The collective by the program's name: ``./build/all_gather_perf``."""
     for word in arguments[:1]:
         return word.rpartition("/")[2].removesuffix("_mpi").removesuffix("_perf")
     return ""
@@ -136,7 +136,7 @@ def _gpus(config: dict[str, Any], where: str) -> Iterator[ForeignGpu]:
         )
 
 
-def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[Measured]:
+def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[ForeignSeries]:
     row = object_of(value, where)
     size = int(number_of(row.get("size"), f"{where}.size"))
     if not 0 <= size <= 2**50:
@@ -164,7 +164,7 @@ def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[M
         samples, failure = _samples(
             row, placement, object_of(result, f"{where}.{placement}"), where
         )
-        yield Measured(
+        yield ForeignSeries(
             name=f"{collective} {placement} of {size}",
             family=collective,
             workload=Workload(transfers),
@@ -182,7 +182,7 @@ def _samples(
     row: dict[str, Any], placement: str, result: dict[str, Any], where: str
 ) -> tuple[Samples, Failure | None]:
     place = f"{where}.{placement}"
-    wrong = result.get("nwrong")  # null where nobody checked
+    wrong = result.get("nwrong")  # null if nobody checked
     if wrong is not None and (count := number_of(wrong, f"{place}.nwrong")) > 0:
         return Samples(), Failure("wrong-bytes", f"{count:g} values were wrong, as the tool says")
     raw = object_of(row.get(f"{placement}_per_iter", {}), f"{place}_per_iter").get("times_us", [])

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Operation, Path, Place, Transfer
 
 ANYWHERE = Place("numa", 0)
-"""Where it is written to be until a topology is known."""
+"""The written place until a topology is known."""
 
 ALLOCATED = "host-alloc:{}"
 """What operations call host memory of a node that the runtime allocated."""
 
 
-def placed_near(found: Found, machine: Machine) -> Found:
+def placed_near(found: ForeignFile, machine: Machine) -> ForeignFile:
     """The same with the host memory of each transfer and of each latency where its GPU is near.
 
-    For a format whose files do not tell the node. A GPU that is near no node leaves it as it is.
+    For a format whose files do not name the node. A GPU that is near no node leaves it as it is.
     """
     near = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
     return replace(found, measured=tuple(_placed(each, near) for each in found.measured))
 
 
-def _placed(measured: Measured, near: dict[int, Place]) -> Measured:
+def _placed(measured: ForeignSeries, near: dict[int, Place]) -> ForeignSeries:
     workload = measured.workload
     if workload.operation is not None:
         operation = _operation(workload.operation, near)

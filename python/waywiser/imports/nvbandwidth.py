@@ -2,7 +2,7 @@
 
 Figures are medians or means of samples that are not kept, so each is a summary; the buffer's size
 is not kept either, and the tool's default is assumed, which a rate does not depend on. Host memory
-is page-locked, on the node near the GPU. What the cases mean is told by
+is page-locked, on the node near the GPU. The meaning of the cases is in
 `waywiser.imports.nvbandwidth_cases`.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import ForeignGpu, Found
+from waywiser.imports.foreign_file import ForeignFile, ForeignGpu
 from waywiser.imports.nvbandwidth_cases import MOST_GPUS, Case, Matrix, measured_of, rows_of
 from waywiser.imports.reading import clipped, list_of, object_of, text_of
 from waywiser.records import Refusal
@@ -23,8 +23,8 @@ _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-
                   r"(?:: \((?P<host>[^()]*)\))?\s*$")  # fmt: skip
 
 
-def read(value: Any, where: str) -> Found:
-    """Raises `Malformed` where a key or a cell is not as the format has it."""
+def read(value: Any, where: str) -> ForeignFile:
+    """Raises `Malformed` if a key or a cell is not as the format has it."""
     top = object_of(object_of(value, where).get("nvbandwidth"), f"{where}: nvbandwidth")
     gpus = tuple(_gpus(top, f"{where}: nvbandwidth.GPU Device list"))
     cases: dict[str, Case] = {}
@@ -40,7 +40,7 @@ def read(value: Any, where: str) -> Found:
     said = text_of(top.get("error", ""), f"{where}: nvbandwidth.error")
     if said and not measured:
         refusals.setdefault("nvbandwidth", Refusal("nvbandwidth", f"it failed: {said}"))
-    return Found(
+    return ForeignFile(
         format="nvbandwidth",
         tool="nvbandwidth",
         version=text_of(top.get("version", ""), f"{where}: nvbandwidth.version"),

@@ -1,6 +1,6 @@
 """What the cases of nvbandwidth mean here: matrices of figures as workloads.
 
-What a case does is told by its name and the tool's sources: in a matrix, a *read* goes from the
+What a case does is known from its name and the tool's sources: in a matrix, a *read* goes from the
 column's GPU to the row's and a *write* from the row's to the column's, whatever the arrow in the
 description says.
 
@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.imports.found import Measured
+from waywiser.imports.foreign_file import ForeignSeries
 from waywiser.imports.nearby import ALLOCATED, ANYWHERE
 from waywiser.imports.summary import is_time, summary
 from waywiser.records import Failure, Refusal
@@ -25,14 +25,14 @@ BYTES = 512 * 2**20
 """The default size of its buffers, for transfers."""
 
 LATENCY_BYTES = 2 * 2**20
-"""Of the buffer of its pointer chases, which no option changes."""
+"""Size of the buffer of its pointer chases, which no option changes."""
 
 MOST_GPUS = 1024
 
-ASSUMED = "the size of its buffers is not told: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is near each GPU: on the node that a topology tells, else called numa:0"
+ASSUMED = "the size of its buffers is unknown: 512 MiB, the tool's default, is assumed"
+NODE = "its host memory is near each GPU: on the node that a topology shows, else called numa:0"
 TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
-NOTHING = "it has no figure, or this house has no counterpart of it"
+NOTHING = "it has no figure, or Waywiser has no counterpart of it"
 
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
 TO_ALL, OF_ALL = "host_to_all", "all_to_host"
@@ -66,7 +66,7 @@ def rows_of(name: str, columns: int) -> int:
     return 1 if _ONE_ROW.fullmatch(what) else 0
 
 
-def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[Measured]:
+def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iterator[ForeignSeries]:
     """Every series of the cases; what has none is added to ``refusals``, by name."""
     for case in cases.values():
         parts = _PARTS.match(case.name)
@@ -75,13 +75,13 @@ def measured_of(cases: Mapping[str, Case], refusals: dict[str, Refusal]) -> Iter
         made = list(_made(case, what, executor, cases))
         other = _other_way(case.name)
         if not made and other not in cases:
-            reason = f"it tells one direction of two, and {other} is missing" if other else NOTHING
+            reason = f"it has one direction of two, and {other} is missing" if other else NOTHING
             refusals.setdefault(case.name, Refusal(case.name, reason))
         yield from made
 
 
 def _other_way(name: str) -> str:
-    """The case of the other direction, whose figures belong to the same workload; empty where a
+    """The case of the other direction, whose figures belong to the same workload; empty if a
     case has none."""
     if "bidirectional" in name:
         for one, other in (
@@ -95,7 +95,9 @@ def _other_way(name: str) -> str:
     return ""
 
 
-def _made(case: Case, what: str, executor: str, cases: Mapping[str, Case]) -> Iterator[Measured]:
+def _made(
+    case: Case, what: str, executor: str, cases: Mapping[str, Case]
+) -> Iterator[ForeignSeries]:
     if what in ("host_to_device_memcpy", "device_to_host_memcpy"):
         to_gpu = what.startswith("host")
         for gpu, rate in _columns(case):
@@ -161,10 +163,12 @@ def _peer(row: int, column: int, how: str, executor: str) -> Transfer:
     )
 
 
-def _copied(name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str, ...]) -> Measured:
+def _copied(
+    name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str, ...]
+) -> ForeignSeries:
     """Transfers with their rates in GB/s."""
     seconds = [transfer.bytes / (rate * 1e9) for transfer, rate in parts]
-    return Measured(
+    return ForeignSeries(
         name=name,
         family=name,
         workload=Workload(tuple(transfer for transfer, _ in parts)),
@@ -174,7 +178,7 @@ def _copied(name: str, parts: Sequence[tuple[Transfer, float]], notes: tuple[str
     )
 
 
-def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
+def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[ForeignSeries]:
     """The rate into each GPU is here, that out of it in the case of the other direction."""
     back = cases.get(_other_way(case.name))
     rates = dict(_columns(back)) if back else {}
@@ -184,7 +188,7 @@ def _duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Me
             yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
 
 
-def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[Measured]:
+def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterator[ForeignSeries]:
     back = cases.get(_other_way(case.name))
     rates = dict(_columns(back)) if back else {}
     parts = [
@@ -197,7 +201,7 @@ def _all_duplex(case: Case, cases: Mapping[str, Case], executor: str) -> Iterato
         yield _copied(case.name, parts, (ASSUMED, NODE, TOGETHER))
 
 
-def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[Measured]:
+def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[ForeignSeries]:
     """Three matrices one below the other: this way, the other way, and their sum."""
     count = len(case.matrix) // 3
     other = case.matrix[count : 2 * count]
@@ -214,12 +218,12 @@ def _peer_duplex(case: Case, how: str, executor: str) -> Iterator[Measured]:
         yield _copied(case.name, parts, (ASSUMED,))
 
 
-def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
-    """Only the total of all transfers is told."""
+def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[ForeignSeries]:
+    """Only the total of all transfers is given."""
     figures = _columns(case)
     for one, total in figures:
         others = [gpu for gpu in range(len(case.matrix[0])) if gpu != one]
-        # a read's row is the destination, a write's the source: `_peer` tells who submits
+        # a read's row is the destination, a write's the source: `_peer` says who submits
         pairs = [(other, one) if shape == "all_to_one" else (one, other) for other in others]
         transfers = tuple(
             _peer(to, source, how, executor) if how == "read" else _peer(source, to, how, executor)
@@ -227,7 +231,7 @@ def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
         )
         if not transfers:
             continue
-        yield Measured(
+        yield ForeignSeries(
             name=case.name,
             family=case.name,
             workload=Workload(transfers),
@@ -239,11 +243,11 @@ def _fan(case: Case, shape: str, how: str, executor: str) -> Iterator[Measured]:
 
 def _chased(
     name: str, gpu: int, memory: str, nanoseconds: float, notes: tuple[str, ...]
-) -> Measured:
+) -> ForeignSeries:
     parameters = {"bytes": str(LATENCY_BYTES), "memory": memory}
     seconds = nanoseconds * 1e-9
     failure = None if is_time(seconds) else Failure("foreign", "its figure is no time")
-    return Measured(
+    return ForeignSeries(
         name=name,
         family=name,
         workload=Workload(operation=Operation("sm-latency", Place("gpu", gpu), parameters)),

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from waywiser.imports.errors import Malformed
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.reading import clipped
 from waywiser.imports.summary import is_time, summary
 from waywiser.records import Refusal
@@ -41,12 +41,12 @@ TESTS = {
 """Titles of point-to-point tests, and their names here; empty: no counterpart."""
 
 MOST_COLUMNS = 400
-"""Of a line that are looked at: titles, rows and commands are shorter."""
+"""Columns of a line that are read: titles, rows and commands are shorter."""
 
 KINDS = {"H": "pageable", "D": "device", "M": "managed"}
 
 
-class Table(Value, frozen=True):
+class OsuTable(Value, frozen=True):
     """One test's output, as its lines say."""
 
     title: str
@@ -56,7 +56,7 @@ class Table(Value, frozen=True):
     """``H``, ``D`` or ``M``."""
     to: str
     assumed: str
-    """What about the buffers is not told and was assumed; empty where it is told."""
+    """What was assumed about the buffers; empty if it is stated."""
     unit: str
     """``us`` or ``MB/s``."""
     rows: tuple[tuple[int, float], ...]
@@ -65,13 +65,13 @@ class Table(Value, frozen=True):
     """Sizes whose bytes did not arrive right, as the tool's own validation says."""
 
 
-def read(text: str, where: str) -> Found:
+def read(text: str, where: str) -> ForeignFile:
     """Raises `Malformed` for a table without a header or a row, or with a line that is no row."""
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
     starts = [n for n, line in enumerate(lines) if _TITLE.match(line)]
     if not starts:
         raise Malformed("no title that begins with # OSU MPI", where=where)
-    measured: list[Measured] = []
+    measured: list[ForeignSeries] = []
     refusals: dict[str, Refusal] = {}
     version = ""
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -85,7 +85,7 @@ def read(text: str, where: str) -> Found:
         measured += _measured(table, test)
         for refusal in _unusable(table):
             refusals.setdefault(refusal.path, refusal)
-    return Found(
+    return ForeignFile(
         format="osu",
         tool="OSU micro-benchmarks",
         version=version,
@@ -94,7 +94,7 @@ def read(text: str, where: str) -> Found:
     )
 
 
-def _table(lines: Sequence[str], start: int, end: int, where: str) -> Table:
+def _table(lines: Sequence[str], start: int, end: int, where: str) -> OsuTable:
     title = _TITLE.match(lines[start])
     assert title is not None
     send, to, assumed = _buffers(lines, start, end, title["mpi"])
@@ -123,7 +123,7 @@ def _table(lines: Sequence[str], start: int, end: int, where: str) -> Table:
             remedy="run the benchmark again",
         )
     name = clipped(lines[start].strip().lstrip("# "))
-    return Table(name, title["what"], title["version"] or "", send, to, assumed, unit,
+    return OsuTable(name, title["what"], title["version"] or "", send, to, assumed, unit,
                  tuple(rows), tuple(failed))  # fmt: skip
 
 
@@ -136,7 +136,8 @@ def _unit(columns: str, where: str) -> str:
 
 
 def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str, str, str]:
-    """Where the buffers were: as the table says, else the command line above it, else the title."""
+    """The memories of the buffers: as the table says, else the command line above it, else the
+    title."""
     for line in lines[start + 1 : end]:
         if match := _BUFFERS.match(line):
             return match["send"], match["to"], ""
@@ -147,11 +148,11 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
             found = _COMMAND_BUFFERS.search(command["rest"])
             return (found["send"], found["to"], "") if found else ("H", "H", "")
     if "-" in mpi:  # MPI-CUDA, MPI-ROCM: built for GPUs, and asked to use them
-        return "D", "D", "where the buffers were is not told: on GPUs, as the title suggests"
+        return "D", "D", "where the buffers were is unknown: on GPUs, as the title suggests"
     return "H", "H", ""
 
 
-def _measured(table: Table, test: str) -> Iterator[Measured]:
+def _measured(table: OsuTable, test: str) -> Iterator[ForeignSeries]:
     ends = [
         Memory(KINDS[kind], Place("numa" if kind == "H" else "gpu", rank))
         for rank, kind in enumerate((table.send, table.to))
@@ -166,7 +167,7 @@ def _measured(table: Table, test: str) -> Iterator[Measured]:
             continue
         one = Transfer(path, size, {"test": test})
         back = Transfer(path.opposite, size, {"test": test})
-        yield Measured(
+        yield ForeignSeries(
             name=f"{table.title}, {size}",
             family=table.title,
             workload=Workload((one, back) if both else (one,)),
@@ -176,7 +177,7 @@ def _measured(table: Table, test: str) -> Iterator[Measured]:
         )
 
 
-def _unusable(table: Table) -> Iterator[Refusal]:
+def _unusable(table: OsuTable) -> Iterator[Refusal]:
     for size, value in table.rows:
         if size in table.failed:
             reason = "the bytes did not arrive right, as the tool's validation says"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from waywiser.imports import detect
 from waywiser.imports.errors import EmptyFile, ImportRefused, UnknownFormat
-from waywiser.imports.found import Found, Measured
+from waywiser.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.imports.machine import machine_of, require_name
 from waywiser.imports.nearby import placed_near
 from waywiser.imports.reading import clipped
@@ -41,9 +41,9 @@ class ReadFile(Value, frozen=True):
     """One file that was imported, or left out with a reason."""
 
     name: str
-    """Without its folder."""
-    found: Found | None
-    """None where it was left out."""
+    """The name without its folder."""
+    found: ForeignFile | None
+    """None if the file was skipped."""
     modified: str
     """When it was written last: UTC, ISO 8601; empty if not known."""
     left_out: str = ""
@@ -221,7 +221,7 @@ def _refusals(files: Sequence[ReadFile]) -> Iterator[Refusal]:
     yield from seen.values()
 
 
-def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, Measured, int]]:
+def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ForeignSeries, int]]:
     """Each set of repetitions with its number among those of the same workload."""
     count: dict[str, int] = {}
     for each in files:
@@ -232,7 +232,7 @@ def _blocks(files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, Measured, int
             yield each, measured, block
 
 
-def _visit(file: ReadFile, measured: Measured, block: int) -> Visit:
+def _visit(file: ReadFile, measured: ForeignSeries, block: int) -> Visit:
     found, samples = file.found, measured.samples
     assert found is not None
     batches = samples.repetitions or (1,) * len(samples)
@@ -258,7 +258,7 @@ def _provenance(file: ReadFile) -> dict[str, Any]:
     if file.found is None:
         return known | {"left_out": file.left_out}
     found = file.found
-    told = {
+    stated = {
         "format": found.format,
         "tool": found.tool,
         "version": found.version,
@@ -267,10 +267,10 @@ def _provenance(file: ReadFile) -> dict[str, Any]:
         "driver": found.driver,
         "environment": found.environment,
     }
-    return known | {key: value for key, value in told.items() if value}
+    return known | {key: value for key, value in stated.items() if value}
 
 
-def _plan(blocks: Sequence[tuple[ReadFile, Measured, int]]) -> dict[str, Any]:
+def _plan(blocks: Sequence[tuple[ReadFile, ForeignSeries, int]]) -> dict[str, Any]:
     """Per series, in block order: which file, what the benchmark is called there, and how its
     repetitions scatter, where they are not there themselves."""
     series: dict[str, list[dict[str, str | float]]] = {}

@@ -2,7 +2,7 @@
 
 A size above `LIMIT_BYTES` is refused before a byte is read, and more than `LIMIT_PARTS` before
 anything is parsed, so memory stays bounded whatever the file holds. NaN and infinities, which
-Google Benchmark writes bare, are read; whether one is allowed where it stands is told by who asks
+Google Benchmark writes bare, are read; whether one is allowed where it stands the caller decides
 for a number.
 """
 
@@ -18,7 +18,7 @@ from waywiser.imports.errors import EmptyFile, ImportRefused, Malformed
 from waywiser.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 
 LIMIT_BYTES = 128 * 2**20
-"""Of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
+"""Size of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
 
 LIMIT_PARTS = 16_000_000
 """Commas, brackets and lines of one file: as many as fit with the text of real results, and few
@@ -73,8 +73,8 @@ def parse_json(text: str, where: str) -> Any:
     """The value of a JSON text. Raises `Malformed` with line and column for anything else, for
     keys that an object has twice, and for nesting that nothing sane has."""
     try:
-        return json.loads(text, object_pairs_hook=_without_twins)
-    except _Twins as error:
+        return json.loads(text, object_pairs_hook=_without_duplicates)
+    except _DuplicateKey as error:
         raise Malformed(f"an object has the key {error.key} twice", where=where) from None
     except json.JSONDecodeError as error:
         if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
@@ -92,18 +92,18 @@ def parse_json(text: str, where: str) -> Any:
         raise Malformed(f"is not JSON: {clipped(str(error))}", where=where) from error
 
 
-class _Twins(Exception):
+class _DuplicateKey(Exception):
     def __init__(self, key: str) -> None:
         self.key = clipped(repr(key), 60)
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Twins(key)
+                raise _DuplicateKey(key)
             seen.add(key)
     return found
 
@@ -150,7 +150,7 @@ def number_of(value: Any, where: str) -> float:
 
 
 def plain(known: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Of ``keys`` those that are there, in short: for provenance; nothing is computed from it."""
+    """The known values of ``keys``, shortened: for provenance; nothing is computed from them."""
     return {key: _plain(known[key]) for key in keys if key in known}
 
 

@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.imports.found import Measured
+from waywiser.imports.foreign_file import ForeignSeries
 from waywiser.records import SUMMARY, Refusal, Samples
 
 
-def walk_of(walks: Sequence[tuple[Measured, int]]) -> Measured | Refusal:
-    """From (a set of repetitions, its steps) of walks that differ in length alone.
+def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Refusal:
+    """A series from (a set of repetitions, its steps) of walks that differ in length alone.
 
-    The n-th sample is the slope over the n-th repetition of every length. A refusal where there is
+    The n-th sample is the slope over the n-th repetition of every length. A refusal if there is
     one length only, or where walks did not become longer with their steps.
     """
     first = walks[0][0]
     steps = [count for _, count in walks]
     if len(set(steps)) < 2:
-        return Refusal(first.family, "walks of one length do not tell what a step costs")
+        return Refusal(first.family, "walks of one length do not show what a step costs")
     rounds = min(len(walk.samples) for walk, _ in walks)
     slopes = [_slope(steps, [walk.samples.span[n] for walk, _ in walks]) for n in range(rounds)]
     if not slopes or min(slopes) <= 0:
         return Refusal(first.family, "its walks did not take longer the more steps they had")
     flag = SUMMARY if any(flag & SUMMARY for walk, _ in walks for flag in walk.samples.flags) else 0
     note = f"seconds of a step: the slope over walks of {min(steps)} to {max(steps)} steps"
-    return Measured(
+    return ForeignSeries(
         name=f"{first.family} of {min(steps)} to {max(steps)} steps",
         family=first.family,
         workload=first.workload,
@@ -43,7 +43,7 @@ def walk_of(walks: Sequence[tuple[Measured, int]]) -> Measured | Refusal:
     )
 
 
-def _fewest(walks: Sequence[tuple[Measured, int]], n: int) -> int:
+def _fewest(walks: Sequence[tuple[ForeignSeries, int]], n: int) -> int:
     """Executions batched into the n-th repetition of any length, at least."""
     return min(walk.samples.repetitions[n] for walk, _ in walks)
 

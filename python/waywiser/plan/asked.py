@@ -101,7 +101,7 @@ def _needs_gpu(transfer: Transfer, catalogue: Catalogue) -> bool:
 
 
 def _plain(transfer: Transfer, catalogue: Catalogue) -> Transfer:
-    """Without settings that equal their defaults, which words leave out."""
+    """The transfer without settings that equal their defaults, which words leave out."""
     ends: list[Memory] = []
     for end in transfer.path.ends:
         known = catalogue.memories[end.kind].parameters

@@ -1,4 +1,4 @@
-"""What can be done on a machine, as the native registry tells it: the plan's only source."""
+"""What can be done on a machine, from the native registry: the plan's only source."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Requirements(Value, frozen=True):
     """What a transfer takes besides the memory of its two sides."""
 
     threads: int = 0
-    """Of CPUs that move bytes."""
+    """CPUs that move bytes."""
     pinned_bytes: int = 0
     """Staging on the host."""
     device_bytes: dict[int, int] = msgspec.field(default_factory=dict)
@@ -62,7 +62,7 @@ class Requirements(Value, frozen=True):
 
     @property
     def staging_bytes(self) -> int:
-        """On the host and on all GPUs together."""
+        """Staging memory on the host and on all GPUs together."""
         return self.pinned_bytes + sum(self.device_bytes.values())
 
     @property
@@ -232,7 +232,7 @@ class Footprint(NamedTuple):
     total: int
     at: dict[str, int]
     staging: int
-    """Of the total."""
+    """Bytes of the total that are staging memory."""
     gpus: frozenset[int]
     """Whose memory or links the workload uses."""
 

@@ -1,4 +1,4 @@
-"""Which curves of a machine ought to be equal: those that its symmetry maps onto one another.
+"""Which curves of a machine should be equal: those that its symmetry maps onto one another.
 
 Two curves are of one class where the same is done (executor, settings, layout, kinds of memory,
 cache state) between places that are alike: GPUs of the same model with the same links, NUMA nodes
@@ -25,7 +25,7 @@ class Classes:
         self._nodes = {node.index: node for node in machine.numa}
 
     def key(self, workload: Workload) -> Key:
-        """Equal for workloads that ought to behave alike at equal sizes, sizes left out."""
+        """Equal for workloads that should behave alike at equal sizes, sizes left out."""
         places = list(dict.fromkeys(workload.places))
         letters = {place: f"{place.kind}:{n}" for n, place in enumerate(places)}
         return (
@@ -100,7 +100,7 @@ def _kind_of_gpu(gpu: Gpu) -> Hashable:
 
 
 def representatives(workloads: Iterable[Workload], machine: Machine) -> dict[str, str]:
-    """For each curve's text that of the first of its class, itself where it is the first."""
+    """The first curve of the class of each curve's text, itself if it is the first."""
     classes = Classes(machine)
     first: dict[Key, str] = {}
     curves = {workload.curve: workload for workload in workloads}

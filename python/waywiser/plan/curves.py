@@ -2,7 +2,7 @@
 
 A curve is *principal* where its answer is what people ask a machine for: default settings, and
 bytes that change place, or that stay at a place in memory which is there for its own sake, moved by
-somebody who is at home there. Everything else (a setting varied, two kinds at one place, a copy
+an executor of that place. Everything else (a setting varied, two kinds at one place, a copy
 within the host that needs a GPU's runtime, a cache state, a layout) is *secondary*: it is read
 beside a principal curve, and fewer sizes serve. *Remote* from any question is what stays on the
 host between memories that exist to feed a GPU, or goes between files and the host by or to what
@@ -58,12 +58,12 @@ class Curve:
     principal: bool = False
     remote: bool = False
     peer_access: bool | None = None
-    """What the process must have; None where it does not matter."""
+    """What the process must have; None if it does not matter."""
 
     asked: bool = False
     """Named by a person, who gets an error where others get a refusal."""
     sizes: tuple[int, ...] = ()
-    """Visited where nobody asks for others, and never skipped; empty for those of the preset."""
+    """Visited if nobody asks for others, and never skipped; empty for those of the preset."""
 
     def at(self, size: int) -> Workload:
         """The workload with ``size`` bytes in each transfer that has no size of its own."""
@@ -86,7 +86,7 @@ class Curve:
 
     @property
     def layout(self) -> Layout | None:
-        """That of the first transfer that has one."""
+        """The layout of the first transfer that has one."""
         return next((t.layout for t in self.transfers if t.layout), None)
 
     @property
@@ -196,8 +196,8 @@ def _settings(
 
 
 def _variants(path: Path, end: Memory, catalogue: Catalogue, depth: Depth) -> list[Settings]:
-    """Of the memory at one end; that of the host matters little beside a file, and that of either
-    side of a GPU's link is seen beside the memory that programs use at the other."""
+    """Variants of the memory at one end; that of the host matters little beside a file, and that of
+    either side of a GPU's link is seen beside the memory that programs use at the other."""
     other = path.destination if end is path.source else path.source
     beside_a_file = has_file(path) and end.place.kind != "file"
     over_a_link = "gpu" in (end.place.kind, other.place.kind)
@@ -277,7 +277,7 @@ def _moves_by_itself(path: Path, catalogue: Catalogue) -> bool:
 def pair_curves(curves: Iterable[Curve], catalogue: Catalogue, preset: Preset) -> Iterator[Curve]:
     """Default paths together with their opposite, each pair once, between different places.
 
-    Where the preset does not ask for all: those between different places, and of those that the
+    If the preset does not ask for all: those between different places, and of those that the
     host times (two of its threads are what meets there) only what people ask a machine for.
     """
     host_first = sorted(curves, key=lambda c: c.transfers[0].path.source.place.kind == "gpu")
@@ -314,7 +314,7 @@ def operation_curves(
 ) -> tuple[list[Curve], list[Refusal]]:
     """Every operation at every place of its kind, with its settings; and the refused.
 
-    Where the machine has no place of the kind, the operation is refused once, with the reason.
+    If the machine has no place of the kind, the operation is refused once, with the reason.
     """
     curves: list[Curve] = []
     refused: list[Refusal] = []

@@ -13,7 +13,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Place
 
 LOCATED_NODES = 2
-"""Where the system shows more nodes than that it does not hide any."""
+"""A system that shows more nodes than that does not hide any."""
 
 LOCATED_CPUS = 8
 """Cores that read blocks of memory: enough to see some of them move."""
@@ -24,13 +24,13 @@ def watched(points: Iterable[Point]) -> frozenset[str]:
     the size nearest to `GROWING`, of every preset and large enough that the call does not count.
     Its settings are the usual ones, or the question is the path itself (peer access off). Of equal
     paths the others are looked at if they are principal: reading the counters of a GPU takes as
-    long as measuring a size, and what opposite pairs use their halves tell. If GPUs at no end take
+    long as measuring a size, and what opposite pairs use their halves show. If GPUs at no end take
     part, the first path alone is looked at."""
-    curves = groupby(filter(_tells, points), key=lambda point: point.curve.text)
+    curves = groupby(filter(_shows_links, points), key=lambda point: point.curve.text)
     return frozenset(min(curve, key=_distance).identity for _, curve in curves)
 
 
-def _tells(point: Point) -> bool:
+def _shows_links(point: Point) -> bool:
     curve = point.curve
     usual = curve.is_default or curve.asked or curve.peer_access is False
     ends = {place.index for place in point.workload.places if place.kind == "gpu"}
@@ -49,7 +49,7 @@ def _distance(point: Point) -> tuple[bool, float]:
 
 def located_memories(machine: Machine) -> tuple[Memory, ...]:
     """The memories of which each worker asks where their blocks are: page-locked where a GPU can
-    tell too."""
+    show them too."""
     kind = machine.traits.reference_memory("gpu" if machine.gpus else "host", "numa")
     return tuple(Memory(kind, Place("numa", node.index)) for node in machine.numa[:LOCATED_NODES])
 

@@ -28,13 +28,13 @@ EQUAL_LATENCY = 0.20
 """The same below: between two sockets of one machine, small copies differ by a tenth."""
 
 RATE_BYTES = 2**20
-"""From here on a size tells of a rate."""
+"""Size from which on a rate is shown."""
 
 ENOUGH_FREEDOM = 4
 """Degrees of freedom from which on the deviation between processes is known well enough."""
 
 
-class Found(NamedTuple):
+class VisitMedian(NamedTuple):
     """The median of one visit, in seconds, with its 95 % interval."""
 
     size: int
@@ -48,12 +48,12 @@ class Found(NamedTuple):
 
     @property
     def within(self) -> float:
-        """Half-width of the interval, as a fraction; 0 where there is none."""
+        """Half-width of the interval, as a fraction; 0 if there is none."""
         within = (self.high - self.low) / 2 / self.median
         return 0.0 if math.isnan(within) else within
 
-    def differs(self, other: Found) -> bool:
-        """By more than equal curves do, and beyond both intervals."""
+    def differs(self, other: VisitMedian) -> bool:
+        """Whether two medians differ by more than equal curves do, and beyond both intervals."""
         margin = EQUAL_RATE if self.size >= RATE_BYTES else EQUAL_LATENCY
         apart = abs(self.median - other.median) > margin * min(self.median, other.median)
         # An interval that is missing (not a number) holds everything.
@@ -61,11 +61,11 @@ class Found(NamedTuple):
 
 
 class Findings:
-    """Of all visits of a survey, per curve, block and size of the first transfer."""
+    """The findings of all visits of a survey, per curve, block and size of the first transfer."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], dict[int, Found]] = {}
-        self._any: dict[str, dict[int, Found]] = {}
+        self._found: dict[tuple[str, int], dict[int, VisitMedian]] = {}
+        self._any: dict[str, dict[int, VisitMedian]] = {}
         """The latest of each size of a curve, in whatever block."""
         self._similar: dict[Hashable, dict[tuple[str, int], list[float]]] = {}
         """Logarithms of the medians of similar series, one per process."""
@@ -80,7 +80,10 @@ class Findings:
         if not spans:
             return
         workload = visit.workload
-        curve, found = workload.curve, Found(workload.bytes, *native.load().median_interval(spans))
+        curve, found = (
+            workload.curve,
+            VisitMedian(workload.bytes, *native.load().median_interval(spans)),
+        )
         size = workload.transfers[0].bytes if workload.transfers else 0
         if workload.bytes:
             self._found.setdefault((curve, visit.block), {})[size] = found
@@ -90,9 +93,10 @@ class Findings:
             similar.setdefault((curve, size), []).append(math.log(found.median))
 
     def deviation(self, workload: Workload) -> float | None:
-        """Between processes, of the logarithm of a median: pooled over series by the same executors
-        between the same kinds of memory, the workload's own curve left out. A rule that depended
-        on a path's own result would bias it. None if too few processes have shown it."""
+        """The deviation between processes, of the logarithm of a median: pooled over series by the
+        same executors between the same kinds of memory, without the workload's own curve. A rule
+        that depended on a path's own result would bias it. None if too few processes have shown
+        it."""
         squares = freedom = 0.0
         for (curve, _), values in self._similar.get(_similarity(workload), {}).items():
             if curve != workload.curve and len(values) > 1:
@@ -102,7 +106,7 @@ class Findings:
         return math.sqrt(squares / freedom) if freedom >= ENOUGH_FREEDOM else None
 
     def expected_seconds(self, curve: str, size: int) -> float | None:
-        """Of one execution, by the nearest size up to this one; None if there is none."""
+        """Seconds of one execution, by the nearest size up to this one; None if there is none."""
         known = max((known for known in self._any.get(curve, {}) if known <= size), default=None)
         if known is None:
             return None
@@ -138,7 +142,7 @@ class Findings:
         """The sizes at which a block has both."""
         return tuple(sorted(one.size for one, _ in self._pairs(curve, like, block)))
 
-    def _pairs(self, curve: str, like: str, block: int) -> list[tuple[Found, Found]]:
+    def _pairs(self, curve: str, like: str, block: int) -> list[tuple[VisitMedian, VisitMedian]]:
         one = self._found.get((curve, block), {})
         other = self._found.get((like, block), {})
         return [(one[size], other[size]) for size in one.keys() & other.keys()]

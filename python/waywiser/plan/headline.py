@@ -1,6 +1,6 @@
 """Headline paths: the ones that the owner of a machine asks about first, by group and by curve.
 
-Checks, comparisons and reports judge by them, and ``--only`` takes the name of a group.
+Checks, comparisons and reports use them, and ``--only`` takes the name of a group.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Group = Literal[
 ]
 
 GROUPS: tuple[Group, ...] = get_args(Group)
-"""In the order in which they are shown."""
+"""The groups in the order in which they are shown."""
 
 
 def group_of(workload: Workload, traits: Traits = DECLARED) -> Group | None:
     """The group of headline paths that a workload belongs to; None if to none.
 
     Their executors and memories are the ones that paths with a GPU, and paths within a host, are
-    judged by.
+    compared by.
     """
     transfers = workload.transfers
     if not transfers or workload.states or not all(map(_is_default, transfers)):
@@ -88,7 +88,7 @@ def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group
 
 
 def _is_local(machine: Machine, path: Path) -> bool:
-    """Whether host memory on a path is that of the GPU's own node, as far as the machine says."""
+    """Whether host memory on a path is that of the GPU's own node, if the machine says so."""
     nodes = [place.index for place in path.places if place.kind == "numa"]
     gpus = [machine.gpu(place.index) for place in path.places if place.kind == "gpu"]
     if not nodes or not gpus or len(machine.numa) < 2:
@@ -98,6 +98,6 @@ def _is_local(machine: Machine, path: Path) -> bool:
 
 
 def in_order(groups: Iterable[Group]) -> Sequence[Group]:
-    """Without repetition, as they are shown."""
+    """The groups without repetition, as they are shown."""
     present = set(groups)
     return [group for group in GROUPS if group in present]

@@ -3,7 +3,7 @@
 A list of scattered pieces is what the blocks of a key-value cache are; a box of a 3-D array is what
 a halo exchange moves (8 bytes wide: the face across its rows). Each stands beside the contiguous
 copy of the same bytes by the same executor, so that its price per byte is read off, and where one
-way of moving it overtakes another.
+method of moving it becomes faster than another.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SIZES = (_MIB, 16 * _MIB, 64 * _MIB)
 and among the sizes of the contiguous curve beside it."""
 
 MOST_RUNS = 2**21
-"""At these sizes: filling and verifying more pieces or rows than that takes longer than measuring
-them, and says nothing that fewer do not."""
+"""Most runs at these sizes: filling and verifying more pieces or rows than that takes longer than
+measuring them, and says nothing that fewer do not."""
 
 
 def example(executor: ExecutorKind) -> Layout | None:
-    """A layout to ask the registry about an executor's paths with; None where it moves contiguous
+    """A layout to ask the registry about an executor's paths with; None if it moves contiguous
     bytes."""
     if "contiguous" in executor.layouts:
         return None
@@ -45,7 +45,7 @@ def example(executor: ExecutorKind) -> Layout | None:
 
 
 def usual_sizes(layout: Layout) -> tuple[int, ...]:
-    """Those at which a layout is tried where nobody asks for others."""
+    """Those at which a layout is tried if nobody asks for others."""
     return whole_units(layout, (size for size in SIZES if size <= MOST_RUNS * layout.run))
 
 
@@ -89,7 +89,7 @@ def layout_curves(
 
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:
     """Whether programs move such data between these kinds of memory: those that paths with a GPU,
-    and within the host, are judged by."""
+    and within the host, are compared by."""
     wanted = "gpu" if any(place.kind == "gpu" for place in path.places) else "host"
     usual = all(catalogue.traits.memory(end.kind).reference == wanted for end in path.ends)
     return usual and is_principal(path, catalogue)

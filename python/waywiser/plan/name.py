@@ -82,7 +82,7 @@ def label_of(workload: Workload) -> str:
 
 
 def _forward(transfers: Sequence[Transfer]) -> Sequence[Transfer]:
-    """One of each pair of opposites, where there is nothing but such pairs; else all."""
+    """One of each pair of opposites, if there is nothing but such pairs; else all."""
     forward: list[Transfer] = []
     waiting: list[str] = []
     for transfer in transfers:
@@ -152,7 +152,7 @@ def _together(memories: Sequence[Memory]) -> str:
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[str]:
-    """In ascending order, three and more in a row as ``0-3``."""
+    """Runs of numbers in ascending order, three and more in a row as ``0-3``."""
     for first, last in ranges_of(numbers):
         if last - first < 2:
             yield from map(str, range(first, last + 1))

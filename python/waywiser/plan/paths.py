@@ -28,7 +28,7 @@ NO_GPU = "there is no GPU"
 
 
 @dataclass(frozen=True)
-class Found:
+class MachinePaths:
     """The paths of a machine with default variants, and why the others are not paths of it."""
 
     valid: tuple[Path, ...]
@@ -37,14 +37,14 @@ class Found:
 
 @dataclass(frozen=True)
 class _Senseless:
-    """Of one executor and one pair of kinds: the paths that make no sense, each with the reason."""
+    """The impossible paths of one executor and one pair of kinds, each with the reason."""
 
     paths: list[tuple[Path, str]]
     alone: bool
     """Whether no other places of the two kinds are served."""
 
 
-def find_paths(machine: Machine) -> Found:
+def find_paths(machine: Machine) -> MachinePaths:
     """Every valid path, and the refused: those that make no sense anywhere are reported once per
     pair of memory kinds, those that only this machine or these places refuse one by one."""
     here = Catalogue(machine)
@@ -75,7 +75,7 @@ def find_paths(machine: Machine) -> Found:
     of_memories = _given_by_all(senseless, len(anywhere.executors))
     for each in senseless:
         refused += _refusals(each, of_memories)
-    return Found(tuple(valid), tuple(refused))
+    return MachinePaths(tuple(valid), tuple(refused))
 
 
 def with_hypothetical_gpu(machine: Machine) -> Machine:
@@ -93,8 +93,8 @@ def _memories(kind: MemoryKind, machine: Machine) -> list[Memory]:
 
 
 def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -> Iterator[Path]:
-    """Between a GPU and a file whose place refuses the usual state of files: the first that it
-    takes, as in memory that is never cold."""
+    """A path between a GPU and a file in another state, if its place refuses the usual state of
+    files: the first that it takes, as in memory that is never cold."""
     if {place.kind for place in path.places} != {"gpu", "file"}:
         return
     from_file = path.source.place.kind == "file"
@@ -112,7 +112,7 @@ def _in_another_state(path: Path, layout: Layout | None, catalogue: Catalogue) -
 def _missing_here(
     path: Path, layout: Layout | None, here: Catalogue, machine: Machine
 ) -> str | None:
-    """Why a path that makes sense cannot be measured on this machine."""
+    """Why a possible path cannot be measured on this machine."""
     if machine.gpus:
         return None
     on_gpu = any(m.place.kind == "gpu" or here.memories[m.kind].needs_gpu for m in path.ends)
@@ -128,8 +128,8 @@ def _given_by_all(senseless: list[_Senseless], executors: int) -> set[str]:
 
 
 def _refusals(senseless: _Senseless, of_memories: set[str]) -> Iterator[Refusal]:
-    """Each path; where no place is served, the pair once per reason. There what speaks against the
-    pair itself counts before what speaks against a memory at one of its places."""
+    """Each path; if no place is served, the pair once per reason. Reasons against the
+    pair itself count before reasons against a memory at one of its places."""
     if not senseless.alone:
         yield from (Refusal(str(path), reason) for path, reason in senseless.paths)
         return

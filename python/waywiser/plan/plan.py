@@ -27,7 +27,7 @@ WORKING_BYTES = 256 * 2**20
 warm cache take pieces of their own."""
 
 WORKER_SECONDS = 0.5
-"""Of starting a worker process and ending it."""
+"""Seconds to start a worker process and to end it."""
 
 GPU_SECONDS = 0.3
 """More, per GPU: a driver makes a context, and clocks have to rise."""
@@ -37,7 +37,7 @@ MOST_PAIRS = 12
 two processes measure each, in turns."""
 
 MOST_REASONS = 3
-"""Told of what a pattern matches and cannot be measured."""
+"""Reasons listed for what a pattern matches and cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
 
 
 def _is_wanted(curve: Curve, maker: Points) -> bool:
-    """Where nobody names it: sizes are a question about bytes that move."""
+    """Whether a curve that nobody names is wanted: sizes are a question about bytes that move."""
     if maker.explicit and curve.operation is not None and not curve.principal:
         return False
     return maker.preset.depth is Depth.PAIRS or curve.asked or not curve.remote
@@ -209,7 +209,7 @@ def _select(
 
 def _reasons(refusals: list[Refusal]) -> str:
     """An example of each reason, of three at most: what this machine or these places refuse comes
-    before what makes no sense anywhere."""
+    before what is impossible anywhere."""
     examples: dict[str, str] = {}
     for refusal in sorted(refusals, key=lambda refusal: "@" not in refusal.path):
         examples.setdefault(refusal.reason, refusal.path)

@@ -46,14 +46,15 @@ class Preset(Value, frozen=True):
     """Octaves between the sizes of a secondary curve, which goes no further than
     `waywiser.plan.sizes.GROWING`; a principal curve has all sizes."""
     sizes: str = DEFAULT
-    """Where nobody asks for others."""
+    """Sizes unless somebody asks for others."""
     set_sizes: tuple[int, ...] = (64 * 2**20, 256 * 2**20)
-    """Of each transfer of a set over all GPUs: two, for one alone does not show that it has
+    """Sizes of each transfer of a set over all GPUs: two, for one alone does not show that it has
     saturated."""
     pair_smallest: int = 0
     """Opposite pairs are measured from this size on."""
     cache_sizes: tuple[int, ...] = ()
-    """Where sources in CPU memory are also measured dirtied and flushed; none for nowhere."""
+    """Sizes at which sources in CPU memory are also measured dirtied and flushed; none for no
+    size."""
     combined_sizes: tuple[int, ...] = ()
     """The only ones where two settings are away from their defaults at once; none for all."""
     links_only: bool = False
@@ -64,17 +65,17 @@ class Preset(Value, frozen=True):
     seconds: float = 0.0
     """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
     seconds_between: float = 0.0
-    """More, where there are several GPUs: each path between them is new."""
+    """More, if there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0
     """More, for each GPU after the first."""
 
     @property
     def secondary_depth(self) -> Depth:
-        """Of secondary paths (see `waywiser.plan.curves`): one less."""
+        """The depth of secondary paths (see `waywiser.plan.curves`): one less."""
         return Depth(max(self.depth - 1, 0))
 
     def deadline_seconds(self, gpus: int) -> float:
-        """On a machine with so many GPUs; 0 for no deadline."""
+        """The deadline on a machine with so many GPUs; 0 for no deadline."""
         if gpus < 2:
             return self.seconds
         more = self.seconds_per_gpu * (min(gpus, MOST_GPUS) - 1)
@@ -91,7 +92,7 @@ class Request(Value, frozen=True):
     workloads: tuple[str, ...] = ()
     """Named by a person, in place of the preset's own; ``only`` adds of those what it matches."""
     memory_bytes: int = 4 << 30
-    """Of all buffers of a workload together, host and device."""
+    """Size of all buffers of a workload together, host and device."""
     seed: int = 1
     deadline_seconds: float = 0.0
     """The survey ends in so long, and uses all of it; 0 for the deadline of the preset."""
@@ -175,7 +176,7 @@ FULL = Preset(
     depth=Depth.PAIRS,
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
     processes=6,
-    # A latency, a page, a rate, and what lies between them; each setting where a rate tells.
+    # A latency, a page, a rate, and what lies between them; settings where a size shows a rate.
     equal_sizes=(8, 4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB, 64 * _MIB),
     combined_sizes=(_MIB, 64 * _MIB),
     # Beyond it are gigabytes on a disk, six times over.

@@ -71,12 +71,12 @@ def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
     """The texts most like ``pattern``: those sharing most of its words, then by similarity."""
     words = pattern.casefold().replace("*", " ").replace("?", " ").split()
 
-    def likeness(text: str) -> tuple[int, float]:
+    def similarity(text: str) -> tuple[int, float]:
         folded = text.casefold()
         shared = sum(word in folded for word in words)
         return shared, difflib.SequenceMatcher(None, pattern.casefold(), folded).ratio()
 
-    return sorted(dict.fromkeys(texts), key=likeness, reverse=True)[:NEAREST]
+    return sorted(dict.fromkeys(texts), key=similarity, reverse=True)[:NEAREST]
 
 
 def require_match(

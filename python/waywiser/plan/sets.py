@@ -42,8 +42,8 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Memory, Path, Place, Transfer
 
 SHARED_SIZE = 2**20
-"""Of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together there,
-so a larger one would take seconds an execution to say the same."""
+"""Size of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together
+there, so a larger one would take seconds an execution to say the same."""
 
 
 def set_executors(catalogue: Catalogue, preset: Preset) -> list[str]:
@@ -77,7 +77,7 @@ def set_curves(
         for one in gpus if preset.depth is Depth.PAIRS else gpus[:1]:
             spokes = _between(catalogue, executor, ((one, gpu) for gpu in gpus if gpu != one))
             for star in (spokes, _opposite(spokes)):
-                # Peers alone where there are some: one process has peer access or has it not.
+                # Peers alone if there are some: one process has peer access or has it not.
                 possible = [path for path in star if str(path) in known]
                 peers = [path for path in possible if catalogue.peer_access(Transfer(path))]
                 sets.append(peers or possible)
@@ -91,7 +91,7 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
     """What a nightly check measures, all principal, and what of it this machine cannot do.
 
     Each host link to its GPU, from it, and both together; every ordered pair of GPUs; the sets in
-    which the host and all GPUs, or all pairs of GPUs, move at once. Where there is no GPU: the
+    which the host and all GPUs, or all pairs of GPUs, move at once. If there is no GPU: the
     paths between the host's NUMA nodes. It asks the registry for no other path, so that planning
     takes no time of the half minute that there is.
     """
@@ -134,9 +134,9 @@ def check_curves(machine: Machine, preset: Preset) -> tuple[list[Curve], list[Re
 def _from_host(
     machine: Machine, catalogue: Catalogue, executor: str, *, shared: bool = False
 ) -> list[Path]:
-    """To each GPU from its nearest NUMA node that has memory and CPUs here, else from the first
-    one; from the first GPU's where there is one buffer for all. The memories are those that paths
-    with a GPU are judged by."""
+    """Paths to each GPU from its nearest NUMA node that has memory and CPUs here, else from the
+    first one; from the first GPU's if there is one buffer for all. The memories are the references
+    of paths with a GPU."""
     host, device = (catalogue.traits.reference_memory("gpu", place) for place in ("numa", "gpu"))
     nodes = [node.index for node in machine.numa]
     paths: list[Path] = []
@@ -148,7 +148,7 @@ def _from_host(
 
 
 def _between(catalogue: Catalogue, executor: str, pairs: Iterable[tuple[int, int]]) -> list[Path]:
-    """From the first GPU of each pair to the second."""
+    """Paths from the first GPU of each pair to the second."""
     kind = catalogue.traits.reference_memory("gpu", "gpu")
     return [
         Path(Memory(kind, Place("gpu", a)), Memory(kind, Place("gpu", b)), executor)

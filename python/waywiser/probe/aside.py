@@ -1,4 +1,4 @@
-"""Keeps the supervisor off the CPUs that are measured, where there are CPUs to spare."""
+"""Keeps the supervisor off the CPUs that are measured, if there are CPUs to spare."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import msgspec
 from waywiser.topology.machine import Machine
 
 ENOUGH_CPUS = 4
-"""With fewer, the one left out would be missed more than the supervisor's rare wake-ups are."""
+"""Fewest CPUs of which one is kept aside: of fewer, it would be missed more than the supervisor's
+rare wake-ups are."""
 
 
 def leave_one_cpu_aside(machine: Machine) -> Machine:
     """The machine to plan for and to measure: without the last CPU of its largest node.
 
-    Where there are fewer than `ENOUGH_CPUS`, the machine as it is.
+    If there are fewer than `ENOUGH_CPUS`, the machine as it is.
     """
     if sum(len(node.cpus) for node in machine.numa) < ENOUGH_CPUS:
         return machine
@@ -31,7 +32,7 @@ def leave_one_cpu_aside(machine: Machine) -> Machine:
 def off_measured_cpus(machine: Machine) -> Iterator[None]:
     """Runs the calling thread on the CPUs that it may use and the machine does not have.
 
-    Does nothing where there are none, which is the case unless `leave_one_cpu_aside` made the
+    Does nothing if there are none, which is the case unless `leave_one_cpu_aside` made the
     machine. The workers go back to the machine's CPUs by themselves.
     """
     before = os.sched_getaffinity(0)

@@ -19,7 +19,7 @@ _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 def available_bytes(root: Path = Path("/")) -> int | None:
     """Bytes that may still be used under the tightest limit, page cache that can be dropped
-    counted as free; None where there is no limit. ``root`` is where ``/proc`` and ``/sys`` are."""
+    counted as free; None if there is no limit. ``root`` is where ``/proc`` and ``/sys`` are."""
     room = [_room(folder, names) for folder, names in _groups(root)]
     return min((bytes_ for bytes_ in room if bytes_ is not None), default=None)
 

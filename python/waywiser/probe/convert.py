@@ -1,4 +1,4 @@
-"""Between the records and the native library's types."""
+"""Conversions between the records and the native library's types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.probe.protocol import Measured
+from waywiser.probe.protocol import MeasuredVisit
 from waywiser.records import BlockLatencies, BufferRecord, Rule, Samples
 
 
@@ -16,14 +16,14 @@ def native_rule(library: ModuleType, rule: Rule) -> Any:
     return library.StopRule(**msgspec.structs.asdict(rule))
 
 
-def measured(outcome: dict[str, Any]) -> Measured:
+def measured(outcome: dict[str, Any]) -> MeasuredVisit:
     """What ``Session.measure`` returned, as a value."""
     columns = outcome["samples"]
     samples = Samples(
         transfers=tuple(map(tuple, columns["transfers"])),
         **{name: tuple(columns[name]) for name in ("span", "host", "skew", "repetitions", "flags")},
     )
-    return Measured(
+    return MeasuredVisit(
         mode=outcome["mode"],
         stop=outcome["stop"],
         samples=samples,

@@ -9,7 +9,7 @@ from pathlib import Path
 import waywiser
 
 PROCESS_ENVIRONMENT: Mapping[str, str] = {
-    # GPUs are counted as NVML and the PCI bus count them, so that gpu:0 is the same in all rooms.
+    # GPUs are counted as NVML and the PCI bus count them, so that gpu:0 is the same everywhere.
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     # A kernel that is loaded at its first launch would be loaded behind a closed gate.
     "CUDA_MODULE_LOADING": "EAGER",

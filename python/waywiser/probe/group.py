@@ -24,7 +24,7 @@ from waywiser.probe.protocol import (
     Hello,
     Locate,
     Located,
-    Measured,
+    MeasuredVisit,
     Prepare,
     Prepared,
     Progressed,
@@ -47,7 +47,7 @@ _LOOK_SECONDS = 60.0
 """The longest sleep without a reason to wake up."""
 
 
-class Group:
+class WorkerGroup:
     """Workers of one `waywiser.records.Process`, numbered within the survey."""
 
     def __init__(self, command: Sequence[str], size: int, number: int) -> None:
@@ -70,7 +70,7 @@ class Group:
 
     @property
     def usable(self) -> bool:
-        """Whether another order can be measured, as far as one can see."""
+        """Whether another order can be measured, by what is known."""
         return not self.lost and not any(member.ended for member in self._members)
 
     def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:
@@ -88,7 +88,7 @@ class Group:
 
     def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
         """How far blocks of a memory are from GPUs and CPUs, by the first member; with the reason
-        where it does not tell. May lose the group."""
+        if it does not say. May lose the group."""
         member = self._members[0]
         member.doing = "looking where memory is"
         started, deadline = datetime.now(UTC), time.monotonic() + seconds
@@ -113,7 +113,7 @@ class Group:
         allowance_seconds: float = 0.0,
         readings: LoadReadings | None = None,
         heard: Heard | None = None,
-    ) -> tuple[Visit, tuple[Measured, ...]]:
+    ) -> tuple[Visit, tuple[MeasuredVisit, ...]]:
         """One visit, and the members' parts of it; failed where anything went wrong.
 
         ``allowance_seconds`` are added to the order's time-out for the first order, in which
@@ -123,7 +123,7 @@ class Group:
         self._fresh = False
         started, began = datetime.now(UTC), time.monotonic()
         failure: Failure | None = None
-        parts: dict[int, Measured] = {}
+        parts: dict[int, MeasuredVisit] = {}
         try:
             answers = self._exchange(order, began + allowed, readings, heard)
             if failed := _failed(answers):
@@ -240,7 +240,7 @@ def _visit(
     worker: int,
     states: tuple[GpuState, ...],
     failure: Failure | None,
-    parts: dict[int, Measured],
+    parts: dict[int, MeasuredVisit],
 ) -> Visit:
     visit = Visit(
         workload=order.workload,

@@ -7,14 +7,14 @@ import socket
 import struct
 from typing import Self
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 from waywiser.probe import cgroup
 from waywiser.records import Refusal
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.words import WaywiserError, format_bytes
 
 LOCK_NAME = "waywiser-survey"
-"""Of the abstract socket: it is no file, and is gone with its process, however that ends."""
+"""Name of the abstract socket: it is no file, and is gone with its process, however that ends."""
 
 PROCESS_BYTES = 512 << 20
 """Left for the processes themselves when a control group bounds the memory: two interpreters and
@@ -27,7 +27,7 @@ class GuestError(WaywiserError):
     """This host is not free to be measured now."""
 
 
-class SurveyLock(Closing):
+class SurveyLock(Closeable):
     """Held by the one survey that may run on this host at a time; a context manager.
 
     The lock is as wide as the network namespace: containers with their own do not see each other.
@@ -65,7 +65,7 @@ class SurveyLock(Closing):
         )
 
     def _holder(self) -> int:
-        """The holder's process id; 0 where it is not visible or has just ended."""
+        """The holder's process id; 0 if it is not visible or has just ended."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
                 visitor.settimeout(1.0)
@@ -113,7 +113,7 @@ def memory_bound(asked_bytes: int) -> tuple[int, str]:
     """How much memory workloads may take, and a note where that is less than was asked for.
 
     Bounded by the control group's limit, never by the size of the machine: MemTotal can be wrong
-    in both directions. Raises `GuestError` where the limit leaves nothing to measure with.
+    in both directions. Raises `GuestError` if the limit leaves nothing to measure with.
     """
     available = cgroup.available_bytes()
     if available is None or asked_bytes <= available - PROCESS_BYTES:

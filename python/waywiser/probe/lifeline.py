@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 16
 def die_with(parent: int) -> None:
     """Asks the kernel to kill this process when its parent dies; ends at once if it has.
 
-    ``parent`` is the process id that the supervisor knows itself by, or 0 where the parent is a
+    ``parent`` is the process id that the supervisor knows itself by, or 0 if the parent is a
     launcher. Must be called before the process does anything worth losing.
     """
     if parent == 0:

@@ -2,7 +2,7 @@
 
 Clocks, throttle reasons and the PCIe link of an idle GPU say nothing of the measurement, so they
 are read while a visit samples: once when it says that it does, then at intervals. Small transfers
-are left in peace for a while: most are done by then, and are read as soon as their result is there,
+are not read for a while: most are done by then, and are read as soon as their result is there,
 for clocks fall in tenths of a second and an answer arrives in tenths of a millisecond.
 """
 
@@ -15,10 +15,11 @@ from waywiser.records import GpuState
 from waywiser.topology.telemetry import GpuTelemetry
 
 LARGE_BYTES = 16 * 2**20
-"""Of a workload: from here on its time is that of a link, which no answer of a driver disturbs."""
+"""Size of a large workload: from here on its time is that of a link, which no answer of a driver
+disturbs."""
 
 PEACE_SECONDS = 0.1
-"""From the first sample of a smaller one to a reading beside it."""
+"""Seconds from the first sample of a smaller workload to a reading."""
 
 
 class LoadReadings:

@@ -28,13 +28,13 @@ from waywiser.words import WaywiserError
 _READ_BYTES = 1 << 20
 
 _EXIT_SECONDS = 1.0
-"""For the end of a worker to follow the end of its answers, before it is killed."""
+"""Seconds for the end of a worker to follow the end of its answers, before it is killed."""
 
 _POLL_SECONDS = 0.002
-"""Between two looks at a worker that is ending; nothing is being measured then."""
+"""Seconds between two looks at a worker that is ending; nothing is being measured then."""
 
 _KILL_SECONDS = 15.0
-"""For a killed worker to be gone; one in the middle of a driver call can take seconds."""
+"""Seconds for a killed worker to be gone; one in the middle of a driver call can take seconds."""
 
 
 class ProbeError(WaywiserError):
@@ -139,7 +139,7 @@ class Member:
         return Failure(kind, f"{reason}, while {self.doing}{printed}")
 
     def end(self, seconds: float) -> None:
-        """Tells the worker to stop, waits that long, and makes sure of it."""
+        """Stops the worker, waits that long, and makes sure of it."""
         self.doing = "ending"
         with suppress(MemberLost):
             self.send(End(), time.monotonic() + seconds)

@@ -14,7 +14,7 @@ class ProbeOptions(Value, frozen=True):
     """Settings of one run of `waywiser.probe.supervisor.run_orders`."""
 
     memory_bytes: int = 4 << 30
-    """Of all buffers of a workload together, host and device."""
+    """Size of all buffers of a workload together, host and device."""
     watchdog_seconds: float = 10.0
     """A gate that stays closed for longer is opened, and its path timed by the host from then."""
     command: tuple[str, ...] = MEASURE
@@ -22,21 +22,21 @@ class ProbeOptions(Value, frozen=True):
     size: int = 1
     """Workers in the group that share every workload."""
     startup_seconds: float = 60.0
-    """For a worker to say that it is ready, and again for its first preparation: drivers take
-    seconds to wake many GPUs, and a cold disk to load a runtime."""
+    """Seconds for a worker to say that it is ready, and again for its first preparation: drivers
+    take seconds to wake many GPUs, and a cold disk to load a runtime."""
     startup_attempts: int = 5
     """So many workers in a row that do not get ready, and the survey gives up."""
     ending_seconds: float = 3.0
-    """For a worker that was told to stop, before it is killed."""
+    """Seconds for a worker that was asked to stop, before it is killed."""
     telemetry_seconds: float = 0.25
-    """Between two readings of the GPUs' state while a visit runs."""
+    """Seconds between two readings of the GPUs' state while a visit runs."""
     sides: bool = False
-    """Each worker begins by looking where blocks of `located` memories are, and tells of every
+    """Each worker begins by looking where blocks of `located` memories are, and reports every
     page-locked buffer how far GPUs have it."""
     located: tuple[Memory, ...] = ()
     located_cpus: tuple[int, ...] = ()
     """Those that read the blocks."""
     locating_seconds: float = 30.0
-    """For that, per memory, before a worker is given up."""
+    """Seconds for that, per memory, before a worker is given up."""
     first_worker: int = 1
     """Number of the first worker, so that a resumed survey goes on counting."""

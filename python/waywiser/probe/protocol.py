@@ -24,8 +24,8 @@ import msgspec
 from waywiser.records import (
     BlockLatencies,
     BufferRecord,
-    Evidence,
     Failure,
+    LinkEvidence,
     Order,
     Process,
     Samples,
@@ -58,7 +58,7 @@ class Hello(Value, frozen=True, tag="hello", tag_field="type"):
     host_timed: tuple[Transfer, ...] = ()
     """Found to block behind a closed gate by earlier workers; to be timed by the host."""
     sides: bool = False
-    """Tell of each page-locked buffer how far every GPU has it."""
+    """Measure how far each page-locked buffer is from every GPU."""
 
 
 class Locate(Value, frozen=True, tag="locate", tag_field="type"):
@@ -87,7 +87,7 @@ class Ready(Value, frozen=True, tag="ready", tag_field="type"):
     backend: str
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     gpus: tuple[str, ...] = ()
-    """UUIDs in the order of their CUDA indices; empty where the worker was given no GPU."""
+    """UUIDs in the order of their CUDA indices; empty if the worker was given no GPU."""
 
 
 class Located(Value, frozen=True, tag="located", tag_field="type"):
@@ -118,7 +118,7 @@ class Progressed(Value, frozen=True, tag="progress", tag_field="type"):
     high: float | None = None
 
 
-class Measured(Value, frozen=True):
+class MeasuredVisit(Value, frozen=True):
     """What one worker found for its transfers of a workload: a visit without its context."""
 
     mode: TimingMode
@@ -133,12 +133,12 @@ class Measured(Value, frozen=True):
     held_bytes: int = 0
     host_timed: tuple[Transfer, ...] = ()
     """Transfers that this visit showed to block behind a closed gate."""
-    evidence: Evidence | None = None
+    evidence: LinkEvidence | None = None
 
 
 class Result(Value, frozen=True, tag="result", tag_field="type"):
     id: int
-    measured: Measured
+    measured: MeasuredVisit
 
 
 class Failed(Value, frozen=True, tag="failed", tag_field="type"):

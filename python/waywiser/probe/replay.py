@@ -21,7 +21,7 @@ import msgspec
 
 from waywiser.plan.select import matches
 from waywiser.probe.group import LOCATED
-from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
+from waywiser.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.profile import Profile, VisitRow
@@ -87,8 +87,8 @@ class Recording:
             raise OrderFailed(found.failure.kind, found.failure.reason)
         return Located(asked.id, *(getattr(found, name) for name in LOCATED))
 
-    def measure(self, order: Order, estimate: Estimate) -> Measured:
-        """The recorded visit of the order's block; where there is none, that of another block,
+    def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
+        """The recorded visit of the order's block; if there is none, that of another block,
         with a note. A recorded failure fails again."""
         visit = self._visit(order)
         if visit.failure is not None:
@@ -99,7 +99,7 @@ class Recording:
         notes = visit.notes
         if visit.block != order.block:
             notes = (*notes, f"replayed from block {visit.block} of the recording")
-        return Measured(
+        return MeasuredVisit(
             mode=visit.mode,
             stop=visit.stop,
             samples=samples,

@@ -21,7 +21,7 @@ from waywiser.probe.protocol import (
     Hello,
     Locate,
     Located,
-    Measured,
+    MeasuredVisit,
     Prepare,
     Prepared,
     Progressed,
@@ -36,7 +36,8 @@ from waywiser.records import Failure, Order
 from waywiser.words import WaywiserError
 
 PROGRESS_SECONDS = 0.1
-"""Between two progress lines: enough for a person, and too seldom to disturb the measurement."""
+"""Seconds between two progress lines: enough for a person, and too seldom to disturb the
+measurement."""
 
 Estimate = Callable[[int, float, float, float], None]
 """Called with n, median, low, high in seconds; low and high may be NaN."""
@@ -58,7 +59,7 @@ class Measurer(Protocol):
 
     def prepare(self, order: Order) -> None: ...
 
-    def measure(self, order: Order, estimate: Estimate) -> Measured: ...
+    def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
 
 
 class Outbox:

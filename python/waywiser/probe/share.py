@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from waywiser.probe.protocol import Measured
+from waywiser.probe.protocol import MeasuredVisit
 from waywiser.records import Samples
 from waywiser.words import Stop, TimingMode, Workload
 
-_Share = tuple[int, Measured]
+_Share = tuple[int, MeasuredVisit]
 
 
 def share_of(workload: Workload, rank: int, size: int) -> Workload:
@@ -28,7 +28,7 @@ def ranks_of(workload: Workload, size: int) -> range:
     return range(min(size, max(1, len(workload.transfers))))
 
 
-def together(parts: Mapping[int, Measured]) -> Measured:
+def together(parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
     """What the ranks found, by rank, as one: alone it is what the one rank found.
 
     Ranks share no clock, so the span of a sample is that of the slowest rank, and the skew the
@@ -38,7 +38,7 @@ def together(parts: Mapping[int, Measured]) -> Measured:
     if len(parts) == 1:
         return next(iter(parts.values()))
     shares = sorted(parts.items())
-    return Measured(
+    return MeasuredVisit(
         mode=_mode(shares),
         stop=_stop(shares),
         samples=_samples([part.samples for _, part in shares]),

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from waywiser.plan.catalogue import Catalogue
 from waywiser.probe.aside import off_measured_cpus
-from waywiser.probe.group import Group
+from waywiser.probe.group import WorkerGroup
 from waywiser.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
 from waywiser.probe.member import MemberLost, ProbeError
 from waywiser.probe.options import ProbeOptions
@@ -81,7 +81,7 @@ class Supervisor:
         self._options = options or ProbeOptions()
         self._on_locality = on_locality
         self._located: set[Process] = set()
-        self._group: Group | None = None
+        self._group: WorkerGroup | None = None
         self._process: Process | None = None
         self._next_number = self._options.first_worker
         self._host_timed: list[Transfer] = []
@@ -124,7 +124,7 @@ class Supervisor:
             self._group.close()
             self._group = None
 
-    def _group_for(self, process: Process) -> Group:
+    def _group_for(self, process: Process) -> WorkerGroup:
         if self._group and self._group.usable and self._process == process:
             return self._group
         self.end()
@@ -159,9 +159,9 @@ class Supervisor:
                 if self._on_locality:
                     self._on_locality(found)
 
-    def _start_group(self, process: Process) -> Group:
+    def _start_group(self, process: Process) -> WorkerGroup:
         options = self._options
-        group = Group(options.command, options.size, self._next_number)
+        group = WorkerGroup(options.command, options.size, self._next_number)
         self._next_number += 1
 
         def hello(rank: int) -> Hello:

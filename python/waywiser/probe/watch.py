@@ -10,17 +10,18 @@ import time
 from collections.abc import Callable, Iterable
 
 from waywiser.plan.catalogue import Requirements
-from waywiser.records import Evidence, GpuTraffic
+from waywiser.records import GpuTraffic, LinkEvidence
 from waywiser.topology.counters import LinkCounters, Reading
 from waywiser.words import Workload
 
 SETTLE_SECONDS = 0.002
-"""From the end of the work to the reading: what is on its way through a switch is counted then."""
+"""Seconds from the end of the work to the reading: what is on its way through a switch is counted
+then."""
 
 
 class Watch:
-    """To be called with 0 before executions, and with their number after. ``gpus`` are those whose
-    links are read, as `gpus_of` gives them."""
+    """Reads counters: call it with 0 before executions, and with their number after. ``gpus`` are
+    those whose links are read, as `gpus_of` gives them."""
 
     def __init__(
         self,
@@ -29,7 +30,7 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.found: Evidence | None = None
+        self.found: LinkEvidence | None = None
         self._counters = counters
         self._gpus = tuple(gpus)
         self._clock = clock
@@ -52,7 +53,7 @@ class Watch:
         self._sleep(ended - self._began)
         idle_seconds = self._clock() - rest
         later = self._counters.read(self._gpus)
-        self.found = Evidence(
+        self.found = LinkEvidence(
             executions,
             ended - self._began,
             idle_seconds,

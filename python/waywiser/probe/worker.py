@@ -20,11 +20,11 @@ from waywiser.native_words import native_memory, native_operation, native_transf
 from waywiser.plan.catalogue import Requirements
 from waywiser.probe.convert import block_latencies, measured, native_rule
 from waywiser.probe.failures import order_failed
-from waywiser.probe.protocol import Hello, Locate, Located, Measured, Ready
+from waywiser.probe.protocol import Hello, Locate, Located, MeasuredVisit, Ready
 from waywiser.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.probe.share import share_of
 from waywiser.probe.watch import Watch, gpus_of
-from waywiser.records import Evidence, Order
+from waywiser.records import LinkEvidence, Order
 from waywiser.topology.counters import LinkCounters
 from waywiser.topology.machine import Machine
 from waywiser.topology.native import native_machine
@@ -54,7 +54,7 @@ class NativeMeasurer:
         except Exception as error:
             raise order_failed(error, self._library) from error
 
-    def measure(self, order: Order, estimate: Estimate) -> Measured:
+    def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit:
         """One visit. A path that blocks behind a closed gate is measured again by the host."""
         share = self._share(order)
         try:
@@ -84,7 +84,7 @@ class NativeMeasurer:
 
     def _measure_by_host(
         self, share: Workload, order: Order, estimate: Estimate, reason: str
-    ) -> Measured:
+    ) -> MeasuredVisit:
         self._host_timed += share.transfers
         self._session = None  # the old one must give its memory back first
         self._session = self._new_session()
@@ -94,7 +94,7 @@ class NativeMeasurer:
             found, notes=(*found.notes, note), host_timed=share.transfers
         )
 
-    def _measure(self, share: Workload, order: Order, estimate: Estimate) -> Measured:
+    def _measure(self, share: Workload, order: Order, estimate: Estimate) -> MeasuredVisit:
         watch = self._watch(share) if order.evidence else None
         outcome = self._session.measure(
             [native_transfer(transfer) for transfer in share.transfers],
@@ -110,12 +110,12 @@ class NativeMeasurer:
         if watch:
             return msgspec.structs.replace(found, evidence=watch.found)
         if order.evidence and self._links:
-            nothing = Evidence(0, 0.0, 0.0, reason=self._links.reason)
+            nothing = LinkEvidence(0, 0.0, 0.0, reason=self._links.reason)
             return msgspec.structs.replace(found, evidence=nothing)
         return found
 
     def _watch(self, share: Workload) -> Watch | None:
-        """Counters of links for the workload; None where NVML does not answer. They are opened
+        """Counters of links for the workload; None if NVML does not answer. They are opened
         when the first evidence is asked for."""
         if self._links is None:
             self._links = LinkCounters(self._hello.machine.gpus)
@@ -158,7 +158,7 @@ def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
 
 
 def _uuids(machine: Machine, library: ModuleType) -> tuple[str, ...]:
-    """Of the GPUs as CUDA counts them; nothing where none is asked for or none answers, which
+    """The UUIDs of the GPUs as CUDA counts them; none if none is asked for or none answers, which
     then is a failure of the orders that need one and of no others."""
     try:
         return tuple(library.gpu_uuids()) if machine.gpus else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.profile.columns import NUMBER_BYTES
-from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, Table
+from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, SchemaTable
 
 QUERIES = (
     (
@@ -41,7 +41,7 @@ for text, block, span in sqlite3.connect("host.wwp").execute(found):
 """The page's example of reading samples; a test runs it."""
 
 
-def _table(table: Table) -> str:
+def _table(table: SchemaTable) -> str:
     rows = [f"| `{c.name}` | {c.type} | {c.about} |" for c in table.columns]
     lines = [f"## `{table.name}`", "", table.about, "", "| column | type | what |", "|---|---|---|"]
     lines += rows

@@ -23,7 +23,7 @@ _FLOCK = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, len, pi
 def lock(path: Path) -> int:
     """Takes the lock; returns the descriptor that holds it until it is closed.
 
-    Raises `LockedProfile` where another survey has it, `NotWritable` where the file may not be
+    Raises `LockedProfile` if another survey has it, `NotWritable` if the file may not be
     opened for writing. A file system that knows no locks goes without.
     """
     try:

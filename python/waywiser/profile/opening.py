@@ -40,7 +40,7 @@ _XZ = b"\xfd7zXZ\0"
 _HEADER_BYTES = 100
 
 
-class Header(NamedTuple):
+class FileHeader(NamedTuple):
     """What the first 100 bytes say (SQLite's file format, section 1.3)."""
 
     application_id: int
@@ -49,7 +49,7 @@ class Header(NamedTuple):
     """Page size times page count."""
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> FileHeader:
     """Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or `NewerProfile`."""
     where = str(path)
     remedy = "name a file that waywiser survey made"
@@ -73,7 +73,7 @@ def read_header(path: Path) -> Header:
             raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
         raise NotAProfile("is not a profile", where=where, remedy=remedy)
     page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
-    header = Header(application_id, version, (65536 if page_size == 1 else page_size) * pages)
+    header = FileHeader(application_id, version, (65536 if page_size == 1 else page_size) * pages)
     if application_id != APPLICATION_ID:
         raise NotAProfile("is another program's database", where=where, remedy=remedy)
     if version > SCHEMA_VERSION:
@@ -117,7 +117,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, detail: str) -> DamagedProfile:
-    """The error for a profile that does not read, telling a truncated one by its size."""
+    """The error for a profile that does not read, recognises a truncated one by its size."""
     header = read_header(path)
     size = path.stat().st_size
     if size < header.bytes:
@@ -192,11 +192,11 @@ def _connect_read_only(path: Path) -> Opened:
         _roll_back(path)
         return Opened(_connect(path, "mode=ro"))
     folder = tempfile.TemporaryDirectory(prefix="waywiser-")
-    twin = Path(folder.name) / path.name
-    shutil.copyfile(path, twin)
-    shutil.copyfile(journal, twin.with_name(twin.name + "-journal"))
-    _roll_back(twin)
-    return Opened(_connect(twin, "mode=ro"), folder)
+    copy = Path(folder.name) / path.name
+    shutil.copyfile(path, copy)
+    shutil.copyfile(journal, copy.with_name(copy.name + "-journal"))
+    _roll_back(copy)
+    return Opened(_connect(copy, "mode=ro"), folder)
 
 
 def _roll_back(path: Path) -> None:
@@ -208,7 +208,7 @@ def _roll_back(path: Path) -> None:
 
 
 def check(connection: sqlite3.Connection, path: Path) -> None:
-    """The tables are there, nothing is cut off, and (small files) every page is sound."""
+    """The tables are there, nothing is cut off, and (small files) every page is valid."""
     names = [(table.name, column) for table in TABLES for column in table.names]
     present = {
         (table, column)

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Of a survey."""
+    """What a survey was asked for."""
 
     preset: str = ""
     only: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Foreseen(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """None for what the plan does not tell, as that of another program."""
+    """None for what the plan does not say, as that of another program."""
 
     request: Asked | None = None
     estimate: Foreseen | None = None
@@ -45,7 +45,7 @@ def asked_from(text: str) -> Asked | None:
 
 
 def planned(plan_json: str) -> Planned:
-    """Of a profile's `plan_json`; nothing is known of a plan that cannot be read."""
+    """The plan in a profile's `plan_json`; an empty one if it cannot be read."""
     try:
         return msgspec.json.decode(plan_json, type=Planned)
     except msgspec.MsgspecError:

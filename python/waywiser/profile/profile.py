@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import ProfileError
@@ -17,7 +17,7 @@ from waywiser.profile.opening import Opened, damaged, explained, open_read_only
 from waywiser.profile.rows import SeriesRow, VisitRow, samples_from, visit_from
 from waywiser.profile.runs import Run, RunHealth
 from waywiser.profile.schema import COUNTED, TABLE, count_key
-from waywiser.profile.sound import MOST_INDEX, Unsound, require_sound
+from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
 from waywiser.records import Health, Locality, Refusal, Samples, Series, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload
@@ -37,10 +37,10 @@ def is_finished(visit: Visit | VisitRow) -> bool:
 NO_SAMPLES = Samples()
 
 
-class Profile(Closing):
+class Profile(Closeable):
     """An open profile, read-only. Make one with `open`; close it, or use ``with``.
 
-    Every method raises `waywiser.profile.errors.ProfileError` where the file is damaged.
+    Every method raises `waywiser.profile.errors.ProfileError` if the file is damaged.
     """
 
     def __init__(self, path: Path, opened: Opened) -> None:
@@ -92,7 +92,7 @@ class Profile(Closing):
 
     @property
     def environment(self) -> dict[str, Any]:
-        """Of the latest run."""
+        """The environment of the latest run."""
         environments = self.environments
         return environments[max(environments)] if environments else {}
 
@@ -213,16 +213,16 @@ class Profile(Closing):
         """The visit without its samples, or with those that are given."""
         try:
             visit = visit_from(row, workload, samples)
-            require_sound(visit)
-        except (msgspec.MsgspecError, RecursionError, Unsound) as error:
+            require_valid(visit)
+        except (msgspec.MsgspecError, RecursionError, InvalidRecord) as error:
             raise self.damaged_visit(row, error) from error
         return visit
 
     def samples_of(self, row: VisitRow) -> Samples:
         try:
             samples = samples_from(row)
-            require_sound(samples)
-        except (BadColumn, Unsound) as error:
+            require_valid(samples)
+        except (BadColumn, InvalidRecord) as error:
             raise self.damaged_visit(row, error) from error
         return samples
 
@@ -272,9 +272,9 @@ class Profile(Closing):
     def _decode(self, text: Any, type: type[T]) -> T:
         try:
             value = msgspec.json.decode(text, type=type)
-            require_sound(value)
+            require_valid(value)
             return value
-        except (msgspec.MsgspecError, TypeError, RecursionError, Unsound) as error:
+        except (msgspec.MsgspecError, TypeError, RecursionError, InvalidRecord) as error:
             raise damaged(self.path, str(error)) from error
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from waywiser.profile.columns import MOST_NUMBERS, BadColumn, Kind, packed, unpacked
 from waywiser.profile.errors import ProfileError
-from waywiser.records import BufferRecord, Evidence, Failure, GpuState, Samples, Visit
+from waywiser.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
 from waywiser.words import Stop, TimingMode, Workload, canonical_json
 
 MOST_SAMPLES = 2**20
@@ -201,7 +201,7 @@ def require_counts(row: VisitRow) -> None:
 _BUFFERS = msgspec.json.Decoder(tuple[BufferRecord, ...])
 _GPU_STATES = msgspec.json.Decoder(tuple[GpuState, ...])
 _NOTES = msgspec.json.Decoder(tuple[str, ...])
-_EVIDENCE = msgspec.json.Decoder(Evidence)
+_EVIDENCE = msgspec.json.Decoder(LinkEvidence)
 
 
 @lru_cache(maxsize=4096)

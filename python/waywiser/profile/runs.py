@@ -18,7 +18,7 @@ class Run(Value, frozen=True):
 
 
 class RunHealth(Value, frozen=True):
-    """Error counters around one run; None where they were not read, as where it was killed."""
+    """Error counters around one run; None if they were not read, as where it was killed."""
 
     run: int
     start: Health | None

@@ -27,7 +27,7 @@ class Column(NamedTuple):
 CHECKSUM = Column("checksum", "INTEGER NOT NULL", "CRC-32 of the other values: see above")
 
 
-class Table(NamedTuple):
+class SchemaTable(NamedTuple):
     name: str
     about: str
     data: tuple[Column, ...]
@@ -41,7 +41,7 @@ class Table(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all columns."""
+        """The names of all columns."""
         return tuple(column.name for column in self.columns)
 
     def sql(self) -> str:
@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
 
 TABLES = (
-    Table(
+    SchemaTable(
         "meta",
         "What the file is, as keys and values.",
         (
@@ -67,7 +67,7 @@ TABLES = (
         ),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "machine",
         "The machine that was measured: one row.",
         (
@@ -75,7 +75,7 @@ TABLES = (
             Column("json", "TEXT NOT NULL", "packages, NUMA nodes, caches, GPUs, links; as JSON"),
         ),
     ),
-    Table(
+    SchemaTable(
         "plan",
         "What was to be measured: one row.",
         (
@@ -83,7 +83,7 @@ TABLES = (
             Column("json", "TEXT NOT NULL", "preset, sizes, seed, rules; as JSON"),
         ),
     ),
-    Table(
+    SchemaTable(
         "run",
         "The calls of survey that wrote this file: the first, and one per resume.",
         (
@@ -94,7 +94,7 @@ TABLES = (
             Column("command", "TEXT NOT NULL", "the command line, as a JSON list of words"),
         ),
     ),
-    Table(
+    SchemaTable(
         "environment",
         "What could explain a number, as it was at the start of each run.",
         (
@@ -102,7 +102,7 @@ TABLES = (
             Column("json", "TEXT NOT NULL", "driver, governor, huge pages, virtualisation; JSON"),
         ),
     ),
-    Table(
+    SchemaTable(
         "refusal",
         "Paths that cannot be measured here, with the reason.",
         (
@@ -111,7 +111,7 @@ TABLES = (
         ),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "series",
         "The workloads that were measured.",
         (
@@ -125,7 +125,7 @@ TABLES = (
         ),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "visit",
         "One block of one series: its samples and how they were taken, or the reason for none.",
         (
@@ -136,8 +136,8 @@ TABLES = (
             Column("process", "INTEGER NOT NULL", "worker process: unique in the file; 0: none"),
             Column("mode", "TEXT NOT NULL", "who timed: device (events) or host (clock)"),
             Column("stop", "TEXT NOT NULL", "converged, budget, limit, failed or skipped"),
-            Column("failure_kind", "TEXT", "NULL where there is none"),
-            Column("failure_reason", "TEXT", "in one line; NULL where there is none"),
+            Column("failure_kind", "TEXT", "NULL if there is none"),
+            Column("failure_reason", "TEXT", "in one line; NULL if there is none"),
             Column("started", "TEXT NOT NULL", "UTC, ISO 8601"),
             Column("setup_seconds", "REAL NOT NULL", "buffers, verification, warm-up"),
             Column("sampling_seconds", "REAL NOT NULL", "taking the samples"),
@@ -159,7 +159,7 @@ TABLES = (
             Column("transfers", "BLOB", "floats: of each transfer; NULL, width 1: as span"),
         ),
     ),
-    Table(
+    SchemaTable(
         "health",
         "Error counters of GPUs and links, at the start and the end of each run.",
         (
@@ -170,7 +170,7 @@ TABLES = (
         constraints=("PRIMARY KEY (run, moment)",),
         options=" WITHOUT ROWID",
     ),
-    Table(
+    SchemaTable(
         "locality",
         "What it cost each GPU and some CPUs to reach blocks of memory, as each worker began.",
         (
@@ -185,7 +185,7 @@ TABLES = (
 
 
 TABLE = {table.name: table for table in TABLES}
-"""By name."""
+"""The tables by name."""
 
 COUNTED = ("run", "environment", "refusal", "visit", "health", "locality")
 """Tables whose number of rows is in ``meta``. The others have one row, or are referred to."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.profile import writing
-from waywiser.profile.beside import beside
 from waywiser.profile.opening import explained
+from waywiser.profile.output_path import new_output
 from waywiser.records import Refusal, Visit
 from waywiser.topology.machine import Machine
 
@@ -30,7 +30,7 @@ def write_profile(
     ``visits`` raises; then nothing is left.
     """
     with (
-        beside(Path(path)) as part,
+        new_output(Path(path)) as part,
         explained(part),
         writing.new_database(part, machine, plan_json, refusals) as connection,
     ):

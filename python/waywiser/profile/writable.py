@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from waywiser.profile import writing
-from waywiser.profile.beside import beside
 from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
+from waywiser.profile.output_path import new_output
 from waywiser.profile.profile import Profile, is_finished
 from waywiser.records import Health, Locality, Refusal, Visit
 from waywiser.topology.machine import Machine
@@ -70,7 +70,7 @@ class WritableProfile(Profile):
         `NotWritable`.
         """
         file = Path(path)
-        with beside(file) as part:
+        with new_output(file) as part:
             try:
                 with explained(part), writing.new_database(part, machine, plan_json, refusals):
                     pass  # no visits yet
@@ -88,10 +88,10 @@ class WritableProfile(Profile):
         *,
         command: Sequence[str] = (),
     ) -> WritableProfile:
-        """For more visits, as a further run. Raises what `Profile.open` does, `LockedProfile` where
-        another survey writes to it, and `NotWritable`."""
+        """Opens a profile for more visits, as a further run. Raises what `Profile.open` does,
+        `LockedProfile` if another survey writes to it, and `NotWritable`."""
         file = Path(path)
-        open_read_only(file).connection.close()  # a bad file is told as such, not as unwritable
+        open_read_only(file).connection.close()  # a bad file is reported as such, not as unwritable
         return cls(file, environment, command)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Profiles as something to read: one page, its Markdown twin, and single figures.
+"""Profiles as something to read: one page, its Markdown form, and single figures.
 
 Entry      one profile with its answers              entry.py
 chapters/  make a `Document` of entries              the same for every form

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from waywiser import __version__
 from waywiser.report.chapters.curves import curves
-from waywiser.report.chapters.doubts import doubts, missing
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import describe, method
+from waywiser.report.chapters.quality import missing, quality
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
 from waywiser.report.chapters.verdict import verdict
@@ -22,7 +22,7 @@ from waywiser.words.number_format import count
 
 
 def document(entries: Sequence[Entry]) -> Document:
-    """Of one machine, or of several side by side."""
+    """The report of one machine, or of several side by side."""
     chapters = (
         verdict(entries),
         headlines(entries),
@@ -30,7 +30,7 @@ def document(entries: Sequence[Entry]) -> Document:
         side_by_side(entries),
         questions(entries),
         curves(entries),
-        doubts(entries),
+        quality(entries),
         missing(entries),
         method(entries),
     )
@@ -43,7 +43,7 @@ def document(entries: Sequence[Entry]) -> Document:
 
 
 def made_now() -> str:
-    """By what and when."""
+    """The program and the date of the report."""
     return f"{MADE} {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 

@@ -20,18 +20,18 @@ class Entry(Value, frozen=True):
     """A profile as a report knows it."""
 
     name: str
-    """Of the machine; told apart from its namesakes where there are several profiles."""
+    """The machine's name, with a suffix if several profiles have the same one."""
     subject: Subject
     answers: tuple[Answer, ...]
     curves: tuple[Shown, ...]
     """Those measured, by family."""
     preset: str
-    """That its survey was asked for; empty where the profile does not tell."""
+    """The preset of its survey; empty if the profile does not say."""
     links: Links
 
     @property
     def key(self) -> str:
-        """What begins the anchors of this machine where there are several: ``a-``."""
+        """What begins the anchors of this machine if there are several: ``a-``."""
         return self.links.key
 
 

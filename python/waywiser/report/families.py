@@ -10,7 +10,7 @@ from waywiser.words import format_settings
 from waywiser.words.sizes_in_text import with_units
 
 MOST_LINES = 8
-"""In one figure: more are not told apart."""
+"""Most lines in one figure: more cannot be distinguished."""
 
 MOST_GROUPS = 3
 """Pairs of places of a family that are drawn; the rest is in its table."""
@@ -22,7 +22,7 @@ SUSTAINED_BYTES = 16 * 2**20
 
 
 def families(entries: Sequence[Entry]) -> list[str]:
-    """Those that any machine has, in the order told."""
+    """Those that any machine has, in order."""
     present = {curve.family for entry in entries for curve in entry.curves}
     return [family for family in FAMILIES if family in present]
 
@@ -49,8 +49,8 @@ def is_principal(curve: Shown) -> bool:
 
 
 def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
-    """By the places that they are between; in each the fastest curves first. Where nothing has its
-    default settings, as in other tools' results, of all that stand for many."""
+    """Curves by the places that they are between; in each group the fastest first. If nothing has
+    its default settings, as in other tools' results, of all that stand for many."""
     groups: dict[str, list[Shown]] = {}
     drawn = [curve for curve in curves if stands_for_many(curve) and len(curve.measured) > 1]
     for curve in [curve for curve in drawn if is_principal(curve)] or drawn:
@@ -74,7 +74,7 @@ def between(curve: Shown) -> str:
 
 
 def label(curve: Shown) -> str:
-    """What tells it from others between the same places: ``pinned → device, copy-engine``."""
+    """Its difference from others between the same places: ``pinned → device, copy-engine``."""
     if curve.transfer is None:
         return with_units(curve.name)
     path, settings = curve.transfer.path, format_settings(curve.transfer.parameters)
@@ -84,7 +84,7 @@ def label(curve: Shown) -> str:
 
 def sustained(curve: Shown) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
-    operation, and where that size is too small to tell."""
+    operation, and if that size is too small to show a rate."""
     line = curve.measured[-1]
     if line.bytes < SUSTAINED_BYTES or line.estimate is None or line.estimate.rate is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""A fleet as a page: which nodes are not like their twins, the bad ones first."""
+"""A fleet as a page: which nodes differ from their peers, the bad ones first."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from waywiser.comparison.fleet import (
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
     Block,
-    Cell,
     Code,
     Document,
-    Evidence,
     Fold,
     Listing,
     Remark,
+    RemarkEvidence,
     Remarks,
-    Row,
     Section,
     Sheet,
+    SheetCell,
+    SheetRow,
     Verdict,
     Words,
 )
@@ -35,15 +35,15 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
 ILL: tuple[Status, ...] = ("bad", "suspect")
-MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "unjudged": "", "fine": "yes"}
+MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "not determined": "", "fine": "yes"}
 SEVERITY: dict[Status, Severity] = {
     "bad": "error",
     "suspect": "warning",
-    "unjudged": "warning",
+    "not determined": "warning",
     "fine": "info",
 }
 
-COMPARE = "compare its slot, riser, link state (nvidia-smi -q) and firmware settings with a twin's"
+COMPARE = "compare its slot, riser, link state (nvidia-smi -q) and firmware settings with a peer's"
 REMEDIES: dict[str, str] = {
     "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
     "link": f"reseat the card; {COMPARE}",
@@ -51,13 +51,13 @@ REMEDIES: dict[str, str] = {
     "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
     "missing path": "waywiser show has the reason; measure it again",
 }
-"""By kind of fault, where it is no mere suspicion: that is measured again."""
+"""What to do by kind of fault, if it is no mere suspicion: that is measured again."""
 
 MOST_PATHS = 6
-"""Of a fault; `--json` has all."""
+"""Paths listed for a fault; `--json` has all."""
 
 MOST_HOSTS = 1000
-"""In the table."""
+"""Most hosts in the table."""
 
 
 def fleet_document(fleet: Fleet) -> Document:
@@ -83,20 +83,20 @@ def fleet_document(fleet: Fleet) -> Document:
 
 def _verdict(fleet: Fleet) -> Section:
     counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
-    told = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
-    worst: Status = next((status for status in WORST_FIRST if counts[status]), "unjudged")
+    summary = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
     statement = {
         "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
-        "unjudged": "There are too few twins to judge.",
-        "fine": "Every node is like its twins.",
+        "not determined": "There are too few peers to compare with.",
+        "fine": "No node differs from its peers.",
     }[worst]
-    blocks = (Verdict(SEVERITY[worst], statement, told or "nothing could be read"),)
+    blocks = (Verdict(SEVERITY[worst], statement, summary or "nothing could be read"),)
     return Section("verdict", "Verdict", blocks)
 
 
 def _nodes(fleet: Fleet) -> Sheet:
-    """Which class a node is of is told where there are several."""
+    """The class of a node is shown if there are several."""
     shown = fleet.hosts[:MOST_HOSTS]
     several = len(fleet.classes) > 1
     rows = []
@@ -105,13 +105,13 @@ def _nodes(fleet: Fleet) -> Sheet:
         more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
         link = _anchor(n) if host.status in ILL else ""
         rows.append(
-            Row(
+            SheetRow(
                 (
-                    Cell(host.host, link=link),
-                    Cell(host.status, MARK[host.status]),
-                    Cell(first, note=more),
-                    *((Cell(host.hardware),) if several else ()),
-                    Cell(str(len(host.files)), number=True),
+                    SheetCell(host.host, link=link),
+                    SheetCell(host.status, MARK[host.status]),
+                    SheetCell(first, note=more),
+                    *((SheetCell(host.hardware),) if several else ()),
+                    SheetCell(str(len(host.files)), number=True),
                 )
             )
         )
@@ -122,7 +122,7 @@ def _nodes(fleet: Fleet) -> Sheet:
         ("node", "status", "what is wrong", *(("class",) if several else ()), "surveys"),
         tuple(rows),
         f"{caption} {left} more are not shown." if left else caption,
-        judging=True,
+        graded=True,
     )
 
 
@@ -152,14 +152,14 @@ def _host(host: HostVerdict) -> Iterator[Block]:
 def _remark(fault: Fault) -> Remark:
     paths = fault.paths[:MOST_PATHS]
     evidence = [
-        Evidence(
+        RemarkEvidence(
             f"{path.name}: {path.ratio:.1%} of the usual rate, p = {path.p:.2g}"
             f"{', seen in two surveys' if path.confirmed else ''}"
         )
         for path in paths
     ]
     if (more := len(fault.paths) - len(paths)) > 0:
-        evidence.append(Evidence(f"and {more} more"))
+        evidence.append(RemarkEvidence(f"and {more} more"))
     return Remark(
         severity="error" if fault.verdict else "warning",
         statement=fault.statement,
@@ -171,8 +171,8 @@ def _remark(fault: Fault) -> Remark:
 
 def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:
     for each in classes:
-        judged = "" if each.judged else ", too few to say who is not like the others"
-        yield Words(f"{each.name}: {count(each.hosts, 'host')}{judged}.")
+        too_few = "" if each.assessed else ", too few to compare"
+        yield Words(f"{each.name}: {count(each.hosts, 'host')}{too_few}.")
         if each.paths:
             yield Fold(f"What is usual there: {count(len(each.paths), 'path')}", (_usual(each),))
 
@@ -184,13 +184,15 @@ def _usual(each: HardwareClass) -> Sheet:
         if path.bytes and path.seconds > 0:
             figure = f"{format_rate(path.bytes / path.seconds, path.scale or 0.01)} GB/s"
         cells = (
-            Cell(path.name),
-            Cell(path.regime),
-            Cell(figure, note=f"at {format_bytes(path.bytes)}" if path.bytes else "", number=True),
-            Cell(f"{path.scale:.2%}", number=True),
-            Cell(str(path.hosts), number=True),
+            SheetCell(path.name),
+            SheetCell(path.regime),
+            SheetCell(
+                figure, note=f"at {format_bytes(path.bytes)}" if path.bytes else "", number=True
+            ),
+            SheetCell(f"{path.scale:.2%}", number=True),
+            SheetCell(str(path.hosts), number=True),
         )
-        rows.append(Row(cells))
+        rows.append(SheetRow(cells))
     return Sheet(
         f"What is usual among {each.name}",
         ("path", "regime", "middle of the class", "from host to host", "hosts"),

@@ -15,12 +15,12 @@ class Links(Value, frozen=True):
     texts: frozenset[str]
 
     def to(self, series: str) -> str:
-        """The anchor of the curve that a series (or a curve) is on; empty where it is not shown."""
+        """The anchor of the curve that a series (or a curve) is on; empty if it is not shown."""
         if not series:
             return ""
         curve = series if series in self.texts else without_sizes(series)
         return self.anchor(curve) if curve in self.texts else ""
 
     def anchor(self, curve: str) -> str:
-        """Of a curve that is shown."""
+        """The anchor of a curve that is shown."""
         return f"{self.key}curve-{hashlib.sha256(curve.encode()).hexdigest()[:10]}"

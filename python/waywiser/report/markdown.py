@@ -10,7 +10,6 @@ from waywiser.report.parts import (
     SEVERITIES,
     SIGNS,
     Block,
-    Cell,
     Code,
     Document,
     Facts,
@@ -21,9 +20,10 @@ from waywiser.report.parts import (
     Remarks,
     Section,
     Sheet,
+    SheetCell,
     Verdict,
     Words,
-    told_there,
+    shown_there,
 )
 from waywiser.visible import visible
 
@@ -95,7 +95,7 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
     if remark.remedy:
         yield f"{indent}To do: {_text(remark.remedy)}"
     if remark.more:
-        yield f"{indent}({told_there(remark)}, told below)"
+        yield f"{indent}({shown_there(remark)}, shown below)"
     for each in remark.evidence:
         yield f"{indent}- {_text(each.text)}"
 
@@ -113,7 +113,7 @@ def _row(cells: tuple[str, ...] | list[str], escaped: bool = False) -> str:
     return f"| {' | '.join(cell if escaped else _text(cell) for cell in cells)} |"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: SheetCell) -> str:
     return " ".join(filter(None, (MARKS[cell.mark][0], _text(cell.text), _text(cell.note))))
 
 

@@ -1,4 +1,4 @@
-"""When a profile was measured, and by whom: surveys know, imported files may tell."""
+"""When a profile was measured, and by whom: surveys know, imported files may say."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Cell, Fold, Row, Sheet
+from waywiser.report.parts import Fold, Sheet, SheetCell, SheetRow
 from waywiser.words.number_format import count
 
 MOST_FILES = 200
-"""Of an import that are listed; the rest is counted."""
+"""Files of an import that are listed; the rest is counted."""
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TOLD = ("file", "tool", "version", "date", "hostname", "left_out")
-_COLUMNS = ("file", "tool", "version", "date in it", "host in it", "left out because")
+_KNOWN_FIELDS = ("file", "tool", "version", "date", "hostname", "left_out")
+_COLUMNS = ("file", "tool", "version", "date in it", "host in it", "skipped because")
 
 
 def when(entry: Entry) -> str:
-    """``measured 2026-11-20``, to the day; empty where nobody noted it. Of other tools' files what
-    they tell themselves: the day of their import is not that of any measurement."""
+    """``measured 2026-11-20``, to the day; empty if nobody noted it. Of other tools' files what
+    they say themselves: the day of their import is not that of any measurement."""
     seen = entry.subject.overview
     day = (seen.runs[0].started if seen.runs else seen.created)[:10]
     files = _files(entry)
     if not files:
         return f"measured {day}" if day else ""
-    told = (_DAY.match(str(file.get("date", ""))) for file in files)
-    days = sorted({found.group() for found in told if found})
+    files_dates = (_DAY.match(str(file.get("date", ""))) for file in files)
+    days = sorted({found.group() for found in files_dates if found})
     if not days:
-        return f"imported {day}, not told when it was measured"
+        return f"imported {day}, unknown when it was measured"
     return f"measured {days[0]}{f' to {days[-1]}' if days[1:] else ''}, imported {day}"
 
 
 def imported_files(entries: Sequence[Entry]) -> Iterator[Fold]:
-    """Of each machine whose profile other tools wrote: their files, with what these tell."""
+    """The files of each machine whose profile other tools wrote, with what these say."""
     for entry in entries:
         if files := _files(entry):
             whose = f" of {entry.name}" if len(entries) > 1 else ""
@@ -43,11 +43,14 @@ def imported_files(entries: Sequence[Entry]) -> Iterator[Fold]:
 
 def _sheet(files: Sequence[dict[str, Any]]) -> Sheet:
     shown, more = files[:MOST_FILES], len(files) - MOST_FILES
-    rows = (Row(tuple(Cell(str(file.get(key, ""))) for key in _TOLD)) for file in shown)
+    rows = (
+        SheetRow(tuple(SheetCell(str(file.get(key, ""))) for key in _KNOWN_FIELDS))
+        for file in shown
+    )
     caption = f"{more} more are not shown." if more > 0 else ""
     return Sheet("Files that were imported", _COLUMNS, tuple(rows), caption)
 
 
 def _files(entry: Entry) -> list[dict[str, Any]]:
-    told = entry.subject.environment.get("imported")
-    return [file for file in told if isinstance(file, dict)] if isinstance(told, list) else []
+    sources = entry.subject.environment.get("imported")
+    return [file for file in sources if isinstance(file, dict)] if isinstance(sources, list) else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from waywiser.report.figures import theme
 from waywiser.report.figures.render import inline
-from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture, told_there
+from waywiser.report.parts import MARKS, SEVERITIES, SIGNS, Block, Document, Picture, shown_there
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -48,14 +48,14 @@ def page(document: Document) -> str:
     def drawn(picture: Picture) -> Markup:
         return Markup(inline(picture, names[id(picture)]))
 
-    environment.filters["told"] = _told
+    environment.filters["text"] = _text
     environment.globals.update(
         drawn=drawn,
         kind=_kind,
         marks=MARKS,
         severities=SEVERITIES,
         signs=SIGNS,
-        told_there=told_there,
+        shown_there=shown_there,
         name=lambda p: names[id(p)],
     )
     style = (TEMPLATES / "page.css").read_text()
@@ -64,7 +64,7 @@ def page(document: Document) -> str:
     return environment.get_template("page.html.j2").render(document=document, style=Markup(style))
 
 
-def _told(text: str) -> Markup:
+def _text(text: str) -> Markup:
     """Escaped, with arrows and options that no line breaks in two."""
     from markupsafe import Markup, escape
 

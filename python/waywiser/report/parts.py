@@ -28,10 +28,10 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
 """The same of a finding's severity."""
 
 SIGNS: dict[Severity, str] = {"info": "✓", "warning": "?", "error": "×"}
-"""Of a whole machine, by the gravest that was found."""
+"""Signs for a whole machine, by the gravest that was found."""
 
 
-class Cell(Value, frozen=True):
+class SheetCell(Value, frozen=True):
     """What stands in a table."""
 
     text: str = ""
@@ -44,10 +44,10 @@ class Cell(Value, frozen=True):
     """Aligned so that digits stand below digits."""
 
 
-class Row(Value, frozen=True):
+class SheetRow(Value, frozen=True):
     """The first cell names it."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SheetCell, ...]
     anchor: str = ""
 
 
@@ -56,11 +56,11 @@ class Sheet(Value, frozen=True):
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     caption: str = ""
     anchor: str = ""
-    judging: bool = False
-    """Its marks judge: ✓ is good and × is bad. Elsewhere they only say yes and no."""
+    graded: bool = False
+    """Its marks grade: ✓ is good and × is bad. Elsewhere they only say yes and no."""
 
 
 class Words(Value, frozen=True):
@@ -71,7 +71,7 @@ class Words(Value, frozen=True):
 
 
 class Listing(Value, frozen=True):
-    """Points of equal rank; ``more`` are not told."""
+    """Points of equal rank; ``more`` are not shown."""
 
     points: tuple[str, ...]
     more: int = 0
@@ -89,7 +89,7 @@ class Code(Value, frozen=True):
     text: str
 
 
-class Evidence(Value, frozen=True):
+class RemarkEvidence(Value, frozen=True):
     """What a remark rests on, and where it is seen."""
 
     text: str
@@ -102,15 +102,15 @@ class Remark(Value, frozen=True):
     severity: Severity
     statement: str
     machine: str = ""
-    """Where several are told of."""
+    """The machine, if the page shows several."""
     devices: tuple[str, ...] = ()
     effect: str = ""
     remedy: str = ""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[RemarkEvidence, ...] = ()
     link: str = ""
-    """Where it is told at length."""
+    """The anchor of the full text."""
     more: int = 0
-    """Other things to look at that are told there and not here."""
+    """Other things to look at that are shown there and not here."""
 
 
 class Remarks(Value, frozen=True):
@@ -120,7 +120,7 @@ class Remarks(Value, frozen=True):
     ranked: bool = False
 
 
-def told_there(remark: Remark) -> str:
+def shown_there(remark: Remark) -> str:
     """What else stands where a remark leads: ``and 2 more things to look at``."""
     return f"and {remark.more} more {'thing' if remark.more == 1 else 'things'} to look at"
 
@@ -138,10 +138,10 @@ class Picture(Value, frozen=True):
     """A figure: drawn when somebody looks at it, with a table that says the same."""
 
     name: str
-    """By which it is asked for: letters, digits and dashes."""
+    """The name by which it is asked for: letters, digits and dashes."""
     title: str
     description: str
-    """In a sentence, for who cannot see it."""
+    """A sentence for readers who cannot see it."""
     draw: Callable[[], Drawing]
     data: Sheet | None = None
     wide: bool = False
@@ -183,10 +183,10 @@ class Document(Value, frozen=True):
     subtitle: tuple[str, ...]
     sections: tuple[Section, ...]
     made: str
-    """By what and when."""
+    """The program and the date of the report."""
 
     def pictures(self) -> list[Picture]:
-        """All of them, in the order told."""
+        """All of them, in order."""
         return [picture for section in self.sections for picture in _pictures(section)]
 
 

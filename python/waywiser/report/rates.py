@@ -13,7 +13,7 @@ from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
 
 SMALL_BYTES = 4096
-"""A time tells of latency up to there."""
+"""Up to here a time shows the latency."""
 
 
 class Between(Value, frozen=True):
@@ -23,10 +23,10 @@ class Between(Value, frozen=True):
     destination: str
     curve: Shown
     most: Line
-    """At the largest size, since smaller ones may come out of a cache: of those that all links of
-    the kind were measured at, so that they can be compared."""
+    """The rate at the largest size, since smaller ones may come out of a cache: of those that all
+    links of the kind were measured at, so that they can be compared."""
     least: Line
-    """At the smallest size."""
+    """The rate at the smallest size."""
 
     @property
     def rate(self) -> float:
@@ -36,7 +36,7 @@ class Between(Value, frozen=True):
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
-    """By (source, destination), of single copies, with default settings where there are."""
+    """Single copies by (source, destination), with default settings if there are."""
     traits = entry.subject.machine.traits
     found: dict[tuple[str, str], Between] = {}
     for each in _candidates(entry):
@@ -54,8 +54,8 @@ def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
 
 
 def _at_a_common_size(links: Sequence[Between]) -> list[Line]:
-    """Of each link, at the largest size that all of them have; their own largest where all have
-    none."""
+    """The line of each link at the largest size that all of them have; at its own largest if they
+    have none in common."""
     known = [{line.bytes: line for line in _rated(each.curve)} for each in links]
     common = set.intersection(*map(set, known))
     if not common:
@@ -82,8 +82,8 @@ def _candidates(entry: Entry) -> Iterator[Between]:
 
 
 def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
-    """First the memory that paths with a GPU are judged by, then default settings, then the
-    executor that they are judged by, then the fastest of the others. Within the host the fastest:
+    """First the memory that paths with a GPU are compared by, then default settings, then the
+    executor that they are compared by, then the fastest of the others. Within the host the fastest:
     how many threads copy is a setting."""
     if "gpu" not in each.source + each.destination:
         return False, False, False, each.rate

@@ -6,17 +6,17 @@ import re
 
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Evidence, Remark
+from waywiser.report.parts import Remark, RemarkEvidence
 from waywiser.report.writing import percent, value
 from waywiser.series.health import HealthReport
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_EVIDENCE = 6
-"""Of a finding, in the page; the analysis has all."""
+"""Evidence shown for a finding on the page; the analysis has all."""
 
 
 MOST_DEVICES = 2
-"""With their addresses."""
+"""Most devices that are named with their addresses."""
 
 
 def question_anchor(entry: Entry, answer: Answer) -> str:
@@ -26,8 +26,8 @@ def question_anchor(entry: Entry, answer: Answer) -> str:
 def remark(
     entry: Entry, finding: Finding, link: str = "", machine: str = "", more: int = 0
 ) -> Remark:
-    """At length where it leads nowhere (``link`` is empty), else without its evidence; ``more``
-    other things to look at are told where it leads."""
+    """A remark with its evidence if it leads nowhere (``link`` is empty), else without; ``more``
+    other things to look at are shown where it leads."""
     return Remark(
         severity=finding.severity,
         statement=_begun(with_sizes(finding.statement)),
@@ -42,8 +42,8 @@ def remark(
 
 
 def _devices(finding: Finding, *, brief: bool) -> tuple[str, ...]:
-    """With addresses, by which somebody finds them in a rack; many by their places alone, whose
-    addresses are in the environment. In brief none where there is nothing to look at."""
+    """Devices with addresses, by which somebody finds them in a rack; many by their places alone,
+    whose addresses are in the environment. In brief none if there is nothing to look at."""
     if brief and finding.severity == "info":
         return ()
     if len(finding.devices) > MOST_DEVICES:
@@ -65,14 +65,14 @@ def _effect(finding: Finding) -> str:
 
 def _is_said(effect: float, statement: str) -> bool:
     """Whether the sentence has the figure itself: ``113 %`` or ``113%``."""
-    told = percent(abs(effect)).lstrip("+×").removesuffix(" %")
-    return re.search(rf"(?<![\d.]){re.escape(told)} ?(%|×|times)", statement) is not None
+    shown = percent(abs(effect)).lstrip("+×").removesuffix(" %")
+    return re.search(rf"(?<![\d.]){re.escape(shown)} ?(%|×|times)", statement) is not None
 
 
-def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:
+def _evidence(entry: Entry, finding: Finding) -> tuple[RemarkEvidence, ...]:
     shown = finding.exhibits[:MOST_EVIDENCE]
-    told = [
-        Evidence(
+    evidence = [
+        RemarkEvidence(
             f"{each.what} of {with_sizes(each.series)}: "
             f"{value(each.value, each.unit, each.interval)}",
             entry.links.to(each.series),
@@ -80,13 +80,13 @@ def _evidence(entry: Entry, finding: Finding) -> tuple[Evidence, ...]:
         for each in shown
     ]
     if (more := len(finding.exhibits) - len(shown)) > 0:
-        told.append(Evidence(f"and {more} more"))
-    return tuple(told)
+        evidence.append(RemarkEvidence(f"and {more} more"))
+    return tuple(evidence)
 
 
 def of_health(health: HealthReport) -> Finding | None:
-    """What error counters say against a machine; None where they say nothing."""
-    if not health.speaks_against:
+    """What error counters say against a machine; None if they say nothing."""
+    if not health.is_problem:
         return None
     broken = any("failed" in text for text in health.standing) or bool(health.xids)
     return Finding(

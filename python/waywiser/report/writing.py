@@ -17,7 +17,7 @@ from waywiser.words.number_format import (
 
 
 def figure(line: Line) -> tuple[str, str]:
-    """A series in a table: its rate in GB/s, or its time where that is what it tells; and ±."""
+    """A series in a table: its rate in GB/s, or its time if that is what it shows; and ±."""
     found = line.estimate
     if found is None:
         return "", ""
@@ -31,9 +31,9 @@ def quantity(found: Estimate, size: int) -> str:
     return format_rate(found.rate.value, found.relative)
 
 
-def spread(sure: float | None) -> str:
-    """``±0.6 %``; empty where there is no interval."""
-    return "" if sure is None else format_relative(sure)
+def spread(relative: float | None) -> str:
+    """``±0.6 %``; empty if there is no interval."""
+    return "" if relative is None else format_relative(relative)
 
 
 def value(number: float, unit: Unit, interval: Interval | None) -> str:
@@ -57,10 +57,10 @@ def _size(number: float) -> str:
 
 
 def percent(part: float, interval: Interval | None = None) -> str:
-    """``+5.2 %``, ``−31 %``, ``×38``, with the interval where there is one that digits show."""
-    told = _signed(part)
+    """``+5.2 %``, ``−31 %``, ``×38``, with the interval if there is one that digits show."""
+    own = _signed(part)
     span = (_signed(interval.low), _signed(interval.high)) if interval is not None else ()
-    return f"{told} ({' to '.join(span)})" if len(set(span)) > 1 else told
+    return f"{own} ({' to '.join(span)})" if len(set(span)) > 1 else own
 
 
 def _signed(part: float) -> str:

@@ -1,1 +1,1 @@
-"""The series of profiles: their samples as arrays, their estimates, and reasons to doubt them."""
+"""The series of profiles: their samples as arrays, their estimates, and their quality flags."""

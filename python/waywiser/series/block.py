@@ -43,22 +43,22 @@ class BlockEstimate(Value, frozen=True):
     interval: Interval | None
     """Within the process; None under 6 samples; never narrower than a tick of the clock."""
     tick: float
-    """Seconds that the clock can tell apart, per repetition."""
+    """Seconds that the clock can resolve, per repetition."""
     host_median: float | None
-    """From call to completion, as an application sees it; None where it was not taken."""
+    """Seconds from call to completion, as an application sees it; None if it was not taken."""
     host_interval: Interval | None
     quantiles: dict[str, float] | None
-    """``p0`` to ``p100``; None where repetitions were batched, since a mean of several has none."""
+    """``p0`` to ``p100``; None if repetitions were batched, since a mean of several has none."""
     spread: float
     """The interquartile range over the median."""
-    farthest: float
+    largest_deviation: float
     drift: float
     outliers: OutlierCount
     summary: bool = False
     """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
     transfers: tuple[float, ...] = ()
-    """Of several transfers: the median of each one's own time, in the workload's order; empty where
-    there is one, and where they were not timed."""
+    """The median of each of several transfers' own time, in the workload's order; empty if there is
+    one, or if they were not timed."""
 
     @property
     def deviation(self) -> float:

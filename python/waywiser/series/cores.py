@@ -1,6 +1,6 @@
 """Whether cores have a place at all: how far they are from blocks of memory, looked at repeatedly.
 
-Loads out of memory take one of two times where there are two sockets. A core is on the side of
+Loads out of memory take one of two times if there are two sockets. A core is on the side of
 the blocks that it reads in the shorter one; where it changes sides, a virtual CPU was moved, and no
 stored map of cores is worth anything.
 """
@@ -22,13 +22,13 @@ LEAST_RATIO = 1.25
 DEVIATIONS = 4.0
 """Robust standard deviations within the groups that their middles must lie apart."""
 LEAST_SHARE = 0.05
-"""Of the loads: fewer are not a side, but interruptions."""
+"""Least share of the loads: fewer are not a side, but interruptions."""
 OUTLIER_FACTOR = 4.0
-"""Over the shortest median: somebody interrupted the core."""
+"""Ratio to the shortest median from which on somebody interrupted the core."""
 MAJORITY = 2 / 3
-"""Of the blocks that must agree on a core's side."""
+"""Share of the blocks that must agree on a core's side."""
 
-Stability = Literal["stable", "drifting", "none seen", "not told"]
+Stability = Literal["stable", "drifting", "none seen", "not determined"]
 
 Sided = Mapping[tuple[int, str, int], int | None]
 """Known sides of blocks, by worker, memory and number."""
@@ -39,14 +39,14 @@ class CoreVerdict(Value, frozen=True):
 
     verdict: Stability
     near_seconds: float = 0.0
-    """Of one load out of memory on the core's side; without sides, out of any."""
+    """Seconds of one load out of memory on the core's side; without sides, out of any."""
     far_seconds: float = 0.0
     cores: tuple[int, ...] = ()
     """Those that were looked at."""
     changed: tuple[int, ...] = ()
     """Those that changed sides."""
     seconds: float = 0.0
-    """The shortest time between two looks that differ; where none do, that they span."""
+    """The shortest time between two looks that differ; if none do, that they span."""
 
 
 class _Look(NamedTuple):
@@ -57,8 +57,8 @@ class _Look(NamedTuple):
     side: int | None
 
 
-def judge_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
-    """``sides`` are those of blocks where GPUs tell them; else cores tell by themselves."""
+def decide_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
+    """``sides`` are those of blocks if GPUs show them; else cores decide alone."""
     loads = [
         seconds
         for record in records
@@ -68,7 +68,7 @@ def judge_cores(records: Sequence[Locality], sides: Sided) -> CoreVerdict:
     ]
     cores = tuple(sorted({cpu for record in records for cpu in record.cpus}))
     if not loads or not cores:
-        return CoreVerdict("not told")
+        return CoreVerdict("not determined")
     levels = _levels(loads)
     if levels is None:
         return CoreVerdict("none seen", median(loads), cores=cores)
@@ -105,7 +105,7 @@ def _levels(loads: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _looks(record: Locality, sides: Sided, levels: tuple[float, float]) -> Iterator[_Look]:
-    """One per sweep and core. Where nobody knows the blocks' sides, those that the first core reads
+    """One per sweep and core. If nobody knows the blocks' sides, those that the first core reads
     as near in the first sweep are on side 0."""
     limit = math.sqrt(levels[0] * levels[1])
     known = [sides.get((record.worker, record.memory, n)) for n in range(len(record.blocks))]
@@ -138,7 +138,7 @@ def _verdict(
     looks: Sequence[_Look], levels: tuple[float, float], cores: tuple[int, ...]
 ) -> CoreVerdict:
     changed: set[int] = set()
-    quickest = math.inf
+    shortest = math.inf
     repeated = False
     for core in cores:
         own = sorted(look for look in looks if look.core == core and look.side is not None)
@@ -146,11 +146,11 @@ def _verdict(
         for before, after in pairwise(own):
             if before.side != after.side:
                 changed.add(core)
-                quickest = min(quickest, after.at - before.at)
+                shortest = min(shortest, after.at - before.at)
     times = [look.at for look in looks]
     span = max(times) - min(times) if times else 0.0
     if not repeated:
-        return CoreVerdict("not told", *levels, cores)
+        return CoreVerdict("not determined", *levels, cores)
     if changed:
-        return CoreVerdict("drifting", *levels, cores, tuple(sorted(changed)), quickest)
+        return CoreVerdict("drifting", *levels, cores, tuple(sorted(changed)), shortest)
     return CoreVerdict("stable", *levels, cores, (), span)

@@ -18,7 +18,7 @@ from typing import Literal
 
 from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
-from waywiser.series.doubts import Doubt, doubts
+from waywiser.series.quality_flags import QualityFlag, quality_flags
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.stats.order import CONFIDENCE, Interval, at_least, median, median_interval, relative
 from waywiser.topology.bounds import Bound, bound
@@ -31,7 +31,7 @@ TARGET = 0.02
 Kind = Literal["within process", "between processes"]
 
 GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
-"""Reasons to stop, the best first; a series is told by the worst of its blocks."""
+"""Reasons to stop, the best first; a series shows the worst of its blocks."""
 
 
 class Rate(Value, frozen=True):
@@ -48,7 +48,7 @@ class Estimate(Value, frozen=True):
     median: float
     """Seconds."""
     interval: Interval | None
-    """Seconds, of the median; None where there are too few samples for one."""
+    """Seconds, of the median; None if there are too few samples for one."""
     kind: Kind
     """What the interval is about."""
     host_median: float | None
@@ -64,7 +64,7 @@ class Estimate(Value, frozen=True):
     stop: Stop
     """The worst over all visits, failed ones included and skipped ones left out."""
     converged: bool
-    doubts: tuple[Doubt, ...]
+    quality_flags: tuple[QualityFlag, ...]
 
     @property
     def summary(self) -> bool:
@@ -83,9 +83,9 @@ class Estimate(Value, frozen=True):
 
 
 def estimate(series: Series, machine: Machine | None = None) -> Estimate | None:
-    """None where no visit has a sample that counts: see `Series.failure` for the reason.
+    """Returns None if no visit has a sample that counts: see `Series.failure` for the reason.
 
-    ``machine`` is used for doubts about links.
+    ``machine`` is used for flags about links.
     """
     (known,) = SeriesFrame.of([series]).series_blocks()
     best = bound(machine, series.workload) if machine is not None else None
@@ -98,7 +98,7 @@ def estimate_of(
     """`estimate` from the statistics of blocks, with the bound of the workload on the machine.
 
     Void samples are left out and counted; a block that took no time at all, which no clock here
-    tells and a damaged file may, says nothing.
+    measures and a damaged file may have, is ignored.
     """
     series = known.series
     blocks = tuple(block for block in known.blocks if block is not None and block.median > 0)
@@ -136,14 +136,14 @@ def estimate_of(
         blocks=blocks,
         stop=worst_stop(series.visits),
         converged=converged,
-        doubts=doubts(series, blocks, converged, machine, best),
+        quality_flags=quality_flags(series, blocks, converged, machine, best),
     )
 
 
 def rate(bytes: int, seconds: float, interval: Interval | None = None) -> Rate | None:
     """The rate of ``bytes`` in ``seconds``; the longest time gives the low end and the reverse.
 
-    None where nothing is moved or the time is not above 0. An interval that reaches 0 seconds
+    None if nothing is moved or the time is not above 0. An interval that reaches 0 seconds
     bounds no rate, so the rate then has none.
     """
     if bytes <= 0 or seconds <= 0:
@@ -181,7 +181,7 @@ def _not_skipped(visits: Sequence[Visit]) -> list[Visit]:
 def _interval(
     medians: Sequence[float], intervals: Sequence[Interval | None], width: float
 ) -> tuple[Kind, Interval | None]:
-    """Over the medians of blocks and their intervals; no narrower than ``width``."""
+    """The interval over the medians of blocks and their intervals; no narrower than ``width``."""
     between = median_interval(medians, CONFIDENCE)
     if between is not None:
         return "between processes", at_least(between, median(medians), width)

@@ -39,12 +39,12 @@ class HealthReport(Value, frozen=True):
     """`waywiser.records.STANDING_COUNTERS` that were not 0 in the latest reading: ``gpu:0 row
     remapping pending``."""
     unavailable: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """Reason -> what could not be read for it; links by kind, a GPU where not all lack it."""
+    """Reason -> what could not be read for it; links by kind, a GPU if not all lack it."""
     unread: tuple[str, ...] = ()
     """Runs without both readings, with the reason."""
 
     @property
-    def speaks_against(self) -> bool:
+    def is_problem(self) -> bool:
         """Whether there is anything that somebody should look at."""
         return bool(self.rises or self.xids or self.standing)
 
@@ -53,7 +53,7 @@ class HealthReport(Value, frozen=True):
         found = [*map(str, self.rises), *self.xids, *self.standing]
         head = f"counted while it ran: {', '.join(found)}" if found else self._nothing
         missing = [f"{', '.join(what)} ({why})" for why, what in self.unavailable.items()]
-        parts = [head, f"not told: {'; '.join(missing)}" if missing else "", *self.unread]
+        parts = [head, f"unknown: {'; '.join(missing)}" if missing else "", *self.unread]
         return f"health: {'; '.join(filter(None, parts))}"
 
     @property
@@ -64,7 +64,7 @@ class HealthReport(Value, frozen=True):
 
 
 def health_report(runs: Sequence[RunHealth]) -> HealthReport | None:
-    """What all runs together say; None where no run read anything, as before there were readings
+    """What all runs together say; None if no run read anything, as before there were readings
     and on machines without a GPU."""
     if not runs:
         return None

@@ -11,7 +11,7 @@ from waywiser.records import Series
 from waywiser.series.block import BlockEstimate
 from waywiser.series.estimate import Estimate, estimate_of
 from waywiser.series.series_frame import SeriesBlocks
-from waywiser.series.traffic import Ways, ways
+from waywiser.series.traffic import LinkUse, link_use
 from waywiser.stats.order import median
 from waywiser.topology.bounds import Bound, bound
 from waywiser.topology.machine import Machine
@@ -30,31 +30,31 @@ class Line(Value, frozen=True):
     name: str
     """The curve as people call it: short where it is many transfers."""
     transfer_rates: tuple[float, ...]
-    """Bytes per second of each transfer over its own median time, where there are several; their
+    """Bytes per second of each transfer over its own median time, if there are several; their
     sum is more than the rate of the whole, which lasts until the last is done."""
     bytes: int
-    """Of all transfers together; 0 for an operation."""
+    """Bytes of all transfers together; 0 for an operation."""
     cache: str
     mode: str
-    """Who timed: ``device``, ``host``, or empty where nothing was."""
+    """Who timed: ``device``, ``host``, or empty if nothing was."""
     estimate: Estimate | None
-    """None where nothing could be measured: then the reason is among the failures."""
+    """None if nothing could be measured: then the reason is among the failures."""
     bound: Bound | None
     of_bound: float | None
     """Rate over bound; 1 is the theoretical peak."""
     seconds: float
-    """That measuring it took, set-up and verification included."""
+    """Seconds that measuring it took, set-up and verification included."""
     left_out: str = ""
     """Why it was not visited in any block, though planned: the rate had saturated, an equal path
-    tells it, or the time was over; else empty."""
+    shows it, or the time was over; else empty."""
     like: str = ""
-    """The curve that this one ought to equal by the machine's symmetry: the first of its class;
-    empty where it is the first."""
+    """The curve that this one should equal by the machine's symmetry: the first of its class;
+    empty if it is the first."""
     of_contiguous: float | None = None
-    """Of a layout: its rate over that of contiguous bytes by the same executor at the nearest
-    size, where that was measured."""
-    ways: Ways | None = None
-    """Which links it used; None where nobody looked, as at other sizes of the curve."""
+    """The rate of a layout over that of contiguous bytes by the same executor at the nearest size,
+    if that was measured."""
+    link_use: LinkUse | None = None
+    """Which links it used; None if nobody looked, as at other sizes of the curve."""
 
 
 def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Line:
@@ -82,13 +82,13 @@ def line_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> 
         of_bound=share,
         seconds=sum(visit.elapsed_seconds for visit in series.visits),
         left_out=_left_out(series),
-        ways=ways(series, machine.traits),
+        link_use=link_use(series, machine.traits),
         like="" if first[curve] == curve else first[curve],
     )
 
 
 def by_curve(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    """In the order given; those of each curve ascending in size."""
+    """Lines by curve in the order given; those of each curve ascending in size."""
     found: dict[str, list[Line]] = {}
     for line in lines:
         found.setdefault(line.curve, []).append(line)

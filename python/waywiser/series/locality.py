@@ -1,9 +1,9 @@
-"""On which side of a machine its GPUs, its cores and blocks of its memory are, by measurement.
+"""The sides of a machine that its GPUs, its cores and blocks of its memory are on, by measurement.
 
 A hypervisor may hide that there are two sockets; latencies show it. From one block of memory the
 GPUs of one socket are reached sooner than those of the other, from another block the other way
-round. So what tells is not how long a GPU takes, which has many reasons, but that the latencies of
-some GPUs *rise and fall together* from block to block; `waywiser.stats.division` judges that.
+round. The evidence is not how long a GPU takes, which has many reasons, but that the latencies of
+some GPUs *rise and fall together* from block to block; `waywiser.stats.division` decides that.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from waywiser.records import BufferRecord, Locality, Visit
 from waywiser.series.block import BlockEstimate
-from waywiser.series.cores import CoreVerdict, judge_cores
-from waywiser.series.doubts import DIFFERENCE_LIMIT
+from waywiser.series.cores import CoreVerdict, decide_cores
+from waywiser.series.quality_flags import DIFFERENCE_LIMIT
 from waywiser.stats.division import By, Division, divide, widest_gap
 from waywiser.stats.order import median
 from waywiser.words import Value
@@ -35,11 +35,11 @@ class BlockSide(Value, frozen=True):
     worker: int
     memory: str
     block: int
-    """From 0, in the order allocated."""
+    """Number from 0, in the order allocated."""
     side: int | None
-    """Number of the group that is near; None where it is between the sides, or there are none."""
+    """Number of the group that is near; None if it is between the sides, or there are none."""
     margin_seconds: float
-    """By which the other group takes longer."""
+    """Seconds by which the other group takes longer."""
 
 
 class Sides(Value, frozen=True):
@@ -47,30 +47,30 @@ class Sides(Value, frozen=True):
 
     gpus: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
-    """One or two groups of GPUs, that of the lowest index first; none where nobody looked."""
+    """One or two groups of GPUs, that of the lowest index first; none if nobody looked."""
     by: By
     """Whether latencies change together from block to block, or only their levels differ."""
     p_value: float | None
-    """Of the pattern from block to block; None where there is but one GPU or block."""
+    """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
-    """Mean over GPUs, of the division that was found best, told or not."""
+    """Mean over GPUs, of the division that was found best, shown or not."""
     near_seconds: float
     """Median latency of a small copy to GPUs of the block's side; without sides, to all."""
     far_seconds: float
-    """To the others; 0 without sides."""
+    """Seconds to the others; 0 without sides."""
     blocks: tuple[BlockSide, ...]
     agreeing: int
     """Blocks from which alone the GPUs fall into the same two groups."""
     cores: CoreVerdict
 
     def group_of(self, gpu: int) -> int | None:
-        """Number of the group that a GPU is in, where there are two."""
+        """Number of the group that a GPU is in, if there are two."""
         if len(self.groups) != 2:
             return None
         return next((n for n, group in enumerate(self.groups) if gpu in group), None)
 
     def side_of(self, buffer: BufferRecord) -> int | None:
-        """Number of the group that is near a buffer of a series; None where that is not known."""
+        """Number of the group that is near a buffer of a series; None if that is not known."""
         if len(self.groups) != 2 or len(buffer.gpu_seconds) != len(self.gpus):
             return None
         seconds = buffer.gpu_seconds
@@ -92,7 +92,7 @@ def _positions(
     return tuple(tuple(gpus.index(gpu) for gpu in group) for group in groups)
 
 
-def judge_sides(found: Iterable[Locality]) -> Sides | None:
+def decide_sides(found: Iterable[Locality]) -> Sides | None:
     """The sides that the records of all workers show together; None without any record."""
     records = [each for each in found if each.failure is None and each.blocks]
     if not records:
@@ -101,11 +101,13 @@ def judge_sides(found: Iterable[Locality]) -> Sides | None:
     gpus = max((each.gpus for each in timed), key=len, default=())
     timed = [each for each in timed if each.gpus == gpus]
     if not timed:
-        return Sides((), (), "", None, None, 0.0, 0.0, (), 0, judge_cores(records, {}))
-    return _judged(records, timed, gpus)
+        return Sides((), (), "", None, None, 0.0, 0.0, (), 0, decide_cores(records, {}))
+    return _decided(records, timed, gpus)
 
 
-def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]) -> Sides:
+def _decided(
+    records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]
+) -> Sides:
     import numpy as np
 
     cubes = [np.array([block.copies for block in each.blocks]) for each in timed]
@@ -134,7 +136,7 @@ def _judged(records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[
         far_seconds=far,
         blocks=blocks,
         agreeing=sum(_agrees(row, split) for middle in middles for row in middle),
-        cores=judge_cores(records, sides),
+        cores=decide_cores(records, sides),
     )
 
 
@@ -160,14 +162,14 @@ def _undivided(
             for number in range(len(each.blocks))
         ),
         agreeing=0,
-        cores=judge_cores(records, {}),
+        cores=decide_cores(records, {}),
     )
 
 
 def _block_sides(
     record: Locality, middles: Array, split: Array, separation: float
 ) -> Iterator[BlockSide]:
-    """Of the blocks that one worker saw; ``middles`` as [block, GPU]."""
+    """The sides of the blocks that one worker saw; ``middles`` as [block, GPU]."""
     contrast = middles[:, split].mean(1) - middles[:, ~split].mean(1)
     for number, margin in enumerate(contrast - _offset(contrast, separation)):
         side = None if abs(margin) < separation / 4 else int(margin < 0)
@@ -175,8 +177,8 @@ def _block_sides(
 
 
 def _offset(contrast: Array, separation: float) -> float:
-    """What the groups differ by without regard to the block, as far as blocks of both sides, seen
-    by one worker, tell it."""
+    """What the groups differ by without regard to the block, if blocks of both sides, seen
+    by one worker, show it."""
     low, high = float(contrast.min()), float(contrast.max())
     return (low + high) / 2 if high - low >= separation else 0.0
 
@@ -201,7 +203,8 @@ def _agrees(row: Array, split: Array) -> bool:
 
 
 def nearness(visit: Visit, sides: Sides | None) -> Nearness:
-    """Of the visit's transfers between host memory and a GPU; empty where that is not known."""
+    """The nearness of the visit's transfers between host memory and a GPU; empty if that is
+    unknown."""
     if sides is None:
         return ""
     found = set(_near(visit, sides))
@@ -225,7 +228,7 @@ def _near(visit: Visit, sides: Sides) -> Iterator[bool]:
 
 
 def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate]) -> str:
-    """How near and far blocks of a series differ, in one line; empty where it has not both, or
+    """How near and far blocks of a series differ, in one line; empty if it has not both, or
     they differ by less than `DIFFERENCE_LIMIT`. ``where`` is the nearness of each block."""
     medians: dict[str, list[float]] = {"near": [], "far": []}
     for each in blocks:

@@ -19,21 +19,21 @@ from waywiser.profile.profile import is_finished
 from waywiser.records import Locality, Refusal, Series
 from waywiser.series.estimate import Estimate
 from waywiser.series.health import HealthReport, health_report
+from waywiser.series.layout_crossover import LayoutCrossover, layout_crossovers
 from waywiser.series.line import Line, beside_contiguous, line_of
-from waywiser.series.locality import Nearness, Sides, judge_sides, near_and_far, nearness
-from waywiser.series.overtaking import Overtaking, overtaking
-from waywiser.series.reasons import Group, Reasons, groups
+from waywiser.series.locality import Nearness, Sides, decide_sides, near_and_far, nearness
+from waywiser.series.reasons import ReasonGroup, Reasons, groups
 from waywiser.series.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.series.wrong_bounds import without_wrong_bounds
 from waywiser.topology.machine import Machine
 from waywiser.words import Transfer, Value, Workload
 
-SCHEMA = 1
-"""Of the JSON form."""
+SCHEMA = 2
+"""The schema of the JSON form."""
 
 
 class Summary(Value, frozen=True):
-    """Counts of series; each is in one of converged, not converged, failed, declined, skipped."""
+    """Counts of series; each is converged, not converged, failed, unsupported or skipped."""
 
     curves: int
     series: int
@@ -47,8 +47,8 @@ class Summary(Value, frozen=True):
     seconds: float
     blocks: float
     """Median number of blocks of a measured series."""
-    declined: int = 0
-    """Without a number because the machine refused when it was asked (see ``declined`` beside)."""
+    unsupported: int = 0
+    """Not supported, as the machine showed when measured (see ``unsupported`` below)."""
 
 
 class Overview(Value, frozen=True):
@@ -62,33 +62,33 @@ class Overview(Value, frozen=True):
     visits: int
     """Finished ones of the whole profile, whatever is asked for."""
     planned_visits: int | None
-    """That its survey was to make; None where the profile does not tell."""
+    """Visits that its survey was to make; None if the profile does not say."""
     series: tuple[Line, ...]
-    refusals: tuple[Group, ...]
-    failures: tuple[Group, ...]
-    """Of visits, by kind and reason; what the machine refused is not among them."""
-    skipped: tuple[Group, ...]
-    """By reason, which holds the rates that had saturated."""
-    warnings: tuple[Group, ...]
-    """By kind of doubt, the gravest first, each with its remedy."""
-    notes: tuple[Group, ...]
+    refusals: tuple[ReasonGroup, ...]
+    failures: tuple[ReasonGroup, ...]
+    """Failed visits, by kind and reason; what the machine refused is not among them."""
+    skipped: tuple[ReasonGroup, ...]
+    """Skipped visits by reason, which holds the rates that had saturated."""
+    warnings: tuple[ReasonGroup, ...]
+    """Quality flags by kind, the gravest first, each with its remedy."""
+    notes: tuple[ReasonGroup, ...]
     """What the measuring itself remarked."""
-    unbounded: tuple[Group, ...]
+    unbounded: tuple[ReasonGroup, ...]
     """Curves without a theoretical peak, by the reason why it is not known."""
     health: HealthReport | None
-    """What the error counters of GPUs and links did meanwhile; None where nobody looked."""
+    """What the error counters of GPUs and links did meanwhile; None if nobody looked."""
     summary: Summary
     sides: Sides | None = None
-    """Of the machine, as its GPUs and cores showed; None where nobody looked."""
-    ways: tuple[Group, ...] = ()
-    """By the reason why no counters of links could be read: the curves whose ways are not told."""
-    declined: tuple[Group, ...] = ()
-    """Series that the machine refused when it was asked, which no plan can know, by the reason."""
-    overtaking: tuple[Overtaking, ...] = ()
-    """Between two memories, the fastest way of each layout at each size."""
+    """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""
+    link_use_unknown: tuple[ReasonGroup, ...] = ()
+    """Curves whose links are unknown, by the reason why no counters of links could be read."""
+    unsupported: tuple[ReasonGroup, ...] = ()
+    """Series that the machine did not support when measured, by the reason."""
+    layout_crossovers: tuple[LayoutCrossover, ...] = ()
+    """The fastest method of each layout at each size, between two memories."""
     nearness: dict[str, dict[int, Nearness]] = msgspec.field(default_factory=dict)
-    """By a series' identity and the number of a block: whether its host memory was on the side of
-    its GPUs; only where sides are known and this is."""
+    """Whether the host memory of a block was on the side of its GPUs, by a series' identity and the
+    block's number; only if sides are known and this is."""
 
 
 def overview(
@@ -133,7 +133,7 @@ def overview_of(
     refusals: Sequence[Refusal] = (),
     health: Sequence[RunHealth] = (),
 ) -> Overview:
-    """Of series that come from anywhere, read once; of no file and no run.
+    """The overview of series that come from anywhere, read once; without file and run.
 
     ``first`` gives for each curve the first of its class, as
     `waywiser.plan.classes.representatives` finds it.
@@ -153,7 +153,7 @@ def _overview_of(
     refusals: Sequence[Refusal],
     health: Sequence[RunHealth],
 ) -> Overview:
-    sides, reasons = judge_sides(localities), Reasons()
+    sides, reasons = decide_sides(localities), Reasons()
     reasons.add_refusals(refusals)
     reasons.add_localities(localities)
     lines: list[Line] = []
@@ -180,7 +180,7 @@ def _overview_of(
         series=tuple(beside_contiguous(lines, workloads)),
         refusals=groups(reasons.refused),
         failures=groups(reasons.failures),
-        declined=groups(reasons.declined),
+        unsupported=groups(reasons.unsupported),
         skipped=groups(reasons.skipped),
         warnings=reasons.warnings(),
         notes=groups(reasons.notes),
@@ -188,8 +188,8 @@ def _overview_of(
         health=health_report(health),
         summary=_summary(lines, reasons, len(refusals)),
         sides=sides,
-        ways=groups(reasons.untold),
-        overtaking=tuple(overtaking(_timed(workloads, lines))),
+        link_use_unknown=groups(reasons.link_use_unknown),
+        layout_crossovers=tuple(layout_crossovers(_timed(workloads, lines))),
         nearness=where,
     )
 
@@ -197,7 +197,7 @@ def _overview_of(
 def _nearness(
     series: Series, line: Line, sides: Sides | None, reasons: Reasons
 ) -> dict[int, Nearness]:
-    """By block, if it is known; notes a difference between near and remote memory."""
+    """Nearness by block, if it is known; notes a difference between near and remote memory."""
     if sides is None:
         return {}
     known: dict[int, Nearness] = {visit.block: nearness(visit, sides) for visit in series.visits}
@@ -223,12 +223,12 @@ def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
         series=len(lines),
         converged=converged,
         not_converged=len(known) - converged,
-        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_declined,
+        failed=len(lines) - len(known) - reasons.only_skipped - reasons.only_unsupported,
         skipped=reasons.only_skipped,
         refused=refused,
         seconds=sum(line.seconds for line in lines),
         blocks=middle_of([len(each.blocks) for each in known]) if known else 0,
-        declined=reasons.only_declined,
+        unsupported=reasons.only_unsupported,
     )
 
 

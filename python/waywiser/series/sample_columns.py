@@ -10,7 +10,7 @@ from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
 from waywiser.profile.profile import NO_SAMPLES
 from waywiser.profile.rows import VisitRow, require_counts, visit_from
-from waywiser.profile.sound import MOST, MOST_SECONDS
+from waywiser.profile.validation import MOST, MOST_SECONDS
 from waywiser.records import Visit
 from waywiser.words import Workload
 
@@ -27,7 +27,7 @@ SHORT_BYTES = 64
 """Compressed columns up to this size are mostly constant, and many visits have the same."""
 
 MOST_KNOWN = 1000
-"""Of those, so many are kept unpacked while a column is read."""
+"""Short columns that are kept unpacked while a file is read."""
 
 
 class Visited(NamedTuple):
@@ -90,7 +90,7 @@ class SampleColumns:
 
     @cached_property
     def host(self) -> Array:
-        """Seconds from call to completion; NaN where that was not taken."""
+        """Seconds from call to completion; NaN if that was not taken."""
         import numpy as np
 
         found = self._column("host", "<f8", np.nan)
@@ -99,7 +99,7 @@ class SampleColumns:
 
     @cached_property
     def skew(self) -> Array:
-        """Seconds between the first and the last start; NaN where that was not taken."""
+        """Seconds between the first and the last start; NaN if that was not taken."""
         import numpy as np
 
         found = self._column("skew", "<f8", np.nan)
@@ -174,7 +174,8 @@ class SampleColumns:
             raise self.visits[visit].damaged(what)
 
     def _require_times(self, seconds: Array) -> None:
-        """Of each visit, the times together are no longer than anybody can have measured."""
+        """Checks that the times of each visit together are no longer than anybody can have
+        measured."""
         import numpy as np
 
         if not len(seconds):

@@ -66,7 +66,7 @@ class SeriesFrame:
     """The visits and the samples of all series of one or several profiles.
 
     Series are ordered by curve, then by size; visits by series, then by profile and block; samples
-    by visit, in the order taken. Arrays are made when they are first used. Statistics are NaN where
+    by visit, in the order taken. Arrays are made when they are first used. Statistics are NaN if
     a visit has no sample that counts. Every property raises `ProfileError` for a damaged file.
     """
 
@@ -189,7 +189,7 @@ class SeriesFrame:
 
     @cached_property
     def ticks(self) -> Array:
-        """Seconds of one repetition that the clock of each visit can tell apart.
+        """Seconds of one repetition that the clock of each visit can resolve.
 
         The tick is divided by the smallest batch. A device's tick is read off its samples: the
         smallest step between two times that differ, which is at least one tick.
@@ -342,7 +342,7 @@ class SeriesFrame:
         return self._kept_sums(mild), self._kept_sums(severe)
 
     def _transfer_medians(self) -> list[tuple[float, ...]]:
-        """For each visit of several transfers the median of each one's own time."""
+        """The median of each transfer's own time, for each visit of several transfers."""
         import numpy as np
 
         found: list[tuple[float, ...]] = [()] * len(self.visits)
@@ -364,7 +364,7 @@ class SeriesFrame:
         return found
 
     def _estimates(self) -> list[BlockEstimate | None]:
-        """Of each visit; None if it has no sample that counts."""
+        """The estimate of each visit; None if it has no sample that counts."""
         import numpy as np
 
         spans = self._spans
@@ -374,7 +374,7 @@ class SeriesFrame:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spread = np.where(medians != 0, (third - first) / medians, 0.0)
             reach = np.maximum(quantiles[-1] - medians, medians - quantiles[0])
-            farthest = np.where(medians != 0, reach / medians, 0.0)
+            largest_deviation = np.where(medians != 0, reach / medians, 0.0)
         mild, severe = self._outliers(first, third)
         single = spans.filled(_reduced(np.maximum, self._kept_repetitions, spans), 1.0) <= 1
         shown = [each.tolist() for each in quantiles]
@@ -385,7 +385,7 @@ class SeriesFrame:
             "median": medians,
             "tick": self.ticks,
             "spread": spread,
-            "farthest": farthest,
+            "largest_deviation": largest_deviation,
             "drift": self._drifts(),
             "count": self.counts,
             "void": self.taken - self.counts,

@@ -1,23 +1,23 @@
 """Which links carried a workload: what counters counted around it, over the bytes it moved.
 
 A link of a GPU *sent* the bytes of transfers that start in the GPU's memory and *received* those of
-transfers that end there; what the counters say is told as a multiple of these bytes. What moved in
+transfers that end there; counts are given as a multiple of these bytes. What moved in
 as long a time without work is taken off before. Counts of NVLink are of data alone; those of PCIe
 may include what the protocol adds. Managed memory that moves in place is brought back before each
 execution, and the counters see that too: it counts among the bytes moved, and a direction in which
-nothing else moves is not told.
+nothing else moves is not known.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from waywiser.records import Evidence, GpuTraffic, Series
+from waywiser.records import GpuTraffic, LinkEvidence, Series
 from waywiser.topology.traits import Traits
 from waywiser.words import Transfer, Value, Workload
 
 LEAST_SHARE = 0.05
-"""Of a workload's bytes: less is control, not a way."""
+"""Least share of a workload's bytes: less is control traffic."""
 
 Link = Literal["NVLink", "PCIe"]
 Direction = Literal["sent", "received"]
@@ -32,35 +32,36 @@ class Carried(Value, frozen=True):
     bytes: int
     """Counted, less what moves without work."""
     ratio: float
-    """Of the bytes that the workload moves from or to this GPU; of all, where those are none."""
+    """Bytes counted over those that the workload moves from or to this GPU; over all, if those are
+    none."""
     links: int
-    """That moved anything; 1 for PCIe."""
+    """Links that moved anything; 1 for PCIe."""
 
     def __str__(self) -> str:
         many = f" over {self.links} links" if self.link == "NVLink" else ""
         return f"gpu:{self.gpu} {self.direction} {self.ratio:.3f} × the bytes by {self.link}{many}"
 
 
-class Ways(Value, frozen=True):
-    """Which ways the bytes of a series took."""
+class LinkUse(Value, frozen=True):
+    """The links that the bytes of a series used."""
 
     links: tuple[Link, ...]
-    """Those that carried them; none where no link that is counted moved."""
+    """Those that carried them; none if no link that is counted moved."""
     carried: tuple[Carried, ...]
     executions: int
     bytes: int
     """Moved by all executions together."""
     reasons: tuple[str, ...]
-    """Why counters could not be read: what they count is not told."""
+    """Why counters could not be read: what they count is unknown."""
 
     @property
-    def told(self) -> bool:
+    def known(self) -> bool:
         """Whether any counter could be read."""
         return self.executions > 0
 
     def __str__(self) -> str:
-        if not self.told:
-            return f"links not told: {'; '.join(self.reasons)}"
+        if not self.known:
+            return f"links unknown: {'; '.join(self.reasons)}"
         if not self.carried:
             unknown = f" ({'; '.join(self.reasons)})" if self.reasons else ""
             return f"no link moved that is counted{unknown}"
@@ -68,28 +69,28 @@ class Ways(Value, frozen=True):
         return f"through {which}: {', '.join(map(str, self.carried))}"
 
 
-def ways(series: Series, traits: Traits) -> Ways | None:
+def link_use(series: Series, traits: Traits) -> LinkUse | None:
     """What the first block in which somebody looked shows; None if nobody did."""
     found = next((v.evidence for v in series.visits if v.evidence is not None), None)
-    return None if found is None else _ways(series.workload, found, traits)
+    return None if found is None else _link_use(series.workload, found, traits)
 
 
-def _ways(workload: Workload, found: Evidence, traits: Traits) -> Ways:
+def _link_use(workload: Workload, found: LinkEvidence, traits: Traits) -> LinkUse:
     reasons = dict.fromkeys(
         f"gpu:{gpu.index}: {reason}" for gpu in found.gpus for reason in gpu.reasons
     )
     counted = any(_is_counted(gpu) for gpu in found.gpus)
     if found.reason or not counted:
         why = (found.reason,) if found.reason else tuple(reasons)
-        return Ways((), (), 0, 0, why or ("no counter was read",))
+        return LinkUse((), (), 0, 0, why or ("no counter was read",))
     moved = workload.bytes * found.executions
     rest = found.seconds / found.idle_seconds if found.idle_seconds else 0.0
     home = Workload(tuple(t for t in workload.transfers if _is_brought_back(t, traits)))
     carried = [each for gpu in found.gpus for each in _of_gpu(gpu, workload, home, found, rest)]
     least = LEAST_SHARE * min(t.bytes for t in workload.transfers) * found.executions
-    told = tuple(each for each in carried if each.bytes >= least)
-    kinds = dict.fromkeys(each.link for each in told)
-    return Ways(tuple(kinds), told, found.executions, moved, tuple(reasons))
+    used = tuple(each for each in carried if each.bytes >= least)
+    kinds = dict.fromkeys(each.link for each in used)
+    return LinkUse(tuple(kinds), used, found.executions, moved, tuple(reasons))
 
 
 def _is_counted(gpu: GpuTraffic) -> bool:
@@ -100,7 +101,7 @@ def _is_counted(gpu: GpuTraffic) -> bool:
 
 
 def _of_gpu(
-    gpu: GpuTraffic, workload: Workload, home: Workload, found: Evidence, rest: float
+    gpu: GpuTraffic, workload: Workload, home: Workload, found: LinkEvidence, rest: float
 ) -> tuple[Carried, ...]:
     """``home`` has the transfers whose bytes are brought back before each execution."""
     sent, received = _expected(workload, gpu.index)
@@ -129,7 +130,7 @@ def _of_gpu(
 
 
 def _links(by_link: dict[int, int]) -> int:
-    """Those that moved a share worth telling."""
+    """Those that moved a share worth showing."""
     most = max(by_link.values(), default=0)
     return sum(count >= LEAST_SHARE * most for count in by_link.values()) if most else 0
 

@@ -42,7 +42,7 @@ def without_wrong_bounds(
     """The lines without the bounds that large copies exceed by more than `EXCESS`.
 
     ``workloads`` are those of the lines, in the same order. In ``reasons``, the curves move from
-    the doubt ``above bound`` to those without a bound.
+    the flag ``above bound`` to those without a bound.
     """
     fastest: dict[Limit, Line] = {}
     for line, workload in zip(lines, workloads, strict=True):
@@ -105,17 +105,17 @@ def _move(line: Line, workload: Workload, reason: str, reasons: Reasons) -> None
     curves = reasons.unbounded.setdefault(reason, [])
     if line.name not in curves:
         curves.append(line.name)
-    for doubt in line.estimate.doubts if line.estimate else ():
-        if doubt.kind == "above bound":
-            members = reasons.doubts["above bound"]
-            members.remove(f"{label_of(workload)}: {doubt.what}")
+    for flag in line.estimate.quality_flags if line.estimate else ():
+        if flag.kind == "above bound":
+            members = reasons.quality_flags["above bound"]
+            members.remove(f"{label_of(workload)}: {flag.what}")
             if not members:
-                del reasons.doubts["above bound"]
+                del reasons.quality_flags["above bound"]
 
 
 def _without_bound(line: Line) -> Line:
     estimate = line.estimate
     if estimate is not None:
-        doubts = tuple(doubt for doubt in estimate.doubts if doubt.kind != "above bound")
-        estimate = msgspec.structs.replace(estimate, doubts=doubts)
+        flags = tuple(flag for flag in estimate.quality_flags if flag.kind != "above bound")
+        estimate = msgspec.structs.replace(estimate, quality_flags=flags)
     return msgspec.structs.replace(line, estimate=estimate, bound=None, of_bound=None)

@@ -32,8 +32,8 @@ THRESHOLD = 0.03
 """Relative changes up to this one are no finding, however sure they are."""
 
 SIGNIFICANT = 0.025
-"""For each of the two families, so that a comparison in which nothing has changed shows any
-difference in at most 5 % of cases."""
+"""The level of each of the two families, so that a comparison in which nothing has changed shows
+any difference in at most 5 % of cases."""
 
 POWER = 0.80
 
@@ -49,7 +49,7 @@ class Effect(NamedTuple):
     log_ratio: float
     """Now over before: above 0 is slower."""
     variance: Variance
-    """Of ``log_ratio``."""
+    """The variance of ``log_ratio``."""
     headline: bool = False
 
 
@@ -58,7 +58,7 @@ class Decision(Value, frozen=True):
 
     verdict: Verdict
     ratio: float
-    """Of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
+    """The ratio of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
     interval: Interval | None
     """95 % of the ratio, for this effect alone; None if nothing replicates it."""
     p: float | None

@@ -6,13 +6,13 @@ is noise, or a pattern of rank one, blocks by GPUs: its share is the largest eig
 Gram matrix. How often it is as large when block labels are permuted within each GPU and round,
 where only chance makes a pattern, is the p-value (a permutation test; Good, *Permutation,
 Parametric and Bootstrap Tests of Hypotheses*, 2005). The GPUs are divided where the pattern's signs
-divide them best, and two groups are told where p <= `P_LIMIT`, the groups lie further apart than
+divide them best, and two groups are shown if p <= `P_LIMIT`, the groups lie further apart than
 `LEAST_SEPARATION` of a latency, the mean silhouette (Rousseeuw, *Silhouettes*, J. Comput. Appl.
 Math. 20, 1987) is at least `LEAST_SILHOUETTE`, and more than one pair of a block and a GPU says so.
 
-Where all blocks are on one side nothing changes from block to block; two groups are then told where
+If all blocks are on one side, nothing changes from block to block; two groups are then shown if
 the GPUs' levels alone lie apart by `LEAST_LEVEL` and further than within each group, and said to be
-told by their level.
+shown by their level.
 
 More than two groups are not looked for.
 """
@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 PERMUTATIONS = 999
 P_LIMIT = 0.01
 LEAST_SEPARATION = 0.025
-"""Of a latency: 0.15 us of 5.8, a quarter of what two sockets were seen to differ by, and half of
-5 %, which is to be found: a threshold is met by half of what lies at it."""
+"""Least separation, relative to a latency: 0.15 us of 5.8, a quarter of what two sockets were seen
+to differ by, and half of 5 %, which is to be found: a threshold is met by half of what lies at
+it."""
 LEAST_SILHOUETTE = 0.5
-"""From there on Kaufman and Rousseeuw (*Finding Groups in Data*, 1990) call a structure
-reasonable."""
+"""The silhouette from which on Kaufman and Rousseeuw (*Finding Groups in Data*, 1990) call a
+structure reasonable."""
 LEAST_LEVEL = 0.05
-"""Of a latency: GPUs of one kind differ by up to 0.2 us of 5.8 among themselves."""
+"""Least difference of levels, relative to a latency: GPUs of one kind differ by up to 0.2 us of 5.8
+among themselves."""
 LEVEL_FACTOR = 1.5
 """The gap between levels, over the range within either group."""
 OUTLIER_DEVIATIONS = 5.0
-"""Beyond so many robust standard deviations from its block's median a latency counts as that far:
+"""Robust standard deviations from its block's median beyond which a latency counts as that far:
 somebody interrupted the copy."""
 SEED = 1
 
@@ -48,15 +50,15 @@ By = Literal["blocks", "level", ""]
 
 
 class Division(NamedTuple):
-    """Of GPUs into two groups, as far as latencies tell it."""
+    """A division of GPUs into two groups, by their latencies."""
 
     split: Array | None
-    """Which GPUs are in the second group; None where two are not told."""
+    """Which GPUs are in the second group; None if two are not shown."""
     by: By
     p_value: float | None
-    """Of the pattern from block to block; None where there is but one GPU or block."""
+    """The p-value of the pattern from block to block; None if there is but one GPU or block."""
     silhouette: float | None
-    """Mean over GPUs, of the division that was found best, told or not."""
+    """Mean over GPUs, of the division that was found best, shown or not."""
     separation: float
     """Seconds by which a group is nearer to blocks of its own side; 0 without groups."""
 
@@ -115,7 +117,7 @@ def _centred(cube: Array) -> Array:
 
 
 def _reach(centred: Array) -> float:
-    """Seconds from where on a latency is a far outlier, whatever block it is of."""
+    """Seconds from where on a latency is an outlier, whatever block it is of."""
     import numpy as np
 
     spread = 1.4826 * float(np.median(np.abs(centred - np.median(centred, axis=0))))
@@ -180,7 +182,7 @@ def widest_gap(values: Array) -> tuple[Array, float, float]:
 
 
 def _silhouette(points: Array, split: Array) -> float | None:
-    """Mean over points, 0 for one alone in its group; None where both groups are of one."""
+    """Mean over points, 0 for one alone in its group; None if both groups are of one."""
     import numpy as np
 
     if len(points) < 3:

@@ -22,7 +22,7 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value
 
 UNKNOWN = 0.25
-"""Times without an interval that differ by less are not told apart: means of other tools, and paths
+"""Times without an interval that differ by less are equal: means of other tools, and paths
 of the host, were seen to vary by so much."""
 
 Winner = Literal["first", "second", "neither"]
@@ -37,7 +37,7 @@ class Timed(NamedTuple):
     """Medians of its blocks, if they are known."""
 
 
-class Stretch(Value, frozen=True):
+class WinnerRange(Value, frozen=True):
     """Adjacent sizes with one winner."""
 
     winner: Winner
@@ -59,8 +59,10 @@ def winner(first: Timed, second: Timed) -> Winner:
     return "first" if ratio > 1 else "second"
 
 
-def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) -> list[Stretch]:
-    """Of each of ``sizes``, ascending, the times of both."""
+def duel(
+    sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]
+) -> list[WinnerRange]:
+    """Ranges of ``sizes``, ascending, with one winner each, from the times of both at each size."""
     winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
     ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
     winners = [
@@ -70,7 +72,7 @@ def duel(sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]) 
     for n in range(1, len(winners) - 1):
         if winners[n] == "neither" and winners[n - 1] == winners[n + 1]:
             winners[n] = winners[n - 1]
-    found: list[Stretch] = []
+    found: list[WinnerRange] = []
     for who, group in groupby(range(len(sizes)), key=winners.__getitem__):
         members = list(group)
         found.append(_stretch(who, [sizes[n] for n in members], [ratios[n] for n in members]))
@@ -87,9 +89,9 @@ def _margin(ratio: float) -> float:
     return max(ratio, 1 / ratio) - 1
 
 
-def _stretch(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> Stretch:
+def _stretch(who: Winner, sizes: Sequence[int], ratios: Sequence[float]) -> WinnerRange:
     if who == "neither":
         margins = [_margin(ratio) for ratio in ratios]
     else:
         margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios]
-    return Stretch(who, sizes[0], sizes[-1], min(margins), max(margins))
+    return WinnerRange(who, sizes[0], sizes[-1], min(margins), max(margins))

@@ -23,9 +23,9 @@ NEAR = 4.0
 """Neighbouring sizes are no further apart, or nothing local is known; those behind them, no further
 than the square."""
 LEAST_EXCESS = 0.015
-"""By which what one side lets expect is exceeded at least, as a logarithm."""
+"""Logarithm by which what one side lets expect is exceeded at least."""
 SHARE = 0.5
-"""Of the excess over what both sides let expect: by so much is that of either alone exceeded. The
+"""Share of the excess over what both sides let expect by which either alone must be exceeded. The
 last size before a better protocol exceeds the one that both make, and not that of its own side."""
 SURELY, VERY_SURELY = 1.5, 3.0
 """Standard errors of a size's excess over the line of one side: extrapolation is noisy. The latter
@@ -34,7 +34,7 @@ protocol."""
 FASTER = 0.1
 
 
-class Points(NamedTuple):
+class CurveArrays(NamedTuple):
     """The sizes of a curve, or those of several, one curve after the other."""
 
     n: Array
@@ -46,12 +46,13 @@ class Points(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Of windows of some width, one for each first position: [window, size of the window]."""
+    """What windows of some width let expect, one for each first position: [window, size of the
+    window]."""
 
     sizes: Array
     """Positions in the curve."""
     between: Array
-    """Logarithm of the slowest interpolation; not-a-number where neighbours are missing or far."""
+    """Logarithm of the slowest interpolation; not-a-number if neighbours are missing or far."""
     nearest: Array
     """Logarithm of the ordinary interpolation nearest to what was measured."""
     exceeded: Array
@@ -70,15 +71,15 @@ class _Side(NamedTuple):
     far_noise: Array
 
 
-def expected(curves: Sequence[Points], width: int) -> list[Expected]:
-    """Of each curve, all worked out at once; windows do not touch the ends."""
+def expected(curves: Sequence[CurveArrays], width: int) -> list[Expected]:
+    """The expectation of each curve, all worked out at once; windows do not touch the ends."""
     import numpy as np
 
     if not curves:
         return []
     lengths = [len(curve.n) for curve in curves]
     starts = np.cumsum([0, *lengths[:-1]])
-    together = Points(*(np.concatenate(column) for column in zip(*curves, strict=True)))
+    together = CurveArrays(*(np.concatenate(column) for column in zip(*curves, strict=True)))
     firsts = [np.arange(1, max(1, length - width)) for length in lengths]
     made = _expected(
         together,
@@ -98,8 +99,8 @@ def expected(curves: Sequence[Points], width: int) -> list[Expected]:
     ]
 
 
-def _expected(points: Points, curve: Array, first: Array, width: int) -> Expected:
-    """Of the windows that begin ``first``; ``curve`` is which each point is of."""
+def _expected(points: CurveArrays, curve: Array, first: Array, width: int) -> Expected:
+    """The expectation of the windows that begin ``first``; ``curve`` is which each point is of."""
     import numpy as np
 
     n, y, noise = points
@@ -134,7 +135,7 @@ def _expected(points: Points, curve: Array, first: Array, width: int) -> Expecte
 def _side(
     n: Array, t: Array, noise: Array, curve: Array, at: Array, step: int, edge: Array
 ) -> _Side:
-    """Neighbours at and beyond ``at``; the far one is not-a-number where there is none near."""
+    """Neighbours at and beyond ``at``; the far one is not-a-number if there is none near."""
     import numpy as np
 
     beyond = np.clip(at + step, 0, len(n) - 1)
@@ -153,7 +154,8 @@ def _through(x: Array, a: Array, ta: Array, b: Array, tb: Array) -> Array:
 
 
 def _cubic(x: Array, left: _Side, right: _Side) -> Array:
-    """Through all four neighbours in logarithms (Lagrange); not-a-number where one is missing."""
+    """The cubic through all four neighbours in logarithms (Lagrange); not-a-number if one is
+    missing."""
     import numpy as np
 
     nodes = [np.log(each) for each in (left.far_n, left.n, right.n, right.far_n)]
@@ -207,7 +209,7 @@ def _exceeds(
 
 def _line(x: Array, side: _Side, other: _Side) -> tuple[Array, Array]:
     """(logarithm, its variance), within what may be if more bytes take no less time, at no lower
-    rate. Where there is but one neighbour, the slope is that towards the other side."""
+    rate. If there is but one neighbour, the slope is that towards the other side."""
     import numpy as np
 
     lacks = np.isnan(side.far_n)

@@ -25,9 +25,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from waywiser.stats.distributions import student_quantile, student_tail
-from waywiser.stats.expectation import Expected, Points, expected
+from waywiser.stats.expectation import CurveArrays, Expected, expected
 from waywiser.stats.order import CONFIDENCE, Interval
-from waywiser.stats.scatter import Measured, Prepared, prepared
+from waywiser.stats.scatter import CurveBlocks, CurveNoise, prepared
 from waywiser.words import Value
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LEAST_DEPTH = 0.03
 """Less matters to nobody, and is what the granularity of a pipeline makes of any curve."""
 LEVEL = 0.01
-"""Of profiles in which nothing is irregular, the share in which noise is taken for a dip."""
+"""Share of profiles without irregularity in which noise is taken for a dip."""
 WIDEST = 4
 """Sizes of a window: from five on the neighbours say nothing of its middle."""
 LEAST_SIZES = 6
@@ -50,7 +50,7 @@ SELECTED = 1.5
 """Standard errors by which the best of several sizes looks better than it is; taken off where a
 size is compared with the best."""
 _EFFICIENCY = 0.37
-"""Of the median absolute deviation as an estimate of scale, for normal noise."""
+"""Efficiency of the median absolute deviation as an estimate of scale, for normal noise."""
 
 Kind = Literal["dip", "drop"]
 
@@ -70,7 +70,7 @@ class Irregularity(Value, frozen=True):
     p_value: float
     """Corrected for all sizes of the profile."""
     blocks: int
-    """That agree, of ``of``."""
+    """Blocks that agree, of ``of``."""
     of: int
 
 
@@ -82,18 +82,18 @@ class _Candidate(NamedTuple):
     """Logarithms, of each of its sizes."""
     depth: float
     variance: float
-    """Of the depth, from noise alone."""
+    """The variance of the depth, from noise alone."""
     freedom: float
 
 
-def irregularities(curves: Sequence[Measured]) -> list[tuple[Irregularity, ...]]:
-    """Of each curve in the order given, by size; nothing of curves of few sizes, nor of those that
-    have several workloads of as many bytes: a size of these has no neighbours."""
+def irregularities(curves: Sequence[CurveBlocks]) -> list[tuple[Irregularity, ...]]:
+    """The irregularities of each curve in the order given, by size; none for curves of few sizes,
+    or with several workloads of as many bytes: a size of these has no neighbours."""
     usable = [n for n, curve in enumerate(curves) if _is_usable(curve.bytes)]
     tests = sum(len(curves[n].bytes) for n in usable)
     found: list[tuple[Irregularity, ...]] = [()] * len(curves)
     ready = list(prepared([curves[n] for n in usable]))
-    points = [Points(curve.n, curve.y, curve.noise) for curve in ready]
+    points = [CurveArrays(curve.n, curve.y, curve.noise) for curve in ready]
     made = [expected(points, width) for width in range(1, WIDEST + 1)]
     for n, curve, windows in zip(usable, ready, zip(*made, strict=True), strict=True):
         found[n] = tuple(_of_curve(curve, windows, tests))
@@ -104,26 +104,26 @@ def _is_usable(sizes: Sequence[int]) -> bool:
     return len(sizes) >= LEAST_SIZES and all(a < b for a, b in pairwise(sizes))
 
 
-def _of_curve(curve: Prepared, windows: Sequence[Expected], tests: int) -> Iterator[Irregularity]:
+def _of_curve(curve: CurveNoise, windows: Sequence[Expected], tests: int) -> Iterator[Irregularity]:
     """The surest of dips that overlap, those of windows before wider ones; none that is how a drop
     begins. ``windows`` are those of one size, of two, and so on."""
     wiggle = _wiggle(curve, windows[0])
 
-    def told(candidates: Iterator[_Candidate]) -> list[Irregularity]:
-        found = (_told(curve, each, *wiggle, tests) for each in candidates)
+    def confirmed(candidates: Iterator[_Candidate]) -> list[Irregularity]:
+        found = (_confirmed(curve, each, *wiggle, tests) for each in candidates)
         return [each for each in found if each is not None]
 
-    drops = told(_drop(curve))
+    drops = confirmed(_drop(curve))
     kept: list[Irregularity] = []
-    surest = sorted(told(_dips(curve, windows)), key=lambda each: (each.p_value, -each.depth))
-    for dip in (*surest, *told(_sags(curve))):
+    surest = sorted(confirmed(_dips(curve, windows)), key=lambda each: (each.p_value, -each.depth))
+    for dip in (*surest, *confirmed(_sags(curve))):
         begins = any(dip.low <= drop.low <= dip.high for drop in drops)
         if not begins and all(dip.high < other.low or dip.low > other.high for other in kept):
             kept.append(dip)
     yield from sorted([*kept, *drops], key=lambda each: each.low)
 
 
-def _wiggle(curve: Prepared, made: Expected) -> tuple[float, float]:
+def _wiggle(curve: CurveNoise, made: Expected) -> tuple[float, float]:
     """(variance of single sizes around what neighbours let expect, beyond noise; its degrees of
     freedom)."""
     import numpy as np
@@ -137,7 +137,7 @@ def _wiggle(curve: Prepared, made: Expected) -> tuple[float, float]:
     return max(0.0, scale**2 - noise), max(1.0, _EFFICIENCY * int(known.sum()))
 
 
-def _dips(curve: Prepared, windows: Sequence[Expected]) -> Iterator[_Candidate]:
+def _dips(curve: CurveNoise, windows: Sequence[Expected]) -> Iterator[_Candidate]:
     import numpy as np
 
     for width, made in enumerate(windows, start=1):
@@ -157,7 +157,7 @@ def _dips(curve: Prepared, windows: Sequence[Expected]) -> Iterator[_Candidate]:
             )
 
 
-def _error(curve: Prepared, sizes: range, others: Sequence[int]) -> tuple[float, float]:
+def _error(curve: CurveNoise, sizes: range, others: Sequence[int]) -> tuple[float, float]:
     """(variance of the mean over sizes less what others let expect, degrees of freedom)."""
     own = float(curve.noise[sizes.start : sizes.stop].sum()) / len(sizes) ** 2
     theirs = max(float(curve.noise[n]) for n in others) * (5 / 9)  # of weights 2/3 and 1/3
@@ -165,7 +165,7 @@ def _error(curve: Prepared, sizes: range, others: Sequence[int]) -> tuple[float,
     return own + theirs, freedom
 
 
-def _sags(curve: Prepared) -> Iterator[_Candidate]:
+def _sags(curve: CurveNoise) -> Iterator[_Candidate]:
     """Runs of at least two sizes whose rates lie below those of a smaller and a larger size."""
     import numpy as np
 
@@ -181,8 +181,9 @@ def _sags(curve: Prepared) -> Iterator[_Candidate]:
             yield _against(curve, "dip", range(start, stop), reference, least, lack)
 
 
-def _drop(curve: Prepared) -> Iterator[_Candidate]:
-    """From the first size from which on most of the fall from the best rate has happened."""
+def _drop(curve: CurveNoise) -> Iterator[_Candidate]:
+    """A drop: from the first size from which on most of the fall from the best rate has
+    happened."""
     import numpy as np
 
     rate = np.log(curve.n) - curve.y
@@ -203,7 +204,7 @@ def _best_before(rate: Array) -> Array:
 
 
 def _against(
-    curve: Prepared, kind: Kind, sizes: range, reference: int, level: float, lack: float
+    curve: CurveNoise, kind: Kind, sizes: range, reference: int, level: float, lack: float
 ) -> _Candidate:
     """Sizes that lack so much to a rate that is the best of several."""
     import numpy as np
@@ -214,8 +215,8 @@ def _against(
     return _Candidate(kind, sizes, reference, expect, lack - taken, variance, freedom)
 
 
-def _told(
-    curve: Prepared, found: _Candidate, wiggle: float, freedom: float, tests: int
+def _confirmed(
+    curve: CurveNoise, found: _Candidate, wiggle: float, freedom: float, tests: int
 ) -> Irregularity | None:
     variance = found.variance + wiggle
     together = variance**2 / (found.variance**2 / found.freedom + wiggle**2 / freedom)
@@ -240,7 +241,7 @@ def _told(
     )
 
 
-def _agreeing(curve: Prepared, found: _Candidate) -> tuple[int, int]:
+def _agreeing(curve: CurveNoise, found: _Candidate) -> tuple[int, int]:
     """(blocks that show the excess by themselves, blocks that visited these sizes)."""
     import numpy as np
 

@@ -32,7 +32,7 @@ SURVEYS_FOR_VARIANCE = 3
 """Surveys on a side from which on their own variance is used."""
 
 LEAST_VARIANCE = 1e-8
-"""Of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
+"""Least variance of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
 
 UNLIKE = 0.01
 """Chance below which a path's own variance is too large to be that of its equivalent paths."""
@@ -62,7 +62,7 @@ class Surveys(NamedTuple):
 
     @property
     def means(self) -> list[float]:
-        """Of each survey, the mean over its processes."""
+        """The mean of each survey over its processes."""
         return [fmean(each) for each in self.replicates]
 
     @property
@@ -94,7 +94,7 @@ class Noise(NamedTuple):
 
 
 def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
-    """Between the processes of one series.
+    """The variance between the processes of one series.
 
     ``within`` is the variance of a process' median by its samples. It is a lower limit.
     """
@@ -109,7 +109,8 @@ def process_variance(sides: Iterable[Surveys], within: float) -> Variance:
 
 
 def survey_variance(sides: Iterable[Surveys]) -> Variance | None:
-    """Between the means of surveys, of the sides that have enough of them; None if none has."""
+    """The variance between the means of surveys, of the sides that have enough of them; None if
+    none has."""
     squares = freedom = 0.0
     for side in sides:
         if len(side.replicates) >= SURVEYS_FOR_VARIANCE:

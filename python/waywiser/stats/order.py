@@ -17,11 +17,11 @@ from waywiser.words import Value
 _MOST_LOG = math.log(sys.float_info.max)
 
 CONFIDENCE = 0.95
-"""Of every interval in the house, where nothing else is said."""
+"""The confidence of every interval, unless something else is said."""
 
 
 class Interval(Value, frozen=True):
-    """From ``low`` to ``high``, both included, in the unit of what it was made from."""
+    """An interval from ``low`` to ``high``, both included, in the unit of what it was made from."""
 
     low: float
     high: float
@@ -48,7 +48,7 @@ def relative(value: float, interval: Interval | None, *, of_rate: bool = False) 
 
 
 def at_least(interval: Interval, median: float, width: float) -> Interval:
-    """``interval`` widened around ``median`` to ``width`` where it is narrower; not below 0."""
+    """``interval`` widened around ``median`` to ``width`` if it is narrower; not below 0."""
     if interval.width >= width:
         return interval
     low = min(interval.low, median - width / 2)
@@ -56,7 +56,8 @@ def at_least(interval: Interval, median: float, width: float) -> Interval:
 
 
 def ratio_of(log: float) -> float:
-    """Of a logarithm; where none is so large, as where hardly anything is known, the largest."""
+    """The ratio of a logarithm; the largest float if hardly anything is known and none is so
+    large."""
     return math.exp(min(log, _MOST_LOG))
 
 
@@ -79,7 +80,7 @@ def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) ->
     least ``confidence``, whatever its distribution, for independent samples.
 
     The ranks are symmetric, and the confidence is exact binomial, so it is not below what was asked
-    and usually above (n = 10: ranks 2 and 9, 97.9 %). None where there are too few samples for
+    and usually above (n = 10: ranks 2 and 9, 97.9 %). None if there are too few samples for
     any: at 95 % fewer than 6.
     """
     rank = lower_rank(len(samples), confidence)
@@ -92,7 +93,7 @@ def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) ->
 @lru_cache(maxsize=4096)
 def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
     """The greatest r such that the r-th smallest and r-th greatest of ``count`` samples hold the
-    median between them with ``confidence``; from 1; None where not even the extremes do.
+    median between them with ``confidence``; from 1; None if not even the extremes do.
 
     With B binomial (count, 1/2) that is the greatest r with 2 P(B < r) <= 1 - confidence. The tail
     is summed from the rank where its terms first matter, in O(sqrt(count)).

@@ -64,7 +64,7 @@ class SizeRatios(NamedTuple):
 
     bytes: int
     ratios: Mapping[int, float]
-    """By process: the logarithm of the time of the first over that of the second."""
+    """Logarithms of the time of the first over that of the second, by process."""
     within: float
     """Variance of one of them by its samples."""
 
@@ -93,7 +93,7 @@ class RegimeDecision(NamedTuple):
 
 
 class GroupDecisions(NamedTuple):
-    """By regime, of the mean over the pairs and of each pair."""
+    """Decisions by regime, of the mean over the pairs and of each pair."""
 
     mean: Mapping[str, RegimeDecision]
     """Empty for `PairGroup.deviations`."""
@@ -165,12 +165,12 @@ class _Part:
 
     @cached_property
     def process(self) -> Variance:
-        """Between processes, of the median over sizes."""
+        """The variance between processes, of the median over sizes."""
         return _between([self.values], self.least)
 
     @cached_property
     def process_of_size(self) -> Variance:
-        """Between processes, of one size: the mean over the replicated sizes."""
+        """The variance between processes, of one size: the mean over the replicated sizes."""
         own = [_between([tuple(s.ratios.values())], s.within) for s in self.replicated]
         return averaged(own) or Variance(max(each.value for each in own), 0.0)
 
@@ -185,7 +185,7 @@ class _Planned(NamedTuple):
 class _RegimeEffects(NamedTuple):
     mean: _Planned | None
     pairs: Mapping[int, _Planned]
-    """By the position of the pair."""
+    """Pairs by their position."""
 
     @property
     def all(self) -> Iterator[Effect]:
@@ -203,7 +203,7 @@ class _Known(NamedTuple):
 
 
 _Parts = dict[str, dict[int, _Part]]
-"""By regime and position of the pair."""
+"""Parts by regime and position of the pair."""
 
 
 def _parts(group: PairGroup) -> _Parts:
@@ -257,7 +257,7 @@ def _middle(variances: Sequence[Variance]) -> Variance | None:
 
 
 def _pooled(parts: Sequence[_Part]) -> _Known | None:
-    """Over the pairs of a group; None if nothing replicates them."""
+    """What is known over the pairs of a group; None if nothing replicates them."""
     parts = [part for part in parts if len(part.values) > 1]
     if not parts:
         return None
@@ -328,7 +328,8 @@ def _by_processes(
 
 
 def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
-    """Of a mean of values: (weight, variance) of each. Equal variances are one estimate."""
+    """The variance of a mean of values: (weight, variance) of each. Equal variances are one
+    estimate."""
     weights: dict[Variance, float] = {}
     for weight, variance in terms:
         weights[variance] = weights.get(variance, 0.0) + weight / len(terms) ** 2
@@ -336,7 +337,7 @@ def _of_mean(terms: Sequence[tuple[float, Variance]]) -> Variance:
 
 
 def _centred(variance: Variance, members: int) -> Variance:
-    """Of deviations from one another: the last of them follows from the others."""
+    """The variance of deviations from one another: the last of them follows from the others."""
     return Variance(variance.value, variance.freedom * (members - 1) / members)
 
 
@@ -385,8 +386,8 @@ def _of_others(values: Mapping[int, float], at: int, within: float) -> Variance:
 
 
 def _at_least_usual(variances: Mapping[int, Variance]) -> dict[int, Variance]:
-    """Of sizes: few paths agree at a size by chance, so each has at least the variance that half of
-    the sizes exceed."""
+    """The variances of sizes: few paths agree at a size by chance, so each has at least the
+    variance that half of the sizes exceed."""
     usual = median([each.value for each in variances.values()])
     return {size: Variance(max(v.value, usual), v.freedom) for size, v in variances.items()}
 
@@ -402,9 +403,9 @@ def _weight(count: int) -> float:
 
 
 def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
-    """Between processes, of one value, over ``series`` together. If each has `ROBUST` and more: by
-    the median distance from their medians, which few odd processes do not change (Hampel, J. Am.
-    Statistical Association 69, 1974)."""
+    """The variance between processes, of one value, over ``series`` together. If each has `ROBUST`
+    and more: by the median distance from their medians, which few odd processes do not change
+    (Hampel, J. Am. Statistical Association 69, 1974)."""
     if min(map(len, series)) < ROBUST:
         known = [_scatter(values, within) for values in series]
         return pooled(known) or max(known, key=lambda each: each.value)
@@ -419,7 +420,8 @@ def _between(series: Sequence[Sequence[float]], within: float) -> Variance:
 
 
 def _scatter(values: Sequence[float], within: float) -> Variance:
-    """Of all values, odd ones too: a path whose only process was odd is no odd path."""
+    """The variance of all values, odd ones too: a path whose only process was odd is no odd
+    path."""
     if len(values) < 2:
         return Variance(max(within, 2 * UNKNOWN_NOISE**2), 0.0)
     return process_variance([Surveys((tuple(values),))], within)

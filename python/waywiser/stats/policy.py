@@ -17,7 +17,7 @@ from waywiser.stats.duel import UNKNOWN, Timed
 from waywiser.words import Value
 
 TOLERANCE = 0.05
-"""Of the fastest time: a table that loses no more is worth being short."""
+"""Share of the fastest time: a table that loses no more is worth being short."""
 CHANGE = 1e3
 """What a change costs: more than all losses together, so that there are as few as can be."""
 
@@ -31,7 +31,7 @@ class Range(Value, frozen=True):
 
 
 def ranges(times: Sequence[Sequence[Timed | None]]) -> list[Range]:
-    """``times[way][size]``, None where a way has no time, the preferred way first. Sizes that no
+    """``times[way][size]``, None if a way has no time, the preferred way first. Sizes that no
     way has are left out."""
     counts = len(times[0]) if times else 0
     known = [n for n in range(counts) if any(row[n] is not None for row in times)]
@@ -72,15 +72,16 @@ def _losses(times: Sequence[Timed | None]) -> list[float]:
 
 
 def _loss(mine: Timed | None, best: Timed) -> float:
-    """Over the fastest time; 0 if it is not known to be any, infinite if it is too much."""
+    """The loss over the fastest time; 0 if it is not known to be any, infinite if it is too
+    much."""
     if mine is None:
         return math.inf
     loss = mine.seconds / best.seconds - 1
     overlap = mine.interval and best.interval and mine.interval.overlaps(best.interval)
     if loss <= THRESHOLD or overlap:
         return 0.0
-    doubted = loss <= UNKNOWN and _disagree(mine, best)
-    return loss if loss <= TOLERANCE or doubted else math.inf
+    uncertain = loss <= UNKNOWN and _disagree(mine, best)
+    return loss if loss <= TOLERANCE or uncertain else math.inf
 
 
 def _disagree(one: Timed, other: Timed) -> bool:

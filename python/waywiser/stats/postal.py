@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 LEAST_SIZES = 6
-"""Fewer do not tell a line from anything else."""
+"""Fewer do not distinguish a line from anything else."""
 LEAST_SPAN = 64
-"""Of the largest size over the smallest: less shows either the latency or the rate, not both."""
+"""Least ratio of the largest size over the smallest: less shows either the latency or the rate, not
+both."""
 ENOUGH_BLOCKS = 6
-"""From there on an interval between blocks exists (see `waywiser.stats.order`)."""
+"""Blocks from which on an interval between blocks exists (see `waywiser.stats.order`)."""
 DRAWS = 200
 """Percentiles of 2.5 and 97.5 % are then the fifth from either end."""
 SEED = 1
@@ -46,7 +47,7 @@ _ROWS = 2048
 Over = Literal["blocks", "blocks and sizes"]
 
 
-class Points(NamedTuple):
+class CurveMedians(NamedTuple):
     """One curve: its sizes, ascending, and of each size the medians of its blocks in seconds."""
 
     bytes: Sequence[int]
@@ -59,7 +60,7 @@ class Postal(Value, frozen=True):
     latency: float
     """Seconds."""
     inverse_rate: float
-    """Seconds per byte; 0 where larger sizes take no longer."""
+    """Seconds per byte; 0 if larger sizes take no longer."""
     latency_interval: Interval
     inverse_rate_interval: Interval
     half_peak: float | None
@@ -68,7 +69,7 @@ class Postal(Value, frozen=True):
     over: Over
     """What the bootstrap drew."""
     deviations: tuple[float, ...]
-    """Of each size, relative: 0.1 took 10 % longer than fitted."""
+    """The relative deviation of each size: 0.1 took 10 % longer than fitted."""
 
     @property
     def typical(self) -> float:
@@ -84,8 +85,8 @@ class Postal(Value, frozen=True):
         return self.latency + self.inverse_rate * size
 
 
-def fit_all(curves: Sequence[Points], draws: int = DRAWS) -> list[Postal | None]:
-    """The fits in the order given; None where a curve has too few sizes (`LEAST_SIZES`,
+def fit_all(curves: Sequence[CurveMedians], draws: int = DRAWS) -> list[Postal | None]:
+    """The fits in the order given; None if a curve has too few sizes (`LEAST_SIZES`,
     `LEAST_SPAN`). Deterministic: the draws are seeded."""
     import numpy as np
 
@@ -100,12 +101,12 @@ def fit_all(curves: Sequence[Points], draws: int = DRAWS) -> list[Postal | None]
     return found
 
 
-def _is_enough(curve: Points) -> bool:
+def _is_enough(curve: CurveMedians) -> bool:
     sizes = curve.bytes
     return len(sizes) >= LEAST_SIZES and sizes[-1] >= LEAST_SPAN * max(sizes[0], 1)
 
 
-def _fit_some(curves: Sequence[Points], draws: int, rng: Any) -> list[Postal]:
+def _fit_some(curves: Sequence[CurveMedians], draws: int, rng: Any) -> list[Postal]:
     import numpy as np
 
     width = max(len(curve.bytes) for curve in curves)
@@ -139,7 +140,7 @@ def _fit_some(curves: Sequence[Points], draws: int, rng: Any) -> list[Postal]:
 
 
 def _table(blocks: Sequence[Sequence[float]]) -> Array:
-    """Sizes by blocks; not-a-number where a block left a size out."""
+    """Sizes by blocks; not-a-number if a block left a size out."""
     import numpy as np
 
     table = np.full((len(blocks), max(map(len, blocks))), np.nan)
@@ -171,7 +172,7 @@ def _draw(blocks: Array, draws: int, rng: Any) -> tuple[Array, Array]:
     if width >= ENOUGH_BLOCKS:
         return times, np.ones((draws, count))
     picked = rng.integers(0, count, (draws, count))
-    # the ends tell latency and rate: a draw without any of them would be no such measurement
+    # the ends show latency and rate: a draw without any of them would be no such measurement
     picked[:, 0], picked[:, -1] = rng.integers(0, 2, draws), count - 1 - rng.integers(0, 2, draws)
     weights = np.zeros((draws, count))
     np.add.at(weights, (np.arange(draws)[:, None], picked), 1)
@@ -229,7 +230,7 @@ def _deviation(sizes: Array, times: Array, line: Array) -> Array:
     return deviation
 
 
-def _postal(curve: Points, line: Array, lines: Array, deviations: Array) -> Postal:
+def _postal(curve: CurveMedians, line: Array, lines: Array, deviations: Array) -> Postal:
     import numpy as np
 
     latency, rate = float(line[0]), float(line[1])
@@ -249,10 +250,10 @@ def _postal(curve: Points, line: Array, lines: Array, deviations: Array) -> Post
     )
 
 
-def _interval(values: Array, told: float) -> Interval:
-    """Percentiles; never without the value that is told."""
+def _interval(values: Array, estimate: float) -> Interval:
+    """Percentiles; never without the value that is estimate."""
     import numpy as np
 
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
-    return Interval(min(float(low), told), max(float(high), told))
+    return Interval(min(float(low), estimate), max(float(high), estimate))

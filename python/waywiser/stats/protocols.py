@@ -3,7 +3,7 @@
 A curve that is no single latency and rate (see `waywiser.stats.postal`) may be two or three of
 them, each over a range of sizes. The ranges that minimise the squared relative deviations are found
 by dynamic programming (Bellman & Roth, *Curve Fitting by Segmented Straight Lines*, J. Am. Stat.
-Assoc. 64, 1969); the fewest that describe the curve are told, and none where three do not.
+Assoc. 64, 1969); the fewest that describe the curve are reported, and none if three do not.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 MOST_LINES = 3
 LEAST_SIZES = 4
-"""Of a line: two parameters, and as many sizes again that contradict."""
+"""Least sizes of a line: two parameters, and as many sizes again that contradict."""
 DESCRIBES_TYPICAL = 0.05
 """Median deviation up to which a model describes a curve: what its intervals are at worst."""
 DESCRIBES_WORST = 0.15
 """The same of the size that deviates most."""
 
 
-class Stretch(Value, frozen=True):
+class ProtocolRange(Value, frozen=True):
     """One line: from size ``low`` to size ``high``, both included."""
 
     low: int
     high: int
     latency: float
-    """Seconds; below 0 where larger sizes take disproportionately long."""
+    """Seconds; below 0 if larger sizes take disproportionately long."""
     inverse_rate: float
     """Seconds per byte."""
 
@@ -44,8 +44,8 @@ def describes(deviations: Sequence[float]) -> bool:
     return ordered[len(ordered) // 2] <= DESCRIBES_TYPICAL and ordered[-1] <= DESCRIBES_WORST
 
 
-def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[Stretch, ...]:
-    """The fewest lines, of two and more, that describe a curve; none where `MOST_LINES` do not.
+def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[ProtocolRange, ...]:
+    """The fewest lines, of two and more, that describe a curve; none if `MOST_LINES` do not.
 
     ``sizes`` ascend, ``seconds`` are above 0.
     """
@@ -69,7 +69,7 @@ def stretches(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[Stretch, 
 
 
 def _costs(n: Array, t: Array) -> Array:
-    """[first, last]: squared relative deviations of the best line over these sizes; infinite where
+    """[first, last]: squared relative deviations of the best line over these sizes; infinite if
     they are too few."""
     import numpy as np
 
@@ -105,10 +105,12 @@ def _ranges(cost: Array, count: int) -> list[tuple[int, int]]:
     return [(0, last), *reversed(found)]
 
 
-def _line(n: Array, t: Array, first: int, last: int) -> Stretch:
+def _line(n: Array, t: Array, first: int, last: int) -> ProtocolRange:
     sizes, times = n[first : last + 1], t[first : last + 1]
     weight = 1 / times**2
     one, of_n, of_nn = weight.sum(), (weight * sizes).sum(), (weight * sizes**2).sum()
     of_t, of_nt = (weight * times).sum(), (weight * sizes * times).sum()
     rate = (one * of_nt - of_n * of_t) / (one * of_nn - of_n**2)
-    return Stretch(int(sizes[0]), int(sizes[-1]), float((of_t - rate * of_n) / one), float(rate))
+    return ProtocolRange(
+        int(sizes[0]), int(sizes[-1]), float((of_t - rate * of_n) / one), float(rate)
+    )

@@ -31,7 +31,7 @@ class SidesOfProcess(NamedTuple):
 
 
 def remote_penalty(processes: Sequence[SidesOfProcess]) -> Effect | None:
-    """Of far over near, of one kind of transfer; None if none was near, or none far."""
+    """Remote over local time, of one kind of transfer; None if none was local, or none remote."""
     both = [each for each in processes if each.near and each.far]
     found = _within(both) if len(both) > 1 else _across(processes)
     if found is None or _turned(processes):

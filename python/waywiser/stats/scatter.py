@@ -1,8 +1,8 @@
 """How far the sizes of a curve scatter, from block to block: the noise of each size's median.
 
-Two blocks tell almost nothing of their own scatter. So it is pooled over `NEIGHBOURHOOD` sizes to
+Two blocks show almost nothing of their own scatter. So it is pooled over `NEIGHBOURHOOD` sizes to
 either side, since small sizes are noisier than large ones, and over the curves of a class, which
-ought to scatter alike; each block's own level is taken out, because it moves no size against
+should scatter alike; each block's own level is taken out, because it moves no size against
 another. It is never less than that of the size itself, nor than the intervals within blocks say.
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 NEIGHBOURHOOD = 4
 """Sizes to either side."""
 LEAST_NOISE = 0.001
-"""Of one block, relative: below, the clock's tick and rounding rule."""
+"""Least noise of one block, relative: below, the clock's tick and rounding rule."""
 UNKNOWN_NOISE = 0.02
-"""Of a size that a single block visited: what blocks may differ by, since nobody looked."""
+"""Noise of a size that a single block visited: what blocks may differ by, since nobody looked."""
 _WITHIN_FREEDOM = 30
-"""Of the scatter within a block, which is of many samples."""
+"""Degrees of freedom of the scatter within a block, which has many samples."""
 
 
-class Measured(NamedTuple):
+class CurveBlocks(NamedTuple):
     """One curve: its sizes in bytes, ascending; of each size the medians of its blocks in seconds,
     by the block's number; and the relative standard error of a median within its block."""
 
@@ -38,7 +38,7 @@ class Measured(NamedTuple):
     """Curves of one class are taken to scatter alike; None is a class of its own."""
 
 
-class Prepared(NamedTuple):
+class CurveNoise(NamedTuple):
     """One curve with the noise of its sizes."""
 
     n: Array
@@ -46,15 +46,15 @@ class Prepared(NamedTuple):
     y: Array
     """Logarithms of seconds: the median of blocks."""
     table: Array
-    """[size, block]: each block's own level taken out; not-a-number where it left a size out."""
+    """[size, block]: each block's own level taken out; not-a-number if it left a size out."""
     noise: Array
     """Variance of ``y``."""
     freedom: Array
-    """Of the noise."""
+    """Degrees of freedom of the noise."""
 
 
-def prepared(curves: Sequence[Measured]) -> Iterator[Prepared]:
-    """With the noise of each size, pooled over all curves of its class."""
+def prepared(curves: Sequence[CurveBlocks]) -> Iterator[CurveNoise]:
+    """Curves with the noise of each size, pooled over all curves of the class."""
     import numpy as np
 
     tables = [_table(curve) for curve in curves]
@@ -70,10 +70,10 @@ def prepared(curves: Sequence[Measured]) -> Iterator[Prepared]:
     for curve, table, key in zip(curves, tables, keys, strict=True):
         noise, of_noise = _noise(curve, table, pools[key])
         y = _medians(table, axis=1).ravel()
-        yield Prepared(np.asarray(curve.bytes, float), y, table, noise, of_noise)
+        yield CurveNoise(np.asarray(curve.bytes, float), y, table, noise, of_noise)
 
 
-def _table(curve: Measured) -> Array:
+def _table(curve: CurveBlocks) -> Array:
     import numpy as np
 
     numbers = sorted({number for blocks in curve.blocks for number in blocks})
@@ -87,7 +87,8 @@ def _table(curve: Measured) -> Array:
 
 
 def _medians(table: Array, axis: int) -> Array:
-    """Of what is there; the long way, a hundred times as slow, only where something is missing."""
+    """The medians of what is there; the long way, a hundred times as slow, only if something is
+    missing."""
     import numpy as np
 
     whole = bool(np.isfinite(table).all())
@@ -96,7 +97,7 @@ def _medians(table: Array, axis: int) -> Array:
 
 
 def _noise(
-    curve: Measured, table: Array, pool: dict[int, tuple[float, int]]
+    curve: CurveBlocks, table: Array, pool: dict[int, tuple[float, int]]
 ) -> tuple[Array, Array]:
     """(variance of the median of blocks, degrees of freedom), of each size."""
     import numpy as np
@@ -128,7 +129,7 @@ def _scatter(pool: Sequence[tuple[float, int]]) -> tuple[float, int]:
 
 
 def variance_of_median(count: int) -> float:
-    """Of the median of ``count`` blocks, over that of one, were they normal: exactly up to five,
+    """The variance of the median of ``count`` normal blocks, over that of one: exactly up to five,
     the limit pi / 2n from there on, which is more."""
     exact = {1: 1.0, 2: 0.5, 3: 0.449, 4: 0.299, 5: 0.287}
     return exact.get(count, math.pi / (2 * count))

@@ -76,7 +76,7 @@ class Segments:
 
     @cached_property
     def ranks(self) -> Array:
-        """For each known group the rank of the lower end of the median's interval; 0 for none."""
+        """The rank of the lower end of the median's interval for each known group; 0 for none."""
         import numpy as np
 
         sizes, place = np.unique(self.counts, return_inverse=True)

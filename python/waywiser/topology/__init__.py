@@ -2,5 +2,5 @@
 
     capture -> machine -> bounds
 
-`capture_live` and `load_capture` read, `machine_from` interprets, `bound` tells the peaks.
+`capture_live` and `load_capture` read, `machine_from` interprets, `bound` gives the peaks.
 """

@@ -6,11 +6,11 @@ import re
 
 import msgspec
 
-from waywiser.topology.capture import Capture, Process
+from waywiser.topology.capture import Capture, GpuProcess
 
 HOSTNAME = "anonymous"
 
-_TELLING_INFO = re.compile(
+_IDENTIFYING_INFO = re.compile(
     r"[ \t]*<info name=\"(?:HostName|LinuxCgroup|ProcessName|OSVersion|Address|[^\"]*Serial[^\"]*|"
     r"[^\"]*GUID|Port\d+\w*|DMI[^\"]*(?:UUID|AssetTag)|SerialNumber)\" value=\"[^\"]*\"/>\r?\n?"
 )
@@ -27,13 +27,13 @@ def anonymised(capture: Capture) -> Capture:
     gpus = capture.nvml.gpus if capture.nvml else ()
     quiet = tuple(
         msgspec.structs.replace(
-            gpu, processes=tuple(Process(0, "", p.memory_bytes) for p in gpu.processes)
+            gpu, processes=tuple(GpuProcess(0, "", p.memory_bytes) for p in gpu.processes)
         )
         for gpu in gpus
     )
     plain = msgspec.structs.replace(
         capture,
-        hwloc=_TELLING_INFO.sub("", capture.hwloc),
+        hwloc=_IDENTIFYING_INFO.sub("", capture.hwloc),
         system=msgspec.structs.replace(capture.system, hostname=HOSTNAME),
         nvml=msgspec.structs.replace(capture.nvml, gpus=quiet) if capture.nvml else None,
     )

@@ -1,4 +1,5 @@
-"""From a capture to a machine: what was read becomes the places and links everybody speaks of."""
+"""Builds a machine from a capture: what was read becomes the places and links that all code
+uses."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _numa_nodes(
         if not reason and not cpus:
             reason = f"this process may use none of its CPUs {format_list(tuple(node.cpus))}"
         if reason:
-            notes.append(f"numa:{index} is left out: {reason}")
+            notes.append(f"numa:{index} is skipped: {reason}")
             continue
         seen.add(node.cpus)
         found.append(
@@ -96,7 +97,7 @@ def _numa_nodes(
 def _with_all_memory(
     nodes: tuple[NumaNode, ...], tree: HwlocTree, system: SystemFacts
 ) -> tuple[NumaNode, ...]:
-    """A machine's only node has all its memory, also where it tells less: what a hypervisor adds
+    """A machine's only node has all its memory, even if it reports less: what a hypervisor adds
     to a running guest may be counted by the system alone."""
     if len(nodes) != 1 or len(tree.machine.below("NUMANode")) > 1:
         return nodes
@@ -119,7 +120,7 @@ def _no_host_place(
 ) -> str:
     """Why a NUMA node is no place of the host; empty when it is one.
 
-    hwloc gives a node without CPUs the CPUs near it, so its own CPUs are told by the kernel or,
+    hwloc gives a node without CPUs the CPUs near it, so its own CPUs come from the kernel or,
     in a bare file, by an earlier node that has the very same ones.
     """
     if index in gpu_nodes or node.attributes.get("subtype") == "GPUMemory":

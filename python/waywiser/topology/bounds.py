@@ -1,8 +1,8 @@
 """The theoretical peak of a workload: what its links could carry at best, and what that is made of.
 
 Line encoding is subtracted, packet headers and flow control are not, so nothing can be faster and
-nothing reaches it. One exception says so itself: a bare topology file tells a link's speed only as
-it was when the file was written. What no system tells (the bandwidth of the host's memory) bounds
+nothing reaches it. One exception says so itself: a bare topology file gives a link's speed only as
+it was when the file was written. What no system reports (the bandwidth of the host's memory) bounds
 nothing here.
 """
 
@@ -50,13 +50,13 @@ class Use(NamedTuple):
 
 
 def bound(machine: Machine, workload: Workload) -> Bound | None:
-    """The workload's theoretical peak, None where it is not known (see `why_unbounded`)."""
+    """The workload's theoretical peak, None if it is not known (see `why_unbounded`)."""
     found = _bound(machine, workload)
     return found if isinstance(found, Bound) else None
 
 
 def why_unbounded(machine: Machine, workload: Workload) -> str:
-    """The reason why `bound` knows none; empty where it does."""
+    """The reason why `bound` knows none; empty if it does."""
     found = _bound(machine, workload)
     return found if isinstance(found, str) else ""
 
@@ -91,12 +91,12 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
     source, destination = transfer.path.places
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     if is_between_ranks(transfer, machine):
-        return "what lies between the ranks of other tools' programs is not told by the topology"
+        return "what lies between the ranks of other tools' programs is not in the topology"
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
             return f"{place} is not on this machine"
         if place.kind == "file":
-            return "what a file system can carry is not told by the topology"
+            return "what a file system can carry is not in the topology"
     if source.kind == "gpu" and destination.kind == "gpu":
         if source.index == destination.index:
             return _local(gpus[source.index])
@@ -111,7 +111,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
         return _host_links(gpus[source.index], relays, "from")
     if destination.kind == "gpu":
         return _host_links(gpus[destination.index], relays, "to")
-    return "the bandwidth of host memory is not told by the system: it must be measured"
+    return "the bandwidth of host memory is not known to the system: it must be measured"
 
 
 def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
@@ -173,7 +173,8 @@ def _lower_now(gpu: Gpu) -> str:
 
 
 def _between(source: Gpu, destination: Gpu, *, through_host: bool) -> tuple[Use, ...] | str:
-    """Over direct lanes, else through a switch that both hang on, else over both PCIe links."""
+    """The bound over direct lanes, else through a switch that both hang on, else over both PCIe
+    links."""
     if not through_host:
         name = f"gpu:{source.index} to gpu:{destination.index}"
         direct = [link for link in source.nvlinks if link.to == f"gpu:{destination.index}"]
@@ -201,12 +202,12 @@ def _switch_lanes(gpu: Gpu) -> list[NvLink]:
 def _nvlink(name: str, links: list[NvLink]) -> tuple[Use, ...] | str:
     rate = nvlink_rate(links)
     if not rate:
-        return "the rate of an NVLink lane is not told"
+        return "the rate of an NVLink lane is unknown"
     return (Use(Resource(name, rate, describe_nvlinks(links))),)
 
 
 def nvlink_rate(links: Iterable[NvLink]) -> float:
-    """Bytes per second of some lanes in one direction; 0 where a lane's rate is unknown."""
+    """Bytes per second of some lanes in one direction; 0 if a lane's rate is unknown."""
     rates = [link.lanes * link.gb_per_s_per_lane * 1e9 for link in links]
     return sum(rates) if all(rates) else 0.0
 
@@ -221,12 +222,12 @@ def describe_nvlinks(links: Iterable[NvLink]) -> str:
 def _local(gpu: Gpu) -> tuple[Use, ...] | str:
     rate = memory_rate(gpu)
     if not rate:
-        return "the clock or bus width of the GPU's memory is not told"
+        return "the clock or bus width of the GPU's memory is unknown"
     return (Use(Resource(f"memory of gpu:{gpu.index}", rate, describe_copy_within(gpu)), passes=2),)
 
 
 def memory_rate(gpu: Gpu) -> float:
-    """Bytes per second of the GPU's memory, reads and writes together; 0 where unknown.
+    """Bytes per second of the GPU's memory, reads and writes together; 0 if unknown.
 
     Two transfers per clock that NVML reports, for HBM as for GDDR.
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser import __version__
-from waywiser.beside import beside
+from waywiser.atomic_write import new_file
 from waywiser.regular_file import read_regular, why_not_read
 from waywiser.words import Value, WaywiserError
 
@@ -21,7 +21,7 @@ SCHEMA = 1
 """Raised whenever an older reader would misunderstand a newer file."""
 
 LIMIT_BYTES = 32 * 2**20
-"""Of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
+"""Size of a capture or hwloc XML: over a hundred times what a host of eight GPUs takes."""
 
 
 class CaptureError(WaywiserError):
@@ -29,7 +29,7 @@ class CaptureError(WaywiserError):
 
 
 class PciFacts(Value, frozen=True):
-    """One NVIDIA display device as the kernel lists it; 0 and -1 where it does not say."""
+    """One NVIDIA display device as the kernel lists it; 0 and -1 if it does not say."""
 
     address: str
     numa: int = -1
@@ -49,13 +49,13 @@ class SystemFacts(Value, frozen=True):
     affinity: tuple[int, ...] = ()
     """Logical CPUs that the capturing process could use; empty for all."""
     cpu_nodes: tuple[int, ...] = ()
-    """NUMA nodes with CPUs; empty where unknown."""
+    """NUMA nodes with CPUs; empty if unknown."""
     memory_nodes: tuple[int, ...] = ()
     """NUMA nodes that the process may allocate from; empty for all."""
     memory_bytes: int = 0
-    """Of the whole system; 0 where unknown."""
+    """Memory of the whole system; 0 if unknown."""
     visible_devices: str | None = None
-    """``CUDA_VISIBLE_DEVICES``, None where unset."""
+    """``CUDA_VISIBLE_DEVICES``, None if unset."""
     pci: tuple[PciFacts, ...] = ()
 
 
@@ -66,7 +66,7 @@ class Lane(Value, frozen=True):
     remote: str = ""
     remote_pci: str = ""
     mb_per_s: int = 0
-    """10^6 bytes per second in one direction, as the driver says; 0 where it does not."""
+    """10^6 bytes per second in one direction, as the driver says; 0 if it does not."""
     version: int = 0
 
 
@@ -77,7 +77,7 @@ class MigInstance(Value, frozen=True):
     memory_free_bytes: int = 0
 
 
-class Process(Value, frozen=True):
+class GpuProcess(Value, frozen=True):
     """Somebody else's process on a GPU."""
 
     pid: int
@@ -86,7 +86,7 @@ class Process(Value, frozen=True):
 
 
 class GpuFacts(Value, frozen=True):
-    """One GPU as NVML answers; empty, zero or -1 where it does not."""
+    """One GPU as NVML answers; empty, zero or -1 if it does not."""
 
     uuid: str
     name: str
@@ -112,7 +112,7 @@ class GpuFacts(Value, frozen=True):
     persistence: str = ""
     mig: str = ""
     mig_instances: tuple[MigInstance, ...] = ()
-    processes: tuple[Process, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
     temperature_c: int = 0
     power_w: float = 0.0
     lanes: tuple[Lane, ...] = ()
@@ -131,7 +131,7 @@ class NvmlFacts(Value, frozen=True):
 
 
 class Capture(Value, frozen=True):
-    """``nvml`` is None where nobody asked: the topology was a bare hwloc file."""
+    """``nvml`` is None if nobody asked: the topology was a bare hwloc file."""
 
     hwloc: str
     system: SystemFacts = SystemFacts()
@@ -146,7 +146,7 @@ def capture_live() -> Capture:
     """This machine, now; NVML only, so no CUDA context is made.
 
     Raises `waywiser.native.NativeError` without the native library (it brings hwloc) and
-    `CaptureError` where hwloc cannot read the machine.
+    `CaptureError` if hwloc cannot read the machine.
     """
     from waywiser import native
     from waywiser.topology.nvml import read_nvml
@@ -227,10 +227,10 @@ def capture_text(capture: Capture) -> str:
 def save_capture(capture: Capture, file: str | Path) -> None:
     """Writes the capture beside its place and links it there; an existing file stays as it is.
 
-    Raises `CaptureError` where the file exists or cannot be written.
+    Raises `CaptureError` if the file exists or cannot be written.
     """
     try:
-        with beside(Path(file)) as part:
+        with new_file(Path(file)) as part:
             part.write_text(capture_text(capture), encoding="utf-8")
     except FileExistsError as error:
         raise CaptureError("exists already", where=str(file), remedy="name another") from error

@@ -49,7 +49,7 @@ class _Known(NamedTuple):
 class LinkCounters:
     """The counters of some GPUs, opened and tried once. ``library`` stands in for ``pynvml``.
 
-    Where NVML does not answer at all, ``reason`` says why and nothing is ever read.
+    If NVML does not answer at all, ``reason`` says why and nothing is ever read.
     """
 
     def __init__(self, gpus: Sequence[Gpu], library: Any | None = None) -> None:
@@ -77,7 +77,7 @@ class LinkCounters:
         self._stack.close()
 
     def reasons(self, index: int) -> tuple[str, ...]:
-        """Why counters of this GPU cannot be read; nothing where all can."""
+        """Why counters of this GPU cannot be read; nothing if all can."""
         return self._reasons.get(index, (self.reason,) if self.reason else ())
 
     def read(self, indices: Iterable[int]) -> dict[int, Reading]:
@@ -116,7 +116,7 @@ def _try(door: Nvml, handle: object) -> _Known:
             fields.append(field)
         else:
             refused.setdefault((field[0], code), []).append(field[1])
-    reasons = [] if links else ["NVML tells of no NVLink here"]
+    reasons = [] if links else ["NVML shows no NVLink here"]
     for (identifier, code), scopes in refused.items():
         which = f" on {len(scopes)} of {links} links" if identifier in (138, 139) else ""
         why = "the call fails" if code < 0 else f"NVML error {code}"

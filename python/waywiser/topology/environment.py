@@ -111,7 +111,7 @@ def _cpu(files: SystemFiles) -> dict[str, Any]:
 
 
 def governors(files: SystemFiles) -> set[str]:
-    """The frequency governors of all CPUs; empty where the system has no cpufreq."""
+    """The frequency governors of all CPUs; empty if the system has no cpufreq."""
     names = (
         files.text(p) for p in files.find("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")
     )
@@ -119,7 +119,7 @@ def governors(files: SystemFiles) -> set[str]:
 
 
 def turbo(files: SystemFiles) -> str:
-    """``on``, ``off``, or empty where the system does not tell."""
+    """``on``, ``off``, or empty if the system does not say."""
     intel = files.integer("/sys/devices/system/cpu/intel_pstate/no_turbo")
     if intel is not None:
         return "off" if intel else "on"

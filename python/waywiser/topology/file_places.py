@@ -37,7 +37,7 @@ LEFT_FREE = 1 << 30
 """Bytes that others are left in any case."""
 
 LEAST_SCRATCH = 128 << 20
-"""With less there is no room for both ends of a transfer that is long enough to tell a rate."""
+"""Least bytes with room for both ends of a transfer that is long enough to show a rate."""
 
 LEAST_FILE = 4096
 """Bytes of a named file, at least: the least that is read of one."""
@@ -98,7 +98,7 @@ def scratch_folder(folder: str, name: str = SCRATCH) -> FilePlace:
 
 
 def same_places(before: Sequence[FilePlace], now: Sequence[FilePlace]) -> str:
-    """Why a survey over ``before`` cannot go on with ``now``; empty where it can. The room for
+    """Why a survey over ``before`` cannot go on with ``now``; empty if it can. The room for
     scratch files may differ."""
     here = {place.name: place for place in now}
     for place in before:

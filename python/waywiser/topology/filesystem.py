@@ -1,4 +1,4 @@
-"""Which file system a path is on, and on which disk that is, as far as the system tells."""
+"""Which file system a path is on, and on which disk that is, if the system shows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class FileSystem(Value, frozen=True):
-    """A mounted file system; fields are empty or None where the system does not tell."""
+    """A mounted file system; fields are empty or None if the system does not say."""
 
     type: str = ""
     mount: str = ""
@@ -43,7 +43,7 @@ class FileSystem(Value, frozen=True):
 class _Mount(Value, frozen=True):
     point: str
     number: str
-    """Of the device: ``259:1``."""
+    """The number of the device: ``259:1``."""
     type: str
     source: str
 
@@ -85,7 +85,7 @@ def _is_below(path: str, mount: str) -> bool:
 
 
 def _disk_folder(files: SystemFiles, mount: _Mount) -> str:
-    """Of the whole disk in /sys/class/block; empty for a file system that is on none."""
+    """The folder of the whole disk in /sys/class/block; empty for a file system that is on none."""
     for key in (mount.number, ""):
         name = _block_name(files, key) if key else mount.source.removeprefix("/dev/")
         if name and files.text(f"/sys/class/block/{name}/size") is not None:

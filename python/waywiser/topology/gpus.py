@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from waywiser.topology.capture import GpuFacts, NvmlFacts, PciFacts, Process, SystemFacts
+from waywiser.topology.capture import GpuFacts, GpuProcess, NvmlFacts, PciFacts, SystemFacts
 from waywiser.topology.hwloc import HwlocObject, HwlocTree
 from waywiser.topology.machine import Gpu, NvLink, PcieLink
 from waywiser.topology.nvlink import links_from_distances, links_from_lanes
@@ -53,7 +53,7 @@ def gpus_of_nvml(
         if device.instance is None and named < len(device.gpu.lanes):
             notes.append(
                 f"gpu:{index}: the other end of {len(device.gpu.lanes) - named} of its "
-                f"{len(device.gpu.lanes)} NVLinks is hidden or not told"
+                f"{len(device.gpu.lanes)} NVLinks is hidden or unknown"
             )
     return tuple(gpus), ""
 
@@ -104,7 +104,7 @@ def _gpu(
     )
 
 
-def _process(process: Process) -> str:
+def _process(process: GpuProcess) -> str:
     return f"{process.pid} {process.name or 'unknown'} {process.memory_bytes >> 20} MiB"
 
 
@@ -130,7 +130,7 @@ def gpu_objects(tree: HwlocTree) -> list[HwlocObject]:
 
 
 def near_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
-    """The one host node under which a device hangs; -1 where it hangs from the whole machine."""
+    """The one host node under which a device hangs; -1 if it hangs from the whole machine."""
     for above in device.ancestors() if device else ():
         if above.type == "Machine":
             break
@@ -158,7 +158,7 @@ def gpus_of_tree(
     )
     notes.append(
         "from a topology file alone: link generations and widths, clocks and GPU memory are not "
-        "told, and peer access is known over NVLink only"
+        "known, and peer access is known over NVLink only"
     )
     return gpus, ""
 

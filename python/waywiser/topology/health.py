@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 from waywiser.records import STANDING_COUNTERS, GpuHealth, Health
 from waywiser.topology.machine import Gpu
 from waywiser.topology.nvml import Nvml, nvml
@@ -33,13 +33,13 @@ REMAPPED = (
     "rows remapped after uncorrected errors",
     *STANDING_COUNTERS,
 )
-"""In the order of NVML's answer."""
+"""Names in the order of NVML's answer."""
 
 PCIE_REPLAYS = "PCIe replays"
 LINKS_DOWN = "NVLinks down"
 XIDS = "XID messages"
 NVLINK_ERRORS = "NVLink errors"
-"""What is told as unavailable where a link has no counter of any generation."""
+"""What is reported as unavailable if a link has no counter of any generation."""
 
 _LINK_COUNT = 91
 _LINK_FIELDS = (
@@ -60,11 +60,11 @@ _MOST_EVENTS = 1000
 """A GPU that falls off its bus says so again and again."""
 
 
-class HealthWatch(Closing):
+class HealthWatch(Closeable):
     """Opens NVML for a run and listens for XID messages; `read` it at its start and its end.
 
     A context manager. ``library`` stands in for the ``pynvml`` module. GPUs are found by their PCI
-    address, so that instances of one GPU are told once, under the first.
+    address, so that instances of one GPU are reported once, under the first.
     """
 
     def __init__(self, gpus: Sequence[Gpu], library: Any | None = None) -> None:
@@ -81,7 +81,7 @@ class HealthWatch(Closing):
         for pci, gpu in {gpu.pci: gpu for gpu in reversed(gpus)}.items():
             self._gpus.append((gpu, door.ask("DeviceGetHandleByPciBusId", pci)))
         self._gpus.sort(key=lambda known: known[0].index)
-        self._events, why = door.tell("EventSetCreate")
+        self._events, why = door.try_call("EventSetCreate")
         if not why:
             self._stack.callback(door.ask, "EventSetFree", self._events)
         self._listen(why)
@@ -119,7 +119,7 @@ class HealthWatch(Closing):
         for gpu, handle in self._gpus:
             reason = why
             if not why:
-                _, reason = self._door.tell(
+                _, reason = self._door.try_call(
                     "DeviceRegisterEvents", handle, _XID_EVENTS, self._events
                 )
             if reason:
@@ -149,11 +149,11 @@ class HealthWatch(Closing):
 def _counters(door: Nvml, handle: object) -> Iterator[tuple[str, int | str]]:
     """Each counter's name with its value, or with the reason why there is none."""
     for name, (error, counter) in ECC.items():
-        yield name, _number(door.tell("DeviceGetTotalEccErrors", handle, error, counter))
-    rows, why = door.tell("DeviceGetRemappedRows", handle)
+        yield name, _number(door.try_call("DeviceGetTotalEccErrors", handle, error, counter))
+    rows, why = door.try_call("DeviceGetRemappedRows", handle)
     for position, name in enumerate(REMAPPED):
         yield name, why or int(rows[position])
-    yield PCIE_REPLAYS, _number(door.tell("DeviceGetPcieReplayCounter", handle))
+    yield PCIE_REPLAYS, _number(door.try_call("DeviceGetPcieReplayCounter", handle))
     yield from _links(door, handle)
 
 
@@ -168,14 +168,14 @@ def _links(door: Nvml, handle: object) -> Iterator[tuple[str, int | str]]:
         return
     states = [door.ask("DeviceGetNvLinkState", handle, link, default=-1) for link in links]
     if all(state < 0 for state in states):
-        yield LINKS_DOWN, "the state of no link is told"
+        yield LINKS_DOWN, "the state of no link is known"
     else:
         yield LINKS_DOWN, states.count(0)
     up = [link for link, state in enumerate(states) if state == 1]
     found = _link_fields(door, handle, up) or _link_counters(door, handle, up)
     yield from found
     if up and not found:
-        yield NVLINK_ERRORS, door.tell("DeviceGetNvLinkErrorCounter", handle, up[0], 0)[1]
+        yield NVLINK_ERRORS, door.try_call("DeviceGetNvLinkErrorCounter", handle, up[0], 0)[1]
 
 
 def _link_fields(door: Nvml, handle: object, links: Sequence[int]) -> list[tuple[str, int | str]]:

@@ -33,7 +33,7 @@ class HwlocObject:
         self._numbers = {name: int(element.attrib[name]) for name in _NUMBERS if element.get(name)}
         self.os_index = self._numbers.get("os_index", -1)
         self.link_speed = float(element.get("pci_link_speed") or 0)
-        """GB/s of a PCI device's link when the file was written, 0 where unknown."""
+        """GB/s of a PCI device's link when the file was written, 0 if unknown."""
         self.cpus = parse_bitmap(element.get("cpuset", ""))
         """Logical CPUs of the object that the capturing process was allowed to see."""
         self.nodes = parse_bitmap(element.get("nodeset", ""))
@@ -41,7 +41,7 @@ class HwlocObject:
         self.children = [HwlocObject(child, self) for child in element.findall("object")]
 
     def number(self, attribute: str) -> int:
-        """A numeric attribute, 0 where it is missing."""
+        """A numeric attribute, 0 if it is missing."""
         return self._numbers.get(attribute, 0)
 
     def walk(self) -> Iterator[HwlocObject]:
@@ -75,7 +75,7 @@ class HwlocTree:
     def __init__(self, machine: HwlocObject, infos: dict[str, str], distances: list[Distances]):
         self.machine = machine
         self.infos = infos
-        """Of the root, wherever this version of hwloc writes them."""
+        """The infos of the root, wherever this version of hwloc writes them."""
         self.distances = distances
 
 

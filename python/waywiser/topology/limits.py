@@ -55,7 +55,7 @@ def memory_limit(files: SystemFiles) -> int | None:
 
 
 def memlock(files: SystemFiles) -> int | str | None:
-    """Bytes that this process may lock in memory, or ``unlimited``; None where not told."""
+    """Bytes that this process may lock in memory, or ``unlimited``; None if unknown."""
     for line in (files.text("/proc/self/limits") or "").splitlines():
         if line.startswith("Max locked memory"):
             soft = line.removeprefix("Max locked memory").split()[0]

@@ -21,7 +21,7 @@ class NumaNode(Value, frozen=True):
     """The operating system's number, as in ``numa:0``."""
     cpus: tuple[int, ...]
     """Logical CPUs of the node that this process may use: the first of each core before the second
-    of any, so that the first n are on n cores where there are so many."""
+    of any, so that the first n are on n cores if there are so many."""
     memory_bytes: int
     package: int
 
@@ -36,14 +36,14 @@ class Package(Value, frozen=True):
 
 
 class PcieLink(Value, frozen=True):
-    """PCI Express: generations and widths; 0 where unknown. ``now`` may be an idle state."""
+    """PCI Express: generations and widths; 0 if unknown. ``now`` may be an idle state."""
 
     generation_now: int = 0
     width_now: int = 0
     generation_max: int = 0
     width_max: int = 0
     gb_per_s_now: float = 0.0
-    """What a bare topology file says of the link when it was written, perhaps idle; 0 where the
+    """What a bare topology file says of the link when it was written, perhaps idle; 0 if the
     generation and width are known."""
 
 
@@ -54,7 +54,7 @@ class NvLink(Value, frozen=True):
     """``gpu:N``, ``switch`` or ``cpu``."""
     lanes: int
     gb_per_s_per_lane: float
-    """One direction, 10^9 bytes per second; 0 where unknown."""
+    """One direction, 10^9 bytes per second; 0 if unknown."""
 
 
 class Gpu(Value, frozen=True):
@@ -65,7 +65,7 @@ class Gpu(Value, frozen=True):
     pci: str
     """Domain, bus, device, function: ``0000:1b:00.0``."""
     numa: int = -1
-    """Nearest NUMA node; -1 where the system does not say."""
+    """Nearest NUMA node; -1 if the system does not say."""
     memory_bytes: int = 0
     memory_free_bytes: int = 0
     compute: str = ""
@@ -82,12 +82,12 @@ class Gpu(Value, frozen=True):
     throttle: tuple[str, ...] = ()
     """Active clock-limiting reasons when captured, idle ones left out."""
     ecc: str = ""
-    """``on``, ``off`` or empty where unknown."""
+    """``on``, ``off`` or empty if unknown."""
     mig: str = ""
     processes: tuple[str, ...] = ()
     """Other processes on the GPU: ``pid name MiB``."""
     persistence: str = ""
-    """Persistence mode, ``on``, ``off`` or empty where unknown."""
+    """Persistence mode, ``on``, ``off`` or empty if unknown."""
     temperature_c: int = 0
     power_w: float = 0.0
     pageable_access: bool = False
@@ -110,9 +110,9 @@ class FilePlace(Value, frozen=True):
     scratch: bool = False
     """Files are made there; else the file exists and is only read."""
     bytes: int = 0
-    """That may be used: of the file, or of all scratch files together."""
+    """Bytes that may be used: of the file, or of all scratch files together."""
     filesystem: str = ""
-    """Its type, as the system names it (``ext4``, ``tmpfs``); empty where unknown."""
+    """Its type, as the system names it (``ext4``, ``tmpfs``); empty if unknown."""
     direct: bool = True
     """Files there can be opened with ``O_DIRECT``, around the page cache."""
 
@@ -137,10 +137,10 @@ class Machine(Value, frozen=True):
     files: tuple[FilePlace, ...] = ()
     """File places: not captured, but named by who asks for a survey."""
     notes: tuple[str, ...] = ()
-    """What the capture could not tell or had to assume, one line each."""
+    """What the capture did not show or had to assume, one line each."""
     traits: Traits = Traits()
-    """Of the executors and kinds of memory of the program that measures: not captured, but added by
-    a survey."""
+    """The traits of the executors and kinds of memory of the program that measures: not captured,
+    but added by a survey."""
 
     def gpu(self, index: int) -> Gpu | None:
         """The GPU of that number, which need not be its position in ``gpus``."""
@@ -153,6 +153,6 @@ class Machine(Value, frozen=True):
 
     @property
     def last_caches(self) -> int:
-        """Bytes that all caches of the last level hold together; 0 where none is told."""
+        """Bytes that all caches of the last level hold together; 0 if none is known."""
         last = max((cache.level for cache in self.caches), default=0)
         return sum(cache.bytes for cache in self.caches if cache.level == last)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def native_machine(machine: Machine) -> library.Machine:
     """The places of ``machine`` and how they see each other, for the native library.
 
-    Raises `waywiser.native.NativeError` where the library does not load.
+    Raises `waywiser.native.NativeError` if the library does not load.
     """
     module = native.load()
     made: library.Machine = module.Machine(

@@ -1,7 +1,7 @@
 """NVML, tolerantly: the driver's management library makes no CUDA context, so a supervisor may ask.
 
 Whatever a GPU, a driver or a container does not answer reads as "unknown"; only the absence of
-the whole library is told, as one line with its remedy.
+the whole library is reported, as one line with its remedy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from waywiser.topology.capture import GpuFacts, Lane, MigInstance, NvmlFacts, Process
+from waywiser.topology.capture import GpuFacts, GpuProcess, Lane, MigInstance, NvmlFacts
 from waywiser.topology.system_files import SystemFiles
 
 MODULE_VARIABLE = "WAYWISER_NVML"
@@ -53,11 +53,11 @@ class Nvml:
         self._library = library
 
     def ask(self, function: str, *arguments: object, default: Any = None) -> Any:
-        """The result of ``nvml<function>``, or ``default`` where it fails or does not exist."""
-        answer, why = self.tell(function, *arguments)
+        """The result of ``nvml<function>``, or ``default`` if it fails or does not exist."""
+        answer, why = self.try_call(function, *arguments)
         return default if why else answer
 
-    def tell(self, function: str, *arguments: object) -> tuple[Any, str]:
+    def try_call(self, function: str, *arguments: object) -> tuple[Any, str]:
         """The result of ``nvml<function>`` and no reason, or None and the reason why not."""
         call = getattr(self._library, f"nvml{function}", None)
         if call is None:
@@ -73,7 +73,7 @@ class Nvml:
         return answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
 
     def field(self, handle: object, identifier: int, scope: int = 0) -> int:
-        """A field value as a whole number; 0 where the GPU does not know it."""
+        """A field value as a whole number; 0 if the GPU does not know it."""
         values = self.ask("DeviceGetFieldValues", handle, [(identifier, scope)])
         if not values or values[0].nvmlReturn != 0:
             return 0
@@ -182,7 +182,7 @@ def _gpu(door: Nvml, handle: object, handles: list[object]) -> GpuFacts:
 
 
 def read_pci_address(door: Nvml, handle: object) -> str:
-    """``0000:1b:00.0``, as the kernel writes it; empty where unknown."""
+    """``0000:1b:00.0``, as the kernel writes it; empty if unknown."""
     return pci_address(getattr(door.ask("DeviceGetPciInfo", handle), "busId", ""))
 
 
@@ -234,14 +234,14 @@ def _mig_instances(door: Nvml, handle: object) -> tuple[MigInstance, ...]:
     return tuple(found)
 
 
-def _processes(door: Nvml, handle: object) -> tuple[Process, ...]:
-    found: dict[int, Process] = {}
+def _processes(door: Nvml, handle: object) -> tuple[GpuProcess, ...]:
+    found: dict[int, GpuProcess] = {}
     for kind in ("Compute", "Graphics"):
         for process in door.ask(f"DeviceGet{kind}RunningProcesses", handle, default=()):
             pid = int(process.pid)
             if pid != os.getpid():
                 name = SystemFiles().text(f"/proc/{pid}/comm") or ""
-                found[pid] = Process(pid, name, int(process.usedGpuMemory or 0))
+                found[pid] = GpuProcess(pid, name, int(process.usedGpuMemory or 0))
     return tuple(found[pid] for pid in sorted(found))
 
 

@@ -29,7 +29,7 @@ GENERATIONS = {
 
 
 def bytes_per_second(generation: int, width: int) -> float:
-    """One direction, line encoding subtracted, packet headers not; 0 where unknown."""
+    """One direction, line encoding subtracted, packet headers not; 0 if unknown."""
     if generation not in GENERATIONS or width <= 0:
         return 0.0
     rate = GENERATIONS[generation]

@@ -20,8 +20,8 @@ class Peak(Value, frozen=True):
 
 
 def peaks(machine: Machine) -> Iterator[Peak]:
-    """Between the host (its first NUMA node) and each GPU both ways, all ordered pairs of GPUs,
-    and within each GPU."""
+    """The peaks between the host (its first NUMA node) and each GPU both ways, of all ordered pairs
+    of GPUs, and within each GPU."""
     kind = machine.traits.reference_memory("gpu", "gpu")
     gpus = [Memory(kind, Place("gpu", gpu.index)) for gpu in machine.gpus]
     if machine.numa:

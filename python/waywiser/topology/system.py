@@ -34,12 +34,12 @@ def read_system(files: SystemFiles | None = None) -> SystemFacts:
 
 
 def memory_bytes(files: SystemFiles) -> int:
-    """Of the whole system; 0 where it does not say."""
+    """Memory of the whole system; 0 if it does not say."""
     return files.kibibytes("/proc/meminfo").get("MemTotal", 0) * 1024
 
 
 def cpu_model(files: SystemFiles) -> str:
-    """As /proc/cpuinfo names the first processor; empty where it does not (most of Arm)."""
+    """As /proc/cpuinfo names the first processor; empty if it does not (most of Arm)."""
     cpuinfo = files.fields("/proc/cpuinfo")
     return cpuinfo.get("model name") or cpuinfo.get("cpu") or ""
 

@@ -22,7 +22,7 @@ class SystemFiles:
             return None
 
     def integer(self, path: str) -> int | None:
-        """The file's one decimal or 0x-prefixed number, or None where it holds none."""
+        """The file's one decimal or 0x-prefixed number, or None if it holds none."""
         text = self.text(path)
         try:
             return int(text, 0) if text is not None else None
@@ -57,7 +57,7 @@ class SystemFiles:
         return ["/" + str(match.relative_to(self.root)) for match in matches]
 
     def names(self, directory: str) -> list[str]:
-        """Names of the entries of a directory, sorted; empty where it is missing."""
+        """Names of the entries of a directory, sorted; empty if it is missing."""
         try:
             return sorted(entry.name for entry in (self.root / directory.lstrip("/")).iterdir())
         except OSError:

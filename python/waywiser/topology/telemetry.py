@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 from waywiser.records import GpuState
 from waywiser.topology.machine import Gpu
 from waywiser.topology.nvml import Nvml, nvml, read_throttle
@@ -16,8 +16,8 @@ _CLOCK_MEMORY = 2
 _TEMPERATURE_GPU = 0
 
 
-class GpuTelemetry(Closing):
-    """Handles of some GPUs, opened once; reads nothing where NVML or a GPU does not answer.
+class GpuTelemetry(Closeable):
+    """Handles of some GPUs, opened once; reads nothing if NVML or a GPU does not answer.
 
     A context manager. The GPUs are found by PCI address, so that a MIG instance gives the state
     of the GPU that it is a part of. ``library`` stands in for the ``pynvml`` module.

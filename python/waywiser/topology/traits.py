@@ -23,8 +23,8 @@ PathClass = Literal["", "host", "gpu", "unified", "file"]
 Resource = Literal["links", "host memory", "CPUs", "file system"]
 
 Route = Literal["shortest", "through host", "over relays", "between ranks"]
-"""Over which links bytes go. The last is that of other tools' programs, whose ranks may be on two
-machines."""
+"""The links that bytes go over. The last is that of other tools' programs, whose ranks may be on
+two machines."""
 
 
 class Alternative(Value, frozen=True, forbid_unknown_fields=False):
@@ -51,7 +51,7 @@ class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defau
     """What it uses that other work on the machine uses too."""
     route: Route = "shortest"
     reference: PathClass = ""
-    """The class of paths that are judged by it."""
+    """The class of paths that are compared by it."""
     alternative: Alternative | None = None
 
     @property
@@ -77,7 +77,7 @@ class MemoryTraits(Value, frozen=True, forbid_unknown_fields=False, omit_default
     cpu_accessible: bool = False
     """Loads and stores of a CPU reach it, and leave it where it is."""
     reference: PathClass = ""
-    """The class of paths that are judged by memory of this kind."""
+    """The class of paths that are compared by memory of this kind."""
     same_as: str = ""
     """The kind of memory that GPUs reach exactly as they reach this one."""
 
@@ -119,12 +119,12 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
         return MemoryTraits(kind)
 
     def reference_executor(self, paths: PathClass) -> str:
-        """The executor that paths of the class are judged by; empty if there is none."""
+        """The executor that paths of the class are compared by; empty if there is none."""
         known = self.executors or _declared().executors
         return next((each.name for each in known if each.reference == paths), "")
 
     def reference_memory(self, paths: PathClass, place: str) -> str:
-        """The kind of memory at a kind of place that paths of the class are judged by; empty if
+        """The kind of memory at a kind of place that paths of the class are compared by; empty if
         there is none."""
         known = self.memories or _declared().memories
         found = (each.name for each in known if each.reference == paths and place in each.places)

@@ -45,7 +45,7 @@ def visible_devices(gpus: Sequence[GpuFacts], setting: str | None) -> Visibility
         notes.append("CUDA shows a process one MIG instance: the first one counts")
         chosen = chosen[:1]
     if any(device.instance is not None for device in chosen[1:]):
-        notes.append("MIG instances beside a whole GPU are left out: CUDA does not show both")
+        notes.append("MIG instances beside a whole GPU are skipped: CUDA does not show both")
         chosen = [device for device in chosen if device.instance is None]
     return Visibility(tuple(chosen), tuple(notes))
 
@@ -80,7 +80,7 @@ def _named(gpus: Sequence[GpuFacts], entry: str) -> Visible | None:
 
 
 def _whole(gpu: GpuFacts) -> Visible | None:
-    """The GPU itself, its first instance where MIG is on, or nothing where it has none."""
+    """The GPU itself, its first instance where MIG is on, or nothing if it has none."""
     if gpu.mig != "on":
         return Visible(gpu)
     return Visible(gpu, gpu.mig_instances[0]) if gpu.mig_instances else None

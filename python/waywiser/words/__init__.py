@@ -1,4 +1,4 @@
-"""The words of the house, as frozen values: the ground floor that every room speaks.
+"""The vocabulary as frozen values: every package uses it and it uses none.
 
 Every value has one canonical text (for people and patterns) and one canonical JSON form (for
 files, processes and identities). The grammar of the text:

@@ -9,7 +9,7 @@ from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import without_sizes
 
 MOST = 8
-"""Of the same reason that are each given a line."""
+"""Members of the same reason that are each given a line."""
 
 _BLOCK = re.compile(r", block \d+$")
 _EXECUTOR = re.compile(r" by ([a-z0-9-]+)")

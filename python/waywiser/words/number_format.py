@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 RATE_BYTES = 64 * 2**10
-"""Sizes below tell of latency: their time is shown, a rate would only restate it."""
+"""Sizes below show the latency: their time is shown, a rate would only restate it."""
 
 MOST_DIGITS = 4
 """A sharper interval does not make a table more readable; ``--json`` has every digit."""
 
 UNCERTAIN_DIGITS = 2
-"""Of a value without an interval."""
+"""Digits of a value without an interval."""
 
 _TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"))
 
@@ -46,13 +46,13 @@ def format_time(seconds: float, relative: float | None = None) -> str:
 
 
 def format_rate(bytes_per_second: float, relative: float | None = None) -> str:
-    """In GB/s (10^9 bytes per second), without the unit."""
+    """A rate in GB/s (10^9 bytes per second), without the unit."""
     return format_number(bytes_per_second / 1e9, relative)
 
 
 def format_relative(relative: float | None) -> str:
     """``±0.6 %``, ``±19 %``, ``<0.1 %``; ``>100 %`` from where digits say nothing of the value;
-    a dash where there is no interval."""
+    a dash if there is no interval."""
     if relative is None:
         return "—"
     if relative < 0.0005:

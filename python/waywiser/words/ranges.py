@@ -1,4 +1,4 @@
-"""Numbers in a row, told by the first and the last."""
+"""Numbers in a row, written as the first and the last."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Layout(Value, frozen=True, omit_defaults=True):
 
     @property
     def run(self) -> int:
-        """Bytes that lie together; 0 where the settings do not say."""
+        """Bytes that lie together; 0 if the settings do not say."""
         name = {"list": "piece", "box": "width"}.get(self.kind, "")
         text = self.settings.get(name, "")
         return int(text) if text.isascii() and text.isdigit() else 0
@@ -109,7 +109,7 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     bytes: int = 0
     parameters: dict[str, str] = msgspec.field(default_factory=dict)
     layout: Layout | None = None
-    """None where they are contiguous."""
+    """None if they are contiguous."""
 
     def __str__(self) -> str:
         size = f" of {self.bytes}" if self.bytes else ""
@@ -118,7 +118,7 @@ class Transfer(Value, frozen=True, omit_defaults=True):
     @property
     def is_sparse(self) -> bool:
         """Whether it touches its range only here and there: how much of it moves then is the
-        driver's to decide, and no rate tells it."""
+        driver's to decide, and no rate shows it."""
         chunk = self.parameters.get("chunk", "0")
         return int(self.parameters.get("stride", "0")) > int(chunk)
 

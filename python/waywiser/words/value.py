@@ -1,4 +1,4 @@
-"""Values that cross a room: frozen, strict, and with one canonical JSON form."""
+"""Values that packages exchange: frozen, strict, and with one canonical JSON form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all values that cross a room: immutable, and strict when decoded."""
+    """Base of all values that packages exchange: immutable, and strict when decoded."""
 
 
 def canonical_json(value: object) -> bytes:

@@ -50,7 +50,7 @@ class Operation(Value, frozen=True, omit_defaults=True):
 
 class Quantity(Value, frozen=True):
     """What one execution of a workload does: bytes moved, items processed, and the unit in which
-    its performance is told (``GB/s`` for transfers, ``s`` for operations)."""
+    its performance is given (``GB/s`` for transfers, ``s`` for operations)."""
 
     bytes: int
     items: int
@@ -87,7 +87,8 @@ class Workload(Value, frozen=True, omit_defaults=True):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Of the memories that its transfers name, as often as they do; of an operation its own."""
+        """The places of the memories that its transfers name, as often as they do; an operation's
+        own."""
         ends = tuple(place for transfer in self.transfers for place in transfer.path.places)
         return ends if self.operation is None else (*ends, self.operation.place)
 
@@ -111,7 +112,7 @@ class Workload(Value, frozen=True, omit_defaults=True):
 
     @property
     def rated_bytes(self) -> int:
-        """Bytes that its rate counts; 0 where it has none: of an operation, and where not every
+        """Bytes that its rate counts; 0 if it has none: of an operation, and where not every
         byte of a range is touched."""
         return 0 if any(transfer.is_sparse for transfer in self.transfers) else self.bytes
 

@@ -17,7 +17,16 @@ from waywiser.report.families import (
     principal_groups,
 )
 from waywiser.report.figures.curves import Drawn, curves_picture
-from waywiser.report.parts import Block, Cell, Fold, Picture, Pictures, Row, Section, Sheet
+from waywiser.report.parts import (
+    Block,
+    Fold,
+    Picture,
+    Pictures,
+    Section,
+    Sheet,
+    SheetCell,
+    SheetRow,
+)
 from waywiser.report.writing import figure
 from waywiser.series.line import Line
 from waywiser.words import format_bytes
@@ -30,7 +39,7 @@ MOST_COLUMNS = 10
 MOST_SHARED = 4
 """Curves of a family that are drawn with all machines in one figure."""
 
-_DOUBTED = "?"
+_FLAGGED = "?"
 
 
 def curves(entries: Sequence[Entry]) -> Section:
@@ -103,29 +112,29 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
         caption=(
             "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
             "largest size. "
-            f"{_DOUBTED} there is reason to doubt it, told under How far to trust it."
+            f"{_FLAGGED} has a quality flag: see How far to trust it."
         ),
     )
 
 
-def _row(entry: Entry, curve: Shown, usual: Sequence[int], others: bool) -> Row:
+def _row(entry: Entry, curve: Shown, usual: Sequence[int], others: bool) -> SheetRow:
     at = {line.bytes: line for line in curve.measured}
-    cells = [Cell(with_units(curve.name))]
+    cells = [SheetCell(with_units(curve.name))]
     cells += [_cell(at.get(size)) for size in usual]
     if others:
         rest = [line for line in curve.measured if line.bytes not in usual]
-        cells.append(Cell("; ".join(map(_other, rest))))
+        cells.append(SheetCell("; ".join(map(_other, rest))))
     shares = [line.of_bound for line in curve.measured if line.of_bound]
-    cells.append(Cell(f"{shares[-1]:.0%}" if shares else "", number=True))
-    return Row(tuple(cells), entry.links.anchor(curve.text))
+    cells.append(SheetCell(f"{shares[-1]:.0%}" if shares else "", number=True))
+    return SheetRow(tuple(cells), entry.links.anchor(curve.text))
 
 
-def _cell(line: Line | None) -> Cell:
+def _cell(line: Line | None) -> SheetCell:
     if line is None or line.estimate is None:
-        return Cell("", number=True)
+        return SheetCell("", number=True)
     text, note = figure(line)
-    doubted = _DOUBTED if line.estimate.doubts else ""
-    return Cell(f"{text}{doubted}", note=note, number=True)
+    flagged = _FLAGGED if line.estimate.quality_flags else ""
+    return SheetCell(f"{text}{flagged}", note=note, number=True)
 
 
 def _other(line: Line) -> str:
@@ -138,24 +147,24 @@ def operations(entry: Entry, found: Sequence[Shown]) -> Sheet:
     for curve in sorted(found, key=lambda curve: (_at(curve), curve.text)):
         line = curve.measured[0]
         text, note = figure(line)
-        doubted = _DOUBTED if line.estimate and line.estimate.doubts else ""
+        flagged = _FLAGGED if line.estimate and line.estimate.quality_flags else ""
         estimate = line.estimate
         seen = estimate.host_median if estimate else None
         name = with_units(str(curve.workload.operation).partition("@")[0])
         cells = (
-            Cell(name),
-            Cell(_at(curve)),
-            Cell(f"{text}{doubted}", note=note, number=True),
-            Cell(
+            SheetCell(name),
+            SheetCell(_at(curve)),
+            SheetCell(f"{text}{flagged}", note=note, number=True),
+            SheetCell(
                 format_time(seen, estimate.host_relative) if estimate and seen else "", number=True
             ),
         )
-        rows.append(Row(cells, entry.links.anchor(curve.text)))
+        rows.append(SheetRow(cells, entry.links.anchor(curve.text)))
     return Sheet(
         "Operations",
         ("operation", "place", "time", "application sees"),
         tuple(rows),
-        f"Median time of one call. {_DOUBTED} there is reason to doubt it.",
+        f"Median time of one call. {_FLAGGED} has a quality flag.",
     )
 
 

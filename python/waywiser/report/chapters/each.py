@@ -1,4 +1,4 @@
-"""A chapter that tells every machine the same."""
+"""A chapter with a section for each machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from waywiser.report.parts import Block, Section
 def each(
     entries: Sequence[Entry], anchor: str, title: str, blocks: Callable[[Entry], Sequence[Block]]
 ) -> Section:
-    """With a section for each machine that has something to tell, where there are several."""
+    """A section for each machine that has blocks, if there are several."""
     if len(entries) == 1:
         return Section(anchor, title, tuple(blocks(entries[0])))
     below = (Section(f"{entry.key}{anchor}", entry.name, tuple(blocks(entry))) for entry in entries)

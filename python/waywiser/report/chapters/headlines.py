@@ -1,4 +1,4 @@
-"""The figures that one asks for first: how fast each family of ways is at best, and how quick."""
+"""The figures that one asks for first: the bandwidth and the latency of each family of paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from waywiser.report.families import (
     stands_for_many,
     sustained,
 )
-from waywiser.report.parts import Cell, Row, Section, Sheet
+from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 from waywiser.report.rates import SMALL_BYTES
 from waywiser.report.writing import percent, spread
 from waywiser.series.line import Line
@@ -24,11 +24,12 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_time
 
 EVEN = 0.005
-"""Ways whose rates differ by less are one to whoever asks for the fastest: the plainest is told."""
+"""Paths whose rates differ by less are equally fast: the plainest is shown."""
 
 
 def headlines(entries: Sequence[Entry]) -> Section:
-    """Of one machine with all that belongs to a figure, of several side by side."""
+    """The headlines of one machine with all that belongs to a figure, or of several side by
+    side."""
     sheet = _alone(entries[0]) if len(entries) == 1 else _beside(entries)
     return Section("headlines", "What it carries", (sheet,) if sheet.rows else ())
 
@@ -36,28 +37,28 @@ def headlines(entries: Sequence[Entry]) -> Section:
 def _alone(entry: Entry) -> Sheet:
     rows = []
     for family in _moving([entry]):
-        fastest, quickest = _fastest(entry, family), _quickest(entry, family)
+        fastest, lowest_latency = _fastest(entry, family), _lowest_latency(entry, family)
         if fastest is None:
             continue
         curve, line = fastest
         text, note = _rate(line)
         rows.append(
-            Row(
+            SheetRow(
                 (
-                    Cell(family),
-                    Cell(text, note=note, number=True),
-                    Cell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True),
-                    Cell(_way(curve, line), link=entry.links.anchor(curve.text)),
-                    *_latency(entry, quickest),
+                    SheetCell(family),
+                    SheetCell(text, note=note, number=True),
+                    SheetCell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True),
+                    SheetCell(_way(curve, line), link=entry.links.anchor(curve.text)),
+                    *_latency(entry, lowest_latency),
                 )
             )
         )
     return Sheet(
-        "The fastest way of each kind, and the quickest for few bytes",
-        ("", "GB/s", "of the bound", "fastest way", "quickest", "a program waits", "way"),
+        "The highest bandwidth and the lowest latency of each kind",
+        ("", "GB/s", "of the bound", "fastest path", "latency", "a program waits", "path"),
         tuple(rows),
-        "Rates at the largest size; of paths that symmetry makes alike the first is told. The "
-        "quickest of few bytes takes so long from one to the next where several are under way; "
+        "Rates at the largest size; of equivalent paths the first is shown. The "
+        "latency is the time of few bytes from one to the next if several are under way; "
         "a program that waits for a single one waits longer.",
     )
 
@@ -67,21 +68,21 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
     for family in _moving(entries):
         found = [_fastest(entry, family) for entry in entries]
         base = next(filter(None, found), None)
-        cells = [Cell(f"{family}, GB/s")]
+        cells = [SheetCell(f"{family}, GB/s")]
         for entry, each in zip(entries, found, strict=True):
             if each is None:
-                cells.append(Cell("not measured"))
+                cells.append(SheetCell("not measured"))
                 continue
             text, note = _rate(each[1])
             change = _change(each, base)
             note = f"{note} {change}".strip()
-            cells.append(Cell(text, "", note, entry.links.anchor(each[0].text), number=True))
-        rows.append(Row(tuple(cells)))
+            cells.append(SheetCell(text, "", note, entry.links.anchor(each[0].text), number=True))
+        rows.append(SheetRow(tuple(cells)))
     return Sheet(
-        "The fastest way of each kind at its largest size",
+        "The fastest path of each kind at its largest size",
         ("", *(entry.name for entry in entries)),
         tuple(rows),
-        "In brackets the difference from the first machine that has it, where the way and its size "
+        "In brackets the difference from the first machine that has it, if the path and its size "
         "are the same there. Each figure leads to its curve.",
     )
 
@@ -90,7 +91,7 @@ def _change(found: tuple[Shown, Line], base: tuple[Shown, Line] | None) -> str:
     if base is None or found is base:
         return ""
     if found[0].text != base[0].text or found[1].bytes != base[1].bytes:
-        return "(another way)"
+        return "(another path)"
     ours, theirs = (each[1].estimate.rate if each[1].estimate else None for each in (found, base))
     if ours is None or theirs is None:
         return ""
@@ -107,7 +108,7 @@ def _standing_for_many(entry: Entry, family: str) -> list[Shown]:
 
 
 def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
-    """At its largest size; of what no cache holds, where there is any."""
+    """The fastest at its largest size; of what no cache holds, if there is any."""
     several = _standing_for_many(entry, family)
     sustaining = [curve for curve in several if sustained(curve)]
     if not sustaining:
@@ -120,7 +121,7 @@ def _fastest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
 
 
 def _at_few_bytes(several: Sequence[Shown]) -> tuple[Shown, Line] | None:
-    """Where no size tells of a sustained rate: at the largest that there is."""
+    """The fastest at its largest size, if no size shows a sustained rate."""
     rated = [
         (line.bytes, line.estimate.rate.value, n)
         for n, line in enumerate(curve.measured[-1] for curve in several)
@@ -139,7 +140,7 @@ def _cached(entry: Entry, curve: Shown) -> bool:
     return 2 * curve.measured[-1].bytes <= entry.subject.machine.last_caches
 
 
-def _quickest(entry: Entry, family: str) -> tuple[Shown, Line] | None:
+def _lowest_latency(entry: Entry, family: str) -> tuple[Shown, Line] | None:
     def seconds(each: tuple[Shown, Line]) -> tuple[int, float]:
         assert each[1].estimate is not None
         return each[1].bytes, each[1].estimate.median
@@ -161,13 +162,15 @@ def _way(curve: Shown, line: Line) -> str:
     return f"{where}{label(curve)}, {format_bytes(line.bytes)}"
 
 
-def _latency(entry: Entry, quickest: tuple[Shown, Line] | None) -> tuple[Cell, Cell, Cell]:
-    if quickest is None or quickest[1].estimate is None:
-        return Cell(), Cell(), Cell()
-    curve, line = quickest
-    found = quickest[1].estimate
+def _latency(
+    entry: Entry, lowest_latency: tuple[Shown, Line] | None
+) -> tuple[SheetCell, SheetCell, SheetCell]:
+    if lowest_latency is None or lowest_latency[1].estimate is None:
+        return SheetCell(), SheetCell(), SheetCell()
+    curve, line = lowest_latency
+    found = lowest_latency[1].estimate
     text = format_time(found.median, found.relative)
-    time = Cell(text, note=spread(found.relative), number=True)
+    time = SheetCell(text, note=spread(found.relative), number=True)
     way = f"{label(curve)}, {format_bytes(line.bytes)}"
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
-    return time, Cell(seen, number=True), Cell(way, link=entry.links.anchor(curve.text))
+    return time, SheetCell(seen, number=True), SheetCell(way, link=entry.links.anchor(curve.text))

@@ -12,12 +12,21 @@ from waywiser.report.figures.matrix import Entered, matrix_picture
 from waywiser.report.figures.topology import (
     Direct,
     GpuBox,
-    Group,
-    Layout,
+    GpuGroup,
+    TopologyLayout,
     lines_of,
     topology_picture,
 )
-from waywiser.report.parts import Block, Cell, Picture, Pictures, Row, Section, Sheet, Words
+from waywiser.report.parts import (
+    Block,
+    Picture,
+    Pictures,
+    Section,
+    Sheet,
+    SheetCell,
+    SheetRow,
+    Words,
+)
 from waywiser.report.rates import SMALL_BYTES, Between, between_places, places
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
@@ -30,10 +39,10 @@ _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 Measured = dict[tuple[str, str], Between]
 
 LEAST_PLACES = 3
-"""Of fewer a matrix says no more than the table of headlines."""
+"""Places from which on a matrix says more than the table of headlines."""
 
 SPREAD = 0.02
-"""Rates within so much of each other are told as one."""
+"""Rates within so much of each other are shown as one."""
 
 
 def links(entries: Sequence[Entry]) -> Section:
@@ -61,7 +70,7 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
     order = [gpu.name for group in groups for gpu in group.gpus]
     direct = tuple(_direct(machine, measured, order))
     switched = any(link.to == "switch" for gpu in machine.gpus for link in gpu.nvlinks)
-    layout = Layout(groups, switched, direct)
+    layout = TopologyLayout(groups, switched, direct)
     found = " Two groups of GPUs were found by measurement." if groups[0].found else ""
     at = _at(measured)
     description = (
@@ -76,19 +85,19 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
 
 
 def _at(measured: Measured) -> str:
-    """Which sizes rates are of: ``, at 64 MiB``; empty where nothing was measured."""
+    """Which sizes rates are of: ``, at 64 MiB``; empty if nothing was measured."""
     return f", at {_span(found.most.bytes for found in measured.values())}" if measured else ""
 
 
 def _span(sizes: Iterable[int]) -> str:
     """``8 B``, ``8 B to 64 B``."""
-    told = sorted(set(sizes))
-    first, last = format_bytes(told[0]), format_bytes(told[-1])
+    ordered = sorted(set(sizes))
+    first, last = format_bytes(ordered[0]), format_bytes(ordered[-1])
     return first if first == last else f"{first} to {last}"
 
 
-def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
-    """By the sides that were found, else by the NUMA nodes that the system tells."""
+def _groups(entry: Entry, measured: Measured) -> Iterator[GpuGroup]:
+    """Groups of GPUs by the sides that were found, else by the NUMA nodes that the system shows."""
     machine, sides = entry.subject.machine, entry.subject.overview.sides
     shown = {gpu.numa for gpu in machine.gpus}
     if sides is not None and len(sides.groups) > 1 and len(shown) == 1:
@@ -96,7 +105,7 @@ def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
             gpus = [gpu for gpu in machine.gpus if gpu.index in group]
             title = f"side {'AB'[number]} of host memory"
             boxes = tuple(_box(gpu, machine, measured) for gpu in gpus)
-            yield Group(title, ("found by measurement,", "the system shows none"), boxes, True)
+            yield GpuGroup(title, ("found by measurement,", "the system shows none"), boxes, True)
         return
     by_node: dict[int, list[Gpu]] = {}
     for gpu in machine.gpus:
@@ -106,7 +115,7 @@ def _groups(entry: Entry, measured: Measured) -> Iterator[Group]:
         nodes = [n for n in machine.numa if unplaced or n.index == index]
         title = ", ".join(f"numa:{n.index}" for n in nodes) or "host memory"
         boxes = tuple(_box(gpu, machine, measured) for gpu in near)
-        yield Group(title, lines_of([text for n in nodes if (text := _node(n))]), boxes, False)
+        yield GpuGroup(title, lines_of([text for n in nodes if (text := _node(n))]), boxes, False)
 
 
 def _node(node: NumaNode) -> str:
@@ -142,7 +151,7 @@ def _direct(machine: Machine, measured: Measured, order: Sequence[str]) -> Itera
 
 
 def _range(found: Sequence[Between]) -> str:
-    """``55.4``, or ``36.1–396`` where they differ."""
+    """``55.4``, or ``36.1–396`` if they differ."""
     if not found:
         return ""
     low, high = min(found, key=lambda b: b.rate), max(found, key=lambda b: b.rate)
@@ -169,12 +178,14 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
     for (source, destination), found in known:
         most = found.most
         rows.append(
-            Row(
+            SheetRow(
                 (
-                    Cell(f"{source} → {destination}", link=entry.links.anchor(found.curve.text)),
+                    SheetCell(
+                        f"{source} → {destination}", link=entry.links.anchor(found.curve.text)
+                    ),
                     _cell(most),
-                    Cell(f"{most.of_bound:.0%}" if most.of_bound else "", number=True),
-                    Cell(most.bound.made_of if most.bound else "not known"),
+                    SheetCell(f"{most.of_bound:.0%}" if most.of_bound else "", number=True),
+                    SheetCell(most.bound.made_of if most.bound else "not known"),
                 )
             )
         )
@@ -187,12 +198,12 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
     )
 
 
-def _cell(line: Line) -> Cell:
+def _cell(line: Line) -> SheetCell:
     found = line.estimate
     if found is None or found.rate is None:
-        return Cell("", number=True)
+        return SheetCell("", number=True)
     text = format_rate(found.rate.value, found.relative)
-    return Cell(text, note=spread(found.relative), number=True)
+    return SheetCell(text, note=spread(found.relative), number=True)
 
 
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:

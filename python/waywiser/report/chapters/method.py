@@ -10,7 +10,7 @@ from waywiser import __version__
 from waywiser.analysis.imported import imported_from
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
-from waywiser.report.parts import Block, Cell, Code, Row, Section, Sheet, Words
+from waywiser.report.parts import Block, Code, Section, Sheet, SheetCell, SheetRow, Words
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
@@ -24,7 +24,7 @@ HOW = (
     "that was measured (the hull of its blocks' intervals) and says nothing of another one; from "
     "six on it is about medians of blocks, and so about processes.",
     "The bytes of every series were verified before its first and after its last sample. A bound "
-    "is what the narrowest link of a way could carry at best: line encoding is taken off, protocol "
+    "is what the narrowest link of a path can carry at best: line encoding is taken off, protocol "
     "is not.",
 )
 
@@ -50,8 +50,8 @@ def citation(entry: Entry) -> str:
     sizes = sorted({line.bytes for line in known if line.bytes})
     span = f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}" if sizes else "no sizes"
     samples = sum(line.estimate.count for line in known if line.estimate)
-    told = [line.estimate for line in known if line.estimate and line.estimate.interval]
-    kinds = sorted({found.kind for found in told}, reverse=True)
+    known_estimates = [line.estimate for line in known if line.estimate and line.estimate.interval]
+    kinds = sorted({found.kind for found in known_estimates}, reverse=True)
     tool = f"Waywiser {seen.runs[-1].version if seen.runs else __version__}"
     tools = imported_from(entry.subject.environment)
     if tools:
@@ -70,9 +70,9 @@ def describe(machine: Machine) -> str:
     for name in [gpu.name for gpu in machine.gpus] + [each.model for each in machine.packages]:
         if name and not name.startswith("unknown"):
             models[name] = models.get(name, 0) + 1
-    told = [f"{many} × {name}" for name, many in models.items()]
-    told += [f"driver {machine.driver}"] if machine.driver else []
-    return ", ".join(told) or machine.architecture or "nobody told what machine"
+    parts = [f"{many} × {name}" for name, many in models.items()]
+    parts += [f"driver {machine.driver}"] if machine.driver else []
+    return ", ".join(parts) or machine.architecture or "unknown machine"
 
 
 def _numbers(entries: Sequence[Entry]) -> Sheet:
@@ -82,8 +82,8 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "converged": lambda e: str(e.subject.overview.summary.converged),
         "did not converge": lambda e: str(e.subject.overview.summary.not_converged),
         "failed": lambda e: str(e.subject.overview.summary.failed),
-        "refused when asked": lambda e: str(e.subject.overview.summary.declined),
-        "left out with a reason": lambda e: str(e.subject.overview.summary.skipped),
+        "not supported when measured": lambda e: str(e.subject.overview.summary.unsupported),
+        "skipped with a reason": lambda e: str(e.subject.overview.summary.skipped),
         "paths refused": lambda e: str(e.subject.overview.summary.refused),
         "blocks of a series, median": lambda e: f"{e.subject.overview.summary.blocks:g}",
         "time of measuring": lambda e: format_time(e.subject.overview.summary.seconds, 0.005),
@@ -92,20 +92,22 @@ def _numbers(entries: Sequence[Entry]) -> Sheet:
         "How much was measured",
         ("", *(entry.name for entry in entries)),
         tuple(
-            Row((Cell(name), *(Cell(tell(entry), number=True) for entry in entries)))
-            for name, tell in rows.items()
+            SheetRow((SheetCell(name), *(SheetCell(of(entry), number=True) for entry in entries)))
+            for name, of in rows.items()
         ),
     )
 
 
 def _environment(entries: Sequence[Entry]) -> Sheet:
-    told = [dict(_facts(entry)) for entry in entries]
-    names = dict.fromkeys(name for facts in told for name in facts)
+    all_facts = [dict(_facts(entry)) for entry in entries]
+    names = dict.fromkeys(name for facts in all_facts for name in facts)
     return Sheet(
         "What could explain a number",
         ("", *(entry.name for entry in entries)),
         tuple(
-            Row((Cell(name), *(Cell(facts.get(name, "not told")) for facts in told)))
+            SheetRow(
+                (SheetCell(name), *(SheetCell(facts.get(name, "unknown")) for facts in all_facts))
+            )
             for name in names
         ),
     )
@@ -121,7 +123,7 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "note of the topology", note
     for name, value in entry.subject.environment.items():
         if name == "imported":
-            continue  # told under Runs, a row for each file
+            continue  # shown under Runs, a row for each file
         yield name.replace("_", " "), _value(name, value)
 
 
@@ -131,7 +133,7 @@ def _value(name: str, value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, str):
-        return value or "not told"
+        return value or "unknown"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_value(key, each)}" for key, each in value.items()) or "none"
     if isinstance(value, list):
@@ -145,14 +147,14 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
         "Calls that wrote the profiles",
         ("profile", "run", "started (UTC)", "ended (UTC)", "version", "command"),
         tuple(
-            Row(
+            SheetRow(
                 (
-                    Cell(entry.name if several else entry.subject.overview.profile),
-                    Cell(str(run.number), number=True),
-                    Cell(run.started[:19].replace("T", " ")),
-                    Cell((run.ended or "was not ended")[:19].replace("T", " ")),
-                    Cell(run.version),
-                    Cell(" ".join(run.command)),
+                    SheetCell(entry.name if several else entry.subject.overview.profile),
+                    SheetCell(str(run.number), number=True),
+                    SheetCell(run.started[:19].replace("T", " ")),
+                    SheetCell((run.ended or "was not ended")[:19].replace("T", " ")),
+                    SheetCell(run.version),
+                    SheetCell(" ".join(run.command)),
                 )
             )
             for entry in entries

@@ -8,42 +8,42 @@ from waywiser.analysis.answer import Answer, Finding, Table
 from waywiser.report.entry import Entry
 from waywiser.report.parts import (
     Block,
-    Cell,
     Fold,
     Listing,
     Remarks,
-    Row,
     Section,
     Sheet,
+    SheetCell,
+    SheetRow,
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
 from waywiser.words.number_format import count
 
 OPEN_FINDINGS = 5
-"""Of a question that are not folded."""
+"""Findings of a question that are not folded."""
 
 OPEN_ROWS = 10
 """A longer table is folded."""
 
 MOST_ROWS = 200
-"""Of a table or of findings; the rest is counted."""
+"""Rows of a table or of findings; the rest is counted."""
 
 MOST_UNANSWERED = 40
 
 
 def questions(entries: Sequence[Entry]) -> Section:
-    """By question, then by machine."""
+    """The answers by question, then by machine."""
     names = dict.fromkeys(a.question for entry in entries for a in entry.answers)
     several = len(entries) > 1
     sections = []
     for question in names:
-        told = [(e, a) for e in entries for a in e.answers if a.question == question]
+        answers = [(e, a) for e in entries for a in e.answers if a.question == question]
         if not several:
-            sections.append(_section(*told[0], told[0][1].title))
+            sections.append(_section(*answers[0], answers[0][1].title))
             continue
-        below = tuple(_section(entry, answer, entry.name) for entry, answer in told)
-        sections.append(Section(f"question-{question}", told[0][1].title, (), below))
+        below = tuple(_section(entry, answer, entry.name) for entry, answer in answers)
+        sections.append(Section(f"question-{question}", answers[0][1].title, (), below))
     return Section("questions", "The questions", (), tuple(sections))
 
 
@@ -54,7 +54,7 @@ def _section(entry: Entry, answer: Answer, title: str) -> Section:
     if answer.unanswered:
         shown = answer.unanswered[:MOST_UNANSWERED]
         points = Listing(shown, len(answer.unanswered) - len(shown))
-        blocks.append(Fold(f"Not told ({len(answer.unanswered)})", (points,)))
+        blocks.append(Fold(f"Not answered ({len(answer.unanswered)})", (points,)))
     return Section(question_anchor(entry, answer), title, tuple(blocks))
 
 
@@ -70,7 +70,7 @@ def _findings(entry: Entry, findings: Sequence[Finding]) -> Iterator[Block]:
 
 def _table(entry: Entry, table: Table) -> Block:
     rows = tuple(
-        Row(tuple(Cell(c.text, c.mark, link=entry.links.to(c.series)) for c in row))
+        SheetRow(tuple(SheetCell(c.text, c.mark, link=entry.links.to(c.series)) for c in row))
         for row in table.rows[:MOST_ROWS]
     )
     left = len(table.rows) - len(rows)

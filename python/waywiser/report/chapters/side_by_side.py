@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from waywiser.analysis.across import tables
 from waywiser.analysis.answer import Table
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Cell, Row, Section, Sheet
+from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 
 
 def side_by_side(entries: Sequence[Entry]) -> Section:
-    """Empty for a single machine, whose own answers tell the same."""
+    """Empty for a single machine, whose own answers say the same."""
     found = tables([entry.subject for entry in entries]) if len(entries) > 1 else ()
     sheets = tuple(_sheet(entries, table) for table in found)
     return Section("side-by-side", "Side by side", sheets)
@@ -21,8 +21,8 @@ def _sheet(entries: Sequence[Entry], table: Table) -> Sheet:
     """A cell leads to the curve of the machine whose column it is in."""
     rows = []
     for first, *others in table.rows:
-        cells = [Cell(first.text)]
+        cells = [SheetCell(first.text)]
         for entry, cell in zip(entries, others, strict=True):
-            cells.append(Cell(cell.text, cell.mark, link=entry.links.to(cell.series)))
-        rows.append(Row(tuple(cells)))
+            cells.append(SheetCell(cell.text, cell.mark, link=entry.links.to(cell.series)))
+        rows.append(SheetRow(tuple(cells)))
     return Sheet(table.title, table.columns, tuple(rows), table.caption)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.answer import Answer, Mark
+from waywiser.report.assessment import assess, things, worst_of
 from waywiser.report.entry import Entry
-from waywiser.report.judgement import judge, things, worst_of
-from waywiser.report.parts import Block, Cell, Remarks, Row, Section, Sheet, Words
+from waywiser.report.parts import Block, Remarks, Section, Sheet, SheetCell, SheetRow, Words
 from waywiser.severity import Severity
 
 MARK: dict[Severity, Mark] = {"info": "yes", "warning": "unclear", "error": "no"}
@@ -15,7 +15,7 @@ MARK: dict[Severity, Mark] = {"info": "yes", "warning": "unclear", "error": "no"
 
 def verdict(entries: Sequence[Entry]) -> Section:
     several = len(entries) > 1
-    blocks: list[Block] = [judge(entry, entry.name if several else "") for entry in entries]
+    blocks: list[Block] = [assess(entry, entry.name if several else "") for entry in entries]
     for entry in entries:
         if not entry.subject.machine.gpus:
             whose = f" of {entry.name}" if several else ""
@@ -39,17 +39,17 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
         title="Questions and answers",
         columns=("question", *(entry.name if several else "answer" for entry in entries)),
         rows=tuple(
-            Row(
+            SheetRow(
                 (
-                    Cell(title, link=_where(entries, question)),
+                    SheetCell(title, link=_where(entries, question)),
                     *(_answer(entry, question) for entry in entries),
                 )
             )
             for question, title in titles.items()
         ),
         caption="✓ nothing to look at, ? something to look at, × something is broken; no mark "
-        "where it cannot be told.",
-        judging=True,
+        "if it is unknown.",
+        graded=True,
     )
 
 
@@ -58,15 +58,15 @@ def _where(entries: Sequence[Entry], question: str) -> str:
     return f"{entries[0].key if len(entries) == 1 else ''}question-{question}"
 
 
-def _answer(entry: Entry, question: str) -> Cell:
+def _answer(entry: Entry, question: str) -> SheetCell:
     for answer in entry.answers:
         if answer.question == question:
-            return Cell(answer.summary, _mark(answer))
-    return Cell("not asked")
+            return SheetCell(answer.summary, _mark(answer))
+    return SheetCell("not asked")
 
 
 def _mark(answer: Answer) -> Mark:
-    """None where nothing is wrong, as far as it can be told, and that is not far."""
+    """No mark if nothing wrong is known and the answer is not complete."""
     worst = worst_of(answer)
-    told = answer.judged and (answer.findings or not answer.unanswered)
-    return MARK[worst] if told or worst != "info" else ""
+    known = answer.answered and (answer.findings or not answer.unanswered)
+    return MARK[worst] if known or worst != "info" else ""

@@ -14,12 +14,12 @@ MOST_SIZES = 7
 """Labels below an axis of some 350 points."""
 
 LEAST_SPAN = math.log10(4)
-"""Of an axis: small differences stay small to the eye."""
+"""Least span of an axis: small differences stay small to the eye."""
 
 _SECONDS = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 _GAP = 5.0
-"""Between an axis and its labels."""
+"""Space between an axis and its labels."""
 
 
 class Axis(NamedTuple):
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 
 
 def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
-    """Powers of two, labelled where there is room."""
+    """Powers of two, labelled if there is room."""
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     room = max((high - low) * 0.04, 0.3)
     step = max(1, math.ceil((high - low) / (MOST_SIZES - 1)))
@@ -50,12 +50,12 @@ def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
 
 
 def of_rates(start: float, end: float, low: float, high: float) -> Axis:
-    """In GB/s."""
+    """An axis in GB/s."""
     return _decades(start, end, low, high, lambda value: f"{value:g}")
 
 
 def of_times(start: float, end: float, low: float, high: float) -> Axis:
-    """In seconds; labels have their unit."""
+    """An axis in seconds; labels have their unit."""
     return _decades(start, end, low, high, _time)
 
 

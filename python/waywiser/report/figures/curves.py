@@ -12,7 +12,7 @@ from waywiser.report.figures.axes import Axis, draw_axes, of_rates, of_sizes, of
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.markers import Point
 from waywiser.report.figures.theme import INK, SOFT, series
-from waywiser.report.parts import Cell, Picture, Row, Sheet
+from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
 from waywiser.stats.order import Interval
@@ -21,10 +21,10 @@ from waywiser.words.number_format import format_number, format_time
 
 WIDTH = 460.0
 HEIGHT = 260.0
-"""Of the axes with their labels; the legend comes below."""
+"""Height of the axes with their labels; the legend comes below."""
 LEGEND_LINE = 17.0
 LEFT = 48.0
-"""Of the axes; labels of the y axis are beside it."""
+"""Left margin of the axes; labels of the y axis are in it."""
 
 RATES_FROM = 16 * 2**10
 TIMES_TO = 2**20
@@ -41,7 +41,8 @@ class Drawn(Value, frozen=True):
 
 
 def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity) -> Picture:
-    """Of curves that share a size axis; those beyond what can be told apart are left to tables."""
+    """Draws curves that share a size axis; those beyond what can be distinguished are left to
+    tables."""
     noun = "Rate" if what == "rate" else "Time"
     drawn = [Drawn(each.label, kept) for each in drawn if (kept := _meaningful(each.lines, what))]
     return Picture(
@@ -146,7 +147,7 @@ def _interval(line: Line, what: Quantity) -> Interval | None:
 
 
 def _bounds(drawn: Sequence[Drawn]) -> list[float]:
-    """In GB/s, those that differ by enough to be two lines, from the highest on."""
+    """The bounds in GB/s, those that differ by enough to be two lines, from the highest on."""
     rates = {
         line.bound.bytes_per_second / 1e9 for each in drawn for line in each.lines if line.bound
     }
@@ -174,7 +175,7 @@ def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
     at = [{line.bytes: line for line in each.lines} for each in drawn]
     sizes = sorted({size for lines in at for size in lines})
     rows = (
-        Row((Cell(format_bytes(size)), *(_cell(lines.get(size), what) for lines in at)))
+        SheetRow((SheetCell(format_bytes(size)), *(_cell(lines.get(size), what) for lines in at)))
         for size in sizes
     )
     columns = ("size", *(each.label for each in drawn))
@@ -182,10 +183,10 @@ def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
     return Sheet(title, columns, tuple(rows), caption)
 
 
-def _cell(line: Line | None, what: Quantity) -> Cell:
+def _cell(line: Line | None, what: Quantity) -> SheetCell:
     if line is None or line.estimate is None:
-        return Cell("", number=True)
+        return SheetCell("", number=True)
     relative = line.estimate.relative
     value = _value(line, what)
     text = format_time(value, relative) if what == "time" else format_number(value, relative)
-    return Cell(text, note=spread(relative), number=True)
+    return SheetCell(text, note=spread(relative), number=True)

@@ -21,7 +21,7 @@ class Shape(NamedTuple):
     fill: Colour | None = None
     stroke: Colour | None = None
     width: float = 0.0
-    """Of the stroke."""
+    """Width of the stroke."""
     dashes: tuple[float, ...] = ()
     """Lengths of dashes and gaps; none for a solid stroke."""
     opacity: float = 1.0
@@ -32,7 +32,7 @@ class Text(NamedTuple):
 
     x: float
     y: float
-    """Of the baseline."""
+    """Position of the baseline."""
     text: str
     colour: Colour
     size: float

@@ -18,7 +18,7 @@ def _polygon(*corners: tuple[float, float]) -> Steps:
 
 
 def _circle() -> Steps:
-    """Of four curves of Bézier."""
+    """Four curves of Bézier."""
     radius, bend = 0.5, 0.5 * 0.5523
     found: list[Step] = [("M", ((radius, 0.0),))]
     for cos, sin in ((1, 0), (0, 1), (-1, 0), (0, -1)):
@@ -29,7 +29,7 @@ def _circle() -> Steps:
 
 
 def _star() -> Steps:
-    """With five rays."""
+    """A star with five rays."""
     radii = (0.5, 0.5 * 0.382)
     turns = [(radii[n % 2], math.pi * n / 5) for n in range(10)]
     return _polygon(*((r * math.sin(turn), -r * math.cos(turn)) for r, turn in turns))

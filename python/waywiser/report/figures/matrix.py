@@ -8,7 +8,7 @@ from functools import partial
 
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.theme import HEAT, HEAT_INK, PANEL, PAPER, SOFT
-from waywiser.report.parts import Cell, Picture, Row, Sheet
+from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.words import Value
 
 CELL_WIDTH = 52.0
@@ -101,12 +101,12 @@ def _data(
 ) -> Sheet:
     rows = []
     for source in places:
-        cells = [Cell(source)]
+        cells = [SheetCell(source)]
         for destination in places:
             cell = entered.get((source, destination))
             if cell is None:
-                cells.append(Cell("", number=True))
+                cells.append(SheetCell("", number=True))
             else:
-                cells.append(Cell(cell.text, note=cell.note, link=cell.link, number=True))
-        rows.append(Row(tuple(cells)))
+                cells.append(SheetCell(cell.text, note=cell.note, link=cell.link, number=True))
+        rows.append(SheetRow(tuple(cells)))
     return Sheet(f"{title}, {unit}", ("from, to", *places), tuple(rows))

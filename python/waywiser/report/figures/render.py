@@ -14,7 +14,7 @@ from waywiser.report.parts import Picture
 POINTS_PER_INCH = 72
 
 MADE = "Made by waywiser report"
-"""In every file that a report writes, so that it may be replaced by the next."""
+"""A mark in every file that a report writes, so that it may be replaced by the next."""
 
 FONT = "DejaVu Sans"
 

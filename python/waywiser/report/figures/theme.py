@@ -11,7 +11,7 @@ class Colour(NamedTuple):
     """One colour of a figure."""
 
     variable: str
-    """Of the page's style sheet."""
+    """The variable of the page's style sheet."""
     light: str
     dark: str
 
@@ -44,7 +44,7 @@ HEAT = (
     Colour("--h6", "#1f629f", "#b3d5f3"),
     Colour("--h7", "#0f4577", "#dcecfa"),
 )
-"""From the least to the most."""
+"""Colours from the least to the most."""
 
 HEAT_INK = (
     Colour("--t1", "#1b1f24", "#e6e9ed"),
@@ -55,7 +55,7 @@ HEAT_INK = (
     Colour("--t6", "#ffffff", "#0d1a26"),
     Colour("--t7", "#ffffff", "#0d1a26"),
 )
-"""Of the figures on them."""
+"""Colours of the figures on them."""
 
 ALL = (INK, SOFT, LINE, PAPER, PANEL, *SERIES, *HEAT, *HEAT_INK)
 

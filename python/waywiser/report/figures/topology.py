@@ -19,36 +19,36 @@ HOST_TOP, HOST_HEIGHT = 26.0, 58.0
 GPU_TOP, GPU_HEIGHT = 152.0, 66.0
 SWITCH_TOP, SWITCH_HEIGHT = 288.0, 30.0
 ARC_DEPTH = 26.0
-"""For each GPU that a direct link passes over."""
+"""Depth of an arc for each GPU that a direct link passes over."""
 
 DIGIT_WIDTH = 0.636
-"""Of DejaVu Sans, over the size of the font."""
+"""Width of a digit of DejaVu Sans, over the size of the font."""
 
 HOST_LINK, PEER_LINK = SERIES[0], SERIES[2]
 
 
 class GpuBox(Value, frozen=True):
-    """A GPU with the figures on its links, in GB/s; empty where nothing was measured."""
+    """A GPU with the figures on its links, in GB/s; empty if nothing was measured."""
 
     name: str
     model: str
     pci: str
     within: str
     down: str
-    """From the host."""
+    """The rate from the host."""
     up: str
     switch_out: str
     switch_in: str
 
 
-class Group(Value, frozen=True):
+class GpuGroup(Value, frozen=True):
     """GPUs that are together, and what they are together at."""
 
     title: str
     lines: tuple[str, ...]
     gpus: tuple[GpuBox, ...]
     found: bool
-    """By measurement: the system does not show it."""
+    """Whether a measurement found it: the system does not show it."""
 
 
 class Direct(Value, frozen=True):
@@ -59,16 +59,16 @@ class Direct(Value, frozen=True):
     text: str
 
 
-class Layout(Value, frozen=True):
+class TopologyLayout(Value, frozen=True):
     """All that is drawn."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[GpuGroup, ...]
     switched: bool
     direct: tuple[Direct, ...]
 
 
 def topology_picture(
-    name: str, title: str, layout: Layout, description: str, data: Sheet
+    name: str, title: str, layout: TopologyLayout, description: str, data: Sheet
 ) -> Picture:
     return Picture(
         name=name,
@@ -80,7 +80,7 @@ def topology_picture(
     )
 
 
-def _draw(layout: Layout) -> Drawing:
+def _draw(layout: TopologyLayout) -> Drawing:
     """Links first, so that boxes cover their ends."""
     width = max(_width(layout), LEAST_WIDTH)
     span = max((d.second - d.first for d in layout.direct), default=0)
@@ -114,7 +114,7 @@ def _draw(layout: Layout) -> Drawing:
     return found
 
 
-def _lefts(layout: Layout, left: float) -> list[tuple[float, list[float]]]:
+def _lefts(layout: TopologyLayout, left: float) -> list[tuple[float, list[float]]]:
     """Where each group begins, and each of its GPUs."""
     found = []
     for group in layout.groups:
@@ -125,17 +125,17 @@ def _lefts(layout: Layout, left: float) -> list[tuple[float, list[float]]]:
     return found
 
 
-def _width(layout: Layout) -> float:
+def _width(layout: TopologyLayout) -> float:
     groups = sum(_group_width(group) for group in layout.groups)
     return groups + GROUP_GAP * max(0, len(layout.groups) - 1) + 2 * EDGE
 
 
-def _group_width(group: Group) -> float:
+def _group_width(group: GpuGroup) -> float:
     count = max(len(group.gpus), 2)
     return count * GPU_WIDTH + (count - 1) * GAP
 
 
-def _host(drawing: Drawing, group: Group, left: float) -> None:
+def _host(drawing: Drawing, group: GpuGroup, left: float) -> None:
     width = _group_width(group)
     _box(drawing, left, HOST_TOP, width, HOST_HEIGHT, SOFT, dashed=group.found)
     _text(drawing, left + width / 2, HOST_TOP + 16, group.title, bold=True)
@@ -151,7 +151,7 @@ def _gpu(drawing: Drawing, gpu: GpuBox, middle: float) -> None:
 
 
 def _rates(drawing: Drawing, x: float, y: float, down: str, up: str) -> None:
-    """Of both directions of a link, on it."""
+    """Draws the rates of both directions of a link on it."""
     texts = [text for text in (f"↓ {down}" if down else "", f"↑ {up}" if up else "") if text]
     if not texts:
         return
@@ -169,7 +169,7 @@ def _arc(drawing: Drawing, start: float, end: float, each: Direct) -> None:
 
 
 def _rate_of_arc(drawing: Drawing, x: float, each: Direct) -> None:
-    """At its lowest point, on the paper's colour."""
+    """Writes the rate at the arc's lowest point, on the paper's colour."""
     if not each.text:
         return
     y = GPU_TOP + GPU_HEIGHT + ARC_DEPTH * (each.second - each.first) * 0.975
@@ -205,7 +205,7 @@ def _text(
 
 
 def lines_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """At most two, the rest counted."""
+    """At most two lines, the rest counted."""
     if len(texts) <= 2:
         return tuple(texts)
     return (texts[0], f"and {len(texts) - 1} more")

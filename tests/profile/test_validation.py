@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests import profiles
 
-from waywiser.profile.sound import Unsound, require_sound
+from waywiser.profile.validation import InvalidRecord, require_valid
 from waywiser.records import BlockLatencies, GpuHealth, Health, Locality, Samples
 from waywiser.words import Operation, Place, Transfer, Workload
 
@@ -21,14 +21,14 @@ LOCALITY = Locality(
 )  # fmt: skip
 
 
-def test_what_surveys_store_is_sound() -> None:
-    require_sound(profiles.machine())
-    require_sound(LOCALITY)
-    require_sound(Workload(operation=Operation("launch", Place("gpu", 0))))
-    require_sound({"anything": "else"})
+def test_what_surveys_store_is_valid() -> None:
+    require_valid(profiles.machine())
+    require_valid(LOCALITY)
+    require_valid(Workload(operation=Operation("launch", Place("gpu", 0))))
+    require_valid({"anything": "else"})
     for visit in profiles.visits():
-        require_sound(visit)
-        require_sound(visit.workload)
+        require_valid(visit)
+        require_valid(visit.workload)
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_what_surveys_store_is_sound() -> None:
     ],
 )
 def test_samples_of_no_time_are_not(samples: Samples) -> None:
-    with pytest.raises(Unsound):
-        require_sound(samples)
+    with pytest.raises(InvalidRecord):
+        require_valid(samples)
 
 
 def test_a_gap_in_what_applications_see_and_a_slope_below_zero_are() -> None:
-    require_sound(Samples(span=(-1e-9, 2e-9), host=(math.nan, 1e-6)))
+    require_valid(Samples(span=(-1e-9, 2e-9), host=(math.nan, 1e-6)))
 
 
 def _block(**changes: Any) -> Locality:
@@ -75,5 +75,5 @@ def _block(**changes: Any) -> Locality:
     ],
 )
 def test_what_nobody_measured_is_not(value: object) -> None:
-    with pytest.raises(Unsound):
-        require_sound(value)
+    with pytest.raises(InvalidRecord):
+        require_valid(value)

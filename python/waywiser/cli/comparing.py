@@ -142,7 +142,7 @@ def check(
     return run_check(file, baseline, threshold, prometheus, json, repeat or (), measure)
 
 
-@app.command(cls=FilesVerb, short_help="Find the nodes that are not like their twins.")
+@app.command(cls=FilesVerb, short_help="Find the nodes that differ from their peers.")
 def fleet(
     files: Annotated[
         list[str],
@@ -161,10 +161,10 @@ def fleet(
         ),
     ] = "",
 ) -> int:
-    """Find the nodes that are not like their twins, the bad ones first, by path and device.
+    """Find the nodes that differ from their peers, the bad ones first, by path and device.
 
-    Nodes are judged within their class of hardware; no golden node is needed. Exit codes: 0 all are
-    fine; 1 a node is bad or suspect; 2 no file could be read; 3 there are too few to judge any.
+    Nodes are compared within their hardware class; no golden node is needed. Exit codes: 0 all are
+    fine; 1 a node is bad or suspect; 2 no file could be read; 3 there are too few to compare.
     """
     from waywiser.cli.fleet import run_fleet
 

@@ -7,17 +7,17 @@ import pytest
 
 import profiles
 from waywiser.records import Failure, GpuState, Samples, Series
-from waywiser.series.doubts import REMEDIES, Doubt
 from waywiser.series.estimate import estimate
+from waywiser.series.quality_flags import REMEDIES, QualityFlag
 
 WHAT = profiles.workload(profiles.H2D, 2**20)
 
 
-def doubts_of(*blocks: Samples, **options: Any) -> dict[str, Doubt]:
+def doubts_of(*blocks: Samples, **options: Any) -> dict[str, QualityFlag]:
     visits = tuple(profiles.visit(WHAT, n, each, **options) for n, each in enumerate(blocks))
     found = estimate(Series(WHAT, visits), profiles.machine())
     assert found is not None
-    return {doubt.kind: doubt for doubt in found.doubts}
+    return {flag.kind: flag for flag in found.quality_flags}
 
 
 def quiet(median: float = 1e-3, **options: Any) -> Samples:
@@ -28,7 +28,7 @@ def spans(*values: float) -> Samples:
     return Samples(span=values, repetitions=(1,) * len(values), flags=(0,) * len(values))
 
 
-def test_a_quiet_series_raises_no_doubt() -> None:
+def test_a_quiet_series_raises_no_quality_flag() -> None:
     assert doubts_of(quiet(), quiet()) == {}
 
 
@@ -53,7 +53,7 @@ def test_a_quiet_series_raises_no_doubt() -> None:
         ("void", [Samples(span=(1e-3,) * 8, flags=(0,) * 7 + (1,))], {}),
     ],
 )
-def test_each_trouble_is_told_alone_with_its_remedy(
+def test_each_trouble_is_reported_alone_with_its_remedy(
     kind: str, blocks: list[Samples], options: dict[str, Any]
 ) -> None:
     found = doubts_of(*blocks, **options)
@@ -66,20 +66,20 @@ def test_nobody_knows_where_memory_is_that_moves_by_itself() -> None:
     prefetch = "managed[advice=preferred]@numa:0 -> managed@gpu:0 by prefetch"
     visit = profiles.visit(profiles.workload(prefetch, 2**20), 0, quiet(), state="unverified")
     found = estimate(Series(visit.workload, (visit,)))
-    assert found is not None and not found.doubts
+    assert found is not None and not found.quality_flags
 
 
-def test_a_failed_block_beside_a_good_one_is_told() -> None:
+def test_a_failed_block_beside_a_good_one_is_reported() -> None:
     good = profiles.visit(WHAT, 0, quiet())
     gone = profiles.visit(WHAT, 1, failure=Failure("crash", "the worker died of SIGSEGV"))
     found = estimate(Series(WHAT, (good, gone)))
     assert found is not None
-    assert [doubt.kind for doubt in found.doubts] == ["failed block"]
-    assert "SIGSEGV" in found.doubts[0].what
+    assert [flag.kind for flag in found.quality_flags] == ["failed block"]
+    assert "SIGSEGV" in found.quality_flags[0].what
 
 
 def test_every_kind_has_a_test_and_a_remedy() -> None:
-    marks = test_each_trouble_is_told_alone_with_its_remedy.pytestmark  # type: ignore[attr-defined]
+    marks = test_each_trouble_is_reported_alone_with_its_remedy.pytestmark  # type: ignore[attr-defined]
     tested = {case[0] for mark in marks for case in mark.args[1]}
     assert tested | {"failed block"} == set(REMEDIES)
     assert all(REMEDIES.values())
@@ -94,15 +94,15 @@ def test_a_far_sample_that_the_body_explains_is_no_outlier() -> None:
     assert "outliers" not in found and "spread" in found
 
 
-def test_link_of_a_copy_between_gpus_is_not_judged() -> None:
+def test_link_of_a_copy_between_gpus_is_not_assessed() -> None:
     what = profiles.workload(profiles.PEER, 2**20)
     idle = [GpuState(0, pcie_generation=1, pcie_width=16)]
     visit = profiles.visit(what, 0, quiet(), gpu_states=idle)
     found = estimate(Series(what, (visit,)), profiles.machine())
-    assert found is not None and found.doubts == ()
+    assert found is not None and found.quality_flags == ()
 
 
 def test_without_a_machine_nothing_is_said_of_links() -> None:
     slow = [GpuState(0, pcie_generation=1, pcie_width=16)]
     found = estimate(Series(WHAT, (profiles.visit(WHAT, 0, quiet(), gpu_states=slow),)))
-    assert found is not None and found.doubts == ()
+    assert found is not None and found.quality_flags == ()

@@ -7,7 +7,7 @@ import pytest
 from tests.profiles import series
 
 from waywiser.series.estimate import Estimate, estimate
-from waywiser.series.overtaking import overtaking
+from waywiser.series.layout_crossover import layout_crossovers
 from waywiser.stats.order import Interval
 from waywiser.words import Layout, Transfer
 
@@ -27,38 +27,38 @@ def entry(some: Estimate, way: str, piece: int, seconds: float) -> tuple[Transfe
     return Transfer.parse(text), msgspec.structs.replace(some, median=seconds, interval=interval)
 
 
-def test_one_way_overtakes_another_as_pieces_grow(some: Estimate) -> None:
+def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
     found = [
         entry(some, way, piece, seconds)
         for way, times in {"sm": (1.0, 1.0, 1.0), "batch": (3.0, 1.005, 0.5)}.items()
         for piece, seconds in zip((4096, 28672, 131072), times, strict=True)
     ]
-    (told,) = overtaking(found)
-    assert [each.way for each in told.fastest] == ["sm", "sm", "batch"]
-    assert [each.clear for each in told.fastest] == [True, False, True]
-    assert told.fastest[2].margin == pytest.approx(1.0)
-    assert str(told) == (
+    (result,) = layout_crossovers(found)
+    assert [each.method for each in result.fastest] == ["sm", "sm", "batch"]
+    assert [each.clear for each in result.fastest] == [True, False, True]
+    assert result.fastest[2].margin == pytest.approx(1.0)
+    assert str(result) == (
         "fastest, 64 MiB in pieces of: 4 KiB sm; 28 KiB batch or sm (about even); 128 KiB batch"
     )
 
 
 def test_what_one_way_alone_moves_has_no_rival(some: Estimate) -> None:
-    assert overtaking([entry(some, "sm", 4096, 1.0)]) == []
+    assert layout_crossovers([entry(some, "sm", 4096, 1.0)]) == []
 
 
-def test_runs_are_told_in_order_and_together(some: Estimate) -> None:
+def test_runs_are_reported_in_order_and_together(some: Estimate) -> None:
     pieces = (1048576, 4096, 131072, 28672)
     found = [
         entry(some, way, piece, seconds)
         for piece in pieces
         for way, seconds in (("batch", 2.0), ("pack", 1.0))
     ]
-    (told,) = overtaking(found)
-    assert str(told) == "fastest, 64 MiB in pieces of: 4 KiB to 1 MiB pack"
+    (result,) = layout_crossovers(found)
+    assert str(result) == "fastest, 64 MiB in pieces of: 4 KiB to 1 MiB pack"
 
 
 def test_contiguous_bytes_are_left_aside(some: Estimate) -> None:
-    plain, told = entry(some, "sm", 4096, 1.0)
+    plain, result = entry(some, "sm", 4096, 1.0)
     same = msgspec.structs.replace(plain, layout=None)
     boxed = msgspec.structs.replace(plain, layout=Layout("box", {"width": "8", "height": "64"}))
-    assert overtaking([(same, told), (boxed, told)]) == []
+    assert layout_crossovers([(same, result), (boxed, result)]) == []

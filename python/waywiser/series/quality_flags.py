@@ -1,4 +1,4 @@
-"""Reasons to doubt a number, each a value that names its remedy (methodology 12)."""
+"""Quality flags of a number, each a value that names its remedy (methodology 12)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from waywiser.words import Value, Workload
 SPREAD_LIMIT = 0.10
 """Interquartile range over median from which the middle half is called wide."""
 
-FARTHEST_LIMIT = 0.50
-"""Distance from the median, over it, from which severe outliers are told."""
+DEVIATION_LIMIT = 0.50
+"""Distance from the median, over it, from which severe outliers are reported."""
 
 DIFFERENCE_LIMIT = 0.02
-"""Halves and blocks whose medians differ by less than the default target are not told apart."""
+"""Halves and blocks whose medians differ by less than the default target are not distinguished."""
 
 REMEDIES = {
     "failed block": "the reason is listed; survey again, or --resume where it was interrupted",
@@ -32,16 +32,16 @@ REMEDIES = {
     "outliers": "stop other work on the machine and ask waywiser doctor",
     "throttled": "cool the GPU or raise its power limit; see nvidia-smi -q -d PERFORMANCE",
     "slow link": "compare slot, riser and firmware settings; ask waywiser doctor",
-    "above bound": "near a cache's size, read sizes that no cache holds; else doubt the bound",
+    "above bound": "near a cache's size, read sizes that no cache holds; else check the bound",
     "below resolution": "compare with the empty interval, or read larger sizes",
     "misplaced": "free memory on that node, or widen the cpuset that forbids it",
     "unverified": "allow move_pages in the container, or survey outside it",
     "void": "the path holds its host at a closed gate: time it by the host, and report it",
 }
-"""What to do about each kind of doubt; its keys are the kinds, the gravest first."""
+"""What to do about each kind of quality flag; its keys are the kinds, the gravest first."""
 
 
-class Doubt(Value, frozen=True):
+class QualityFlag(Value, frozen=True):
     """Why a number deserves less trust, in one line."""
 
     kind: str
@@ -56,66 +56,70 @@ class Doubt(Value, frozen=True):
         return f"{self.kind}: {self.what} ({self.remedy})"
 
 
-def doubts(
+def quality_flags(
     series: Series,
     blocks: Sequence[BlockEstimate],
     converged: bool,
     machine: Machine | None = None,
     best: Bound | None = None,
-) -> tuple[Doubt, ...]:
-    """All doubts about a series, the gravest kind first, at most one of each kind.
+) -> tuple[QualityFlag, ...]:
+    """All quality flags of a series, the gravest kind first, at most one of each kind.
 
     ``blocks`` are the estimates of its visits that have counted samples; ``machine`` and ``best``
-    tell what its links could do, and without them nothing is said of them.
+    say what its links could do; without them no flag is about links.
     """
-    found: dict[str, Doubt] = {}
-    for doubt in (
+    found: dict[str, QualityFlag] = {}
+    for flag in (
         *_of_sampling(series, blocks, converged),
         *_of_blocks(blocks),
         *_of_bound(series.workload, blocks, best),
         *_of_conditions(series, machine),
     ):
-        found.setdefault(doubt.kind, doubt)
+        found.setdefault(flag.kind, flag)
     return tuple(found[kind] for kind in REMEDIES if kind in found)
 
 
 def _of_sampling(
     series: Series, blocks: Sequence[BlockEstimate], converged: bool
-) -> Iterator[Doubt]:
+) -> Iterator[QualityFlag]:
     for visit in series.visits:
         if visit.failure is not None and visit.stop != "skipped":
-            yield Doubt("failed block", f"block {visit.block}: {visit.failure.reason}")
+            yield QualityFlag("failed block", f"block {visit.block}: {visit.failure.reason}")
     summaries = [block for block in blocks if block.summary]
     if summaries:
-        yield Doubt("summary only", "another tool's mean or median, whose samples were not kept")
+        yield QualityFlag(
+            "summary only", "another tool's mean or median, whose samples were not kept"
+        )
     for block in blocks:
         if block.interval is None and not block.summary:
-            yield Doubt("few samples", f"{_count(block.count)} give no interval")
+            yield QualityFlag("few samples", f"{_count(block.count)} give no interval")
     stops = sorted({visit.stop for visit in series.visits if visit.stop in ("budget", "limit")})
     if stops and not converged and not summaries:
-        yield Doubt("not converged", f"sampling stopped at its {' and '.join(stops)}")
+        yield QualityFlag("not converged", f"sampling stopped at its {' and '.join(stops)}")
     void = sum(block.void for block in blocks)
     if void:
-        yield Doubt("void", f"{_count(void)} not counted: the watchdog opened the gate")
+        yield QualityFlag("void", f"{_count(void)} not counted: the watchdog opened the gate")
     below = sum(block.below_resolution for block in blocks)
     if below:
-        yield Doubt("below resolution", f"{_count(below)} under 20 times the timer's overhead")
+        yield QualityFlag(
+            "below resolution", f"{_count(below)} under 20 times the timer's overhead"
+        )
 
 
-def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[Doubt]:
+def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:
     if blocks_disagree(blocks):
         least = min(block.median for block in blocks)
         most = max(block.median for block in blocks)
-        yield Doubt("blocks disagree", f"medians of blocks differ by {most / least - 1:.1%}")
+        yield QualityFlag("blocks disagree", f"medians of blocks differ by {most / least - 1:.1%}")
     for block in blocks:
         if abs(block.drift) > DIFFERENCE_LIMIT:
-            yield Doubt("drift", f"the second half of a block took {block.drift:+.1%}")
+            yield QualityFlag("drift", f"the second half of a block took {block.drift:+.1%}")
         if block.spread >= SPREAD_LIMIT:
-            yield Doubt("spread", f"the middle half spans {block.spread:.0%} of the median")
-        if block.outliers.severe and block.farthest >= FARTHEST_LIMIT:
-            yield Doubt(
+            yield QualityFlag("spread", f"the middle half spans {block.spread:.0%} of the median")
+        if block.outliers.severe and block.largest_deviation >= DEVIATION_LIMIT:
+            yield QualityFlag(
                 "outliers",
-                f"{_count(block.outliers.severe)} far out, up to {block.farthest:.0%} off",
+                f"{_count(block.outliers.severe)}, up to {block.largest_deviation:.0%} off",
             )
 
 
@@ -134,31 +138,33 @@ def blocks_disagree(blocks: Sequence[BlockEstimate]) -> bool:
 
 def _of_bound(
     workload: Workload, blocks: Sequence[BlockEstimate], best: Bound | None
-) -> Iterator[Doubt]:
+) -> Iterator[QualityFlag]:
     if best is None or not blocks or not workload.rated_bytes:
         return
     share = workload.rated_bytes / median([b.median for b in blocks]) / best.bytes_per_second
     if share > 1:
-        yield Doubt("above bound", f"{share:.1%} of the theoretical peak")
+        yield QualityFlag("above bound", f"{share:.1%} of the theoretical peak")
 
 
-def _of_conditions(series: Series, machine: Machine | None) -> Iterator[Doubt]:
+def _of_conditions(series: Series, machine: Machine | None) -> Iterator[QualityFlag]:
     fed = gpus_fed_by_host(series.workload) if machine is not None else ()
     gpus = {gpu.index: gpu for gpu in machine.gpus if gpu.index in fed} if machine else {}
     traits = machine.traits if machine is not None else Traits()
     for visit in series.visits:
         for state in visit.gpu_states:
             if state.throttle:
-                yield Doubt("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
+                yield QualityFlag("throttled", f"gpu:{state.index}: {', '.join(state.throttle)}")
             gpu = gpus.get(state.index)
             if gpu is not None:
                 yield from _slow_link(gpu, state.pcie_generation, state.pcie_width)
         for buffer in visit.buffers:
             if buffer.state == "misplaced":
                 part = f"{buffer.fraction_on_place:.0%} of {buffer.memory} was where it says"
-                yield Doubt("misplaced", part)
+                yield QualityFlag("misplaced", part)
             if buffer.state == "unverified" and not _migrates(buffer.memory, traits):
-                yield Doubt("unverified", f"where the pages of {buffer.memory} were is not known")
+                yield QualityFlag(
+                    "unverified", f"where the pages of {buffer.memory} were is not known"
+                )
 
 
 def _migrates(memory: str, traits: Traits) -> bool:
@@ -178,11 +184,11 @@ def gpus_fed_by_host(workload: Workload) -> set[int]:
     return found
 
 
-def _slow_link(gpu: Gpu, generation: int, width: int) -> Iterator[Doubt]:
+def _slow_link(gpu: Gpu, generation: int, width: int) -> Iterator[QualityFlag]:
     best = gpu.pcie
     if 0 < generation < best.generation_max or 0 < width < best.width_max:
         now, most = f"{generation} x{width}", f"{best.generation_max} x{best.width_max}"
-        yield Doubt("slow link", f"gpu:{gpu.index} ran at PCIe {now} of {most}")
+        yield QualityFlag("slow link", f"gpu:{gpu.index} ran at PCIe {now} of {most}")
 
 
 def _count(samples: int) -> str:

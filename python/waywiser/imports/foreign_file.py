@@ -1,4 +1,4 @@
-"""What a foreign file says, in this house's words, before it is a profile."""
+"""What a foreign file says, in Waywiser's words, before it is a profile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from waywiser.records import Failure, Refusal, Samples
 from waywiser.words import TimingMode, Value, Workload
 
 
-class Measured(Value, frozen=True):
+class ForeignSeries(Value, frozen=True):
     """One set of repetitions of one foreign benchmark that has a counterpart here."""
 
     name: str
@@ -25,7 +25,7 @@ class Measured(Value, frozen=True):
     notes: tuple[str, ...] = ()
     """What was assumed or converted, one line each."""
     deviation: float = 0.0
-    """Relative standard deviation of repetitions that are not there, as the tool tells it; 0 where
+    """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
     it does not."""
 
 
@@ -35,29 +35,29 @@ class ForeignGpu(Value, frozen=True):
     index: int
     name: str = ""
     pci: str = ""
-    """``0000:1b:00.0``; empty where the file does not say."""
+    """``0000:1b:00.0``; empty if the file does not say."""
     host: str = ""
-    """Name of the host that it is in; empty where the file does not say."""
+    """Name of the host that it is in; empty if the file does not say."""
 
 
-class Found(Value, frozen=True):
+class ForeignFile(Value, frozen=True):
     """All that one file says."""
 
     format: str
     """A key of `waywiser.imports.detect.FORMATS`."""
     tool: str
-    """What wrote it, as far as it says: ``nvbandwidth``, ``Google Benchmark``."""
+    """What wrote it, if it says so: ``nvbandwidth``, ``Google Benchmark``."""
     version: str = ""
     date: str = ""
-    """As written in the file; empty where it has none."""
+    """As written in the file; empty if it has none."""
     started: str = ""
-    """The same as ISO 8601, in UTC where the file tells its time zone; empty without a date."""
+    """The same as ISO 8601, in UTC if the file gives its time zone; empty without a date."""
     hostname: str = ""
     driver: str = ""
     cuda_driver: str = ""
     gpus: tuple[ForeignGpu, ...] = ()
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
     """What else the file says of how it was made, under its own names."""
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[ForeignSeries, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""

@@ -9,8 +9,8 @@ from report import machines
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.profile import RunHealth
 from waywiser.records import GpuHealth, Health
+from waywiser.report.assessment import MOST_THINGS, assess, things
 from waywiser.report.entry import Entry, entry
-from waywiser.report.judgement import MOST_THINGS, judge, things
 from waywiser.series.health import health_report
 from waywiser.severity import Severity
 
@@ -23,7 +23,7 @@ def answer(question: str, *findings: Finding) -> Answer:
     return Answer(question, f"Is it {question}?", "It is.", findings)
 
 
-def told(*answers: Answer, hostname: str = "node7", key: str = "") -> Entry:
+def result(*answers: Answer, hostname: str = "node7", key: str = "") -> Entry:
     machine = msgspec.structs.replace(profiles.machine(), hostname=hostname)
     made = entry(machines.subject(machine, blocks=1, count=6), key=key)
     return msgspec.structs.replace(made, answers=answers)
@@ -36,18 +36,18 @@ def statements(*entries: Entry) -> list[str]:
 def test_one_of_each_question_comes_before_a_second_of_any() -> None:
     loud = answer("loud", *(finding(name, "warning") for name in "abcfgh"))
     calm = answer("calm", finding("d", "info"), finding("e", "info"))
-    assert statements(told(loud, calm)) == ["A", "B", "C", "F", "D"]
+    assert statements(result(loud, calm)) == ["A", "B", "C", "F", "D"]
 
 
 def test_what_is_broken_comes_before_all() -> None:
     first = answer("first", finding("a", "warning"))
     links = answer("links", finding("b", "warning"), finding("c", "error"))
-    assert statements(told(first, links)) == ["C", "A", "B"]
+    assert statements(result(first, links)) == ["C", "A", "B"]
 
 
-def test_few_things_are_told_of_many_machines() -> None:
+def test_few_things_are_reported_of_many_machines() -> None:
     many = [
-        told(answer(f"q{n}", finding(f"f{n}", "info")), hostname=f"n{n}", key=f"{n}-")
+        result(answer(f"q{n}", finding(f"f{n}", "info")), hostname=f"n{n}", key=f"{n}-")
         for n in range(MOST_THINGS + 3)
     ]
     found = things(many)
@@ -57,61 +57,60 @@ def test_few_things_are_told_of_many_machines() -> None:
 
 def test_a_verdict_is_by_the_gravest() -> None:
     info, warning = finding("a", "info"), finding("b", "warning")
-    assert judge(told(answer("q", info))).severity == "info"
-    verdict = judge(told(answer("q", info, warning)))
+    assert assess(result(answer("q", info))).severity == "info"
+    verdict = assess(result(answer("q", info, warning)))
     assert (verdict.severity, verdict.statement) == (
         "warning",
         "It works; 1 thing deserves a look.",
     )
-    assert judge(told(answer("q", warning, finding("c", "error")))).severity == "error"
+    assert assess(result(answer("q", warning, finding("c", "error")))).severity == "error"
 
 
-def test_error_counters_that_rose_speak_against_a_machine() -> None:
+def test_error_counters_that_rose_count_against_a_machine() -> None:
     def read(count: int, xids: tuple[int, ...] = ()) -> Health:
         return Health("2026-11-20T12:00:00", (GpuHealth(0, "GPU-0", {"ECC": count}, {}, xids),))
 
     entries = []
     for end in (read(1), read(1, (79,))):
-        made = told(answer("q"))
+        made = result(answer("q"))
         overview = made.subject.overview
         health = health_report([RunHealth(1, read(0), end)])
         overview = msgspec.structs.replace(overview, health=health)
         subject = msgspec.structs.replace(made.subject, overview=overview)
         entries.append(msgspec.structs.replace(made, subject=subject))
-    assert [judge(each).severity for each in entries] == ["warning", "error"]
+    assert [assess(each).severity for each in entries] == ["warning", "error"]
     assert "gpu:0 ECC +1" in things(entries[:1])[0].statement
 
 
 def test_nothing_measured_is_no_good_machine() -> None:
-    empty = msgspec.structs.replace(told(), curves=())
-    assert judge(empty).severity == "error"
+    empty = msgspec.structs.replace(result(), curves=())
+    assert assess(empty).severity == "error"
 
 
-def test_what_more_there_is_to_look_at_is_told_where_a_thing_leads() -> None:
+def test_what_more_there_is_to_look_at_is_reported_where_a_thing_leads() -> None:
     many = answer("loud", *(finding(name, "warning") for name in "abcdefg"), finding("h", "info"))
-    found = things([told(many)])
+    found = things([result(many)])
     assert [each.more for each in found] == [0, 0, 0, 0, 2]
 
 
-def test_doubts_of_numbers_are_not_held_against_a_machine() -> None:
-    doubt = answer("trust", finding("a", "warning"), finding("b", "warning"))
-    assert judge(told(doubt)).statement == (
-        "Nothing that was measured speaks against this machine, but 2 things make its numbers "
-        "less certain."
+def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
+    flag = answer("trust", finding("a", "warning"), finding("b", "warning"))
+    assert assess(result(flag)).statement == (
+        "No problem was found on this machine, but 2 things make its numbers less certain."
     )
-    both = judge(told(answer("links", finding("c", "warning")), doubt)).statement
+    both = assess(result(answer("links", finding("c", "warning")), flag)).statement
     assert both == "It works; 1 thing deserves a look, and 2 things make its numbers less certain."
 
 
 def test_who_was_asked_little_is_not_called_well() -> None:
-    few = [msgspec.structs.replace(answer(f"q{n}"), judged=False) for n in range(3)]
-    verdict = judge(told(answer("q", finding("a", "info")), *few))
+    few = [msgspec.structs.replace(answer(f"q{n}"), answered=False) for n in range(3)]
+    verdict = assess(result(answer("q", finding("a", "info")), *few))
     assert verdict.severity == "warning"
     assert "1 of 4 questions could be answered" in verdict.statement
 
 
-def test_each_of_two_machines_is_told_of() -> None:
+def test_each_of_two_machines_is_shown() -> None:
     asked = [answer(f"q{n}", finding(f"f{n}", "info")) for n in range(4)]
-    found = things([told(*asked, hostname=name, key=f"{name}-") for name in ("a", "b")])
+    found = things([result(*asked, hostname=name, key=f"{name}-") for name in ("a", "b")])
     assert [each.machine for each in found][:4] == ["a", "b", "a", "b"]
     assert len({each.statement for each in found[:4]}) == 4

@@ -126,11 +126,11 @@ def sets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
 def dips(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     """Of each curve over many sizes that none of them is odd; found where it is told as that
     size."""
-    told = {truth.curve: truth for truth in planted.model.of("dip")}
+    result = {truth.curve: truth for truth in planted.model.of("dip")}
     curves = [curve for curve in subject.curves if curve.workload.bytes]
     found = irregular.irregularities([irregularities.measured(curve) for curve in curves])
     for curve, odd in zip(curves, found, strict=True):
-        truth = told.get(curve.text)
+        truth = result.get(curve.text)
         if truth is not None:
             right = any(each.low <= truth.size <= each.high for each in odd)
             yield hypothesis("irregularities", curve.text, truth.effect, right, "dip")
@@ -152,4 +152,4 @@ def sockets(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
     yield hypothesis("hidden sockets", "sides", truths[0].effect, right, "hidden sockets")
 
 
-JUDGES: tuple[Judge, ...] = (anisotropies, peers, far, sets, dips, sockets)
+CHECKS: tuple[Judge, ...] = (anisotropies, peers, far, sets, dips, sockets)

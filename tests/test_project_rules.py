@@ -1,4 +1,4 @@
-"""The house's own rules, so that it cannot rot quietly."""
+"""Rules of the project that tests can check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NATIVE = ROOT / "native"
 
 TESTS = ROOT / "tests"
 
-ROOMS_OF_HELP = {"cli", "errors", "visible", "words"}
+MODULES_OF_HELP = {"cli", "errors", "visible", "words"}
 PACKAGES_OF_HELP = {"annotated_doc", "click", "msgspec", "shellingham", "typer"}
 """The parser of commands with what it needs itself, and what words are made of."""
 
@@ -55,7 +55,7 @@ def test_help_appears_at_once() -> None:
     assert answer.returncode == 0, answer.stderr
     assert "survey" in answer.stdout
     loaded = [name.split(".") for name in json.loads(answer.stderr)]
-    assert {name[1] for name in loaded if name[0] == "waywiser" and name[1:]} <= ROOMS_OF_HELP
+    assert {name[1] for name in loaded if name[0] == "waywiser" and name[1:]} <= MODULES_OF_HELP
     known = {*sys.stdlib_module_names, *PACKAGES_OF_HELP, "typing_extensions", "waywiser"}
     assert {name[0] for name in loaded if not name[0].startswith("_")} <= known
 
@@ -84,7 +84,7 @@ def test_version_has_one_home() -> None:
     assert cited[1] == waywiser.__version__
 
 
-def test_only_the_gpu_room_names_the_cuda_runtime() -> None:
+def test_only_the_gpu_folder_names_the_cuda_runtime() -> None:
     named = re.compile(r"\bcu(?:da)?[A-Z]\w+\s*\(|#include\s*[<\"]cuda|\bcuda[A-Z]\w*_t\b")
     text = re.compile(r"^\s*\".*|(?<!#include )\"[^\"]*\"")
     elsewhere = [
@@ -98,8 +98,8 @@ def test_only_the_gpu_room_names_the_cuda_runtime() -> None:
 
 
 @pytest.mark.parametrize("kind", ["executor", "memory"])
-def test_each_registered_thing_registers_in_its_room_only(kind: str) -> None:
+def test_each_registered_thing_registers_in_its_folder_only(kind: str) -> None:
     registers = re.compile(r"\bRegistered<(Executor|MemoryKind)\b")
-    rooms = {"executor": "Executor", "memory": "MemoryKind"}
+    folders = {"executor": "Executor", "memory": "MemoryKind"}
     for path in (NATIVE / "src" / kind).iterdir():
-        assert set(registers.findall(path.read_text())) <= {rooms[kind]}, path.name
+        assert set(registers.findall(path.read_text())) <= {folders[kind]}, path.name

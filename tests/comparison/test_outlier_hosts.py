@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from waywiser.comparison.outlying import LEAST_SCALE, columns_of, outliers, tail_of
+from waywiser.comparison.outliers import LEAST_SCALE, columns_of, outliers, tail_of
 
 
 def test_one_that_is_far_is_found_among_many_and_no_other() -> None:

@@ -1,4 +1,4 @@
-"""`waywiser.beside` with the errors of profiles and exports."""
+"""`waywiser.atomic_write` with the errors of profiles and exports."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import waywiser.beside
+import waywiser.atomic_write
 from waywiser.profile.errors import ExistingFile, NotWritable
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
-    """A new empty file beside ``path`` to write to; it gets that name when the block ends well.
+def new_output(path: Path) -> Iterator[Path]:
+    """An empty temporary file to write to; it is renamed to ``path`` when the block ends well.
 
-    Raises `ExistingFile` where ``path`` exists, before anything is written and again at the end;
-    `NotWritable` where the folder is missing, full or closed. After an error nothing is left.
+    Raises `ExistingFile` if ``path`` exists, before anything is written and again at the end;
+    `NotWritable` if the folder is missing, full or closed. After an error nothing is left.
     """
     try:
-        with waywiser.beside.beside(path) as part:
+        with waywiser.atomic_write.new_file(path) as part:
             yield part
     except FileExistsError as error:
         raise _existing(path) from error
@@ -28,9 +28,11 @@ def beside(path: Path) -> Iterator[Path]:
         raise _not_writable(path, error.strerror or str(error)) from error
 
 
-def require_room(path: Path) -> None:
-    """Asks, before long work, whether `beside` could begin: raises `ExistingFile` where ``path``
-    exists, `NotWritable` where its folder is missing or closed."""
+def require_new_output(path: Path) -> None:
+    """Asks, before long work, whether `new_output` could begin.
+
+    Raises `ExistingFile` if ``path`` exists, `NotWritable` if its folder is missing or closed.
+    """
     if os.path.lexists(path):
         raise _existing(path)
     if not path.parent.is_dir():

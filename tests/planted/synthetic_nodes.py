@@ -15,7 +15,7 @@ import numpy as np
 
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
-from waywiser.comparison.node import Link, Node, gpus_of, renumbered
+from waywiser.comparison.node import LoadedLink, Node, gpus_of, renumbered
 from waywiser.series.series_summary import BlockSummary, SeriesSummary
 from waywiser.words import Workload
 
@@ -69,7 +69,7 @@ def surveyed(
     *,
     host: str = "planted",
     created: str = "2026-11-20T03:00:00.000+00:00",
-    links: Mapping[int, Link] | None = None,
+    links: Mapping[int, LoadedLink] | None = None,
 ) -> Node:
     """A fresh survey. Each recorded series lends its blocks; further ones are of another series."""
     lot, first = pool.survey(rng), int(rng.integers(2))
@@ -91,7 +91,7 @@ def surveyed(
             )
             digests.append(msgspec.structs.replace(wanted.series[number], blocks=taken))
     machine = msgspec.structs.replace(wanted.model.machine, hostname=host)
-    seen = {gpu.index: Link(5, 16) for gpu in machine.gpus}
+    seen = {gpu.index: LoadedLink(5, 16) for gpu in machine.gpus}
     return Node(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
                 links={**seen, **(links or {})})  # fmt: skip
 

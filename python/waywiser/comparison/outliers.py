@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_SCALE = 0.001
-"""Of a logarithm: hosts do not agree by more than a tenth of a per cent in the long run."""
+"""The least scale, of a logarithm: hosts do not agree by more than a tenth of a per cent in the
+long run."""
 
 FEWEST_HOSTS = 4
-"""With fewer nobody can say who stands apart from whom."""
+"""Fewest hosts among which an outlier can be seen."""
 
 TAIL = 0.99
-"""Quantile by which tails are judged: faults are rarer."""
+"""Quantile by which tails are measured: faults are rarer."""
 
 TAILS = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 """Degrees of freedom of Student's distribution that are tried, heavy tails first."""
 
 MANY = 1000
-"""Values below which tails cannot be judged, and are taken to be heavy."""
+"""Values below which tails cannot be measured, and are taken to be heavy."""
 
 
 class Outlier(NamedTuple):
@@ -43,20 +44,20 @@ class Outlier(NamedTuple):
     row: int
     column: int
     difference: float
-    """From the middle of the column, in logarithms of time."""
+    """Distance from the middle of the column, in logarithms of time."""
     scale: float
     p: float
-    """That chance makes one as far anywhere in the table."""
+    """The probability that chance makes one as large anywhere in the table."""
 
 
-class Column(NamedTuple):
+class ColumnScale(NamedTuple):
     middle: float
     scale: float
     hosts: int
 
 
-def columns_of(table: NDArray[float64]) -> list[Column]:
-    """Of logarithms [row][column]; NaN where a host has no value."""
+def columns_of(table: NDArray[float64]) -> list[ColumnScale]:
+    """The scale of each column of logarithms [row][column]; NaN means that a host has no value."""
     import warnings
 
     import numpy as np
@@ -73,39 +74,39 @@ def columns_of(table: NDArray[float64]) -> list[Column]:
     wide = np.where(count >= 20, np.maximum((ninetieth - tenth) / 2.563, (high - low) / 3.290), 0)
     scale = np.maximum(np.maximum(1.4826 * deviation, wide), LEAST_SCALE)
     rows = zip(middle.tolist(), scale.tolist(), count.tolist(), strict=True)
-    return [Column(*row) for row in rows]
+    return [ColumnScale(*row) for row in rows]
 
 
 def outliers(
-    table: NDArray[float64], columns: Sequence[Column], threshold: float, significant: float
+    table: NDArray[float64], columns: Sequence[ColumnScale], threshold: float, significant: float
 ) -> list[Outlier]:
     """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
-    ``significant`` of tables, to either side. The farthest first."""
+    ``significant`` of tables, to either side. The largest deviation first."""
     import numpy as np
 
-    judged = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
-    if not judged:
+    enough = [n for n, column in enumerate(columns) if column.hosts >= FEWEST_HOSTS]
+    if not enough:
         return []
     middle = np.array([column.middle for column in columns])
     scale = np.array([column.scale for column in columns])
-    far = (table - middle) / scale
-    kept = far[:, judged]
+    deviations = (table - middle) / scale
+    kept = deviations[:, enough]
     values = kept[np.isfinite(kept)]
     freedom = tail_of(values)
     limit = math.log1p(threshold)
-    spare = (table - middle - 2 * scale)[:, judged] > limit
-    places = [(row, judged[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
+    spare = (table - middle - 2 * scale)[:, enough] > limit
+    places = [(row, enough[at]) for row, at in np.argwhere(spare & np.isfinite(kept)).tolist()]
     effects = []
     for row, at in places:
         variance = Variance(columns[at].scale ** 2, max(2, min(freedom, columns[at].hosts // 2)))
         effects.append(Effect(float(table[row, at] - middle[at]), variance, headline=True))
     decisions = decide(effects, threshold, significant, among=len(values))
-    outlying = [
+    outliers = [
         Outlier(row, at, effect.log_ratio, columns[at].scale, decision.p_corrected or 0.0)
         for (row, at), effect, decision in zip(places, effects, decisions, strict=True)
         if decision.verdict == "different"
     ]
-    return sorted(outlying, key=lambda outlier: -outlier.difference)
+    return sorted(outliers, key=lambda outlier: -outlier.difference)
 
 
 def tail_of(values: NDArray[float64]) -> int:

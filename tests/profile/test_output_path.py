@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.beside import replaced
-from waywiser.profile import ExistingFile, NotWritable, beside
+from waywiser.atomic_write import replaced_file
+from waywiser.profile import ExistingFile, NotWritable, output_path
 
 
 def test_the_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    with beside.beside(path) as part:
+    with output_path.new_output(path) as part:
         part.write_text("half")
         assert not path.exists()
         part.write_text("whole")
@@ -20,7 +20,7 @@ def test_the_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_an_error_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), beside.beside(tmp_path / "a.csv") as part:
+    with pytest.raises(KeyError), output_path.new_output(tmp_path / "a.csv") as part:
         part.write_text("half")
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -28,7 +28,7 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    with pytest.raises(ExistingFile), beside.beside(path):
+    with pytest.raises(ExistingFile), output_path.new_output(path):
         path.write_text("first")
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
@@ -37,7 +37,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 def test_a_link_to_nowhere_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(ExistingFile), beside.beside(path):
+    with pytest.raises(ExistingFile), output_path.new_output(path):
         pass
 
 
@@ -48,23 +48,23 @@ def test_a_file_system_without_hard_links_serves(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    with beside.beside(tmp_path / "a.csv") as part:
+    with output_path.new_output(tmp_path / "a.csv") as part:
         part.write_text("whole")
     assert (tmp_path / "a.csv").read_text() == "whole"
-    with pytest.raises(ExistingFile), beside.beside(tmp_path / "b.csv"):
+    with pytest.raises(ExistingFile), output_path.new_output(tmp_path / "b.csv"):
         (tmp_path / "b.csv").write_text("first")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 
 
 def test_it_is_asked_beforehand_whether_there_is_room(tmp_path: Path) -> None:
-    beside.require_room(tmp_path / "new.wwp")
+    output_path.require_new_output(tmp_path / "new.wwp")
     (tmp_path / "old.wwp").write_text("kept")
     with pytest.raises(ExistingFile, match="not overwritten"):
-        beside.require_room(tmp_path / "old.wwp")
+        output_path.require_new_output(tmp_path / "old.wwp")
     with pytest.raises(ExistingFile, match="is a directory"):
-        beside.require_room(tmp_path)
+        output_path.require_new_output(tmp_path)
     with pytest.raises(NotWritable, match="No such file"):
-        beside.require_room(tmp_path / "none" / "new.wwp")
+        output_path.require_new_output(tmp_path / "none" / "new.wwp")
     assert [each.name for each in tmp_path.iterdir()] == ["old.wwp"]
 
 
@@ -72,14 +72,14 @@ def test_it_is_asked_beforehand_whether_there_is_room(tmp_path: Path) -> None:
 def test_a_closed_folder_has_no_room(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(NotWritable, match="Permission denied"):
-        beside.require_room(tmp_path / "new.wwp")
+        output_path.require_new_output(tmp_path / "new.wwp")
 
 
 def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(NotWritable, match="Not a directory"),
-        beside.beside(tmp_path / "file" / "a"),
+        output_path.new_output(tmp_path / "file" / "a"),
     ):
         pass
 
@@ -87,11 +87,11 @@ def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
 def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "metrics.prom"
     path.write_text("former")
-    with pytest.raises(RuntimeError), replaced(path) as part:
+    with pytest.raises(RuntimeError), replaced_file(path) as part:
         part.write_text("half")
         raise RuntimeError
     assert path.read_text() == "former"
-    with replaced(path) as part:
+    with replaced_file(path) as part:
         part.write_text("new")
         assert path.read_text() == "former"
     assert path.read_text() == "new"

@@ -1,7 +1,7 @@
-"""Which way is fastest for bytes that lie apart, and where one overtakes another as pieces grow.
+"""The fastest method for bytes that lie apart, and the crossovers of methods as pieces grow.
 
 The fastest has the smallest median; it is *clear* where its interval lies below those of all the
-others. What is told of one size holds for that size: crossovers move with it.
+others. A result of one size holds for that size: crossovers move with it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from waywiser.words import Layout, Transfer, Value, format_bytes, format_setting
 
 
 class Fastest(Value, frozen=True):
-    """The fastest way of one layout at one size."""
+    """The fastest method of one layout at one size."""
 
     run: int
     """Bytes that lie together."""
-    way: str
+    method: str
     """The executor with its settings."""
-    next_way: str
+    next_method: str
     """The second fastest."""
     margin: float
     """How much longer the second takes, as a share of the fastest's time."""
     clear: bool
 
 
-class Overtaking(Value, frozen=True):
-    """The fastest ways between two memories, of one kind of layout and size, by growing runs."""
+class LayoutCrossover(Value, frozen=True):
+    """The fastest methods between two memories, of one kind of layout and size, by growing runs."""
 
     ends: str
     """Source and destination, as in a path."""
@@ -39,57 +39,57 @@ class Overtaking(Value, frozen=True):
     fastest: tuple[Fastest, ...]
 
     @property
-    def told(self) -> list[str]:
-        """``4 KiB to 128 KiB sm``: of each stretch of pieces that have the same fastest way."""
+    def ranges(self) -> list[str]:
+        """``4 KiB to 128 KiB sm``: of each stretch of pieces that have the same fastest method."""
         parts = []
-        for (way, clear), group in groupby(self.fastest, key=lambda f: (_told(f), f.clear)):
+        for (method, clear), group in groupby(self.fastest, key=lambda f: (_method(f), f.clear)):
             runs = [each.run for each in group]
             at = format_bytes(runs[0])
             if len(runs) > 1:
                 at += f" to {format_bytes(runs[-1])}"
-            parts.append(f"{at} {way}" if clear else f"{at} {way} (about even)")
+            parts.append(f"{at} {method}" if clear else f"{at} {method} (about even)")
         return parts
 
     def __str__(self) -> str:
         pieces = "rows" if self.kind == "box" else "pieces"
-        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.told)}"
+        return f"fastest, {format_bytes(self.bytes)} in {pieces} of: {'; '.join(self.ranges)}"
 
 
-def _told(fastest: Fastest) -> str:
+def _method(fastest: Fastest) -> str:
     if fastest.clear:
-        return fastest.way
-    return " or ".join(sorted((fastest.way, fastest.next_way)))
+        return fastest.method
+    return " or ".join(sorted((fastest.method, fastest.next_method)))
 
 
-def overtaking(found: Iterable[tuple[Transfer, Estimate]]) -> list[Overtaking]:
-    """Of the estimates of transfers: those between two memories and laid out the same, by each way
-    that moves them, where at least two do. Contiguous ones are left aside."""
+def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[LayoutCrossover]:
+    """Compares the methods that move the same layout between two memories, if there are at least
+    two. Contiguous transfers take no part."""
     by_size: dict[tuple[str, str, int], dict[str, list[tuple[Layout, str, Estimate]]]] = {}
     for transfer, estimate in found:
         layout = transfer.layout
         if layout is None:
             continue
-        way = transfer.path.executor + format_settings(transfer.parameters)
+        method = transfer.path.executor + format_settings(transfer.parameters)
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
         same = by_size.setdefault((ends, layout.kind, _nominal(transfer.bytes)), {})
-        same.setdefault(f"{layout} {transfer.bytes}", []).append((layout, way, estimate))
-    told = []
+        same.setdefault(f"{layout} {transfer.bytes}", []).append((layout, method, estimate))
+    crossovers = []
     for (ends, kind, size), layouts in sorted(by_size.items()):
-        fastest = [_fastest(ways) for ways in layouts.values() if len(ways) > 1]
+        fastest = [_fastest(methods) for methods in layouts.values() if len(methods) > 1]
         if fastest:
             in_order = sorted(fastest, key=lambda each: each.run)
-            told.append(Overtaking(ends, kind, size, tuple(in_order)))
-    return told
+            crossovers.append(LayoutCrossover(ends, kind, size, tuple(in_order)))
+    return crossovers
 
 
-def _fastest(ways: list[tuple[Layout, str, Estimate]]) -> Fastest:
-    (layout, way, best), *others = sorted(ways, key=lambda each: each[2].median)
+def _fastest(methods: list[tuple[Layout, str, Estimate]]) -> Fastest:
+    (layout, method, best), *others = sorted(methods, key=lambda each: each[2].median)
     clear = best.interval is not None and all(
         other.interval is not None and best.interval.high < other.interval.low
         for _, _, other in others
     )
     margin = others[0][2].median / best.median - 1
-    return Fastest(layout.run, way, others[0][1], margin, clear)
+    return Fastest(layout.run, method, others[0][1], margin, clear)
 
 
 def _nominal(size: int) -> int:

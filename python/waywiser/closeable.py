@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
+class Closeable(ABC):
     """Closes itself at the end of a ``with``, whatever happened there."""
 
     @abstractmethod

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.closing import Closing
+from waywiser.closeable import Closeable
 
 
-class Door(Closing):
+class Door(Closeable):
     closed = 0
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside, then named."""
+"""Files that appear whole or not at all: written to a temporary file, then named."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
-    """A new empty file beside ``path`` to write to; it gets that name when the block ends well.
+def new_file(path: Path) -> Iterator[Path]:
+    """An empty temporary file to write to; it is renamed to ``path`` when the block ends well.
 
-    Raises `FileExistsError` where ``path`` exists, before anything is written and again at the
-    end; any other `OSError` where the folder is missing, full or closed. After an error nothing is
-    left. Whoever calls it tells its own people, in its own words.
+    Raises `FileExistsError` if ``path`` exists, before anything is written and again at the
+    end; any other `OSError` if the folder is missing, full or closed. After an error nothing is
+    left. The caller reports errors in its own words.
     """
     if os.path.lexists(path):
         raise FileExistsError(str(path))
@@ -25,8 +25,8 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """As `beside`, for files that somebody reads while they are made again every time: a former
+def replaced_file(path: Path) -> Iterator[Path]:
+    """As `new_file`, for files that somebody reads while they are made again every time: a former
     one stays as it is until the new one takes its name. Raises `OSError`."""
     with _part(path) as part:
         yield part

@@ -1,4 +1,4 @@
-"""Outputs that are made anew every time: written beside, then renamed over the former one."""
+"""Outputs that are overwritten: a temporary file replaces the former one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from waywiser.beside import replaced
+from waywiser.atomic_write import replaced_file
 from waywiser.words import WaywiserError
 
 
@@ -75,7 +75,7 @@ def write_over(path: str, content: bytes) -> None:
         if _is_stream(target):
             target.write_bytes(content)
             return
-        with replaced(target.resolve()) as part:
+        with replaced_file(target.resolve()) as part:
             part.write_bytes(content)
 
 

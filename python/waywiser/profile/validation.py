@@ -1,4 +1,4 @@
-"""Whether values that decode also make sense: a column of SQLite takes anything, and so does JSON.
+"""Whether values that decode are possible: a column of SQLite takes anything, and so does JSON.
 
 Files come from anyone. What reads them trusts what it is given, so what no survey can have stored
 is found here, where the file and the place in it are known.
@@ -12,7 +12,7 @@ from itertools import chain
 from math import isnan
 from typing import Any
 
-from waywiser.records import Evidence, Health, Locality, Samples, Visit
+from waywiser.records import Health, LinkEvidence, Locality, Samples, Visit
 from waywiser.topology.machine import Machine
 from waywiser.words import Place, Workload
 
@@ -23,15 +23,15 @@ MOST_INDEX = 2**20
 """More GPUs, nodes, CPUs or blocks than there are anywhere."""
 
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e9
-"""Of a latency, and of all times of a visit together."""
+"""Limits of a latency, and of all times of a visit together."""
 
 
-class Unsound(ValueError):
-    """What makes no sense, in a clause."""
+class InvalidRecord(ValueError):
+    """What is impossible, in a clause."""
 
 
-def require_sound(value: object) -> None:
-    """Raises `Unsound` for a value that decoded and that no survey can have stored."""
+def require_valid(value: object) -> None:
+    """Raises `InvalidRecord` for a value that decoded and that no survey can have stored."""
     check = _CHECKS.get(type(value))
     if check is not None:
         check(value)
@@ -39,7 +39,7 @@ def require_sound(value: object) -> None:
 
 def _require(holds: bool, what: str) -> None:
     if not holds:
-        raise Unsound(what)
+        raise InvalidRecord(what)
 
 
 def _workload(value: Workload) -> None:
@@ -99,7 +99,7 @@ def _locality(value: Locality) -> None:
 
 
 def _samples(value: Samples) -> None:
-    """Of very many: each column at once."""
+    """Checks many samples: each column at once."""
     _times(value.span)
     _times(chain.from_iterable(value.transfers))
     for taken_or_not in (value.host, value.skew):
@@ -123,7 +123,7 @@ def _visit(value: Visit) -> None:
         _evidence(value.evidence)
 
 
-def _evidence(value: Evidence) -> None:
+def _evidence(value: LinkEvidence) -> None:
     _counts("of evidence", (value.executions, value.seconds, value.idle_seconds))
     for gpu in value.gpus:
         _indices("GPU", (gpu.index,))
@@ -138,33 +138,33 @@ def _health(value: Health) -> None:
 def _indices(what: str, indices: Iterable[int]) -> None:
     for index in indices:
         if not 0 <= index < MOST_INDEX:  # of many, and the text is dear
-            raise Unsound(f"{what} {index}")
+            raise InvalidRecord(f"{what} {index}")
 
 
 def _moment(text: str) -> None:
     try:
         datetime.fromisoformat(text)
     except ValueError as error:
-        raise Unsound(f"{text[:40]!r} is no moment") from error
+        raise InvalidRecord(f"{text[:40]!r} is no moment") from error
 
 
 def _counts(what: str, values: Iterable[float]) -> None:
     for value in values:
         if not 0 <= value <= MOST:
-            raise Unsound(f"{value:g} {what}")
+            raise InvalidRecord(f"{value:g} {what}")
 
 
 def _times(values: Iterable[float]) -> None:
-    """Their sum tells, also of what is no number."""
+    """Their sum also shows what is no number."""
     total = sum(map(abs, values))
     if not total <= MOST_SECONDS:
-        raise Unsound(f"times of {total:g} s")
+        raise InvalidRecord(f"times of {total:g} s")
 
 
 def _positive(values: Iterable[float]) -> None:
     for value in values:
         if not LEAST_SECONDS <= value <= MOST_SECONDS:
-            raise Unsound(f"a time of {value:g} s")
+            raise InvalidRecord(f"a time of {value:g} s")
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {

@@ -1,4 +1,4 @@
-"""What speaks against the numbers, what is missing, and how the machine's health was."""
+"""The quality flags, what is missing, and the machine's health."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator, Sequence
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.series.reasons import Group
+from waywiser.series.reasons import ReasonGroup
 from waywiser.words.members import counted, member_lines, merged
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_MEMBERS = 20
-"""Of what has the same reason."""
+"""Members listed for one reason."""
 
 
-def doubts(entries: Sequence[Entry]) -> Section:
-    """Of each machine: doubts with their remedies, notes, health."""
-    return each(entries, "doubts", "How far to trust it", lambda entry: [*_doubts(entry)])
+def quality(entries: Sequence[Entry]) -> Section:
+    """Each machine's quality flags with their remedies, notes, health."""
+    return each(entries, "quality", "How far to trust it", lambda entry: [*_quality(entry)])
 
 
 def missing(entries: Sequence[Entry]) -> Section:
-    """Of each machine: what failed, what was left out, what was refused."""
+    """What failed on each machine, what was skipped, what is not supported."""
     return each(entries, "missing", "What is missing", lambda entry: [*_missing(entry)])
 
 
-def _doubts(entry: Entry) -> Iterator[Block]:
+def _quality(entry: Entry) -> Iterator[Block]:
     seen = entry.subject.overview
     measured = seen.summary.converged + seen.summary.not_converged
     if measured:
@@ -36,7 +36,7 @@ def _doubts(entry: Entry) -> Iterator[Block]:
     if seen.health is not None and (text := str(seen.health).removeprefix("health: ")):
         yield Words(f"{_capital(text)}.")
     if not seen.warnings:
-        yield Words("No series gives reason to doubt it.")
+        yield Words("No series has a quality flag.")
     for group in seen.warnings:
         remedy = Words(f"Remedy: {group.remedy}.", "note")
         summary = f"{_capital(group.reason)}: {count(len(group.members), 'series')}"
@@ -51,11 +51,14 @@ def _missing(entry: Entry) -> Iterator[Block]:
     refused = merged((group.reason, group.members) for group in seen.refusals)
     groups = [
         *(("Failed", group.reason, group.members) for group in seen.failures),
-        *(("Left out", group.reason, group.members) for group in seen.skipped),
-        *(("Refused when asked", group.reason, group.members) for group in seen.declined),
-        *(("Not measurable here", reason, members) for reason, members in refused),
+        *(("Skipped", group.reason, group.members) for group in seen.skipped),
+        *(
+            ("Not supported when measured", group.reason, group.members)
+            for group in seen.unsupported
+        ),
+        *(("Not supported here", reason, members) for reason, members in refused),
         *(("No bound", group.reason, group.members) for group in seen.unbounded),
-        *(("Links not told", group.reason, group.members) for group in seen.ways),
+        *(("Links unknown", group.reason, group.members) for group in seen.link_use_unknown),
     ]
     if not groups:
         yield Words("Nothing: all that was planned was measured.")
@@ -65,7 +68,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
         yield Fold(f"{title}: {reason} ({counted(members)})", (listing,))
 
 
-def _members(group: Group) -> Listing:
+def _members(group: ReasonGroup) -> Listing:
     shown = tuple(map(with_sizes, group.members[:MOST_MEMBERS]))
     return Listing(shown, len(group.members) - len(shown))
 

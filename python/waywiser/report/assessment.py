@@ -13,13 +13,13 @@ from waywiser.severity import ORDER, Severity
 from waywiser.words.number_format import count
 
 MOST_THINGS = 5
-"""That are told first: as many as one remembers."""
+"""Findings that are shown first: as many as one remembers."""
 
 OF_NUMBERS = "trust"
 """The question whose warnings are about the numbers; all others are about the machine."""
 
 Found = tuple[str, Finding]
-"""The anchor where it is told at length, and what it is."""
+"""The anchor of its full text, and what it is."""
 
 
 def findings(entry: Entry) -> list[Found]:
@@ -31,12 +31,12 @@ def findings(entry: Entry) -> list[Found]:
     ]
     health = entry.subject.overview.health
     if health is not None and (finding := of_health(health)) is not None:
-        found.append((f"{entry.key}doubts", finding))
+        found.append((f"{entry.key}quality", finding))
     return found
 
 
-def judge(entry: Entry, name: str = "") -> Verdict:
-    """By the gravest of what was found; ``name`` where several machines are told of."""
+def assess(entry: Entry, name: str = "") -> Verdict:
+    """The verdict by the gravest finding; ``name`` is given if there are several machines."""
     found = findings(entry)
     worst: Severity = max(
         (finding.severity for _, finding in found), key=ORDER.index, default="info"
@@ -45,33 +45,33 @@ def judge(entry: Entry, name: str = "") -> Verdict:
         return Verdict("error", "Nothing could be measured here.", name)
     if worst == "error":
         grave = sum(finding.severity == "error" for _, finding in found)
-        speaks = "speaks" if grave == 1 else "speak"
-        return Verdict(worst, f"{count(grave, 'thing')} {speaks} against this machine.", name)
+        was = "was" if grave == 1 else "were"
+        return Verdict(worst, f"{count(grave, 'problem')} {was} found on this machine.", name)
     if worst == "warning":
         return Verdict(worst, _of_warnings(entry, found), name)
-    answered = sum(answer.judged for answer in entry.answers)
+    answered = sum(answer.answered for answer in entry.answers)
     if 2 * answered < len(entry.answers):
         few = f"{answered} of {count(len(entry.answers), 'question')} could be answered"
-        return Verdict("warning", f"Too little was measured to judge this machine: {few}.", name)
-    return Verdict(worst, "Nothing that was measured speaks against this machine.", name)
+        return Verdict("warning", f"Too little was measured to assess this machine: {few}.", name)
+    return Verdict(worst, "No problem was found on this machine.", name)
 
 
 def _of_warnings(entry: Entry, found: Sequence[Found]) -> str:
     """A machine with numbers to be careful with is not one that has something wrong."""
     numbers = f"{entry.key}question-{OF_NUMBERS}"
     links = [link for link, finding in found if finding.severity == "warning"]
-    doubts = links.count(numbers)
-    looks = len(links) - doubts
+    flags = links.count(numbers)
+    looks = len(links) - flags
     deserve = f"{count(looks, 'thing')} deserve{'s' if looks == 1 else ''} a look"
-    doubt = f"{count(doubts, 'thing')} make{'s' if doubts == 1 else ''} its numbers less certain"
+    flagged = f"{count(flags, 'thing')} make{'s' if flags == 1 else ''} its numbers less certain"
     if not looks:
-        return f"Nothing that was measured speaks against this machine, but {doubt}."
-    return f"It works; {deserve}{f', and {doubt}' if doubts else ''}."
+        return f"No problem was found on this machine, but {flagged}."
+    return f"It works; {deserve}{f', and {flagged}' if flags else ''}."
 
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     """The first to know over all machines: what is broken, then one thing of each question before
-    a second of any, the gravest first, of the machine that least was told of, then in the order of
+    a second of any, the gravest first, of the machine with the fewest so far, then in the order of
     the questions. Of those chosen the gravest come first. Effects of different questions are not
     compared: one is a loss, another a choice."""
     left = [(entry, link, finding) for entry in entries for link, finding in _by_rank(entry)]
@@ -82,22 +82,22 @@ def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
         )
     }
     asked: Counter[str] = Counter()
-    told: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
 
     def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, int, int]:
         entry, link, finding = each
         question, grave = _question(entry, link), ORDER.index(finding.severity)
         again = min(asked[question], 1)
-        return finding.severity != "error", again, -grave, told[entry.key], turns[question]
+        return finding.severity != "error", again, -grave, shown[entry.key], turns[question]
 
     chosen: list[tuple[Entry, str, Finding]] = []
     while left and len(chosen) < MOST_THINGS:
         first = left.pop(min(range(len(left)), key=lambda n: order(left[n])))
         chosen.append(first)
         asked[_question(first[0], first[1])] += 1
-        told[first[0].key] += 1
+        shown[first[0].key] += 1
     chosen.sort(key=lambda each: -ORDER.index(each[2].severity))
-    # each question's last remark tells how much more there is to look at
+    # each question's last remark shows how much more there is to look at
     more = Counter(link for _, link, finding in left if finding.severity != "info")
     last = {link: finding for _, link, finding in chosen}
     return tuple(

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.shown import Shown
-from waywiser.analysis.subject import Point
-from waywiser.series.doubts import REMEDIES
+from waywiser.analysis.subject import MeasuredPoint
+from waywiser.series.quality_flags import REMEDIES
 from waywiser.stats.order import median
 from waywiser.words import Value
 
@@ -19,10 +19,10 @@ class FlagKind(Value, frozen=True):
     """What a kind of quality flag says of a profile."""
 
     says: str
-    """After the number of series."""
+    """Text after the number of series."""
     measure: str = ""
     """What is measured of it, up to "typically"."""
-    size: Callable[[Point], float | None] = lambda _: None
+    size: Callable[[MeasuredPoint], float | None] = lambda _: None
     """How large it is, of one series, relative."""
     wrong: bool = False
     """The numbers are of something else than they say, however narrow their intervals."""
@@ -31,18 +31,18 @@ class FlagKind(Value, frozen=True):
     of_devices: bool = False
 
 
-def blocks_differ_by(point: Point) -> float:
+def blocks_differ_by(point: MeasuredPoint) -> float:
     """The slowest block over the fastest, minus 1; 0 of one block."""
     medians = [block.median for block in point.estimate.blocks]
     return max(medians) / min(medians) - 1 if min(medians) > 0 else 0.0
 
 
-def _above_bound(point: Point) -> float | None:
+def _above_bound(point: MeasuredPoint) -> float | None:
     share = point.line.of_bound
     return share - 1 if share is not None else None
 
 
-def _most_of_blocks(name: str) -> Callable[[Point], float]:
+def _most_of_blocks(name: str) -> Callable[[MeasuredPoint], float]:
     return lambda point: max(abs(getattr(block, name)) for block in point.estimate.blocks)
 
 
@@ -62,7 +62,10 @@ KINDS: dict[str, FlagKind] = {
         "scatter widely", "the middle half of their samples spans", _most_of_blocks("spread")
     ),
     "outliers": FlagKind(
-        "have samples far out", "the farthest is off by", _most_of_blocks("farthest"), weighs=False
+        "have outliers",
+        "the largest deviation is",
+        _most_of_blocks("largest_deviation"),
+        weighs=False,
     ),
     "throttled": FlagKind("were measured on a GPU that was throttled", wrong=True, of_devices=True),
     "slow link": FlagKind(
@@ -76,20 +79,20 @@ KINDS: dict[str, FlagKind] = {
     "unverified": FlagKind("had memory whose place the system does not show", weighs=False),
     "void": FlagKind("lost samples to the watchdog"),
 }  # fmt: skip
-"""By the kind's name in `waywiser.series.doubts.REMEDIES`."""
+"""Kinds by their name in `waywiser.series.quality_flags.REMEDIES`."""
 
 
 class Flagged(Value, frozen=True):
     """All series with one kind of quality flag."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[MeasuredPoint, ...]
     typical: float | None
     """Median of its sizes, relative; None if it has none."""
     most: float | None
-    worst: Point
+    worst: MeasuredPoint
     family: str
-    """Of paths, that has most of the series."""
+    """The family of paths that has most of the series."""
     most_often: int
     """How many of the series are of that family."""
 
@@ -110,16 +113,16 @@ class Flagged(Value, frozen=True):
         return not self.kind.wrong, not self.kind.weighs, -len(self.points) * weight
 
 
-def flagged(points: Sequence[Point]) -> list[Flagged]:
+def flagged(points: Sequence[MeasuredPoint]) -> list[Flagged]:
     """The weightiest first."""
-    found: dict[str, list[Point]] = {}
+    found: dict[str, list[MeasuredPoint]] = {}
     for point in points:
-        for flag in point.estimate.doubts:
+        for flag in point.estimate.quality_flags:
             found.setdefault(flag.kind, []).append(point)
     return sorted((_flagged(*each) for each in found.items()), key=lambda each: each.rank)
 
 
-def _flagged(name: str, members: Sequence[Point]) -> Flagged:
+def _flagged(name: str, members: Sequence[MeasuredPoint]) -> Flagged:
     sized = [(size, point) for point in members if (size := KINDS[name].size(point)) is not None]
     most, worst = max(sized, key=lambda each: each[0], default=(None, members[0]))
     typical = median([size for size, _ in sized]) if sized else None
@@ -127,6 +130,6 @@ def _flagged(name: str, members: Sequence[Point]) -> Flagged:
     return Flagged(name, tuple(members), typical, most, worst, family, times)
 
 
-def family_of(point: Point) -> str:
-    """Of the paths that its curve belongs to."""
+def family_of(point: MeasuredPoint) -> str:
+    """The family of the paths that its curve belongs to."""
     return Shown(point.line.curve, (point.line,)).family
