@@ -13,6 +13,7 @@ from waywiser.plan.select import (
     require_match,
     texts_of,
 )
+from waywiser.plan.terms import TERMS
 from waywiser.words import Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -39,25 +40,71 @@ def test_words_must_all_occur_and_globs_match_whole(pattern: str, expected: list
     assert [text for text in (H2D, D2H, SYNC) if matches(text, [pattern])] == expected
 
 
+PEER = "device@gpu:0 -> device@gpu:1 by sm"
+LOCAL = "device@gpu:0 -> device@gpu:0 by copy-engine"
+PAGEABLE = "pageable@numa:0 -> device@gpu:0 by copy-engine"
+HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
+
+
 @pytest.mark.parametrize(
-    ("text", "group"),
+    ("text", "terms", "groups"),
     [
-        (H2D, "H2D"),
-        (D2H, "D2H"),
-        ("pageable@numa:0 -> device@gpu:0 by copy-engine", "pageable H2D"),
-        ("device@gpu:0 -> device@gpu:0 by copy-engine", "local copy"),
-        ("device@gpu:0 -> device@gpu:1 by copy-engine", "P2P"),
-        ("pageable@numa:0 -> pageable@numa:0 by cpu", "host copy"),
-        (f"{H2D}; {D2H}", "bidirectional"),
-        (SYNC, None),
+        (H2D, "h2d memcpy", "H2D"),
+        (SYNC, "h2d memcpy", "H2D"),
+        (D2H, "d2h memcpy", "D2H"),
+        (H2D.replace("copy-engine", "sm"), "h2d zero-copy", "H2D"),
+        (H2D.replace("copy-engine", "pack"), "h2d", "H2D"),
+        (PAGEABLE, "h2d memcpy", "H2D, pageable H2D"),
+        (LOCAL, "d2d local memcpy", "local copy"),
+        (LOCAL.replace("copy-engine", "sm"), "d2d local", ""),
+        (PEER, "d2d p2p", "P2P"),
+        (f"{PEER}; device@gpu:1 -> device@gpu:0 by sm", "p2p bidir bidirectional",
+         "P2P, bidirectional, P2P bidirectional"),
+        (HOST, "h2h", "host copy"),
+        (f"{H2D}; {D2H}", "bidir bidirectional memcpy", "bidirectional"),
+        (f"{H2D}; {H2D.replace(':0', ':1')}", "memcpy", "host-to-all"),
+        ("managed@numa:0 -> managed@gpu:0 by prefetch", "h2d uvm", "H2D"),
+        ("file@file:scratch -> pageable@numa:0 by direct-io", "disk", ""),
+    ],
+)  # fmt: skip
+def test_terms_of_the_field_match_what_they_apply_to(text: str, terms: str, groups: str) -> None:
+    texts = texts_of(Workload.parse(text))
+    assert {term for term in TERMS if matches_any(texts, [term.upper()])} == set(terms.split())
+    found = {name for name in GROUPS if matches_any(texts, [name.upper()])}
+    assert found == {group for group in groups.split(", ") if group}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("h2d", [H2D, SYNC, PAGEABLE]),
+        ("H2D pinned", [H2D, SYNC]),
+        ("pageable h2d", [PAGEABLE]),
+        ("h2d gpu:1", []),
+        ("h2d d2h", []),
+        ("d2d sm", [PEER]),
+        ("memcpy -> device", [H2D, SYNC, PAGEABLE, LOCAL]),
+        ("h2d*", []),
+        ("xh2d", []),
     ],
 )
-def test_the_name_of_a_group_of_headline_paths_matches_its_paths_alone(
-    text: str, group: str | None
-) -> None:
-    texts = texts_of(Workload.parse(text))
-    assert {name for name in GROUPS if matches_any(texts, [name.upper()])} == {group} - {None}
-    assert not matches_any(texts, ["host"])
+def test_terms_are_whole_words_and_combine_with_others(pattern: str, expected: list[str]) -> None:
+    texts = {
+        text: texts_of(Workload.parse(text)) for text in (H2D, SYNC, D2H, PAGEABLE, PEER, LOCAL)
+    }
+    assert [text for text, known in texts.items() if matches_any(known, [pattern])] == expected
+
+
+def test_a_misspelt_word_is_corrected_and_no_mark_is_shown() -> None:
+    texts = [text for known in (H2D, D2H) for text in texts_of(Workload.parse(known))]
+    with pytest.raises(NothingMatches) as caught:
+        require_match(["pinend h2d"], [*texts, "pinned@numa:0 -> device@gpu:7 by sm"])
+    remedy = caught.value.remedy
+    assert remedy.startswith("did you mean 'pinned h2d'? nearest: pinned@numa:0")
+    assert remedy.isascii()
+    with pytest.raises(NothingMatches) as caught:
+        require_match(["h2d gpu:9"], texts)
+    assert "did you mean 'h2d gpu'?" in caught.value.remedy
 
 
 def test_the_name_of_a_set_matches_every_such_set() -> None:

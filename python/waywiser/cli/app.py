@@ -34,9 +34,9 @@ Only = Annotated[
     typer.Option(
         "--only",
         metavar="PATTERN",
-        help="Only series with all these words, matching this glob, or of this group of headline "
-        "paths (H2D, D2H, bidirectional, P2P, P2P bidirectional, host-to-all, all-to-host, local "
-        "copy, pageable H2D, pageable D2H, host copy); may be repeated.",
+        help="Only series with all these words, or matching this glob; may be repeated. Terms are "
+        "words too: h2d, d2h, d2d, p2p, local, h2h, bidir, host-to-all, all-to-host, zero-copy, "
+        "uvm, disk, memcpy. Example: 'h2d sm'.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

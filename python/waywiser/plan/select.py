@@ -1,6 +1,6 @@
 """Which series a person asks for: the patterns of ``--only``.
 
-A pattern is the name of a group of headline paths (``H2D``), a glob, or words.
+A pattern is words, terms of the field among them (``h2d sm``), or a glob.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ from fnmatch import fnmatchcase
 
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
+from waywiser.plan.terms import TERMS, terms_of
 from waywiser.words import WaywiserError, Workload
 
-HEADLINES = frozenset(group.casefold() for group in GROUPS if group not in SETS)
-"""Groups of headline paths whose names are patterns. The name of a set matches as words do: each
-such set has it in its own name."""
+HEADLINES = frozenset(
+    group.casefold()
+    for group in GROUPS
+    if group not in SETS and not TERMS.keys() & set(group.casefold().split()) - {"local"}
+)
+"""Groups of headline paths whose names are patterns: ``local copy``, ``host copy``. Names of the
+others are words and terms."""
 
 NEAREST = 5
 """How many texts are shown when a pattern matches none."""
@@ -27,11 +32,13 @@ class NothingMatches(WaywiserError):
 
 
 def texts_of(workload: Workload) -> tuple[str, ...]:
-    """What a pattern may be meant for: the curve, its name, both together, or the group of headline
-    paths that it belongs to."""
+    """What a pattern may be meant for: the curve, its name, both together, the same with the terms
+    that apply to it, and the group of headline paths that it belongs to."""
     curve, name, group = workload.curve, name_of(workload), group_of(workload)
-    named = () if name == curve else (name, f"{name}: {curve}")
-    return (curve, *named, *([group] if group else ()))
+    named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
+    marked = "".join(sorted(map(_marked, terms_of(workload))))
+    with_terms = (f"{marked} {named[-1]}",) if marked else ()
+    return (*named, *with_terms, *([group] if group and group.casefold() in HEADLINES else ()))
 
 
 def sized_texts_of(workload: Workload) -> tuple[str, ...]:
@@ -45,8 +52,8 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     The name of a group of headline paths (`HEADLINES`) matches this name alone, as `texts_of` has
     it. A pattern with ``*`` or ``?`` is a glob over the whole text (brackets are ordinary letters,
     since settings are written in them). Any other is words that must all occur; with an arrow
-    (``pinned -> device``) also in that order, since the opposite path has the same words. Case is
-    ignored.
+    (``pinned -> device``) also in that order, since the opposite path has the same words. A word
+    that is a term (`TERMS`) stands for all to which the term applies. Case is ignored.
     """
     return not patterns or any(_matches_one(text.casefold(), p.casefold()) for p in patterns)
 
@@ -62,9 +69,37 @@ def _matches_one(text: str, pattern: str) -> bool:
     if "*" in pattern or "?" in pattern:
         return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     words = pattern.split()
+    terms = [_marked(word) for word in words if word in TERMS]
+    if terms and text.startswith(MARK):
+        if not all(term in text for term in terms):
+            return False
+        words = [word for word in words if word not in TERMS]
     if "->" in words:
         return re.search(".*".join(map(re.escape, words)), text) is not None
     return all(word in text for word in words)
+
+
+MARK = "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+
+
+def _marked(term: str) -> str:
+    """The term as no word of a text has it."""
+    return f"{MARK}{term}\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+
+
+def _corrected(pattern: str, texts: Sequence[str]) -> str:
+    """The pattern, with each word that occurs nowhere replaced by the nearest one that does; empty
+    if nothing is replaced."""
+    known = {word for text in texts for word in re.split(r"[^\w-]+", text.casefold()) if word}
+    known |= TERMS.keys()
+    words = pattern.casefold().split()
+    found = []
+    for word in words:
+        if word in TERMS or any(word in text.casefold() for text in texts):
+            found.append(word)
+        else:
+            found += difflib.get_close_matches(word, sorted(known), n=1) or [word]
+    return " ".join(found) if found != words else ""
 
 
 def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
@@ -86,10 +121,16 @@ def require_match(
     none of ``others``, which nobody is pointed to."""
     for pattern in patterns:
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
-            if pattern.casefold() in HEADLINES or pattern.casefold() in SETS:
+            words = set(pattern.casefold().split())
+            if pattern.casefold() in HEADLINES or words <= TERMS.keys() | SETS.keys():
                 raise NothingMatches(
                     f"there is no {pattern} path here: it needs a GPU, or more of them",
                     remedy="waywiser doctor says what this machine has",
                 )
-            near = "; ".join(nearest(pattern, texts)) or "nothing can be measured here"
-            raise NothingMatches(f"--only {pattern!r} matches no series", remedy=f"nearest: {near}")
+            plain = [text for text in texts if not text.startswith(MARK)]
+            meant = _corrected(pattern, plain)
+            near = "; ".join(nearest(meant or pattern, plain)) or "nothing can be measured here"
+            asked = f"did you mean {meant!r}? " if meant else ""
+            raise NothingMatches(
+                f"--only {pattern!r} matches no series", remedy=f"{asked}nearest: {near}"
+            )
