@@ -50,7 +50,7 @@ NEAR, FAR = 5.6e-6, 6.3e-6
 """Seconds that small copies take between a buffer in host memory and the GPUs of either side."""
 
 CALLS = 5
-"""Of each command; the median is told, and all of them."""
+"""Runs of each command; the median and all of them are printed."""
 
 
 class Took(NamedTuple):
@@ -83,7 +83,7 @@ def visits(machine: Machine, plan: Plan, seed: int) -> Iterator[Visit]:
     """All that are planned. Half of the sizes that are measured only where a rate still grows, or
     where a curve differs from its like, are skipped."""
     rng = random.Random(seed)
-    skipped = Failure("skipped", "the rate has saturated, or a curve like it tells it")
+    skipped = Failure("skipped", "the rate has saturated, or a curve like it shows it")
     for point in plan.points:
         is_skipped = point.growing and not point.always and rng.random() < 0.5
         seconds = LATENCY + point.workload.bytes / BANDWIDTH
@@ -99,7 +99,7 @@ def visits(machine: Machine, plan: Plan, seed: int) -> Iterator[Visit]:
 
 
 def _located(visit: Visit, machine: Machine, rng: random.Random) -> Visit:
-    """With the sides of its buffers in host memory told by what copies from there take."""
+    """With the sides of its buffers in host memory found by what copies from there take."""
     gpus = len(machine.gpus)
 
     def near_some(buffer: BufferRecord) -> BufferRecord:
@@ -193,8 +193,8 @@ def document(rows: Sequence[Took]) -> str:
 Waywiser {__version__}, Python {platform.python_version()}, {cpus} CPUs ({_processor()}). The \
 profiles hold every visit that the preset plans on a captured machine with eight H200s \
 (tests/captures), some of them skipped, {SAMPLES} samples in the others, \
-made from seeds: their figures are no measurements. Every call is a process of its own; told is \
-the median of {CALLS} calls ({rows[-2].command}: \
+made from seeds: their figures are no measurements. Every call is a process of its own; \
+the table has the median of {CALLS} calls ({rows[-2].command}: \
 {len(rows[-2].wall)}), the fastest and the slowest.
 
 | command | of | time | CPU time | page | promised |

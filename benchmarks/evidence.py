@@ -3,8 +3,8 @@
     python benchmarks/evidence.py PROFILE... [--json FILE]
 
 Two questions. Of every curve around which link counters were read: do NVLink's agree with the bytes
-that the transfers moved? And: do all profiles tell the same groups of GPUs? The exit status is 1
-when a ratio of NVLink lies outside 2 %, or two profiles tell other groups, else 0.
+that the transfers moved? And: do all profiles show the same groups of GPUs? The exit status is 1
+when a ratio of NVLink lies outside 2 %, or two profiles show other groups, else 0.
 """
 
 from __future__ import annotations

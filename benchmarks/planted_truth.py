@@ -181,7 +181,7 @@ def comparisons(options: argparse.Namespace, run: Callable[..., Iterator[object]
 
 
 def fleets(options: argparse.Namespace, run: Callable[..., Iterator[object]]) -> Iterator[str]:
-    yield f"## Fleets of {HOSTS} twins"
+    yield f"## Fleets of {HOSTS} equal hosts"
     yield ""
     yield (
         "Each host is surveyed once; suspects are surveyed again, and are flagged where they are "

@@ -2,7 +2,7 @@
 
     python benchmarks/repeatability.py FIRST.wwp SECOND.wwp [--json FILE]
 
-Tells the median and the 90th percentile of |ratio - 1| of the median times over all series of both
+Prints the median and the 90th percentile of |ratio - 1| of the median times over all series of both
 profiles, for all sizes and from 1 MiB on, and by who timed: devices, or the host (where CPUs move
 the bytes or start them, and a hypervisor may move the CPUs).
 """

@@ -10,7 +10,7 @@ from typing import Any
 backend: str
 """``cuda``, ``none`` or ``fake``."""
 runtime_version: str
-"""Of the CUDA runtime this was built with (``13.0``), or empty."""
+"""The version of the CUDA runtime that this was built with (``13.0``), or empty."""
 hwloc_version: str
 
 class GpuError(RuntimeError):
@@ -128,7 +128,7 @@ def gpu_unavailable_reason() -> str:
     """Empty when the CUDA runtime works here; loads the driver."""
 
 def gpu_uuids() -> list[str]:
-    """Of the GPUs by their CUDA indices; loads the driver, but makes no context on any of them."""
+    """The GPUs by their CUDA indices; loads the driver, but makes no context on any of them."""
 
 def gpus() -> list[dict[str, Any]]:
     """index, name, uuid, pci, compute, memory_bytes, free_bytes, multiprocessors, l2_bytes,

@@ -47,7 +47,7 @@ def survey(
         digests.append(nodes.digest(what, medians, SAMPLES))
     return Node("node0", nodes.machine(gpus=gpus), tuple(digests), f"{seed}.wwp",
                 f"2026-11-20T03:00:00.{seed % 1000:03}+00:00", "check",
-                links={gpu: nodes.Link(5, 16) for gpu in range(gpus)})  # fmt: skip
+                links={gpu: nodes.LoadedLink(5, 16) for gpu in range(gpus)})  # fmt: skip
 
 
 def slow_path(curve: str, factor: float) -> nodes.Slow:

@@ -196,7 +196,8 @@ private:
             .name = "stride",
             .description =
                 "bytes from the start of a touched chunk to the next, in whole pages; where some "
-                "are skipped the driver decides how much moves, and a time is told but no rate",
+                "are skipped the driver decides how much moves, and only a time is reported, no "
+                "bandwidth",
             .kind = ParameterKind::ordered,
             .choices = page_choices({std::size_t{64} << 10, std::size_t{2} << 20})};
     }

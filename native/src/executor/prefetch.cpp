@@ -28,7 +28,8 @@ public:
     [[nodiscard]] const Info& info() const override {
         static const Info info{
             .name = "prefetch",
-            .description = "the driver moves managed memory where it is told to, ahead of its use",
+            .description =
+                "the driver moves managed memory to the place that a call names, ahead of its use",
             .parameters = {},
             .source = "Pearson et al., Comm|Scope, ICPE 2019, section 3.4 (cudaMemPrefetchAsync)"};
         return info;

@@ -51,7 +51,7 @@ Descriptor nameless(const std::string& folder) {
 }
 
 // The kernel reports every page as cached if the process neither owns nor may write the file.
-bool tells_what_is_cached(int file) {
+bool reports_cached_pages(int file) {
     struct stat status{};
     if (fstat(file, &status) != 0) return false;
     return geteuid() == 0 || geteuid() == status.st_uid ||
@@ -138,7 +138,7 @@ void reach_device(int file) {
 
 std::optional<std::size_t> cached_bytes(int file, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return 0;
-    if (!tells_what_is_cached(file)) return std::nullopt;
+    if (!reports_cached_pages(file)) return std::nullopt;
     const std::size_t step = page_bytes();
     const std::size_t first = at / step * step;
     const std::size_t span = at + bytes - first;

@@ -78,7 +78,7 @@ public:
             .name = "managed",
             .description =
                 "unified memory from cudaMallocManaged: one address everywhere, whose pages move "
-                "when touched or told to",
+                "when touched or prefetched",
             .parameters = {advice()},
             .source =
                 "Pearson et al., Comm|Scope, ICPE 2019, section 3.4; Pearson et al., NUMA-aware "
@@ -115,12 +115,13 @@ public:
 
 private:
     static Parameter advice() {
-        return {.name = "advice",
-                .description =
-                    "what the driver is told: nothing, that its place is the preferred location, "
-                    "that it is mostly read (copies instead of moves), or that its place accesses "
-                    "it (keeps its mappings)",
-                .choices = {"none", "preferred", "read-mostly", "accessed-by"}};
+        return {
+            .name = "advice",
+            .description =
+                "what the driver is advised: nothing, that its place is the preferred location, "
+                "that it is mostly read (copies instead of moves), or that its place accesses "
+                "it (keeps its mappings)",
+            .choices = {"none", "preferred", "read-mostly", "accessed-by"}};
     }
     static void advise(const Buffer& buffer, const Memory& memory, gpu::Location home) {
         const auto it = memory.variant.find("advice");

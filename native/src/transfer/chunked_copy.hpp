@@ -69,7 +69,7 @@ private:
     std::optional<FileEnd> target_file_;
 };
 
-// Whether the pages of a range do not exist yet, judged by its first, middle and last page.
+// Whether the pages of a range do not exist yet, by its first, middle and last page.
 bool is_fresh(const std::byte* data, std::size_t bytes);
 // Requests huge pages for a range whose pages do not exist yet. Keeps the content of the range.
 void prefer_huge_pages(std::byte* data, std::size_t bytes);

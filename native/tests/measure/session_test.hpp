@@ -65,7 +65,7 @@ protected:
 inline const std::string SessionTest::node =
     Place{Place::Kind::numa, test::this_machine().numa.front().index, {}}.text();
 
-inline void expect_sound(const Outcome& outcome, std::size_t transfers) {
+inline void expect_valid(const Outcome& outcome, std::size_t transfers) {
     EXPECT_TRUE(outcome.stop == "converged" || outcome.stop == "budget" || outcome.stop == "limit")
         << outcome.stop;
     EXPECT_GE(outcome.samples.size(), 6u);

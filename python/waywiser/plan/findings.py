@@ -113,7 +113,7 @@ class Findings:
         return self._any[curve][known].median * max(1.0, size / max(known, RATE_BYTES))
 
     def measured_seconds(self, curve: str, size: int) -> float | None:
-        """Of one execution of this size, by the latest visit; None if there was none."""
+        """Seconds of one execution of this size, by the latest visit; None if there was none."""
         found = self._any.get(curve, {}).get(size)
         return found.median if found else None
 

@@ -67,7 +67,7 @@ class TensorEntry(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
     offset: int
-    """Of the first byte, from the start of the file."""
+    """The first byte, from the start of the file."""
     nbytes: int
 
 
