@@ -136,11 +136,11 @@ def main() -> int:
                  "detectable": detectable(found)}
             )  # fmt: skip
             print(f"{pair + 1:3d}  {counts}", *wrong, sep="\n     ", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=2) + "\n")
     print(*ranges(rows), sep="\n")
     quiet = sum(not row["false_changes"] for row in rows)
     print(f"{quiet} of {len(rows)} comparisons without a false change")
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
     if options.output:
         with options.output.open("a") as page:
             page.write(f"## {options.title}\n\n{document(rows, options.survey or CPU_COPIES)}")

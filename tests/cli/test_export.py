@@ -121,7 +121,7 @@ def test_captured_standard_output_serves_too(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_export(str(profile), "json", "-") == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == 1
+    assert json.loads(capsys.readouterr().out)["schema"] == 2
 
 
 def test_a_device_is_written_to(profile: Path) -> None:

@@ -374,44 +374,6 @@ def test_a_representative_that_is_too_slow_gives_way_to_a_smaller_size() -> None
     assert "one execution takes longer than the 0.11 s that standard allows" in result
 
 
-@pytest.mark.parametrize("rate", [3e12, 1e12])
-def test_a_representative_that_is_too_short_to_time_gives_way_to_a_larger_size(rate: float) -> None:
-    curve = f"{H2D}[api=sync]"
-
-    def seconds(order: Order) -> float:
-        return 1e-6 + order.workload.bytes / (rate if order.workload.curve == curve else 10e9)
-
-    orders, _, skipped = run(plan(), seconds)
-    blocks = {
-        size: sorted(
-            o.block for o in orders if (o.workload.curve, o.workload.bytes) == (curve, size)
-        )
-        for size in (16 * MIB, 64 * MIB)
-    }
-    assert blocks == {16 * MIB: [0], 64 * MIB: [0, 1, 2, 3]}
-    reasons = [
-        (v.workload.bytes, v.block, v.failure.reason)
-        for v in skipped
-        if v.failure and v.workload.curve == curve and v.workload.bytes >= 16 * MIB
-    ]
-    reason = "64 MiB shows the bandwidth of its curve with less noise"
-    assert reasons == [(16 * MIB, block, reason) for block in (1, 2, 3)]
-
-
-def test_a_resumed_survey_keeps_the_larger_representative() -> None:
-    curve = f"{H2D}[api=sync]"
-
-    def seconds(order: Order) -> float:
-        return 1e-6 + order.workload.bytes / (3e12 if order.workload.curve == curve else 10e9)
-
-    _, visits, _ = run(plan(), seconds)
-    first = [visit for visit in visits if visit.block < 2]
-    again, _, _ = run(plan(), seconds, finished=first)
-    larger = [o for o in again if o.workload.curve == curve and o.workload.bytes == 64 * MIB]
-    assert sorted(o.block for o in larger) == [2, 3]
-    assert not [o for o in again if o.workload.curve == curve and o.workload.bytes == 16 * MIB]
-
-
 def test_noisy_processes_loosen_the_rule_of_others_and_never_of_themselves() -> None:
     def noisy(path: str) -> Callable[[Order], float]:
         return lambda order: (

@@ -32,7 +32,7 @@ from waywiser.series.estimate import worst_stop
 from waywiser.series.locality import decide_sides
 from waywiser.words import WaywiserError, Workload
 
-SCHEMA = 1
+SCHEMA = 2
 """The schema of the JSON form."""
 
 FORMATS = ("csv", "json", "parquet", "google-benchmark")

@@ -112,11 +112,6 @@ class Findings:
             return None
         return self._any[curve][known].median * max(1.0, size / max(known, RATE_BYTES))
 
-    def measured_seconds(self, curve: str, size: int) -> float | None:
-        """Seconds of one execution of this size, by the latest visit; None if there was none."""
-        found = self._any.get(curve, {}).get(size)
-        return found.median if found else None
-
     def saturated(self, curve: str, block: int, size: int) -> str:
         """How the rates below a size agree, or nothing while they still differ."""
         found = {**self._any.get(curve, {}), **self._found.get((curve, block), {})}

@@ -15,6 +15,7 @@ from waywiser.plan.curves import Curve
 from waywiser.plan.preset import Depth, Preset, Request
 from waywiser.plan.sizes import BANDWIDTH_SIZE, GROWING, LATENCY_BELOW, representative_sizes, thin
 from waywiser.records import Refusal
+from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
 from waywiser.words import Workload, format_bytes
 
@@ -39,6 +40,10 @@ preset is as thorough with every curve."""
 SEARCHED_LARGEST = 256 * 2**20
 """The largest size of what a search has to tune."""
 
+
+SHORT_SECONDS = 40e-6
+"""Copies within the memory of an H200 that take 7 µs differ by 1.2 to 1.9 % between processes,
+those of 35 µs by 0.6 % (docs/results/2026-11-23-surveys)."""
 
 VISIT_SECONDS = 0.02
 """A visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
@@ -182,7 +187,7 @@ class Points:
         kept = thin(sizes, preset.secondary_octaves)
         # And the one that all processes measure.
         repeated = preset.processes > 1 and preset.depth < Depth.PAIRS
-        extra = {BANDWIDTH_SIZE} & set(sizes) if repeated else set()
+        extra = {self._bandwidth_size(curve)} & set(sizes) if repeated else set()
         return tuple(sorted({*kept, *extra}))
 
     def _is_on_disk(self, curve: Curve) -> bool:
@@ -224,7 +229,8 @@ class Points:
             return ()
         if curve.principal and cheap:
             return few
-        return (BANDWIDTH_SIZE,) if BANDWIDTH_SIZE in wanted else few[-1:]
+        size = self._bandwidth_size(curve)
+        return (size,) if size in wanted else few[-1:]
 
     def _points(
         self, curve: Curve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
@@ -265,8 +271,19 @@ class Points:
         """Those of ``sizes`` that represent the curve."""
         if _in_a_state(curve):
             sizes = [size for size in sizes if size <= BANDWIDTH_SIZE] or sizes
-        large = curve.principal and self._is_repeatable(curve) and not curve.has_file
-        return representative_sizes(sizes, GROWING if large else BANDWIDTH_SIZE)
+        return representative_sizes(sizes, self._bandwidth_size(curve))
+
+    def _bandwidth_size(self, curve: Curve) -> int:
+        """The size that shows the curve's bandwidth: larger for what people ask for, and if the
+        links could carry `BANDWIDTH_SIZE` in less than `SHORT_SECONDS`. Pieces take longer."""
+        if curve.has_file or not self._is_repeatable(curve):
+            return BANDWIDTH_SIZE
+        if curve.principal:
+            return GROWING
+        workload = curve.at(BANDWIDTH_SIZE)
+        peak = bound(self.machine, workload) if curve.layout is None else None
+        short = peak is not None and workload.bytes < SHORT_SECONDS * peak.bytes_per_second
+        return GROWING if short else BANDWIDTH_SIZE
 
     def _within_memory(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes whose buffers fit; those that do not are one refusal."""

@@ -8,8 +8,7 @@ reason, never silence. If somebody gave a deadline, further processes repeat the
 representative sizes until then, those first whose processes differ most.
 
 The first visit of a representative size shows how long one execution takes. If that is too long,
-the next smaller size represents the curve in its place. If it is shorter than `SHORT_SECONDS`, the
-noise of starting and timing it would hide changes of bandwidth, and a larger size represents it.
+the next smaller size represents the curve in its place.
 
 Within a part, sizes up to `waywiser.plan.sizes.GROWING` come first, shuffled with the seed, so that
 drift does not look like a difference between paths. Larger sizes follow in ascending waves, and are
@@ -35,15 +34,11 @@ from waywiser.plan.costs import Costs
 from waywiser.plan.findings import EQUAL_LATENCY, EQUAL_RATE, Findings
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Point, Priority
-from waywiser.plan.sizes import GROWING, LATENCY_BELOW
 from waywiser.records import Failure, Order, Process, Rule, Samples, Visit
 from waywiser.words import Value, format_bytes
 
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
-
-REPRESENTS = "shows the bandwidth of its curve with less noise"
-"""How a reason ends if a larger size was measured in further processes instead."""
 
 OVER = "were over"
 """How a reason ends if the time was over."""
@@ -53,10 +48,6 @@ KEPT = "only what later blocks need was left of"
 
 PRINCIPAL_ROUNDS = 4
 """Sizes that every principal curve gets for each one of a secondary curve."""
-
-SHORT_SECONDS = 40e-6
-"""Copies within the memory of an H200 that take 7 µs differ by 1.2 to 1.9 % between processes,
-those of 35 µs by 0.6 % (docs/results/2026-11-23-surveys)."""
 
 MOST_DEVIATION = 0.1
 """Noisier processes than that still get an interval of so much."""
@@ -147,11 +138,12 @@ class Schedule:
         everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
         shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
         for priority in (Priority.HEADLINE, Priority.REPRESENTATIVE):
-            first = [p for p in everywhere if p.priority is priority]
-            yield from self._part([self._quick_enough(p, block) for p in first], process, shuffler)
-            larger = [self._long_enough(p, block) for p in first]
-            larger = [p for p in larger if block not in self._of(p)]
-            yield from self._part(larger, process, shuffler)
+            first = [(p, self._quick_enough(p)) for p in everywhere if p.priority is priority]
+            yield from self._part([chosen for _, chosen in first], process, shuffler)
+            # Not before: a survey that is interrupted here finds the size to measure again.
+            for point, chosen in first:
+                if chosen.size != point.size and block < self._planned:
+                    self._skip(point, block, self._why_too_slow(point))
         rest = [p for p in everywhere if p.priority is Priority.REST and block < self._planned]
         rest += self._share(points, block, shuffler)
         yield from self._part(rest, process, shuffler)
@@ -160,38 +152,16 @@ class Schedule:
             late = [p for p in late if block not in self._of(p)]
             yield from self._part(late, process, shuffler)
 
-    def _quick_enough(self, point: Point, block: int) -> Point:
-        """The point, or another size of its curve in its place: the next smaller one, if an earlier
-        visit found that one execution of the point takes too long, or a larger one if it found that
-        it takes too short."""
-        chosen = self._long_enough(point, block)
-        if chosen is not point:
-            self._skip(point, block, f"{format_bytes(chosen.size)} {REPRESENTS}")
-            return chosen
+    def _quick_enough(self, point: Point) -> Point:
+        """The point, or the next smaller size of its curve in its place, if an earlier visit found
+        that one execution of the point takes too long."""
+        chosen = point
         while self._why_too_slow(chosen):
             smaller = [p for p in self._curves[point.curve.text] if p.size < chosen.size]
-            free = [p for p in smaller if not p.conditional and block not in self._of(p)]
-            if not free:
+            certain = [p for p in smaller if not p.conditional]
+            if not certain:
                 return point
-            chosen = max(free, key=lambda p: p.size)
-        if chosen is point:
-            return point
-        self._skip(point, block, self._why_too_slow(point))
-        return replace(chosen, processes=point.processes, priority=point.priority)
-
-    def _long_enough(self, point: Point, block: int) -> Point:
-        """The point; if a visit found that it takes less than `SHORT_SECONDS`, the smallest larger
-        size that is expected to take as long, or else the largest one that all curves have."""
-        curve = point.curve.text
-        seconds = self._findings.measured_seconds(curve, point.size)
-        if seconds is None or seconds >= SHORT_SECONDS or point.size < LATENCY_BELOW:
-            return point
-        larger = [p for p in self._curves[curve] if point.size < p.size <= GROWING]
-        larger = [p for p in larger if not (p.conditional or self._is_everywhere(p))]
-        if not larger:
-            return point
-        enough = [p for p in larger if seconds * p.size >= SHORT_SECONDS * point.size]
-        chosen = min(enough, key=lambda p: p.size) if enough else max(larger, key=lambda p: p.size)
+            chosen = max(certain, key=lambda p: p.size)
         return replace(chosen, processes=point.processes, priority=point.priority)
 
     def _why_too_slow(self, point: Point) -> str:
