@@ -99,7 +99,7 @@ def test_a_stopped_survey_is_stored_and_resumed(
     wait_for(lambda: file.exists() and len(visits(file)) >= 3)
     process.send_signal(number)
     code, _, err = finish(process)
-    assert code == 2
+    assert code == 130
     assert "go on with: waywiser survey --resume -o a.wwp" in err and "Traceback" not in err
     before = visits(file)
     assert not workers_of(process.pid)

@@ -43,6 +43,8 @@ class SurveyError(WaywiserError):
 class Interrupted(SurveyError):
     """Stopped from outside; what was finished is in the profile."""
 
+    exit_code = 130
+
 
 class SurveyEstimate(Value, frozen=True):
     """What was said before the work started."""

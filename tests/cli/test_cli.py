@@ -195,8 +195,16 @@ def test_an_error_brings_its_own_exit_code(capsys: Output, monkeypatch: pytest.M
 
 def test_ctrl_c_is_no_traceback(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(monkeypatch, KeyboardInterrupt())
-    assert cli.run(["list"]) == 2
+    assert cli.run(["list"]) == 130
     assert one_line(capsys) == "waywiser: interrupted\n"
+
+
+def test_help_is_a_command_too(capsys: Output) -> None:
+    for words in (["help"], ["help", "survey"]):
+        assert cli.run(words) == 0
+        helped = capsys.readouterr().out
+        assert cli.run([*words[1:], "--help"]) == 0
+        assert capsys.readouterr().out == helped
 
 
 @pytest.mark.parametrize("arguments", [["survey", "--help"], ["list"], ["list", "--json"]])

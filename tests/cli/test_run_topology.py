@@ -8,7 +8,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from kept import RESULTS, unpacked
 from topology.captured import ALL, CAPTURES, machine, shared_file
+from waywiser import cli
 from waywiser.cli.picture import print_machine
 from waywiser.cli.topology import run_topology
 from waywiser.topology.capture import CaptureError, load_capture
@@ -104,6 +106,21 @@ def test_json_has_the_machine_and_its_peaks(capsys: pytest.CaptureFixture[str]) 
     first = document["peaks"][0]
     assert (first["source"], first["destination"]) == ("numa:0", "gpu:0")
     assert first["bytes_per_second"] == pytest.approx(63.015e9, rel=1e-4)
+
+
+def test_the_machine_of_a_profile_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = RESULTS / "2026-11-23-surveys" / "two-h200-check-1.wwp.xz"
+    file = str(unpacked(kept, tmp_path / "a.wwp"))
+    assert run_topology(file, None, json=False) == 0
+    assert "gpu:1" in capsys.readouterr().out
+    assert cli.run(["topology", file, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["machine"]["gpus"]) == 2
+    assert cli.run(["topology", file, "--capture", "-"]) == 2
+    assert "a profile has no capture of its machine" in capsys.readouterr().err
+    assert cli.run(["topology", file, "--xml", file]) == 2
+    assert cli.run(["topology", str(tmp_path / "none.wwp")]) == 2
 
 
 def test_a_capture_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,3 +55,11 @@ def test_thinned_sizes_keep_the_top_and_their_distance(sizes: list[int], octaves
     assert set(kept) <= set(within)
     assert not within or kept[-1] == within[-1]
     assert all(b >= a * 2**octaves for a, b in itertools.pairwise(kept))
+
+
+def test_a_decimal_unit_is_answered_with_the_binary_one() -> None:
+    with pytest.raises(SizesError) as caught:
+        parse_sizes("8:1MB")
+    assert str(caught.value) == (
+        "--sizes '8:1MB': '1MB' has a decimal unit, and sizes are binary (write 1MiB)"
+    )

@@ -18,6 +18,9 @@ DEBUG_VARIABLE = "WAYWISER_DEBUG"
 FAILED = 2
 """Exit code of what could not be done, usage errors included."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, a signal of a scheduler or a closed terminal, as shells have it."""
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What the system says where an output takes no more."""
 
@@ -57,7 +60,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         return 0
     except KeyboardInterrupt:
         streams.say("waywiser: interrupted\n")
-        return FAILED
+        return INTERRUPTED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             streams.give_up(sys.stdout)

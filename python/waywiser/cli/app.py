@@ -85,5 +85,5 @@ def _waywiser(
     """Measures every way bytes can move in a machine with CPUs and GPUs.
 
     Exit codes: 0 done (what was refused or did not converge is listed, not a failure); 2 could not
-    be done; doctor, compare, check, fleet: 1 a finding; 3 no result.
+    be done; doctor, compare, check, fleet: 1 a finding; 3 no result. 130 interrupted.
     """

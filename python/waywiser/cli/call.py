@@ -34,6 +34,8 @@ def call(arguments: Sequence[str]) -> int:
     """
     _require_said(arguments)
     words = list(arguments) or ["--help"]
+    if words[0] == "help":
+        words = [*words[1:], "--help"]
     try:
         result = command().main(words, prog_name="waywiser", standalone_mode=False)
     except typer.Abort:

@@ -141,11 +141,13 @@ def list_(json: Json = False) -> None:
 
 @app.command()
 def topology(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A profile, a capture or hwloc XML; this machine."),
+    ] = None,
     xml: Annotated[
         str | None,
-        typer.Option(
-            "--xml", metavar="FILE", help="Of a capture or hwloc XML instead of this machine."
-        ),
+        typer.Option("--xml", metavar="FILE", help="The same as FILE."),
     ] = None,
     capture: Annotated[
         str | None,
@@ -164,4 +166,6 @@ def topology(
     """Show what the machine is, and what its links could do at best."""
     from waywiser.cli.topology import run_topology
 
-    return run_topology(xml, capture, json, anonymous)
+    if file is not None and xml is not None:
+        raise typer.BadParameter("name one file, without --xml")
+    return run_topology(file or xml, capture, json, anonymous)

@@ -1,25 +1,41 @@
-"""``waywiser topology``: what this machine, or a captured one, is made of."""
+"""``waywiser topology``: what this machine, or one of a file, is made of."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+
+from waywiser.topology.machine import Machine
+from waywiser.words import WaywiserError
 
 
-def run_topology(xml: str | None, capture: str | None, json: bool, anonymous: bool = False) -> int:
-    """Prints the machine (live, or of the file ``xml``), or writes a capture of it to a file
-    (``-``: to standard output); ``anonymous`` leaves out what points at somebody.
+def run_topology(file: str | None, capture: str | None, json: bool, anonymous: bool = False) -> int:
+    """Prints the machine (live, or of a capture, a profile or hwloc XML), or writes a capture of it
+    to a file (``-``: to standard output); ``anonymous`` leaves out what points at somebody.
 
-    Returns the exit code. Raises `WaywiserError` for a file that is no topology, a capture that
-    exists already, and a live machine without the native library.
+    Returns the exit code. Raises `WaywiserError` for a file that has no topology, a capture that
+    exists already, a capture of a profile, and a live machine without the native library.
     """
+    from waywiser.profile.opening import is_profile
+
+    if file is not None and is_profile(Path(file)):
+        if capture is not None or anonymous:
+            raise WaywiserError(
+                "a profile has no capture of its machine",
+                where=file,
+                remedy="show it without --capture and --anonymous",
+            )
+        from waywiser.profile import Profile
+
+        with Profile.open(file) as profile:
+            return _show(profile.machine, json)
     from waywiser.topology.anonymous import anonymised
     from waywiser.topology.assemble import machine_from
     from waywiser.topology.capture import capture_live, capture_text, load_capture, save_capture
 
-    found = load_capture(xml) if xml is not None else capture_live()
+    found = load_capture(file) if file is not None else capture_live()
     if anonymous:
         found = anonymised(found)
-    machine = machine_from(found)
     if capture == "-":
         sys.stdout.write(capture_text(found))
         return 0
@@ -28,6 +44,10 @@ def run_topology(xml: str | None, capture: str | None, json: bool, anonymous: bo
         names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
         print(f"captured in {capture}{names}")
         return 0
+    return _show(machine_from(found), json)
+
+
+def _show(machine: Machine, json: bool) -> int:
     if json:
         import msgspec
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from waywiser.words import WaywiserError, WordError, parse_bytes
+from waywiser.words import DecimalUnit, WaywiserError, WordError, parse_bytes
 
 DEFAULT = "8:1GiB"
 """Latency ends near 8 B and every known path is saturated at 1 GiB."""
@@ -48,10 +48,9 @@ def parse_sizes(text: str) -> tuple[int, ...]:
         try:
             sizes.update(_parse_piece(piece.strip()))
         except WordError as error:
-            raise SizesError(
-                f"--sizes {text!r}: {error.what}",
-                remedy="write 8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB",
-            ) from error
+            usual = "write 8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB"
+            remedy = error.remedy if isinstance(error, DecimalUnit) else usual
+            raise SizesError(f"--sizes {text!r}: {error.what}", remedy=remedy) from error
     return tuple(sorted(sizes))
 
 

@@ -40,6 +40,15 @@ _XZ = b"\xfd7zXZ\0"
 _HEADER_BYTES = 100
 
 
+def is_profile(path: Path) -> bool:
+    """Whether the file begins as profiles do; no, if it cannot be read."""
+    try:
+        with open_regular(path) as descriptor:
+            return os.read(descriptor, len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
 class FileHeader(NamedTuple):
     """What the first 100 bytes say (SQLite's file format, section 1.3)."""
 

@@ -22,13 +22,14 @@ from waywiser.words.errors import WaywiserError, WordError
 from waywiser.words.memory import Memory, Place
 from waywiser.words.ranges import ranges_of
 from waywiser.words.settings import format_settings, parse_settings
-from waywiser.words.sizes import format_bytes, parse_bytes
+from waywiser.words.sizes import DecimalUnit, format_bytes, parse_bytes
 from waywiser.words.transfer import Layout, Path, Transfer
 from waywiser.words.value import Value, canonical_json
 from waywiser.words.workload import Cache, Operation, Quantity, Stop, TimingMode, Workload
 
 __all__ = [
     "Cache",
+    "DecimalUnit",
     "Layout",
     "Memory",
     "Operation",

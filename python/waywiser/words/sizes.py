@@ -10,14 +10,25 @@ from waywiser.words.errors import WordError
 _UNITS = {"": 1, "b": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30,
           "gib": 2**30, "t": 2**40, "tib": 2**40}  # fmt: skip
 _SIZE = re.compile(r"^\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-zA-Z]*)\s*$")
+_DECIMAL = {"kb": "KiB", "mb": "MiB", "gb": "GiB", "tb": "TiB"}
+"""Units of a thousand, and the binary units in place of which people write them."""
+
 _MOST_BYTES = 2**62
 """More than any machine has, and what 64 bits with a sign can still add and double."""
+
+
+class DecimalUnit(WordError):
+    """A size in units of a thousand bytes."""
 
 
 def parse_bytes(text: str) -> int:
     """``4096``, ``64KiB``, ``1.5 GiB`` as a number of bytes; K, M, G alone are binary as well."""
     match = _SIZE.match(text)
     unit = _UNITS.get(match[2].lower()) if match else None
+    if match is not None and (meant := _DECIMAL.get(match[2].lower())):
+        raise DecimalUnit(
+            f"{text!r} has a decimal unit, and sizes are binary", remedy=f"write {match[1]}{meant}"
+        )
     if match is None or unit is None:
         raise WordError(f"{text!r} is not a size", remedy="write 4096, 64KiB, 8MiB or 1GiB")
     size = Fraction(match[1]) * unit
