@@ -61,7 +61,7 @@ def test_a_verdict_is_by_the_gravest() -> None:
     verdict = assess(result(answer("q", info, warning)))
     assert (verdict.severity, verdict.statement) == (
         "warning",
-        "It works; 1 thing deserves a look.",
+        "Review: 1 finding needs attention. No problem was found.",
     )
     assert assess(result(answer("q", warning, finding("c", "error")))).severity == "error"
 
@@ -95,11 +95,23 @@ def test_what_more_there_is_to_look_at_is_reported_where_a_thing_leads() -> None
 
 def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
     flag = answer("trust", finding("a", "warning"), finding("b", "warning"))
-    assert assess(result(flag)).statement == (
-        "No problem was found on this machine, but 2 things make its numbers less certain."
+    alone = assess(result(flag))
+    assert (alone.severity, alone.statement, alone.quality) == (
+        "info",
+        "OK: no problem was found on this machine.",
+        "Quality of the numbers: 2 warnings. See: Is it trust?",
     )
-    both = assess(result(answer("links", finding("c", "warning")), flag)).statement
-    assert both == "It works; 1 thing deserves a look, and 2 things make its numbers less certain."
+    both = assess(result(answer("links", finding("c", "warning")), flag))
+    assert both.statement == "Review: 1 finding needs attention. No problem was found."
+    assert both.quality == alone.quality
+    wrong = assess(result(answer("trust", finding("a", "error"))))
+    assert wrong.statement == "Problem: 1 problem was found on this machine."
+
+
+def test_findings_about_the_machine_come_before_those_about_its_numbers() -> None:
+    flag = answer("trust", finding("a", "warning"))
+    links = answer("links", finding("b", "info"), finding("c", "warning"))
+    assert statements(result(flag, links)) == ["C", "B", "A"]
 
 
 def test_who_was_asked_little_is_not_called_well() -> None:

@@ -36,44 +36,50 @@ def findings(entry: Entry) -> list[Found]:
 
 
 def assess(entry: Entry, name: str = "") -> Verdict:
-    """The verdict by the gravest finding; ``name`` is given if there are several machines."""
-    found = findings(entry)
-    worst: Severity = max(
-        (finding.severity for _, finding in found), key=ORDER.index, default="info"
-    )
+    """The status of the machine: OK, Review or Problem, by the gravest finding that is not about
+    the quality of the numbers; ``name`` is given if there are several machines."""
     if not entry.curves:
-        return Verdict("error", "Nothing could be measured here.", name)
-    if worst == "error":
-        grave = sum(finding.severity == "error" for _, finding in found)
-        was = "was" if grave == 1 else "were"
-        return Verdict(worst, f"{count(grave, 'problem')} {was} found on this machine.", name)
-    if worst == "warning":
-        return Verdict(worst, _of_warnings(entry, found), name)
+        return Verdict("error", "Problem: nothing could be measured here.", name)
+    found = findings(entry)
+    quality = _quality(entry)
+    about_machine = [f for link, f in found if not _is_of_numbers(entry, link, f)]
+    severities = Counter(finding.severity for finding in about_machine)
+    if errors := severities["error"]:
+        was = "was" if errors == 1 else "were"
+        statement = f"Problem: {count(errors, 'problem')} {was} found on this machine."
+        return Verdict("error", statement, name, quality)
+    if warnings := severities["warning"]:
+        needs = "needs" if warnings == 1 else "need"
+        statement = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
+        return Verdict("warning", statement, name, quality)
     answered = sum(answer.answered for answer in entry.answers)
     if 2 * answered < len(entry.answers):
         few = f"{answered} of {count(len(entry.answers), 'question')} could be answered"
-        return Verdict("warning", f"Too little was measured to assess this machine: {few}.", name)
-    return Verdict(worst, "No problem was found on this machine.", name)
+        statement = f"Not determined: too little was measured to assess this machine: {few}."
+        return Verdict("warning", statement, name, quality)
+    return Verdict("info", "OK: no problem was found on this machine.", name, quality)
 
 
-def _of_warnings(entry: Entry, found: Sequence[Found]) -> str:
-    """A machine with numbers to be careful with is not one that has something wrong."""
-    numbers = f"{entry.key}question-{OF_NUMBERS}"
-    links = [link for link, finding in found if finding.severity == "warning"]
-    flags = links.count(numbers)
-    looks = len(links) - flags
-    deserve = f"{count(looks, 'thing')} deserve{'s' if looks == 1 else ''} a look"
-    flagged = f"{count(flags, 'thing')} make{'s' if flags == 1 else ''} its numbers less certain"
-    if not looks:
-        return f"No problem was found on this machine, but {flagged}."
-    return f"It works; {deserve}{f', and {flagged}' if flags else ''}."
+def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
+    """Whether a finding is about the quality of the numbers, and not about the machine."""
+    return link == f"{entry.key}question-{OF_NUMBERS}" and finding.severity != "error"
+
+
+def _quality(entry: Entry) -> str:
+    """What is to be known of the quality of the numbers; empty if there are no warnings."""
+    for answer in entry.answers:
+        warnings = sum(finding.severity != "info" for finding in answer.findings)
+        if answer.question == OF_NUMBERS and warnings:
+            return f"Quality of the numbers: {count(warnings, 'warning')}. See: {answer.title}"
+    return ""
 
 
 def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     """The first to know over all machines: what is broken, then one thing of each question before
     a second of any, the gravest first, of the machine with the fewest so far, then in the order of
-    the questions. Of those chosen the gravest come first. Effects of different questions are not
-    compared: one is a loss, another a choice."""
+    the questions. Of those chosen the gravest come first, and what is about the quality of the
+    numbers last. Effects of different questions are not compared: one is a loss, another a
+    choice."""
     left = [(entry, link, finding) for entry in entries for link, finding in _by_rank(entry)]
     turns = {
         question: n
@@ -84,11 +90,13 @@ def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     asked: Counter[str] = Counter()
     shown: Counter[str] = Counter()
 
-    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, int, int]:
+    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, bool, int, int, int, int]:
         entry, link, finding = each
         question, grave = _question(entry, link), ORDER.index(finding.severity)
         again = min(asked[question], 1)
-        return finding.severity != "error", again, -grave, shown[entry.key], turns[question]
+        of_numbers = _is_of_numbers(entry, link, finding)
+        broken = finding.severity == "error"
+        return not broken, of_numbers, again, -grave, shown[entry.key], turns[question]
 
     chosen: list[tuple[Entry, str, Finding]] = []
     while left and len(chosen) < MOST_THINGS:
@@ -96,7 +104,7 @@ def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
         chosen.append(first)
         asked[_question(first[0], first[1])] += 1
         shown[first[0].key] += 1
-    chosen.sort(key=lambda each: -ORDER.index(each[2].severity))
+    chosen.sort(key=lambda each: (_is_of_numbers(*each), -ORDER.index(each[2].severity)))
     # each question's last remark shows how much more there is to look at
     more = Counter(link for _, link, finding in left if finding.severity != "info")
     last = {link: finding for _, link, finding in chosen}

@@ -53,7 +53,8 @@ def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Verdict):
         sign = SIGNS[block.severity]
         yield from (f"**{sign} {_text(block.statement)}**", "")
-        yield from ((_text(block.about), "") if block.about else ())
+        for line in (block.about, block.quality):
+            yield from ((_text(line), "") if line else ())
     elif isinstance(block, Words):
         yield from (_text(block.text), "")
     elif isinstance(block, Code):

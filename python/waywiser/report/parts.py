@@ -22,8 +22,8 @@ MARKS: dict[Mark, tuple[str, str]] = {
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
     "info": ("i", "to know"),
-    "warning": ("?", "look at it"),
-    "error": ("×", "broken"),
+    "warning": ("?", "review"),
+    "error": ("×", "problem"),
 }
 """The same of a finding's severity."""
 
@@ -132,6 +132,8 @@ class Verdict(Value, frozen=True):
     statement: str
     about: str = ""
     """Smaller: which machine it is of, or what the verdict comes of."""
+    quality: str = ""
+    """Smaller: what is to be known of the quality of the numbers."""
 
 
 class Picture(Value, frozen=True):

@@ -1,16 +1,17 @@
-"""The first thing on the page: is this machine all right, and what to know of it."""
+"""The first section: the status of the machine, and what to know of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.analysis.answer import Answer, Mark
+from waywiser.analysis.answer import Mark
 from waywiser.report.assessment import assess, things, worst_of
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Remarks, Section, Sheet, SheetCell, SheetRow, Words
 from waywiser.severity import Severity
 
-MARK: dict[Severity, Mark] = {"info": "yes", "warning": "unclear", "error": "no"}
+MARK: dict[Severity, Mark] = {"info": "", "warning": "unclear", "error": "no"}
+"""An answer without a finding has no mark: a tick beside a question would look like a yes."""
 
 
 def verdict(entries: Sequence[Entry]) -> Section:
@@ -47,8 +48,7 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
             )
             for question, title in titles.items()
         ),
-        caption="✓ nothing to look at, ? something to look at, × something is broken; no mark "
-        "if it is unknown.",
+        caption="? a finding to review, × a problem.",
         graded=True,
     )
 
@@ -61,12 +61,5 @@ def _where(entries: Sequence[Entry], question: str) -> str:
 def _answer(entry: Entry, question: str) -> SheetCell:
     for answer in entry.answers:
         if answer.question == question:
-            return SheetCell(answer.summary, _mark(answer))
+            return SheetCell(answer.summary, MARK[worst_of(answer)])
     return SheetCell("not asked")
-
-
-def _mark(answer: Answer) -> Mark:
-    """No mark if nothing wrong is known and the answer is not complete."""
-    worst = worst_of(answer)
-    known = answer.answered and (answer.findings or not answer.unanswered)
-    return MARK[worst] if known or worst != "info" else ""
