@@ -13,7 +13,7 @@ import pytest
 import profiles
 from plan import scripted_native
 from plan.machines import machine
-from waywiser import native, scope, survey
+from waywiser import cli, native, scope, survey
 from waywiser.plan.plan import Plan
 from waywiser.plan.preset import Request
 from waywiser.probe.guest import SurveyLock
@@ -124,6 +124,28 @@ def test_an_interrupted_survey_says_how_to_go_on_and_does(tmp_path: Path) -> Non
     again = Watching()
     survey.resume(file, again)
     assert again.finished == watching.plan.visits and not again.visits
+
+
+@pytest.mark.usefixtures("host")
+def test_resume_takes_the_options_of_the_first_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "a.wwp")
+    first = ["survey", "--resume", "-o", file, "--preset", "quick", "--only", "h2d memcpy",
+             "--expect-gpus", "1", "--memory", "1GiB", "--no-scratch"]  # fmt: skip
+    assert cli.run(first) == 0
+    assert f"there is no {file} to resume: a new survey starts" in capsys.readouterr().err
+    assert cli.run(first) == 0
+    assert cli.run(first[:4]) == 0
+    capsys.readouterr()
+    for other in (["--preset", "standard"], ["--only", "d2h"], ["--sizes", "1KiB"], ["--seed", "7"],
+                  ["--gpus", "none"], ["--share"], ["--memory", "2GiB"], ["--expect-gpus", "2"],
+                  ["--deadline", "9"], ["--scratch", str(tmp_path)]):  # fmt: skip
+        assert cli.run([*first[:4], *other]) == 2
+        assert f"which has another {other[0]}" in capsys.readouterr().err
+    with Profile.open(file) as profile:
+        assert [run.command[:2] for run in profile.runs]
+        assert {visit.block for visit in profile.visits()} == {0}
 
 
 @pytest.mark.usefixtures("host")

@@ -99,7 +99,7 @@ def survey(
         typer.Option("--seed", metavar="N", help="Of orders and patterns; by default 1."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the survey in the profile -o FILE.")
+        bool, typer.Option("--resume", help="Go on with the survey in -o FILE, if there is one.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be measured, and how long it takes.")

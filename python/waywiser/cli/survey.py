@@ -20,11 +20,11 @@ from waywiser.cli.streams import say
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL, Request
-from waywiser.profile import default_name
+from waywiser.profile import Profile, default_name
 from waywiser.profile.output_path import require_new_output
 from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
-from waywiser.survey import Survey, SurveyError, prepare, resume, start
+from waywiser.survey import Survey, SurveyError, commission_of, prepare, resume, start
 from waywiser.words import WordError, format_bytes, parse_bytes
 from waywiser.words.members import member_lines, merged
 
@@ -106,52 +106,61 @@ def run_survey(options: Options) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     if options.scratch and options.no_scratch:
         raise SurveyError("--scratch and --no-scratch say opposite things", remedy="leave one out")
-    if options.resume:
-        file = _resume(options)
-    else:
-        if options.output and not options.dry_run:
-            require_new_output(Path(options.output))
-        survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
-        if options.dry_run:
-            _say_plan(survey, json=options.json)
-            return
-        file = Path(options.output or default_name(survey.machine.hostname))
-        _print_progress("\n".join(_before(survey)))
+    file = Path(options.output) if options.output else None
+    if options.resume and file is None:
+        raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
+    if options.resume and options.dry_run:
+        raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
+    if options.resume and file is not None and file.exists():
+        _require_agreement(options, file)
         with closing(watcher()) as watching, _stopped_by_signals():
-            start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
+            resume(file, watching, command=("waywiser", *sys.argv[1:]))
+        _show(file, json=options.json)
+        return
+    if options.resume:
+        _print_progress(f"there is no {file} to resume: a new survey starts")
+    if file is not None and not options.dry_run:
+        require_new_output(file)
+    survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
+    if options.dry_run:
+        _say_plan(survey, json=options.json)
+        return
+    file = file or Path(default_name(survey.machine.hostname))
+    _print_progress("\n".join(_before(survey)))
+    with closing(watcher()) as watching, _stopped_by_signals():
+        start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
 
 
-def _resume(options: Options) -> Path:
-    """Goes on with the profile's own plan; anything said about the plan would be ignored."""
-    if options.output is None:
-        raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
-    said = {
-        "--preset": options.preset is not None,
-        "--only": bool(options.only),
-        "--workload": bool(options.workloads),
-        "--sizes": options.sizes is not None,
-        "--deadline": options.deadline is not None,
-        "--gpus": options.gpus is not None,
-        "--expect-gpus": options.expect_gpus > 0,
-        "--memory": options.memory is not None,
-        "--share": options.share,
-        "--seed": options.seed is not None,
-        "--file": bool(options.files),
-        "--scratch": options.scratch is not None,
-        "--no-scratch": options.no_scratch,
-        "--dry-run": options.dry_run,
+def _require_agreement(options: Options, file: Path) -> None:
+    """Raises `SurveyError` for an option that differs from the plan in the profile: `--resume` goes
+    on with that plan. Options that were not given agree."""
+    with Profile.open(file) as profile:
+        commission, gpus = commission_of(profile), len(profile.machine.gpus)
+    request, asked = commission.request, options.request
+    wishes, wanted = commission.wishes, options.wishes
+    agreement = {
+        "--preset": options.preset is None or asked.preset == request.preset,
+        "--only": not options.only or asked.only == request.only,
+        "--workload": not options.workloads or asked.workloads == request.workloads,
+        "--sizes": options.sizes is None or asked.sizes == request.sizes,
+        "--deadline": options.deadline is None
+        or asked.deadline_seconds == request.deadline_seconds,
+        "--gpus": options.gpus is None or wanted.gpus == wishes.gpus,
+        "--expect-gpus": options.expect_gpus <= gpus,
+        "--memory": options.memory is None or wanted.memory_bytes == wishes.memory_bytes,
+        "--share": not options.share or wishes.share,
+        "--seed": options.seed is None or asked.seed == request.seed,
+        "--file": not options.files or wanted.files == wishes.files,
+        "--scratch": options.scratch is None or wanted.scratch == wishes.scratch,
+        "--no-scratch": not options.no_scratch or not wishes.scratch,
     }
-    if extra := [name for name, was_said in said.items() if was_said]:
+    if differing := [name for name, agrees in agreement.items() if not agrees]:
         raise SurveyError(
-            f"--resume goes on with the plan in the profile, and takes no {extra[0]}",
-            where=options.output,
+            f"--resume goes on with the plan in the profile, which has another {differing[0]}",
+            where=str(file),
             remedy="leave it out, or survey into a new file",
         )
-    file = Path(options.output)
-    with closing(watcher()) as watching, _stopped_by_signals():
-        resume(file, watching, command=("waywiser", *sys.argv[1:]))
-    return file
 
 
 def _print_progress(text: str) -> None:
