@@ -17,8 +17,8 @@ import pytest
 import profiles
 from series import sides
 from waywiser.cli.export import ExportError, run_export, write_csv, write_json
-from waywiser.cli.sample_rows import COLUMNS
 from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile
+from waywiser.series.sample_rows import COLUMNS
 
 
 @pytest.fixture(scope="module")

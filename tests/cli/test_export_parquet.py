@@ -8,8 +8,8 @@ import pytest
 
 import profiles
 from waywiser.cli import export_parquet, run
-from waywiser.cli.sample_rows import COLUMNS, rows_of
 from waywiser.profile import Profile
+from waywiser.series.sample_rows import COLUMNS, rows_of
 
 
 @pytest.fixture(scope="module")

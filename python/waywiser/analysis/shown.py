@@ -31,6 +31,9 @@ FAMILIES = (
     "operations",
 )
 
+SMALL_BYTES = 4096
+"""Up to here a time shows the latency."""
+
 _BY_KINDS = {("numa", "gpu"): "host to GPU", ("gpu", "numa"): "GPU to host"}
 _OPPOSITE = 2
 """Transfers of a pair."""

@@ -72,9 +72,9 @@ def run_check(
 def print_checkup(found: Checkup, console: Console, node: Node, failure: str = "") -> None:
     """Prints the status, then why, and the commands that measure on the ``node`` what is not
     decided; ``failure`` says why that was not done here."""
-    from waywiser.cli.compare import detectable_text
     from waywiser.cli.lines import say
     from waywiser.cli.remeasure import print_commands
+    from waywiser.comparison.comparison_text import detectable_text
 
     say(console, str(found), "bold")
     for line in (*found.findings, *found.undecided):

@@ -139,13 +139,14 @@ def print_comparison(
     """Prints the answer, the notes, and the paths that changed; ``everything``: all paths."""
     from waywiser.cli.lines import say
     from waywiser.cli.picture import plain_console
+    from waywiser.comparison.comparison_text import changed_alone, headline_lines, summary
     from waywiser.words.number_format import count
 
     console = console or plain_console()
     if found.another_machine:
         say(console, f"another machine: {found.another_machine}", "bold")
     say(console, summary(found), "bold")
-    for line in _headline_lines(found):
+    for line in headline_lines(found):
         say(console, line)
     for note in found.notes:
         say(console, f"note: {note}")
@@ -162,6 +163,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
     """Prints the paths that changed, then those that one side has not measured."""
     from waywiser.cli.lines import say
     from waywiser.cli.text_table import TextColumn, print_table
+    from waywiser.comparison.comparison_text import plural
     from waywiser.words.number_format import count
 
     shown: list[PathChange] = []
@@ -171,7 +173,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         most = len(paths) if everything else 0 if verdict == "no change" else MOST
         shown += paths[:most]
         if verdict != "no change" and len(paths) > most:
-            left.append(f"{len(paths) - most} more {_plural(verdict, len(paths) - most)}")
+            left.append(f"{len(paths) - most} more {plural(verdict, len(paths) - most)}")
     if shown and console.width < TABLE_COLUMNS:
         for path in shown:
             _print_narrow(console, path, found)
@@ -225,67 +227,6 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
         reasons.setdefault((path.verdict, path.why), []).append(path.name)
     for (verdict, why), names in reasons.items():
         yield verdict, why, names
-
-
-def summary(found: ProfileComparison) -> str:
-    """``2 regressions, 88 no change, of 90 paths, at a threshold of 3 %``."""
-    from waywiser.words.number_format import count
-
-    unknown = sum(path.detectable is None for path in found.of("no change"))
-    counts = [
-        f"{n} {_plural(verdict, n)}"
-        + (f" ({unknown} with unknown noise)" if unknown and verdict == "no change" else "")
-        for verdict, n in found.counts.items()
-        if n
-    ]
-    head = (
-        f"{', '.join(counts)}, of {count(len(found.paths), 'path')}"
-        if counts
-        else "no path in common"
-    )
-    return f"{head}, at a threshold of {found.threshold * 100:.3g} %"
-
-
-def changed_alone(found: ProfileComparison) -> str:
-    """How many paths have no change although their own interval excludes none; empty without."""
-    from waywiser.words.number_format import count
-
-    paths = found.changed_alone
-    if not paths:
-        return ""
-    slower = sum(path.ratio < 1 for path in paths)
-    kinds = [
-        f"{n} {word}" for n, word in ((len(paths) - slower, "faster"), (slower, "slower")) if n
-    ]
-    return (
-        f"{count(len(paths), 'path')} changed by more than the threshold by "
-        f"{'its' if len(paths) == 1 else 'their'} own 95 % interval ({', '.join(kinds)}), but not "
-        f"among all {len(found.measured)} that were tested, of which some do by chance"
-    )
-
-
-def _headline_lines(found: ProfileComparison) -> Iterator[str]:
-    """A line for each group of headline paths: the member with the lowest ratio, and what could be
-    missed."""
-    from waywiser.plan.headline import in_order
-
-    paths = [path for path in found.measured if path.headline]
-    for group in in_order(path.headline for path in paths if path.headline):
-        members = [path for path in paths if path.headline == group]
-        worst = min(members, key=lambda path: path.ratio)
-        known = [path.detectable for path in members if path.detectable is not None]
-        hidden = detectable_text(max(known, default=None))
-        lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
-        yield f"  {group:<17} {worst.ratio - 1:+.1%} {lowest}({hidden})"
-
-
-def _plural(verdict: str, count: int) -> str:
-    return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
-
-
-def detectable_text(loss: float | None) -> str:
-    """``detectable from 3.1%``; without a loss, that the noise is not known."""
-    return "noise not known" if loss is None else f"detectable from {loss:.1%}"
 
 
 def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """``waywiser export``: the samples of a profile, written as they are read.
 
 CSV (RFC 4180): one row per sample, in the order taken, the columns of
-`waywiser.cli.sample_rows.COLUMNS`; nothing for a value that was not taken, 1 and 0 for true and
+`waywiser.series.sample_rows.COLUMNS`; nothing for a value that was not taken, 1 and 0 for true and
 false, numbers of a list separated by spaces. A visit without samples has no row. Parquet: the same
 with types.
 
@@ -25,11 +25,11 @@ import msgspec
 
 from waywiser.cli.export_benchmark import write_benchmark
 from waywiser.cli.output import binary_output, text_output
-from waywiser.cli.sample_rows import COLUMNS, records, rows_of
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
 from waywiser.series.estimate import worst_stop
 from waywiser.series.locality import decide_sides
+from waywiser.series.sample_rows import COLUMNS, records, rows_of
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 2

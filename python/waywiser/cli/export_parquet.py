@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
-from waywiser.cli.sample_rows import COLUMNS, rows_of
 from waywiser.profile import Profile
+from waywiser.series.sample_rows import TYPES, rows_of
 from waywiser.words import WaywiserError
 
 ROWS = 65_536
@@ -49,18 +49,11 @@ def _groups(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _schema(arrow: Any) -> Any:
-    real, whole, truth = arrow.float64(), arrow.int64(), arrow.bool_()
     types = {
-        "bytes": whole,
-        "block": whole,
-        "n": whole,
-        "span_seconds": real,
-        "host_seconds": real,
-        "skew_seconds": real,
-        "repetitions": whole,
-        "void": truth,
-        "below_resolution": truth,
-        "transfer_seconds": arrow.list_(real),
-        "summary": truth,
+        str: arrow.string(),
+        int: arrow.int64(),
+        float: arrow.float64(),
+        bool: arrow.bool_(),
+        tuple: arrow.list_(arrow.float64()),
     }
-    return arrow.schema([(name, types.get(name, arrow.string())) for name in COLUMNS])
+    return arrow.schema([(name, types[kind]) for name, kind in TYPES.items()])

@@ -80,25 +80,30 @@ def read_node(path: Path | str, *, links: bool = False) -> Node:
     """Raises `ProfileError`. ``links`` says whether to read what the links were under load, which
     takes longer."""
     with Profile.open(path) as profile:
-        machine, environment = profile.machine, profile.environment
-        asked = planned(profile.plan_json).request
-        tools = imported_from(environment)
-        frame = SeriesFrame.read(profile)
-        found = frame.summaries()
-        return Node(
-            name=machine.hostname or profile.path.stem,
-            machine=machine,
-            series=tuple(as_imported(found, profile.plan_json) if tools else found),
-            file=str(path),
-            created=profile.created,
-            asked=msgspec.json.encode(asked).decode() if asked else "",
-            refusals=profile.refusals,
-            health=tuple(profile.health()),
-            links=_links(frame) if links else {},
-            environment=environment,
-            tools=tools,
-            unfinished=_is_unfinished(profile, len(frame.visits)),
-        )
+        return msgspec.structs.replace(node_of(profile, links=links), file=str(path))
+
+
+def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool = False) -> Node:
+    """As `read_node`, of an open profile; ``frame`` is the profile's, if it was read already."""
+    machine, environment = profile.machine, profile.environment
+    asked = planned(profile.plan_json).request
+    tools = imported_from(environment)
+    frame = frame or SeriesFrame.read(profile)
+    found = frame.summaries()
+    return Node(
+        name=machine.hostname or profile.path.stem,
+        machine=machine,
+        series=tuple(as_imported(found, profile.plan_json) if tools else found),
+        file=str(profile.path),
+        created=profile.created,
+        asked=msgspec.json.encode(asked).decode() if asked else "",
+        refusals=profile.refusals,
+        health=tuple(profile.health()),
+        links=_links(frame) if links else {},
+        environment=environment,
+        tools=tools,
+        unfinished=_is_unfinished(profile, len(frame.visits)),
+    )
 
 
 def _is_unfinished(profile: Profile, stored: int) -> bool:

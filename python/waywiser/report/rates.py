@@ -12,9 +12,6 @@ from waywiser.series.line import Line
 from waywiser.topology.traits import Traits
 from waywiser.words import Place, Value
 
-SMALL_BYTES = 4096
-"""Up to here a time shows the latency."""
-
 
 class Between(Value, frozen=True):
     """One ordered pair of places."""

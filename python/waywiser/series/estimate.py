@@ -14,8 +14,9 @@ than six blocks no 95 % interval over blocks exists.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
+from waywiser.profile import VisitRow
 from waywiser.records import Series, Visit
 from waywiser.series.block import BlockEstimate
 from waywiser.series.quality_flags import QualityFlag, quality_flags
@@ -27,6 +28,8 @@ from waywiser.words import Stop, Value
 
 TARGET = 0.02
 """Half-width of the interval over the median at which sampling may stop, by default."""
+
+V = TypeVar("V", bound=Visit | VisitRow)
 
 Kind = Literal["within process", "between processes"]
 
@@ -167,13 +170,13 @@ def _no_shorter(
     return middle, Interval(interval.low, max(interval.high, host.high))
 
 
-def worst_stop(visits: Sequence[Visit]) -> Stop:
+def worst_stop(visits: Sequence[Visit | VisitRow]) -> Stop:
     """Why sampling of a series stopped: the worst of its visits, skipped ones left out."""
     stops = [visit.stop for visit in _not_skipped(visits)]
     return max(stops, key=GRAVITY.index, default="skipped")
 
 
-def _not_skipped(visits: Sequence[Visit]) -> list[Visit]:
+def _not_skipped(visits: Sequence[V]) -> list[V]:
     """A plan that leaves a saturated size out of one block says nothing against the others."""
     return [visit for visit in visits if visit.stop != "skipped"]
 

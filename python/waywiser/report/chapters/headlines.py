@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.analysis.shown import Shown
+from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
     UNDRAWN,
@@ -17,7 +17,6 @@ from waywiser.report.families import (
     sustained,
 )
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
-from waywiser.report.rates import SMALL_BYTES
 from waywiser.report.writing import percent, spread
 from waywiser.series.line import Line
 from waywiser.words import format_bytes

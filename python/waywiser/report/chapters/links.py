@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.hidden import sentences
+from waywiser.analysis.shown import SMALL_BYTES
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.figures.matrix import Entered, matrix_picture
@@ -27,7 +28,7 @@ from waywiser.report.parts import (
     SheetRow,
     Words,
 )
-from waywiser.report.rates import SMALL_BYTES, Between, between_places, places
+from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
 from waywiser.topology.machine import Gpu, Machine, NumaNode

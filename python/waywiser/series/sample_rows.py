@@ -1,36 +1,39 @@
-"""The samples of a profile as rows with the columns that CSV and Parquet share."""
+"""The samples of a profile as rows with the columns that CSV, Parquet and Python tables share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isnan
 from typing import Any
 
 from waywiser.profile import Profile
-from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Visit
-from waywiser.series.locality import decide_sides, nearness
+from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Series, Visit
+from waywiser.series.locality import Sides, decide_sides, nearness
 
-COLUMNS = (
-    "identity",
-    "workload",
-    "curve",
-    "bytes",
-    "cache",
-    "mode",
-    "block",
-    "stop",
-    "started",
-    "n",
-    "span_seconds",
-    "host_seconds",
-    "skew_seconds",
-    "repetitions",
-    "void",
-    "below_resolution",
-    "transfer_seconds",
-    "side",
-    "summary",
-)
+TYPES: dict[str, type] = {
+    "identity": str,
+    "workload": str,
+    "curve": str,
+    "bytes": int,
+    "cache": str,
+    "mode": str,
+    "block": int,
+    "stop": str,
+    "started": str,
+    "n": int,
+    "span_seconds": float,
+    "host_seconds": float,
+    "skew_seconds": float,
+    "repetitions": int,
+    "void": bool,
+    "below_resolution": bool,
+    "transfer_seconds": tuple,
+    "side": str,
+    "summary": bool,
+}
+"""The type of each column; of ``transfer_seconds`` a tuple of floats."""
+
+COLUMNS = tuple(TYPES)
 """New ones are added at the end. ``transfer_seconds`` holds one number per transfer; ``void``,
 ``below_resolution`` and ``summary`` (the sample is another tool's mean or median) are true or
 false; ``side`` says, where a machine has two sides, whether the visit's host memory was ``near``
@@ -40,11 +43,15 @@ its GPU, ``far``, or ``mixed``."""
 def rows_of(profile: Profile) -> Iterator[tuple[Any, ...]]:
     """One per sample, in the order taken, with the columns of `COLUMNS`; None for what was not
     taken. A visit without samples has none. One series in memory at a time."""
-    sides = decide_sides(profile.localities())
-    for series in profile.iter_series():
-        workload = series.workload
+    return rows_of_series(profile.iter_series(), decide_sides(profile.localities()))
+
+
+def rows_of_series(series: Iterable[Series], sides: Sides | None) -> Iterator[tuple[Any, ...]]:
+    """As `rows_of`, of series with their samples on a machine with these sides."""
+    for each in series:
+        workload = each.workload
         head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
-        for visit in series.visits:
+        for visit in each.visits:
             side = nearness(visit, sides)
             for n, (*row, summary) in enumerate(_measured(visit)):
                 known = (visit.mode, visit.block, visit.stop, visit.started, n)

@@ -1,0 +1,1 @@
+"""Profiles and comparisons for notebooks and scripts: `waywiser.open` and `waywiser.compare`."""

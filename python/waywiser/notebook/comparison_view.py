@@ -1,0 +1,178 @@
+"""A comparison of profiles as a text and as a table of paths."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from waywiser.comparison.comparison import compare
+from waywiser.comparison.comparison_text import changed_alone, headline_lines, summary
+from waywiser.comparison.node import Node, read_node
+from waywiser.comparison.path_change import REGIMES, PathChange, PathVerdict, ProfileComparison
+from waywiser.notebook.data_table import DataTable, html_table
+from waywiser.notebook.profile_view import ProfileView
+from waywiser.series.estimate import rate
+from waywiser.stats.decision import THRESHOLD
+from waywiser.visible import visible
+from waywiser.words import WaywiserError, format_bytes
+
+MOST_CHANGES = 8
+"""Changed paths that a comparison shows of itself."""
+
+CHANGED: tuple[PathVerdict, ...] = ("regression", "missing", "suspected", "improvement")
+"""Verdicts whose paths a comparison shows of itself."""
+
+PATH_TYPES: dict[str, type] = {
+    "verdict": str,
+    "path": str,
+    "group": str,
+    "regime": str,
+    "bytes": int,
+    "gb_per_s_before": float,
+    "gb_per_s_now": float,
+    "seconds_before": float,
+    "seconds_now": float,
+    "change_percent": float,
+    "change_percent_low": float,
+    "change_percent_high": float,
+    "detectable_percent": float,
+    "processes_before": int,
+    "processes_now": int,
+    "why": str,
+    "curve": str,
+}
+"""The change is that of the bandwidth in the regime that the verdict is about (of the size, if
+there is no regime), with its 95 % interval; times and bandwidths are those of one typical size."""
+
+Side = str | os.PathLike[str] | ProfileView
+
+
+class ComparisonError(WaywiserError):
+    """Sides that cannot be compared."""
+
+
+class ComparisonView:
+    """New profiles against baseline profiles, as ``waywiser compare`` decides."""
+
+    def __init__(self, result: ProfileComparison) -> None:
+        self.result = result
+        """What ``waywiser compare --json`` writes."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Paths by verdict."""
+        return self.result.counts
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else differs, or what the decisions lack, one line each."""
+        return self.result.notes
+
+    @cached_property
+    def paths(self) -> DataTable:
+        """One row per path, the worst first."""
+        return DataTable.of("paths", PATH_TYPES, map(_row, self.result.paths))
+
+    def to_pandas(self) -> Any:
+        """`paths` as a `pandas.DataFrame`. Raises `MissingPackage`."""
+        return self.paths.to_pandas()
+
+    def to_polars(self) -> Any:
+        """`paths` as a `polars.DataFrame`. Raises `MissingPackage`."""
+        return self.paths.to_polars()
+
+    def to_arrow(self) -> Any:
+        """`paths` as a `pyarrow.Table`. Raises `MissingPackage`."""
+        return self.paths.to_arrow()
+
+    def __repr__(self) -> str:
+        changes = [
+            "  ".join((f"{verdict:<11}", path, *filter(None, (size, change, why))))
+            for verdict, path, size, change, why in self._changes()
+        ]
+        return visible("\n".join([*self._lines(), *changes, *self._more()]))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        lines = "\n".join([*self._lines(), *self._more()])
+        changes = list(self._changes())
+        table = html_table(("verdict", "path", "size", "change", "at"), changes) if changes else ""
+        return f"<pre>{html.escape(visible(lines))}</pre>{visible(table)}"
+
+    def _lines(self) -> Iterator[str]:
+        found = self.result
+        yield f"{', '.join(found.base)} -> {', '.join(found.new)}"
+        if found.another_machine:
+            yield f"another machine: {found.another_machine}"
+        yield summary(found)
+        yield from headline_lines(found)
+        for note in found.notes:
+            yield f"note: {note}"
+        if alone := changed_alone(found):
+            yield f"note: {alone}"
+
+    def _changes(self) -> Iterator[tuple[str, ...]]:
+        """Verdict, path, size, change and where it is, of the first changed paths."""
+        for path in self.result.of(*CHANGED)[:MOST_CHANGES]:
+            evidence = path.evidence
+            size = format_bytes(evidence.size.bytes) if evidence and evidence.size.bytes else ""
+            change = f"{path.ratio - 1:+.1%}" if evidence else ""
+            yield path.verdict, path.name, size, change, path.why
+
+    def _more(self) -> Iterator[str]:
+        more = len(self.result.of(*CHANGED)) - MOST_CHANGES
+        if more > 0:
+            yield f"and {more} more: see .paths"
+
+
+def compare_profiles(
+    base: Side | Sequence[Side],
+    new: Side | Sequence[Side],
+    *,
+    threshold: float | None = None,
+    repeat: Side | Sequence[Side] = (),
+) -> ComparisonView:
+    """Raises `ProfileError`, `ComparisonError`."""
+    limit = THRESHOLD if threshold is None else threshold
+    if not 0 <= limit < 1:
+        raise ComparisonError(
+            f"the threshold {limit!r} is no fraction", remedy="write 0.03 for 3 %"
+        )
+    before, after, again = (_nodes(side) for side in (base, new, repeat))
+    if not before or not after:
+        raise ComparisonError("a side is empty", remedy="name a profile on each side")
+    return ComparisonView(compare(before, after, limit, (), again))
+
+
+def _nodes(side: Side | Sequence[Side]) -> list[Node]:
+    several = [side] if isinstance(side, (str, os.PathLike, ProfileView)) else side
+    return [
+        each.node if isinstance(each, ProfileView) else read_node(os.fspath(each))
+        for each in several
+    ]
+
+
+def _row(path: PathChange) -> tuple[Any, ...]:
+    found = path.evidence
+    head = (path.verdict, path.name, path.headline)
+    if found is None:
+        return (*head, *(None,) * 12, path.why or None, path.curve)
+    size, decision = found.size, found.decision
+    rates = [rate(size.rated_bytes, seconds) for seconds in (size.seconds_before, size.seconds_now)]
+    ends = (decision.interval.low, decision.interval.high) if decision.interval else (None, None)
+    return (
+        *head,
+        found.what if found.what in REGIMES.values() else None,
+        size.bytes,
+        *(each.value / 1e9 if each else None for each in rates),
+        size.seconds_before,
+        size.seconds_now,
+        *(None if ratio is None else 100 * (ratio - 1) for ratio in (decision.ratio, *ends)),
+        None if decision.detectable is None else 100 * decision.detectable,
+        *size.processes,
+        path.why or None,
+        path.curve,
+    )

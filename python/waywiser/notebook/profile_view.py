@@ -1,0 +1,368 @@
+"""A profile as tables: the headline paths, the series, the samples, and single curves."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from waywiser.analysis.shown import SMALL_BYTES
+from waywiser.analysis.subject import MeasuredCurve, curves_of
+from waywiser.comparison.node import Node, node_of
+from waywiser.notebook.data_table import DataTable, html_table
+from waywiser.notebook.optional_package import optional
+from waywiser.plan.headline import GROUPS, Group, headline
+from waywiser.plan.select import matches_any, nearest, texts_of
+from waywiser.profile import Profile
+from waywiser.records import Series
+from waywiser.series.estimate import worst_stop
+from waywiser.series.line import Line
+from waywiser.series.overview import Overview, overview
+from waywiser.series.sample_rows import TYPES as SAMPLE_TYPES
+from waywiser.series.sample_rows import rows_of_series
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.stats.order import Interval
+from waywiser.topology.machine import Machine
+from waywiser.visible import visible
+from waywiser.words import WaywiserError, Workload, format_bytes
+from waywiser.words.number_format import count, format_rate, format_relative, format_time
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from waywiser.notebook.curve_figure import CurveQuantity
+
+MOST_CURVES = 8
+"""Most curves in one figure: more cannot be distinguished."""
+
+_MEASURED = {
+    "gb_per_s": float,
+    "gb_per_s_low": float,
+    "gb_per_s_high": float,
+    "seconds": float,
+    "seconds_low": float,
+    "seconds_high": float,
+    "samples": int,
+    "processes": int,
+    "percent_of_bound": float,
+}
+
+SERIES_TYPES: dict[str, type] = {
+    "path": str,
+    "source": str,
+    "destination": str,
+    "executor": str,
+    "bytes": int,
+    **_MEASURED,
+    "cache": str,
+    "stop": str,
+    "not_measured": str,
+    "curve": str,
+    "workload": str,
+    "identity": str,
+}
+"""``not_measured`` is the reason why a series has no time. ``curve``, ``workload`` and ``identity``
+are those of the samples."""
+
+CURVE_TYPES: dict[str, type] = {"bytes": int, **_MEASURED}
+
+HEADLINE_TYPES: dict[str, type] = {
+    "group": str,
+    "path": str,
+    "bytes": int,
+    "gb_per_s": float,
+    "gb_per_s_low": float,
+    "gb_per_s_high": float,
+    "percent_of_bound": float,
+    "latency_bytes": int,
+    "latency_seconds": float,
+    "latency_seconds_low": float,
+    "latency_seconds_high": float,
+}
+"""The bandwidth at the largest size that was measured, and the latency at the smallest if that is
+4 KiB or less."""
+
+
+class NoSuchPath(WaywiserError, KeyError):
+    """A path that a profile has not measured, or a pattern that several paths match."""
+
+    __str__ = Exception.__str__
+
+
+class ProfileView:
+    """A profile as it was when it was opened; the file is not kept open.
+
+    A bandwidth is in GB/s (10^9 bytes per second) at the median time, a time is in seconds, and
+    ``low`` and ``high`` are the ends of the 95 % interval. The numbers are those of
+    ``waywiser show --json`` and ``waywiser export``.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        """Use `read_profile`."""
+        self._profile = profile
+        self._frame = SeriesFrame.read(profile)
+        self._overview = overview(profile, frame=self._frame)
+        self._machine = profile.machine
+        self._node = node_of(profile, self._frame)
+        self._created = profile.created
+        self._environment = profile.environment
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return str(self._profile.path)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that was measured."""
+        return self._machine
+
+    @property
+    def created(self) -> str:
+        """UTC, ISO 8601."""
+        return self._created
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """What could explain a number, as the latest run found it."""
+        return self._environment
+
+    @property
+    def overview(self) -> Overview:
+        """What ``waywiser show --json`` writes."""
+        return self._overview
+
+    @property
+    def node(self) -> Node:
+        """What comparisons read."""
+        return self._node
+
+    @cached_property
+    def series(self) -> DataTable:
+        """One row per series, by curve, then by size; those that were not measured too."""
+        return DataTable.of("series", SERIES_TYPES, self._series_rows())
+
+    @cached_property
+    def samples(self) -> DataTable:
+        """One row per sample, with the columns of ``waywiser export``. The rows are unpacked anew
+        whenever they are read."""
+        return DataTable(
+            "samples",
+            SAMPLE_TYPES,
+            lambda: rows_of_series(self._with_samples(), self._overview.sides),
+            lambda: int(self._frame.taken.sum()),
+        )
+
+    def headline(self) -> DataTable:
+        """The headline paths, by group."""
+        return DataTable.of(
+            "headline",
+            HEADLINE_TYPES,
+            (_headline_row(group, curve) for group, curve in self._headline_curves),
+        )
+
+    def curve(self, path: str) -> DataTable:
+        """One row per size of a path.
+
+        ``path`` is the path as a table has it, or words or a glob that only one path matches, as in
+        ``waywiser show --only``. Raises `NoSuchPath`.
+        """
+        found = self.measured_curve(path)
+        rows = ((point.bytes, *_measured_cells(point.line)) for point in found.points)
+        return DataTable.of(found.name, CURVE_TYPES, rows)
+
+    def plot(self, *paths: str, quantity: CurveQuantity = "bandwidth", title: str = "") -> Figure:
+        """A figure of one or several paths over size, with their intervals; without ``paths`` of
+        the first headline paths. ``quantity`` is ``bandwidth`` or ``latency``.
+
+        Raises `NoSuchPath`, `NothingToPlot`, `MissingPackage` without matplotlib.
+        """
+        optional("matplotlib", "plot()")
+        from waywiser.notebook.curve_figure import curve_figure
+
+        if paths:
+            curves = [self.measured_curve(path) for path in paths]
+        else:
+            curves = [curve for _, curve in self._headline_curves][:MOST_CURVES]
+        return curve_figure(curves, quantity, title or self._node.name)
+
+    def measured_curve(self, path: str) -> MeasuredCurve:
+        """The measured series of a path. Raises `NoSuchPath`."""
+        known = self._curves
+        found = [curve for curve in known if path == curve.text]
+        found = found or [curve for curve in known if path == curve.name]
+        found = found or [c for c in known if matches_any(texts_of(c.workload), [path])]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            near = nearest(path, _labels(found))
+            raise NoSuchPath(
+                f"{len(found)} paths match {path!r}", remedy=f"name one of: {'; '.join(near)}"
+            )
+        if reason := self._why_not_measured(path):
+            raise NoSuchPath(f"{path} was not measured", remedy=reason)
+        near = nearest(path, _labels(known))
+        raise NoSuchPath(
+            f"{self.path} has no path {path!r}",
+            remedy=f"nearest: {'; '.join(near)}" if near else "nothing was measured",
+        )
+
+    def _why_not_measured(self, path: str) -> str:
+        """The reason why a path has no time; empty if the profile does not know the path."""
+        for row in self.series:
+            if path in (row.path, row.curve) and row.not_measured:
+                return str(row.not_measured)
+        refused = (group.reason for group in self._overview.refusals if path in group.members)
+        return next(refused, "")
+
+    @cached_property
+    def _curves(self) -> tuple[MeasuredCurve, ...]:
+        return curves_of(self._overview.series, self._workloads)
+
+    @cached_property
+    def _workloads(self) -> dict[str, Workload]:
+        """By identity."""
+        return {each.row.identity: each.workload for each in self._frame.series}
+
+    @cached_property
+    def _headline_curves(self) -> list[tuple[Group, MeasuredCurve]]:
+        """The measured headline paths by group."""
+        groups = headline(self._machine, self._frame.workloads)
+        found = [(groups[curve.text], curve) for curve in self._curves if curve.text in groups]
+        return sorted(found, key=lambda each: GROUPS.index(each[0]))
+
+    def _series_rows(self) -> Iterator[tuple[Any, ...]]:
+        visits = {
+            each.row.identity: [visit.row for visit in self._frame.visits[each.visits]]
+            for each in self._frame.series
+        }
+        for line in self._overview.series:
+            workload, rows = self._workloads[line.identity], visits[line.identity]
+            reason = next((row.failure.reason for row in rows if row.failure is not None), None)
+            paths = [transfer.path for transfer in workload.transfers]
+            yield (
+                line.name,
+                _joined(path.source for path in paths),
+                _joined(path.destination for path in paths),
+                _joined(path.executor for path in paths),
+                line.bytes,
+                *_measured_cells(line),
+                line.cache,
+                worst_stop(rows),
+                None if line.estimate else reason,
+                line.curve,
+                line.workload,
+                line.identity,
+            )
+
+    def _with_samples(self) -> Iterator[Series]:
+        for workload, _, of in self._frame.series:
+            rows = [visit.row for visit in self._frame.visits[of]]
+            yield Series(workload, tuple(self._profile.visit_of(row, workload) for row in rows))
+
+    def __repr__(self) -> str:
+        return f"{visible(self.path)}: {visible(self._described())}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the machine and the headline paths."""
+        lines = [
+            f"<p><b>{html.escape(visible(self._node.name))}</b>, {html.escape(self._created)}</p>",
+            f"<p>{html.escape(visible(self._described()))}</p>",
+        ]
+        if self._headline_curves:
+            columns = ("", "path", "size", "GB/s", "±", "of the bound", "latency")
+            lines.append(html_table(columns, map(_headline_texts, self._headline_curves)))
+        return "".join(lines)
+
+    def _described(self) -> str:
+        """``2 NVIDIA H200, Intel Xeon 8468; 740 series of 62 paths, 726 converged``."""
+        gpus = Counter(gpu.name for gpu in self._machine.gpus)
+        parts = [f"{number} {name}" for name, number in gpus.items()]
+        parts += [self._machine.cpu_model] if self._machine.cpu_model else []
+        said = self._overview.summary
+        what = (
+            f"{count(said.series, 'series')} of {count(said.curves, 'path')}, "
+            f"{said.converged} converged"
+        )
+        return "; ".join(filter(None, (", ".join(parts), what)))
+
+
+def read_profile(path: str | os.PathLike[str]) -> ProfileView:
+    """Reads the whole file and closes it. Raises `ProfileError`."""
+    with Profile.open(path) as profile:
+        return ProfileView(profile)
+
+
+def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
+    """What distinguishes these curves: their names, or their full texts if names are the same."""
+    names = [curve.name for curve in curves]
+    return names if len(set(names)) == len(names) else [curve.text for curve in curves]
+
+
+def _joined(parts: Any) -> str | None:
+    """Several sides of concurrent transfers in one text, each once; None of an operation."""
+    return "; ".join(dict.fromkeys(map(str, parts))) or None
+
+
+def _ends(interval: Interval | None, scale: float = 1.0) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low / scale, interval.high / scale)
+
+
+def _rate_cells(line: Line) -> tuple[float | None, ...]:
+    """Bandwidth in GB/s with its interval."""
+    rate = line.estimate.rate if line.estimate else None
+    return (None, None, None) if rate is None else (rate.value / 1e9, *_ends(rate.interval, 1e9))
+
+
+def _share(line: Line) -> float | None:
+    return None if line.of_bound is None else 100 * line.of_bound
+
+
+def _measured_cells(line: Line) -> tuple[Any, ...]:
+    """The columns that series and curves share."""
+    found = line.estimate
+    if found is None:
+        return (*(None,) * 6, 0, 0, None)
+    return (
+        *_rate_cells(line),
+        found.median,
+        *_ends(found.interval),
+        found.count,
+        len(found.blocks),
+        _share(line),
+    )
+
+
+def _small(curve: MeasuredCurve) -> Line | None:
+    """The smallest size, if its time is a latency."""
+    line = curve.points[0].line
+    return line if 0 < line.bytes <= SMALL_BYTES else None
+
+
+def _headline_row(group: Group, curve: MeasuredCurve) -> tuple[Any, ...]:
+    large, small = curve.points[-1].line, _small(curve)
+    latency: tuple[Any, ...] = (None, None, None, None)
+    if small is not None and small.estimate is not None:
+        latency = (small.bytes, small.estimate.median, *_ends(small.estimate.interval))
+    return (group, curve.name, large.bytes, *_rate_cells(large), _share(large), *latency)
+
+
+def _headline_texts(headline: tuple[Group, MeasuredCurve]) -> tuple[str, ...]:
+    """The same as people read it, with the digits that are known."""
+    group, curve = headline
+    large, small = curve.points[-1], _small(curve)
+    share, relative = large.line.of_bound, large.estimate.relative
+    return (
+        group,
+        visible(curve.name),
+        format_bytes(large.bytes),
+        format_rate(large.rate, relative) if large.rate else "",
+        format_relative(relative),
+        "" if share is None else f"{share:.0%}",
+        format_time(small.estimate.median, small.estimate.relative)
+        if small is not None and small.estimate is not None
+        else "",
+    )

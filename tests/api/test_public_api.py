@@ -1,0 +1,82 @@
+"""`import waywiser` loads nothing, what opens a profile measures nothing, and the page is true."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import waywiser
+from api import opened
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "python.md"
+EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+PROFILES = ("h200-standard-1", "h100-check-1", "h100-check-2")
+OPTIONAL = ("pandas", "polars", "pyarrow")
+
+
+def loaded_by(script: str) -> set[str]:
+    """The modules that a program has imported when it ends."""
+    program = (
+        "import json, sys; before = set(sys.modules)\n"
+        f"{script}\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(json.loads(answer.stdout.splitlines()[-1]))
+
+
+def test_the_import_loads_nothing_else() -> None:
+    assert loaded_by("import waywiser") <= {"waywiser", "__future__"}
+
+
+def test_opening_a_profile_loads_no_driver_and_no_optional_package(tmp_path: Path) -> None:
+    file = opened.unpacked(tmp_path, "h100-check-1")
+    found = loaded_by(
+        f"import waywiser; p = waywiser.open({str(file)!r}); p.headline(); len(p.samples)"
+    )
+    heavy = {"scipy", "matplotlib", "pynvml", "rich", "typer", *OPTIONAL}
+    heavy |= {"waywiser._native", "waywiser._transfer", "waywiser.native", "waywiser.cli"}
+    assert found & heavy == set()
+
+
+def test_the_public_names() -> None:
+    assert set(waywiser.__all__) == {"__version__", "compare", "open"}
+
+
+def test_the_page_shows_what_its_examples_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in PROFILES:
+        opened.unpacked(tmp_path, name)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    examples = EXAMPLE.findall(PAGE.read_text())
+    assert len(examples) >= 5
+    for code, shown in examples:
+        if any(f"to_{each}" in code and find_spec(each) is None for each in OPTIONAL):
+            continue
+        body = ast.parse(code).body
+        last = body.pop() if isinstance(body[-1], ast.Expr) else None
+        exec(compile(ast.Module(body, []), str(PAGE), "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), str(PAGE), "eval"), names)
+            if value is not None:
+                print(repr(value))
+        printed = capsys.readouterr().out
+        if shown:
+            assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
