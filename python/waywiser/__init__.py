@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from waywiser.notebook.comparison_view import ComparisonView, Side
     from waywiser.notebook.profile_view import ProfileView
 
-__all__ = ["__version__", "compare", "open"]
+__all__ = ["__version__", "compare"]
+"""Without `open`: a star import must not replace the builtin function."""
 
 
 def open(path: str | os.PathLike[str]) -> ProfileView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -136,3 +137,9 @@ def test_it_becomes_a_frame_of_polars(rows: list[tuple[Any, ...]]) -> None:
     assert found.columns == list(TYPES)
     assert found.schema["size"] == polars.Int64
     assert found.rows() == [(*row[:-1], list(row[-1])) for row in rows]
+
+
+def test_rows_can_be_pickled() -> None:
+    table = DataTable.of("things", {"name": str, "size": int}, [("a", 1), ("b", 2)])
+    again = pickle.loads(pickle.dumps(list(table)))
+    assert again == list(table) and again[1].size == 2

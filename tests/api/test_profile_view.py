@@ -253,7 +253,7 @@ def test_a_figure_without_paths_has_headline_paths(view: ProfileView) -> None:
 
 def test_what_has_no_size_cannot_be_plotted(flawed: ProfileView) -> None:
     operation = next(row.path for row in flawed.series if "->" not in row.path and row.samples)
-    with pytest.raises(NothingToPlot, match="has a bandwidth over size"):
+    with pytest.raises(NothingToPlot, match="has no bandwidth over size"):
         flawed.plot(operation)
     with pytest.raises(NothingToPlot, match="'speed' is no quantity"):
         flawed.plot(operation, quantity="speed")  # type: ignore[arg-type]

@@ -90,8 +90,25 @@ def cells(text: str, start: str) -> list[str]:
 def test_families_come_in_their_order(found: Overview) -> None:
     heads = [line.split(" ──")[0] for line in shown(found).splitlines() if " ───" in line]
     assert heads == [
-        *("host to GPU", "GPU to host", "within a GPU", "GPU to GPU", "both ways at once")
+        *("host to GPU", "GPU to host", "within a GPU", "GPU to GPU", "both ways at once"),
+        "headline paths",
     ]
+
+
+def test_the_headline_paths_come_last_before_the_summary(found: Overview) -> None:
+    text = shown(found, width=160).split("headline paths ─")[1]
+    *table, last = text.splitlines()[1:]
+    assert last.startswith("node7: ")
+    assert [row[:14].strip() for row in table] == [
+        *("", "H2D", "D2H", "bidirectional", "P2P", "local copy", "pageable H2D")
+    ]
+    below = "\n".join(table)
+    rate, bound, latency, path = cells(below, "H2D")[1:]
+    assert float(rate) == pytest.approx(55, rel=0.01) and (bound, path) == ("87%", profiles.H2D)
+    assert latency.endswith(" ns")
+    low, high = map(float, cells(below, "P2P")[1].split(" to "))
+    assert low == pytest.approx(389, rel=0.01) and low < high
+    assert cells(below, "P2P")[-1].endswith(" and 1 more")
 
 
 def test_other_settings_are_rows_below_their_path(found: Overview) -> None:

@@ -374,6 +374,23 @@ def test_a_representative_that_is_too_slow_gives_way_to_a_smaller_size() -> None
     assert "one execution takes longer than the 0.11 s that standard allows" in result
 
 
+def test_a_very_slow_device_is_measured_once_in_each_process() -> None:
+    def seconds(order: Order) -> float:
+        slow = all(place.kind == "gpu" and place.index == 1 for place in order.workload.places)
+        return 1e-6 + order.workload.bytes / (5e6 if slow else 10e9)
+
+    orders, visits, skipped = run(plan(2), seconds)
+    keys = [o.key for o in orders] + [(v.workload.identity, v.block) for v in skipped]
+    assert len(keys) == len(set(keys))
+    assert all(visit.failure and visit.failure.reason for visit in skipped)
+    # Interrupted anywhere, the rest is measured, and nothing twice.
+    for stop in range(0, len(visits), len(visits) // 7):
+        again, _, more = run(plan(2), seconds, finished=visits[:stop])
+        done = [(v.workload.identity, v.block) for v in (*visits[:stop], *more)]
+        done += [order.key for order in again]
+        assert len(done) == len(set(done))
+
+
 def test_noisy_processes_loosen_the_rule_of_others_and_never_of_themselves() -> None:
     def noisy(path: str) -> Callable[[Order], float]:
         return lambda order: (

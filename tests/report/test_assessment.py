@@ -105,13 +105,18 @@ def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
     assert both.statement == "Review: 1 finding needs attention. No problem was found."
     assert both.quality == alone.quality
     wrong = assess(result(answer("trust", finding("a", "error"))))
-    assert wrong.statement == "Problem: 1 problem was found on this machine."
+    assert (wrong.statement, wrong.quality) == (
+        "Problem: 1 problem was found on this machine.",
+        "",
+    )
 
 
 def test_findings_about_the_machine_come_before_those_about_its_numbers() -> None:
     flag = answer("trust", finding("a", "warning"))
     links = answer("links", finding("b", "info"), finding("c", "warning"))
     assert statements(result(flag, links)) == ["C", "B", "A"]
+    many = answer("methods", *(finding(name, "info") for name in "defghi"))
+    assert statements(result(flag, links, many)) == ["C", "D", "B", "E", "A"]
 
 
 def test_who_was_asked_little_is_not_called_well() -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from waywiser.analysis.hidden import sentences
 from waywiser.analysis.shown import Shown, curves
 from waywiser.cli.curve_table import Marks, print_curve
+from waywiser.cli.headline_table import print_headline
 from waywiser.cli.lines import say
 from waywiser.cli.matrix import (
     MOST_COLUMNS,
@@ -55,7 +56,8 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     """Everything for the terminal, to standard output unless another console is given."""
     console = console or plain_console()
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
-    _print_curves(console, curves(found.series), marks)
+    shown = curves(found.series)
+    _print_curves(console, shown, marks)
     for reason, members in merged((group.reason, group.members) for group in found.refusals):
         if not of_kinds(members):
             _print_group(console, "not measured", ReasonGroup(reason, tuple(members)))
@@ -94,6 +96,8 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
             f"go on with: waywiser survey --resume -o {found.profile}"
         )
         say(console, text, style="bold yellow")
+    if len(shown) > DETAILED:
+        print_headline(console, shown)
     say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
 
 

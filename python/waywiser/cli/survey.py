@@ -111,7 +111,7 @@ def run_survey(options: Options) -> None:
         raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
     if options.resume and options.dry_run:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
-    if options.resume and file is not None and file.exists():
+    if options.resume and file is not None and os.path.lexists(file):
         _require_agreement(options, file)
         with closing(watcher()) as watching, _stopped_by_signals():
             resume(file, watching, command=("waywiser", *sys.argv[1:]))

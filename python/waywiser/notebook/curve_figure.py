@@ -46,22 +46,25 @@ class _Plotted(NamedTuple):
 
 
 def curve_figure(
-    curves: Sequence[MeasuredCurve], quantity: CurveQuantity, title: str
+    curves: Sequence[MeasuredCurve], quantity: CurveQuantity, title: str, *, named: bool
 ) -> CurveFigure:
     """Points with their 95 % intervals over size; the bound as a line if all curves share it.
 
-    Raises `NothingToPlot`.
+    Raises `NothingToPlot` if no curve has the quantity, and for curves that somebody ``named`` if
+    one of them has not.
     """
     if quantity not in QUANTITIES:
         raise NothingToPlot(
             f"{quantity!r} is no quantity", remedy=f"write {' or '.join(QUANTITIES)}"
         )
-    drawn = [(curve, points) for curve in curves if (points := _points(curve, quantity))]
-    if not drawn:
+    drawn = [(curve, _points(curve, quantity)) for curve in curves]
+    empty = [curve.name for curve, points in drawn if not points]
+    if len(empty) == len(drawn) or (named and empty):
         raise NothingToPlot(
-            f"no path to plot has a {quantity} over size",
-            remedy="name paths of profile.series",
+            f"{empty[0] if named and empty else 'no path'} has no {quantity} over size",
+            remedy="name other paths of profile.series",
         )
+    drawn = [(curve, points) for curve, points in drawn if points]
     width, height = INCHES
     legend = LEGEND_INCHES * len(drawn)
     figure = CurveFigure(figsize=(width, height + legend), layout="constrained")

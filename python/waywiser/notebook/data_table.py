@@ -6,6 +6,7 @@ import html
 import operator
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import islice
 from typing import Any, overload
 
@@ -26,6 +27,21 @@ _PANDAS = {str: "object", int: "int64", float: "float64", bool: "bool", tuple: "
 
 _PANDAS_NULLABLE = {**_PANDAS, int: "Int64", bool: "boolean"}
 """The types of columns in which values are missing."""
+
+
+@cache
+def _row_type(columns: tuple[str, ...]) -> Any:
+    """A named tuple with these fields, which can be pickled."""
+
+    def reduced(self: Any) -> tuple[Any, ...]:
+        return _row_of, (columns, tuple(self))
+
+    plain = namedtuple("Row", columns)  # type: ignore[misc]
+    return type("Row", (plain,), {"__slots__": (), "__reduce__": reduced})
+
+
+def _row_of(columns: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return _row_type(columns)._make(values)
 
 
 class NoSuchColumn(WaywiserError, KeyError):
@@ -54,8 +70,7 @@ class DataTable:
         self.types = dict(types)
         self._rows = rows
         self._count = count
-        row = namedtuple("Row", tuple(types))  # type: ignore[misc]
-        self._row: Callable[[Iterable[Any]], Any] = row._make
+        self._row: Callable[[Iterable[Any]], Any] = _row_type(tuple(types))._make
 
     @classmethod
     def of(cls, name: str, types: Mapping[str, type], rows: Iterable[tuple[Any, ...]]) -> DataTable:

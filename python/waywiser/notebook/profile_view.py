@@ -187,13 +187,14 @@ class ProfileView:
             curves = [self.measured_curve(path) for path in paths]
         else:
             curves = [curve for _, curve in self._headline_curves][:MOST_CURVES]
-        return curve_figure(curves, quantity, title or self._node.name)
+        return curve_figure(curves, quantity, title or self._node.name, named=bool(paths))
 
     def measured_curve(self, path: str) -> MeasuredCurve:
         """The measured series of a path. Raises `NoSuchPath`."""
         known = self._curves
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
+        found = found or [c for g, c in self._headline_curves if path.casefold() == g.casefold()]
         found = found or [c for c in known if matches_any(texts_of(c.workload), [path])]
         if len(found) == 1:
             return found[0]

@@ -15,7 +15,13 @@ from waywiser.plan.layouts import layout_curves
 from waywiser.plan.paths import find_paths, with_hypothetical_gpu
 from waywiser.plan.points import Point, Points
 from waywiser.plan.preset import Depth, Preset, Request, find_preset
-from waywiser.plan.select import NothingMatches, matches, matches_any, require_match, texts_of
+from waywiser.plan.select import (
+    NothingMatches,
+    matches_any,
+    require_match,
+    texts_of,
+    texts_of_refusal,
+)
 from waywiser.plan.sets import check_curves, set_curves
 from waywiser.plan.sizes import parse_sizes
 from waywiser.records import Refusal
@@ -194,7 +200,7 @@ def _select(
         return curves, refusals
     texts = [texts_of(curve.at(0)) for curve in curves]
     for pattern in only:
-        refused = [refusal for refusal in refusals if matches(refusal.path, [pattern])]
+        refused = [each for each in refusals if matches_any(texts_of_refusal(each.path), [pattern])]
         if refused and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
@@ -203,7 +209,7 @@ def _select(
     require_match(only, [text for known in texts for text in known])
     return (
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
-        [refusal for refusal in refusals if matches(refusal.path, only)],
+        [each for each in refusals if matches_any(texts_of_refusal(each.path), only)],
     )
 
 

@@ -138,12 +138,14 @@ class Schedule:
         everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
         shuffler = random.Random(f"{self._plan.request.seed}:{process.peer_access}:{block}")
         for priority in (Priority.HEADLINE, Priority.REPRESENTATIVE):
-            first = [(p, self._quick_enough(p)) for p in everywhere if p.priority is priority]
-            yield from self._part([chosen for _, chosen in first], process, shuffler)
+            first = [p for p in everywhere if p.priority is priority]
+            slow = {p.identity: self._why_too_slow(p) for p in first}
+            chosen = [self._quick_enough(p) for p in first]
+            yield from self._part(chosen, process, shuffler)
             # Not before: a survey that is interrupted here finds the size to measure again.
-            for point, chosen in first:
-                if chosen.size != point.size and block < self._planned:
-                    self._skip(point, block, self._why_too_slow(point))
+            for point, other in zip(first, chosen, strict=True):
+                if other.size != point.size and block < self._planned:
+                    self._skip(point, block, slow[point.identity])
         rest = [p for p in everywhere if p.priority is Priority.REST and block < self._planned]
         rest += self._share(points, block, shuffler)
         yield from self._part(rest, process, shuffler)
@@ -198,6 +200,8 @@ class Schedule:
             [point for point in points if process.block not in self._of(point)], process
         )
         for point in wave:
+            if process.block in self._of(point):
+                continue  # it also replaces another size of its curve
             if reason := self._reason_to_skip(point, process.block):
                 self._skip(point, process.block, reason)
             elif point.identity in permitted and self._has_time(point):

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
-from waywiser.plan.terms import TERMS, terms_of
-from waywiser.words import WaywiserError, Workload
+from waywiser.plan.terms import GPUS_OF, TERMS, terms_of
+from waywiser.words import WaywiserError, WordError, Workload
 
 HEADLINES = frozenset(
     group.casefold()
@@ -36,14 +36,22 @@ def texts_of(workload: Workload) -> tuple[str, ...]:
     that apply to it, and the group of headline paths that it belongs to."""
     curve, name, group = workload.curve, name_of(workload), group_of(workload)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
-    marked = "".join(sorted(map(_marked, terms_of(workload))))
-    with_terms = (f"{marked} {named[-1]}",) if marked else ()
-    return (*named, *with_terms, *([group] if group and group.casefold() in HEADLINES else ()))
+    exact = (group,) if group and group.casefold() in HEADLINES else ()
+    return (*named, *_with_terms(workload, named[-1]), *exact)
 
 
 def sized_texts_of(workload: Workload) -> tuple[str, ...]:
     """The same and the workload with its sizes."""
-    return str(workload), *texts_of(workload)
+    text = str(workload)
+    return (text, *_with_terms(workload, text), *texts_of(workload))
+
+
+def texts_of_refusal(path: str) -> tuple[str, ...]:
+    """The same of a path that cannot be measured; the text alone if it names kinds of memory."""
+    try:
+        return texts_of(Workload.parse(path))
+    except WordError:
+        return (path,)
 
 
 def matches(text: str, patterns: Sequence[str]) -> bool:
@@ -66,25 +74,27 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
 def _matches_one(text: str, pattern: str) -> bool:
     if pattern in HEADLINES or text in HEADLINES:
         return text == pattern
-    if "*" in pattern or "?" in pattern:
-        return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     words = pattern.split()
-    terms = [_marked(word) for word in words if word in TERMS]
-    if terms and text.startswith(MARK):
-        if not all(term in text for term in terms):
+    if text.startswith(MARK):
+        applying, _, text = text[1:].partition(MARK)
+        terms = TERMS.keys() & set(words)
+        if not terms or terms - set(applying.split()):
             return False
-        words = [word for word in words if word not in TERMS]
+        words = [word for word in words if word not in terms]
+    elif "*" in pattern or "?" in pattern:
+        return fnmatchcase(text, pattern.strip().replace("[", "[[]"))
     if "->" in words:
         return re.search(".*".join(map(re.escape, words)), text) is not None
     return all(word in text for word in words)
 
 
-MARK = "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+MARK = "\N{INFORMATION SEPARATOR ONE}"
+"""Around the terms that apply to a text, before it: no text that a person writes has it."""
 
 
-def _marked(term: str) -> str:
-    """The term as no word of a text has it."""
-    return f"{MARK}{term}\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+def _with_terms(workload: Workload, text: str) -> tuple[str, ...]:
+    terms = sorted(terms_of(workload))
+    return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
 
 def _corrected(pattern: str, texts: Sequence[str]) -> str:
@@ -114,6 +124,16 @@ def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(texts), key=similarity, reverse=True)[:NEAREST]
 
 
+def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
+    """Whether all that the pattern names needs a GPU, or two, and the texts have fewer."""
+    words = set(pattern.split())
+    if pattern in HEADLINES or pattern in SETS:
+        return True
+    found = {place for text in texts for place in re.findall(r"gpu:[0-9]+", text)}
+    needed = max((GPUS_OF.get(word, 0) for word in words), default=0)
+    return words <= TERMS.keys() and len(found) < needed
+
+
 def require_match(
     patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
 ) -> None:
@@ -121,12 +141,14 @@ def require_match(
     none of ``others``, which nobody is pointed to."""
     for pattern in patterns:
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
-            words = set(pattern.casefold().split())
-            if pattern.casefold() in HEADLINES or words <= TERMS.keys() | SETS.keys():
+            if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(
                     f"there is no {pattern} path here: it needs a GPU, or more of them",
                     remedy="waywiser doctor says what this machine has",
                 )
+            if (words := pattern.casefold().split()) and TERMS.keys() >= set(words):
+                meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
+                raise NothingMatches(f"--only {pattern!r} matches no series", remedy=meanings)
             plain = [text for text in texts if not text.startswith(MARK)]
             meant = _corrected(pattern, plain)
             near = "; ".join(nearest(meant or pattern, plain)) or "nothing can be measured here"

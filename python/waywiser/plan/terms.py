@@ -25,6 +25,10 @@ TERMS = {
 """Each term with its meaning."""
 
 
+GPUS_OF = {"h2d": 1, "d2h": 1, "d2d": 1, "local": 1, "p2p": 2, "zero-copy": 1, "memcpy": 1}
+"""How many GPUs a machine needs for anything to which the term applies."""
+
+
 def terms_of(workload: Workload, traits: Traits = DECLARED) -> frozenset[str]:
     """The terms that apply to a workload; none for an operation."""
     paths = [transfer.path for transfer in workload.transfers]

@@ -68,7 +68,7 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
 def _quality(entry: Entry) -> str:
     """What is to be known of the quality of the numbers; empty if there are no warnings."""
     for answer in entry.answers:
-        warnings = sum(finding.severity != "info" for finding in answer.findings)
+        warnings = sum(finding.severity == "warning" for finding in answer.findings)
         if answer.question == OF_NUMBERS and warnings:
             return f"Quality of the numbers: {count(warnings, 'warning')}. See: {answer.title}"
     return ""
@@ -90,13 +90,13 @@ def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     asked: Counter[str] = Counter()
     shown: Counter[str] = Counter()
 
-    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, bool, int, int, int, int]:
+    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, bool, int, int, int]:
         entry, link, finding = each
         question, grave = _question(entry, link), ORDER.index(finding.severity)
         again = min(asked[question], 1)
         of_numbers = _is_of_numbers(entry, link, finding)
         broken = finding.severity == "error"
-        return not broken, of_numbers, again, -grave, shown[entry.key], turns[question]
+        return not broken, again, of_numbers, -grave, shown[entry.key], turns[question]
 
     chosen: list[tuple[Entry, str, Finding]] = []
     while left and len(chosen) < MOST_THINGS:

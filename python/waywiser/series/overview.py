@@ -12,7 +12,12 @@ import msgspec
 
 from waywiser.plan.classes import representatives
 from waywiser.plan.name import label_of
-from waywiser.plan.select import matches, matches_any, require_match, sized_texts_of
+from waywiser.plan.select import (
+    matches_any,
+    require_match,
+    sized_texts_of,
+    texts_of_refusal,
+)
 from waywiser.profile import Profile, Run, RunHealth
 from waywiser.profile.planned import planned
 from waywiser.profile.profile import is_finished
@@ -110,7 +115,11 @@ def overview(
         chosen.series_blocks(),
         representatives(workloads, machine),
         localities=localities,
-        refusals=[refusal for refusal in profile.refusals if matches(refusal.path, only)],
+        refusals=[
+            refusal
+            for refusal in profile.refusals
+            if not only or matches_any(texts_of_refusal(refusal.path), only)
+        ],
         health=profile.health(),
     )
     foreseen = planned(profile.plan_json).estimate
@@ -239,4 +248,5 @@ def _is_chosen(workload: Workload, only: Sequence[str]) -> bool:
 def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
     if only:
         texts = [text for workload in workloads for text in sized_texts_of(workload)]
-        require_match(only, texts, others=[refusal.path for refusal in profile.refusals])
+        others = [text for each in profile.refusals for text in texts_of_refusal(each.path)]
+        require_match(only, texts, others=others)
