@@ -20,13 +20,13 @@ survey: $(ready)
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
 # A native test that fails does not hide what pytest finds, which runs files of tests side by side.
-test: build .venv/ready-browser
+test: build .venv/ready-test .venv/ready-browser
 	@scripts/test-native; native=$$?; .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile; exit $$((native || $$?))
 
 build: $(ready)
 	scripts/build dev
 
-lint: build .venv/ready-lint
+lint: build .venv/ready-test .venv/ready-lint
 	scripts/lint
 
 format: .venv/ready-lint
@@ -37,6 +37,10 @@ wheel: $(ready) .venv/ready-wheel
 
 $(ready): $(set_up)
 	$(PYTHON) scripts/set-up
+	@touch $@
+
+.venv/ready-test: $(ready)
+	$(PYTHON) scripts/set-up --extra test
 	@touch $@
 
 # Without a browser its tests say so, and fail in CI.
