@@ -136,6 +136,16 @@ def test_a_curve_has_the_rows_of_its_series(view: ProfileView) -> None:
     assert curve.name == H2D
 
 
+def test_a_group_with_one_headline_path_names_it(view: ProfileView) -> None:
+    paths: dict[str, list[str]] = {}
+    for row in view.headline():
+        paths.setdefault(row.group, []).append(row.path)
+    alone = {group: members[0] for group, members in paths.items() if len(members) == 1}
+    assert alone
+    for group, path in alone.items():
+        assert list(view.curve(group.upper())) == list(view.curve(path))
+
+
 def test_a_path_is_found_by_words_that_only_it_matches(view: ProfileView) -> None:
     wanted = view.curve("host-to-all pinned@numa:0 -> device@gpu:0,1 by copy-engine")
     assert list(view.curve("host-to-all pinned")) == list(wanted)

@@ -97,8 +97,9 @@ def test_families_come_in_their_order(found: Overview) -> None:
 
 def test_the_headline_paths_come_last_before_the_summary(found: Overview) -> None:
     text = shown(found, width=160).split("headline paths ─")[1]
-    *table, last = text.splitlines()[1:]
-    assert last.startswith("node7: ")
+    *table, summary, following = text.splitlines()[1:]
+    assert summary.startswith("node7: ")
+    assert following == f"next: waywiser report {found.profile}"
     assert [row[:14].strip() for row in table] == [
         *("", "H2D", "D2H", "bidirectional", "P2P", "local copy", "pageable H2D")
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from itertools import groupby
@@ -99,6 +100,8 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
     if len(shown) > DETAILED:
         print_headline(console, shown)
     say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
+    if len(shown) > DETAILED and found.profile:
+        say(console, f"next: waywiser report {shlex.quote(found.profile)}")
 
 
 def _print_curves(console: Console, shown: Sequence[Shown], marks: Marks) -> None:
