@@ -89,7 +89,7 @@ def test_a_size_beyond_the_file_or_below_a_block_is_a_refusal(run: Run, data: Pa
         (("--scratch", "missing"), "no scratch file can be made there"),
         (("--scratch", "/proc"), "no scratch file can be made there"),
         (("--scratch", ".", "--no-scratch"), "say opposite things"),
-        (("--resume", "-o", "a.wwp", "--file", "x"), "takes no --file"),
+        (("--resume", "-o", "a.wwp", "--file", "x"), "x: it cannot be read: No such file"),
     ],
 )
 def test_bad_input_is_one_line_and_two(run: Run, arguments: tuple[str, ...], says: str) -> None:

@@ -117,14 +117,14 @@ def run_survey(options: Options) -> None:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=options.json)
         return
-    if options.resume:
-        _print_progress(f"there is no {file} to resume: a new survey starts")
     if file is not None and not options.dry_run:
         require_new_output(file)
     survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
     if options.dry_run:
         _say_plan(survey, json=options.json)
         return
+    if options.resume:
+        _print_progress(f"there is no {file} to resume: a new survey starts")
     file = file or Path(default_name(survey.machine.hostname))
     _print_progress("\n".join(_before(survey)))
     with closing(watcher()) as watching, _stopped_by_signals():
