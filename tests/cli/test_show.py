@@ -124,8 +124,9 @@ def test_marks_point_to_warnings_with_remedies(shown: str) -> None:
     assert f"remedy: {REMEDIES['spread']}" in shown
 
 
-def test_the_last_line_sums_up(shown: str) -> None:
-    last = shown.splitlines()[-1]
+def test_the_last_lines_sum_up_and_name_the_next_command(shown: str, profile: Path) -> None:
+    *_, last, following = shown.splitlines()
+    assert following == f"next: waywiser report {profile}"
     assert last.startswith("node7: 23 series of 7 curves, 19 converged (95% of the measured)")
     assert "1 did not converge, 3 failed, 3 paths refused; 3.51 s of measuring" in last
 

@@ -37,6 +37,9 @@ from waywiser.words.sizes_in_text import with_sizes
 SHOWN_MEMBERS = 3
 """Series of a warning that the terminal names; ``--json`` names all."""
 
+FEW = 6
+"""Of so few curves no headline paths are repeated at the end."""
+
 DETAILED = 12
 """So few curves are shown each with a table of its own."""
 
@@ -97,10 +100,10 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
             f"go on with: waywiser survey --resume -o {found.profile}"
         )
         say(console, text, style="bold yellow")
-    if len(shown) > DETAILED:
+    if len(shown) > FEW:
         print_headline(console, shown)
     say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
-    if len(shown) > DETAILED and found.profile:
+    if len(shown) > FEW and found.profile:
         say(console, f"next: waywiser report {shlex.quote(found.profile)}")
 
 
