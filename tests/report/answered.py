@@ -26,7 +26,7 @@ def answers() -> tuple[Answer, ...]:
     # wider than a phone, and what is read aloud alone stands at its far end
     wide = (*cells, *(Cell("unbroken" * 4) for _ in range(3)), Cell("", "unclear"))
     columns = ("kind", "large", "small", "other", "a", "b", "c", "last")
-    table = Table("Is it so?", columns, (wide,) * 12, "✓ yes, × no")
+    table = Table("Is it so?", columns, (wide,) * 12, "yes, no")
     return (
         Answer(
             "identical", "Are equal links equal?", "One is not.", (slow,), (table,), ("x: few",)

@@ -60,22 +60,22 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
             "transfer",
             subjects,
             _affinity,
-            f"✓ memory of another node is slower or faster by {DIFFER} {LARGE}, × it is as fast",
+            f"yes: memory of another node is slower or faster by {DIFFER} {LARGE}, no: as fast",
         ),
         *_table(
             "Anisotropy",
             "transfer",
             subjects,
             _anisotropy,
-            f"✓ one way is faster by {DIFFER} {LARGE} (→ as written, ← the way back), × they are "
-            "as fast",
+            f"yes: one way is faster by {DIFFER} {LARGE} (→ as written, ← the way back), "
+            "no: they are as fast",
         ),
         *_table(
             "Identical links",
             "transfer",
             subjects,
             _identical,
-            f"✓ equivalent paths differ by {DIFFER} {LARGE}, × all are equivalent",
+            f"yes: equivalent paths differ by {DIFFER} {LARGE}, no: all are equivalent",
         ),
         *chain.from_iterable(
             _table(
@@ -83,8 +83,8 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
                 "direction",
                 subjects,
                 partial(_choice, title),
-                f"Which is faster {LARGE}, and how many times; ✓ they differ by {DIFFER}, × they "
-                "do not",
+                f"Which is faster {LARGE}, and how many times; yes: they differ by {DIFFER}, "
+                "no: they do not",
             )
             for title in dict.fromkeys(choices)
         ),

@@ -11,7 +11,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Place, Value
 
 Mark = Literal["", "yes", "no", "unclear"]
-"""The mark of a cell: ✓, × or ?, as in the thesis chapter's tables; none if it holds a figure
+"""The mark of a cell: yes, no or ?, as in the thesis chapter's tables; none if it holds a figure
 alone."""
 
 MOST_ROWS = 40

@@ -76,11 +76,11 @@ def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
         title,
         ("together", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
         map(_row, found),
-        "✓ takes longer than its slowest transfer alone by more than "
-        f"{THRESHOLD:.0%}, × as long, ? not determined; GB/s of all bytes until the last is done; "
-        "how many times as long as alone the transfers take. If some wait for others, as copies "
-        "out of one GPU on one engine, the slowest is counted from the common start to the end of "
-        "all, and the fastest from where it began itself.",
+        "yes: takes longer than its slowest transfer alone by more than "
+        f"{THRESHOLD:.0%}, no: as long, ? not determined; GB/s of all bytes until the last is "
+        "done; how many times as long as alone the transfers take. If some wait for others, as "
+        "copies out of one GPU on one engine, the slowest is counted from the common start to the "
+        "end of all, and the fastest from where it began itself.",
     )
 
 

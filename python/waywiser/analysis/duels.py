@@ -186,7 +186,7 @@ def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
     caption = (
         "Sizes at which one is faster, with how much longer the other takes; where intervals "
         f"separate and by more than {THRESHOLD:.0%}, without intervals by {UNKNOWN:.0%}; at a "
-        f"single size by {UNKNOWN:.0%}. ✓ at all sizes."
+        f"single size by {UNKNOWN:.0%}. yes: at all sizes."
     )
     if even := len(found) - len(matter):
         caption += f" {even} further pairs never differ by {MATTERS:.0%}."

@@ -77,7 +77,7 @@ def tables(subject: Subject) -> tuple[Table, ...]:
         "Far against near memory, by measured side",
         ("transfer", "regime", "far takes", "processes near and far"),
         map(_row, costs(subject)),
-        f"✓ the side matters by {EQUIVALENT_WITHIN}.",
+        f"yes: the side matters by {EQUIVALENT_WITHIN}.",
     )
 
 

@@ -132,7 +132,7 @@ def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
         "Equivalent paths",
         ("transfer", "differ", "paths", "slowest", "fastest"),
         map(_row, groups),
-        f"✓ some differ by more than {THRESHOLD:.0%}, × all equivalent within it, "
+        f"yes: some differ by more than {THRESHOLD:.0%}, no: all equivalent within it, "
         f"{NOT_DETERMINED}; time against the median of the others at {format_bytes(RATE_BYTES)} "
         "and more, or at the sizes that differ.",
     )

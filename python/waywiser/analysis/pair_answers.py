@@ -158,7 +158,7 @@ def pair_table(
             )
             for group in groups
         ),
-        f"✓ differs by {EQUIVALENT_WITHIN}; {marks}; bandwidth from {format_bytes(RATE_BYTES)} "
+        f"yes: differs by {EQUIVALENT_WITHIN}; {marks}; bandwidth from {format_bytes(RATE_BYTES)} "
         f"on, latency below {format_bytes(START_BYTES)}.",
     )
 

@@ -15,7 +15,7 @@ MANY_TIMES = 10.0
 """A share of this size and above is written as a multiple."""
 
 NOT_DETERMINED = "? not determined (< n %: a larger difference would have been found)"
-EQUIVALENT_WITHIN = f"more than {THRESHOLD:.0%}, × equivalent within it, {NOT_DETERMINED}"
+EQUIVALENT_WITHIN = f"more than {THRESHOLD:.0%}, no: equivalent within it, {NOT_DETERMINED}"
 """What the marks of a table mean, after the words for a tick."""
 
 

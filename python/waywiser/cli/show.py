@@ -38,7 +38,7 @@ SHOWN_MEMBERS = 3
 """Series of a warning that the terminal names; ``--json`` names all."""
 
 FEW = 6
-"""Of so few curves no headline paths are repeated at the end."""
+"""The headline paths of so few curves are not repeated at the end."""
 
 DETAILED = 12
 """So few curves are shown each with a table of its own."""

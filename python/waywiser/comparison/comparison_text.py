@@ -52,7 +52,11 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
         known = [path.detectable for path in members if path.detectable is not None]
         hidden = detectable_text(max(known, default=None))
         lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
-        yield f"  {group:<17} {worst.ratio - 1:+.1%} {lowest}({hidden})"
+        # What is detectable holds for the largest sizes; the lowest ratio may be of others.
+        elsewhere = worst.evidence and worst.evidence.decision != worst.parts[-1].decision
+        where = f"{worst.why} " if elsewhere and worst.why else ""
+        large = "at the largest sizes " if where else ""
+        yield f"  {group:<17} {worst.ratio - 1:+.1%} {where}{lowest}({large}{hidden})"
 
 
 def plural(verdict: str, count: int) -> str:

@@ -35,7 +35,12 @@ from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 
 ILL: tuple[Status, ...] = ("bad", "suspect")
-MARK: dict[Status, Mark] = {"bad": "no", "suspect": "unclear", "not determined": "", "fine": "yes"}
+MARK: dict[Status, Mark | Severity] = {
+    "bad": "error",
+    "suspect": "warning",
+    "not determined": "",
+    "fine": "info",
+}
 SEVERITY: dict[Status, Severity] = {
     "bad": "error",
     "suspect": "warning",
@@ -122,7 +127,6 @@ def _nodes(fleet: Fleet) -> Sheet:
         ("node", "status", "what is wrong", *(("class",) if several else ()), "surveys"),
         tuple(rows),
         f"{caption} {left} more are not shown." if left else caption,
-        graded=True,
     )
 
 

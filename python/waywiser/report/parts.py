@@ -12,13 +12,16 @@ from waywiser.words import Value
 if TYPE_CHECKING:
     from waywiser.report.figures.drawing import Drawing
 
-MARKS: dict[Mark, tuple[str, str]] = {
+MARKS: dict[Mark | Severity, tuple[str, str]] = {
     "": ("", ""),
-    "yes": ("✓", "yes"),
-    "no": ("×", "no"),
-    "unclear": ("?", "unclear"),
+    "yes": ("yes", "yes"),
+    "no": ("no", "no"),
+    "unclear": ("?", "not determined"),
+    "info": ("✓", "OK"),
+    "warning": ("?", "review"),
+    "error": ("×", "problem"),
 }
-"""A mark as it is seen, and as it is read aloud."""
+"""A mark as it is seen, and as it is read aloud. An answer is a word, a status is a sign."""
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
     "info": ("i", "to know"),
@@ -35,7 +38,7 @@ class SheetCell(Value, frozen=True):
     """What stands in a table."""
 
     text: str = ""
-    mark: Mark = ""
+    mark: Mark | Severity = ""
     note: str = ""
     """Smaller, after the text."""
     link: str = ""
@@ -59,8 +62,6 @@ class Sheet(Value, frozen=True):
     rows: tuple[SheetRow, ...]
     caption: str = ""
     anchor: str = ""
-    graded: bool = False
-    """Its marks grade: ✓ is good and × is bad. Elsewhere they only say yes and no."""
 
 
 class Words(Value, frozen=True):

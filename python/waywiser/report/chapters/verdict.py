@@ -10,7 +10,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Remarks, Section, Sheet, SheetCell, SheetRow, Words
 from waywiser.severity import Severity
 
-MARK: dict[Severity, Mark] = {"info": "", "warning": "unclear", "error": "no"}
+MARK: dict[Severity, Mark | Severity] = {"info": "", "warning": "warning", "error": "error"}
 """An answer without a finding has no mark: a tick beside a question would look like a yes."""
 
 
@@ -49,7 +49,6 @@ def _asked(entries: Sequence[Entry]) -> Sheet:
             for question, title in titles.items()
         ),
         caption="? a finding to review, × a problem.",
-        graded=True,
     )
 
 
