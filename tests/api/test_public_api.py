@@ -19,7 +19,7 @@ from api import opened
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "python.md"
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
-PROFILES = ("h200-standard-1", "h100-check-1", "h100-check-2")
+PROFILES = ("h200-standard-1", "h100-check-1", "h100-check-2", "two-h200-check-1")
 OPTIONAL = ("pandas", "polars", "pyarrow")
 
 

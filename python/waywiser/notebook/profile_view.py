@@ -27,7 +27,7 @@ from waywiser.series.series_frame import SeriesFrame
 from waywiser.stats.order import Interval
 from waywiser.topology.machine import Machine
 from waywiser.visible import visible
-from waywiser.words import WaywiserError, Workload, format_bytes
+from waywiser.words import WaywiserError, Workload, format_bytes, format_settings
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ SERIES_TYPES: dict[str, type] = {
     "source": str,
     "destination": str,
     "executor": str,
+    "settings": str,
+    "layout": str,
     "bytes": int,
     **_MEASURED,
     "cache": str,
@@ -64,7 +66,8 @@ SERIES_TYPES: dict[str, type] = {
     "workload": str,
     "identity": str,
 }
-"""``not_measured`` is the reason why a series has no time. ``curve``, ``workload`` and ``identity``
+"""``settings`` and ``layout`` are empty for the default settings and for contiguous bytes.
+``not_measured`` is the reason why a series has no time. ``curve``, ``workload`` and ``identity``
 are those of the samples."""
 
 CURVE_TYPES: dict[str, type] = {"bytes": int, **_MEASURED}
@@ -249,6 +252,8 @@ class ProfileView:
                 _joined(path.source for path in paths),
                 _joined(path.destination for path in paths),
                 _joined(path.executor for path in paths),
+                _joined(format_settings(each.parameters) for each in workload.transfers),
+                _joined(str(each.layout or "") for each in workload.transfers),
                 line.bytes,
                 *_measured_cells(line),
                 line.cache,
@@ -304,8 +309,9 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
 
 
 def _joined(parts: Any) -> str | None:
-    """Several sides of concurrent transfers in one text, each once; None of an operation."""
-    return "; ".join(dict.fromkeys(map(str, parts))) or None
+    """Several sides of concurrent transfers in one text, each once; None for an operation."""
+    texts = dict.fromkeys(map(str, parts))
+    return "; ".join(texts) if texts else None
 
 
 def _ends(interval: Interval | None, scale: float = 1.0) -> tuple[float | None, float | None]:
