@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any, BinaryIO
 
 from waywiser.profile import Profile
+from waywiser.series.arrow_batches import arrow_batches, arrow_schema
 from waywiser.series.sample_rows import TYPES, rows_of
 from waywiser.words import WaywiserError
 
@@ -34,26 +33,7 @@ def pyarrow() -> Any:
 def write_parquet(profile: Profile, stream: BinaryIO) -> None:
     """Raises `NoPyarrow`."""
     arrow = pyarrow()
-    schema = _schema(arrow)
-    rows = rows_of(profile)
+    schema = arrow_schema(arrow, TYPES)
     with arrow.parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
-        for group in _groups(rows):
-            columns = [arrow.array(column, field.type) for column, field in
-                       zip(zip(*group, strict=True), schema, strict=True)]  # fmt: skip
-            writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
-
-
-def _groups(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    while group := list(islice(rows, ROWS)):
-        yield group
-
-
-def _schema(arrow: Any) -> Any:
-    types = {
-        str: arrow.string(),
-        int: arrow.int64(),
-        float: arrow.float64(),
-        bool: arrow.bool_(),
-        tuple: arrow.list_(arrow.float64()),
-    }
-    return arrow.schema([(name, types[kind]) for name, kind in TYPES.items()])
+        for batch in arrow_batches(arrow, schema, rows_of(profile), ROWS):
+            writer.write_batch(batch)

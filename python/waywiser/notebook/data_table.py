@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, overload
 
 from waywiser.notebook.optional_package import optional
+from waywiser.series.arrow_batches import arrow_batches, arrow_schema
 from waywiser.visible import visible
 from waywiser.words import WaywiserError
 
@@ -148,21 +149,8 @@ class DataTable:
     def to_arrow(self) -> Any:
         """A `pyarrow.Table`. Raises `MissingPackage`."""
         arrow = optional("pyarrow", "to_arrow()")
-        types = {
-            str: arrow.string(),
-            int: arrow.int64(),
-            float: arrow.float64(),
-            bool: arrow.bool_(),
-            tuple: arrow.list_(arrow.float64()),
-        }
-        schema = arrow.schema([(name, types[kind]) for name, kind in self.types.items()])
-        batches, rows = [], iter(self._rows())
-        while part := list(islice(rows, BATCH_ROWS)):
-            arrays = [
-                arrow.array(column, field.type)
-                for column, field in zip(zip(*part, strict=True), schema, strict=True)
-            ]
-            batches.append(arrow.RecordBatch.from_arrays(arrays, schema=schema))
+        schema = arrow_schema(arrow, self.types)
+        batches = arrow_batches(arrow, schema, self._rows(), BATCH_ROWS)
         return arrow.Table.from_batches(batches, schema=schema)
 
     def _values(self) -> list[list[Any]]:
