@@ -15,7 +15,7 @@ from waywiser.comparison.node import Node, node_of
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
 from waywiser.plan.headline import GROUPS, Group, headline
-from waywiser.plan.select import matches_any, nearest, texts_of
+from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.profile import Profile
 from waywiser.records import Series
 from waywiser.series.estimate import worst_stop
@@ -202,17 +202,14 @@ class ProfileView:
         if len(found) == 1:
             return found[0]
         if found:
-            near = nearest(path, _labels(found))
+            near = nearest(path, _with_terms(found))
             raise NoSuchPath(
                 f"{len(found)} paths match {path!r}", remedy=f"name one of: {'; '.join(near)}"
             )
         if reason := self._why_not_measured(path):
             raise NoSuchPath(f"{path} was not measured", remedy=reason)
-        near = nearest(path, _labels(known))
-        raise NoSuchPath(
-            f"{self.path} has no path {path!r}",
-            remedy=f"nearest: {'; '.join(near)}" if near else "nothing was measured",
-        )
+        near = suggestion(path, _with_terms(known)) or "nothing was measured"
+        raise NoSuchPath(f"{self.path} has no path {path!r}", remedy=near)
 
     def _why_not_measured(self, path: str) -> str:
         """The reason why a path has no time; empty if the profile does not know the path."""
@@ -306,6 +303,13 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
     """What distinguishes these curves: their names, or their full texts if names are the same."""
     names = [curve.name for curve in curves]
     return names if len(set(names)) == len(names) else [curve.text for curve in curves]
+
+
+def _with_terms(curves: Sequence[MeasuredCurve]) -> list[str]:
+    """The same, and again after the terms of the field that apply to each."""
+    labels = _labels(curves)
+    named = zip(curves, labels, strict=True)
+    return [*labels, *(text for curve, label in named for text in with_terms(curve.workload, label))]
 
 
 def _joined(parts: Any) -> str | None:
