@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.shown import SMALL_BYTES
@@ -202,10 +203,8 @@ class ProfileView:
         if len(found) == 1:
             return found[0]
         if found:
-            near = nearest(path, _with_terms(found))
-            raise NoSuchPath(
-                f"{len(found)} paths match {path!r}", remedy=f"name one of: {'; '.join(near)}"
-            )
+            some = "; ".join(nearest(path, _with_terms(found)))
+            raise NoSuchPath(f"{len(found)} paths match {path!r}", remedy=f"name one of: {some}")
         if reason := self._why_not_measured(path):
             raise NoSuchPath(f"{path} was not measured", remedy=reason)
         near = suggestion(path, _with_terms(known)) or "nothing was measured"
@@ -308,8 +307,8 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
 def _with_terms(curves: Sequence[MeasuredCurve]) -> list[str]:
     """The same, and again after the terms of the field that apply to each."""
     labels = _labels(curves)
-    named = zip(curves, labels, strict=True)
-    return [*labels, *(text for curve, label in named for text in with_terms(curve.workload, label))]
+    workloads = (curve.workload for curve in curves)
+    return [*labels, *chain.from_iterable(map(with_terms, workloads, labels))]
 
 
 def _joined(parts: Any) -> str | None:
