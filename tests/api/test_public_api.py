@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -54,9 +56,19 @@ def test_opening_a_profile_loads_no_driver_and_no_optional_package(tmp_path: Pat
     assert found & heavy == set()
 
 
+FUNCTIONS = {"open", "compare", "survey", "topology"}
+
+
 def test_the_public_names() -> None:
-    assert set(waywiser.__all__) == {"__version__", "compare"}
-    assert callable(waywiser.open)
+    assert {*waywiser.__all__, "open"} == {"__version__", *FUNCTIONS}
+    assert all(inspect.isfunction(getattr(waywiser, name)) for name in FUNCTIONS)
+
+
+def test_no_module_has_the_name_of_a_function() -> None:
+    """The import of such a module would replace the function."""
+    modules = {module.name for module in pkgutil.iter_modules(waywiser.__path__)}
+    assert {"cli", "transfer"} <= modules
+    assert modules & FUNCTIONS == set()
 
 
 def test_the_page_shows_what_its_examples_print(
