@@ -142,11 +142,12 @@ def _wrong(name: str, value: Any, kind: str) -> SurveyError:
 
 def _call(given: Mapping[str, Any]) -> str:
     """What the profile keeps as the command: the call with the arguments that were given."""
-    said = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in _UNSAID)
-    return f"waywiser.survey({said})"
-
-
-_UNSAID = (None, False)
+    said = (
+        f"{name}={(os.fspath(value) if isinstance(value, os.PathLike) else value)!r}"
+        for name, value in given.items()
+        if value is not None and value is not False
+    )
+    return f"waywiser.survey({', '.join(said)})"
 
 
 def new_cache_file(hostname: str) -> Path:
