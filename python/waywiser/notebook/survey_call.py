@@ -37,9 +37,11 @@ class SurveyProgress:
     share: float
     """The share of the expected time that is done, from 0 to 1."""
     seconds_left: float
+    """The expected time of the rest, corrected by how long the visits took so far."""
     visits: int
     """Visits (one series in one process) that are finished, those of earlier runs too."""
     of_visits: int
+    """Visits that are planned."""
     path: str
     """The path that was measured last."""
     bytes: int
