@@ -12,6 +12,8 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+FORMS = ("_repr_html_", "_repr_png_")
+"""What Jupyter shows of a value, if it has one of these."""
 OPTIONAL = ("pandas", "polars", "pyarrow")
 
 
@@ -40,8 +42,8 @@ def run(notebook: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         exec(compile(ast.Module(body, []), where, "exec"), names)
         if last is not None:
             value = eval(compile(ast.Expression(last.value), where, "eval"), names)
-            shown = getattr(value, "_repr_html_", None) or getattr(value, "_repr_png_", None)
-            assert shown is None or shown()
+            forms = [getattr(value, form) for form in FORMS if hasattr(value, form)]
+            assert not forms or any(form() for form in forms), where
     return names
 
 
