@@ -171,6 +171,11 @@ def test_a_path_that_is_not_there_is_answered_with_the_nearest(
         view.plot(path)
 
 
+def test_what_is_no_text_is_no_path(view: ProfileView) -> None:
+    with pytest.raises(NoSuchPath, match=r"^5 is no path \(write it as a table has it\)$"):
+        view.curve(5)  # type: ignore[arg-type]
+
+
 def test_a_path_that_was_not_measured_is_answered_with_the_reason(
     tmp_path: Path, flawed: ProfileView
 ) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import waywiser
@@ -49,6 +50,9 @@ def test_values_become_what_the_command_line_takes() -> None:
         expect_gpus=1, memory=str(2**30), share=True, seed=0, files=("data",), scratch="here",
         workloads=(H2D,),
     )  # fmt: skip
+    assert options_of({"sizes": 2 ** numpy.arange(3, 5), "seed": numpy.int32(7)}) == SurveyOptions(
+        sizes="8,16", seed=7
+    )
     assert options_of({"only": "h2d", "sizes": 4096, "gpus": 0}) == SurveyOptions(
         only=("h2d",), sizes="4096", gpus="0"
     )
@@ -61,8 +65,11 @@ def test_values_become_what_the_command_line_takes() -> None:
         ({"only": []}, "only is empty"),
         ({"gpus": ""}, "gpus is empty"),
         ({"only": "pinend"}, "did you mean 'pinned'? nearest: "),
-        ({"only": 1.5}, "only=1.5 is no text, or several texts"),
-        ({"only": [None]}, "only=None is no text"),
+        ({"only": 1.5}, "only=1.5 is neither a text nor a whole number"),
+        ({"only": [None]}, "only=None is neither a text nor a whole number"),
+        ({"sizes": [4.5]}, "sizes=4.5 is neither a text nor a whole number"),
+        ({"share": "yes"}, "share='yes' is neither True nor False"),
+        ({"progress": 5}, "progress=5 is no function"),
         ({"sizes": "1MB"}, "1MiB"),
         ({"deadline": "9"}, "deadline='9' is no number of seconds"),
         ({"deadline": 0}, "not a number of seconds from 1"),

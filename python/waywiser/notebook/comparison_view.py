@@ -137,7 +137,7 @@ def compare_profiles(
 ) -> ComparisonView:
     """Raises `ProfileError`, `ComparisonError`."""
     limit = THRESHOLD if threshold is None else threshold
-    if not 0 <= limit < 1:
+    if isinstance(limit, str) or not 0 <= limit < 1:
         raise ComparisonError(
             f"the threshold {limit!r} is no fraction", remedy="write 0.03 for 3 %"
         )
@@ -148,11 +148,18 @@ def compare_profiles(
 
 
 def _nodes(side: Side | Sequence[Side]) -> list[Node]:
-    several = [side] if isinstance(side, (str, os.PathLike, ProfileView)) else side
-    return [
-        each.node if isinstance(each, ProfileView) else read_node(os.fspath(each))
-        for each in several
-    ]
+    several = side if isinstance(side, Sequence) and not isinstance(side, str) else [side]
+    return [_node(each) for each in several]
+
+
+def _node(side: Side) -> Node:
+    if isinstance(side, ProfileView):
+        return side.node
+    if not isinstance(side, (str, os.PathLike)):
+        raise ComparisonError(
+            f"{side!r} is no profile", remedy="name a file, or pass what waywiser.open returns"
+        )
+    return read_node(os.fspath(side))
 
 
 def _row(path: PathChange) -> tuple[Any, ...]:

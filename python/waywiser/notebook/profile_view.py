@@ -195,6 +195,8 @@ class ProfileView:
 
     def measured_curve(self, path: str) -> MeasuredCurve:
         """The measured series of a path. Raises `NoSuchPath`."""
+        if not isinstance(path, str):
+            raise NoSuchPath(f"{path!r} is no path", remedy="write it as a table has it")
         known = self._curves
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]

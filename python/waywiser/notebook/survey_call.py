@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,9 @@ _TEXTS = {"only": "only", "workload": "workloads", "file": "files"}
 _LISTS = ("sizes", "gpus")
 """Options that take a text, or numbers that become one."""
 
-_NUMBERS = ("deadline", "expect_gpus", "seed")
+_NUMBERS = ("expect_gpus", "seed")
+
+_SWITCHES = ("no_scratch", "share", "resume")
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ def survey_machine(
     ``given`` are the arguments of `waywiser.survey` by name. Raises `WaywiserError`;
     `KeyboardInterrupt`, which says where the profile is.
     """
+    if progress is not None and not callable(progress):
+        raise _wrong("progress", progress, "no function")
     options = options_of(given)
     options.require_sense()
     watcher, command = _Watcher(progress), (_call(given),)
@@ -97,9 +103,13 @@ def options_of(given: Mapping[str, Any]) -> SurveyOptions:
             found[_TEXTS[name]] = _texts(name, value)
         elif name in _LISTS:
             found[name] = ",".join(_texts(name, value))
+        elif name == "deadline":
+            found[name] = _seconds(name, value)
         elif name in _NUMBERS:
-            found[name] = _number(name, value)
-        elif isinstance(value, bool):
+            found[name] = _whole(name, value)
+        elif name in _SWITCHES:
+            if not isinstance(value, bool):
+                raise _wrong(name, value, "neither True nor False")
             found[name] = value
         else:
             found[name] = _text(name, value)
@@ -107,31 +117,37 @@ def options_of(given: Mapping[str, Any]) -> SurveyOptions:
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, (str, os.PathLike, int)):
+    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
         return (_text(name, value),)
-    try:
-        several = tuple(_text(name, each) for each in value)
-    except TypeError:
-        raise _wrong(name, value, "text, or several texts") from None
+    several = tuple(_text(name, each) for each in value)
     if not several:
         raise _empty(name)
     return several
 
 
 def _text(name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, os.PathLike, int)):
-        raise _wrong(name, value, "text")
-    text = str(value) if isinstance(value, int) else os.fspath(value)
-    if not text:
-        raise _empty(name)
-    return str(text)
+    if isinstance(value, (str, os.PathLike)):
+        text = str(os.fspath(value))
+        if not text:
+            raise _empty(name)
+        return text
+    return str(_whole(name, value, "neither a text nor a whole number"))
 
 
-def _number(name: str, value: Any) -> Any:
-    whole = name != "deadline"
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        raise _wrong(name, value, "whole number" if whole else "number of seconds")
-    return value
+def _whole(name: str, value: Any, kind: str = "no whole number") -> int:
+    """Integers of numpy too, and no truth values."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise _wrong(name, value, kind)
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _wrong(name, value, "no number of seconds")
+    return float(value)
 
 
 def _empty(name: str) -> SurveyError:
@@ -139,7 +155,7 @@ def _empty(name: str) -> SurveyError:
 
 
 def _wrong(name: str, value: Any, kind: str) -> SurveyError:
-    return SurveyError(f"{name}={value!r} is no {kind}", remedy="see help(waywiser.survey)")
+    return SurveyError(f"{name}={value!r} is {kind}", remedy="see help(waywiser.survey)")
 
 
 def _call(given: Mapping[str, Any]) -> str:
