@@ -41,7 +41,7 @@ def test_opened_profiles_and_several_of_a_side_are_taken(
 ) -> None:
     base, new = (waywiser.open(file) for file in files[:2])
     assert waywiser.compare(base, new).result == found.result
-    several = waywiser.compare([str(files[0]), new], files[2], repeat=[files[0]])
+    several = waywiser.compare([str(files[0]), new], (files[2],), repeat=iter([files[0]]))
     assert several.result.base == (str(files[0]), str(files[1]))
     assert several.result.repeats or several.notes
 

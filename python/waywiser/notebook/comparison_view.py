@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -148,11 +148,12 @@ def compare_profiles(
 
 
 def _nodes(side: Side | Sequence[Side]) -> list[Node]:
-    several = side if isinstance(side, Sequence) and not isinstance(side, str) else [side]
-    return [_node(each) for each in several]
+    if isinstance(side, (str, os.PathLike, ProfileView)) or not isinstance(side, Iterable):
+        return [_node(side)]
+    return [_node(each) for each in side]
 
 
-def _node(side: Side) -> Node:
+def _node(side: object) -> Node:
     if isinstance(side, ProfileView):
         return side.node
     if not isinstance(side, (str, os.PathLike)):
