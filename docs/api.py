@@ -19,6 +19,9 @@ from pathlib import Path
 SOURCES = Path(__file__).parent.parent / "python"
 WIDTH = 96
 
+ARGUMENTS = {r"^Args:$": "Arguments:\n", r"^ {4}(\w+): ": r"- `\1`: ", r"^ {8}": "  "}
+"""How the arguments in a docstring become a list."""
+
 Documented = ast.FunctionDef | ast.ClassDef
 
 
@@ -44,7 +47,11 @@ def text_of(node: Documented | ast.Module) -> str:
 
 
 def markdown(text: str) -> str:
-    return re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(text))
+    """A docstring as Markdown; of a section ``Args:`` the arguments become a list."""
+    plain = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(text))
+    for pattern, replacement in ARGUMENTS.items():
+        plain = re.sub(pattern, replacement, plain, flags=re.MULTILINE)
+    return plain
 
 
 def signature(name: str, node: ast.FunctionDef, *, bound: bool = False) -> str:
@@ -250,6 +257,14 @@ ERRORS = (
 COPIES = ("waywiser._transfer", "waywiser.transfer.arrays", "waywiser.transfer.context")
 """Modules of the calls of `waywiser.transfer`; the last one that has a name documents it."""
 
+LOADING = "waywiser.transfer.torch"
+LOADING_ERRORS = (
+    LOADING,
+    "waywiser.transfer.checkpoint",
+    "waywiser.transfer.safetensors_header",
+)
+"""Modules of the errors of `LOADING`."""
+
 
 def document() -> str:
     """The page."""
@@ -285,7 +300,12 @@ def _copies() -> Iterator[str]:
     names = [name for name in exported("waywiser.transfer") if name in known]
     for name in sorted(names, key=lambda each: isinstance(known[each], ast.ClassDef)):
         yield from documented(known[name], f"transfer.{name}")
-    yield from errors("waywiser.transfer.errors")
+    loading = members(tree(LOADING).body)
+    for name in exported(LOADING):
+        if isinstance(node := loading.get(name), ast.FunctionDef):
+            yield from documented(node, f"transfer.torch.{name}")
+    yield "### Errors of waywiser.transfer\n"
+    yield from errors("waywiser.transfer.errors", *LOADING_ERRORS)
 
 
 def exported(module: str) -> list[str]:
