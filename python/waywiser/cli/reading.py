@@ -16,12 +16,15 @@ from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, app
 def show(
     file: ProfileFile,
     only: Only = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also every size, every setting and every path.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Show a profile as a table: median, interval, bound, and why sampling stopped."""
     from waywiser.cli.show import run_show
 
-    return run_show(file, json, only or ())
+    return run_show(file, json, only or (), everything)
 
 
 @app.command("import", cls=FilesVerb, short_help="Make one profile of other tools' results.")

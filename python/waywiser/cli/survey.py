@@ -6,8 +6,7 @@ import math
 import os
 import signal
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +14,19 @@ from types import FrameType
 
 import msgspec
 
+from waywiser.cli.machine_line import machine_line
 from waywiser.cli.progress import format_seconds, watcher
 from waywiser.cli.streams import say
+from waywiser.cli.unsupported import reasons_of, unsupported_lines
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL, Request
 from waywiser.profile import Profile, default_name
 from waywiser.profile.output_path import require_new_output
-from waywiser.records import Refusal
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, commission_of, prepare, resume, start
 from waywiser.words import WordError, format_bytes, parse_bytes
-from waywiser.words.members import member_lines, merged
+from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
 
@@ -170,12 +170,7 @@ def _print_progress(text: str) -> None:
 
 def _before(survey: Survey) -> Iterator[str]:
     """What is said before long work starts."""
-    machine = survey.machine
-    nodes = f"{len(machine.numa)} NUMA node{'s' if len(machine.numa) > 1 else ''}"
-    models = Counter(gpu.name for gpu in machine.gpus)
-    gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in models.items())
-    gpus = gpus or f"no GPU ({machine.gpu_reason})"
-    yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
+    yield machine_line(survey.machine)
     for refusal in survey.scope.refusals:
         yield f"{refusal.path} is skipped: {refusal.reason}"
     yield from survey.scope.notes
@@ -265,7 +260,12 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
         }
         print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
         return
-    for line in (*_before(survey), *_curves(plan), *_refused(plan.refusals)):
+    unsupported = reasons_of(plan.refusals).items()
+    for line in (
+        *_before(survey),
+        *_curves(plan),
+        *unsupported_lines(unsupported, survey.machine, "--dry-run --json"),
+    ):
         print(line)
 
 
@@ -281,17 +281,8 @@ def _curves(plan: Plan) -> Iterator[str]:
         if not max(sizes)[0]:
             count = "no bytes"
         seconds = sum(of_one for _, of_one in sizes)
-        yield f"  {text}: {count}, {format_seconds(seconds) if seconds >= 0.5 else 'under 1 s'}"
-
-
-def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
-    """The paths that are not measured, under the reasons why."""
-    reasons: dict[str, list[str]] = {}
-    for refusal in refusals:
-        reasons.setdefault(refusal.reason, []).append(refusal.path)
-    for reason, paths in merged(reasons.items()):
-        yield f"not measured: {reason}"
-        yield from (f"  {line}" for line in member_lines(paths))
+        time = format_seconds(seconds) if seconds >= 0.5 else "under 1 s"
+        yield f"  {with_units(text)}: {count}, {time}"
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from waywiser.words import format_bytes
 _OF_TRANSFER = re.compile(
     r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of (\d+)\b( (?:[KMGT]i)?B)?"
 )
-_OF_SETTING = re.compile(r"(?<==)\d+(?=[,\]])")
+_OF_SETTING = re.compile(r"\b(block|bytes|chunk|piece|pitch|stride|width)=(\d+)(?=[,\]]|$)")
+"""Settings whose values are bytes; those of others are counts."""
 
 
 def without_sizes(text: str) -> str:
@@ -18,19 +19,31 @@ def without_sizes(text: str) -> str:
 
 
 def with_sizes(text: str) -> str:
-    """The sizes of transfers with units: ``by cpu of 1048576`` as ``by cpu of 1 MiB``."""
+    """All sizes with units: ``by cpu of 1048576`` as ``by cpu of 1 MiB``, and those of settings as
+    `with_units` has them."""
 
     def with_unit(match: re.Match[str]) -> str:
         return match[0] if match[3] else f"{match[1]} of {format_bytes(int(match[2]))}"
 
-    return _OF_TRANSFER.sub(with_unit, text)
+    return with_units(_OF_TRANSFER.sub(with_unit, text))
 
 
 def with_units(settings: str) -> str:
     """``piece=28672`` as ``piece=28KiB``; what is no whole number of KiB stays as it is."""
 
     def unit(match: re.Match[str]) -> str:
-        text = format_bytes(int(match[0]))
-        return text.replace(" ", "") if not text.endswith(" B") else match[0]
+        text = format_bytes(int(match[2]))
+        return f"{match[1]}={text.replace(' ', '')}" if not text.endswith(" B") else match[0]
 
     return _OF_SETTING.sub(unit, settings)
+
+
+def size_of(series: str) -> str:
+    """The size of a series as people read it, from its text: ``1 MiB``, of several equal transfers
+    ``2 × 1 MiB``, of others what they are together; empty without bytes."""
+    sizes = [int(match[2]) for match in _OF_TRANSFER.finditer(series)]
+    if not any(sizes):
+        return ""
+    if len(sizes) > 1 and len(set(sizes)) == 1:
+        return f"{len(sizes)} × {format_bytes(sizes[0])}"
+    return format_bytes(sum(sizes))
