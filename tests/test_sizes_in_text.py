@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.words.sizes_in_text import size_of, with_sizes, with_units, without_sizes
+from waywiser.words.sizes_in_text import bytes_of_each, size_of, with_sizes, with_units, without_sizes
 
 COPY = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 LIST = "device@gpu:0 -> device@gpu:0 by sm[grid=paper] as list[piece=28672]"
@@ -41,3 +41,6 @@ def test_the_size_of_equal_transfers_is_that_of_each() -> None:
     assert size_of(f"{LIST} of 1048576; {COPY} of 1048576 (flushed)") == "2 × 1 MiB"
     assert size_of(f"{COPY} of 8; {LIST} of 16") == "24 B"
     assert size_of("malloc[bytes=65536]@numa:0") == size_of(COPY) == ""
+    assert bytes_of_each(f"{COPY} of 8; {COPY} of 8") == 8
+    assert bytes_of_each(f"{COPY} of 8; {COPY} of 16") == 24
+    assert bytes_of_each(COPY) == 0

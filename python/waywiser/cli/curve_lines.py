@@ -153,9 +153,9 @@ def _group_rows(group: CurveGroup, marks: Marks) -> Iterator[Row]:
 
 
 def _settings_rows(head: str, what: str, curves: Sequence[Shown], marks: Marks) -> Iterator[Row]:
-    """``head`` begins the name of a row that is of several curves."""
+    """``head`` begins the name of a row that is of several curves, each a ``what``."""
     if len(curves) > MOST_SETTINGS:
-        yield _span_row(f"{head}{count(len(curves), what)}", curves)
+        yield _span_row(f"{head}{len(curves)} {what}s", curves)
         return
     for curve in curves:
         difference = curve.difference if head.isspace() else ""
@@ -169,8 +169,8 @@ def _equal_rows(groups: Sequence[CurveGroup], marks: Marks, most: int) -> Iterat
         return
     curves = [group.default for group in groups if group.default is not None]
     yield _span_row(f"  {count(len(curves), 'equivalent path')}", curves)
-    settings = [curve for group in groups for curve in group.settings]
-    yield from _settings_rows("  ", "setting of these paths", settings, marks)
+    if settings := [curve for group in groups for curve in group.settings]:
+        yield _span_row(f"  {count(len(settings), 'setting')} of these paths", settings)
 
 
 def _groups(curves: Sequence[Shown]) -> list[CurveGroup]:

@@ -54,19 +54,33 @@ def _print(
     """One matrix; if the terminal is too narrow, the columns in several parts."""
     say(console, title, "bold")
     cells = {pair: figure(each) for pair, each in measured.items()}
-    head = max(map(len, names))
-    width = max(map(len, (*names, *cells.values())))
-    room = max(1, (console.width - head) // (width + GAP))
-    for start in range(0, len(names), room):
-        part = names[start : start + room]
-        columns = [TextColumn("", left=True, least=head)]
-        columns += [TextColumn(name, least=width) for name in part]
+    sources, destinations = (
+        [name for name in names if any(name == pair[side] for pair in cells)] for side in (0, 1)
+    )
+    head = max(map(len, sources))
+    width = max(map(len, cells.values()))
+    columns = [TextColumn(name, least=width) for name in destinations]
+    for part in _parts(columns, console.width - head):
         rows = [
-            [source, *(cells.get((source, destination), NOT_MEASURED) for destination in part)]
-            for source in names
+            [name, *(cells.get((name, column.name), NOT_MEASURED) for column in part)]
+            for name in sources
         ]
-        print_table(console, columns, rows)
+        print_table(console, [TextColumn("", left=True, least=head), *part], rows)
     console.print()
+
+
+def _parts(columns: Sequence[TextColumn], room: int) -> Iterator[list[TextColumn]]:
+    """The columns in parts that fit into ``room``, one at least in each."""
+    part: list[TextColumn] = []
+    taken = 0
+    for column in columns:
+        width = max(column.least, len(column.name)) + GAP
+        if part and taken + width > room:
+            yield part
+            part, taken = [], 0
+        part.append(column)
+        taken += width
+    yield part
 
 
 def _names(machine: Machine, measured: Mapping[Pair, Between]) -> Iterator[str]:

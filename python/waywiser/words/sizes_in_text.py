@@ -41,9 +41,19 @@ def with_units(settings: str) -> str:
 def size_of(series: str) -> str:
     """The size of a series as people read it, from its text: ``1 MiB``, of several equal transfers
     ``2 × 1 MiB``, of others what they are together; empty without bytes."""
-    sizes = [int(match[2]) for match in _OF_TRANSFER.finditer(series)]
-    if not any(sizes):
+    size, transfers = _size_and_number(series)
+    if not size:
         return ""
-    if len(sizes) > 1 and len(set(sizes)) == 1:
-        return f"{len(sizes)} × {format_bytes(sizes[0])}"
-    return format_bytes(sum(sizes))
+    return f"{transfers} × {format_bytes(size)}" if transfers > 1 else format_bytes(size)
+
+
+def bytes_of_each(series: str) -> int:
+    """Bytes of each of several equal transfers, from the text of a series; of others together."""
+    return _size_and_number(series)[0]
+
+
+def _size_and_number(series: str) -> tuple[int, int]:
+    sizes = [int(match[2]) for match in _OF_TRANSFER.finditer(series)]
+    if len(set(sizes)) == 1:
+        return sizes[0], len(sizes)
+    return sum(sizes), 1
