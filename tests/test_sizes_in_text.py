@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.words.sizes_in_text import bytes_of_each, size_of, with_sizes, with_units, without_sizes
+from waywiser.words.sizes_in_text import (
+    bytes_of_each,
+    size_of,
+    with_sizes,
+    with_units,
+    without_sizes,
+)
 
 COPY = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 LIST = "device@gpu:0 -> device@gpu:0 by sm[grid=paper] as list[piece=28672]"
