@@ -14,7 +14,7 @@ from rich.console import Console
 
 from waywiser.analysis.shown import SMALL_BYTES, Shown
 from waywiser.cli.curve_table import Marks, marks_of
-from waywiser.cli.lines import range_text
+from waywiser.cli.figure_range import range_of
 from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
 from waywiser.plan.name import name_of
 from waywiser.series.line import Line
@@ -48,11 +48,8 @@ SPARED = ("at", "sizes", "±")
 ANY_FLAG = "!"
 """Stands for letters of flags that have no room."""
 
-PATH = 44
+PATH = 52
 """Characters that a path is left before another column goes; longer ones fold."""
-
-LEAST_SPANNED = 0.005
-"""Half an interval over its value, at least, at the ends of a range."""
 
 Row = tuple[str, ...]
 
@@ -250,11 +247,11 @@ def _row(name: str, curve: Shown, marks: Marks) -> Row:
     )
     return (
         name,
-        _rate_text(large) if large else "",
+        range_of([large], _rate, format_rate) if large else "",
         format_relative(relative),
         f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
         size_of(large.workload) if large else "",
-        _time_text(small) if small else "",
+        range_of([small], _time, format_time) if small else "",
         str(len(curve.measured)) if curve.measured[0].bytes else "",
         _letters(filter(None, (large, small)), marks),
     )
@@ -265,17 +262,14 @@ def _span_row(name: str, curves: Sequence[Shown]) -> Row:
     be of too many sizes."""
     large = [line for curve in curves if (line := _largest(curve))]
     small = [] if large else [line for curve in curves if (line := _smallest(curve))]
-    large.sort(key=_rate)
-    small.sort(key=_time)
     sizes = {size_of(line.workload) for line in large}
-    shares = sorted(line.of_bound for line in large if line.of_bound is not None)
     return (
         name,
-        range_text([_rate_text(line, LEAST_SPANNED) for line in large]),
+        range_of(large, _rate, format_rate),
         "",
-        range_text([f"{share:.0%}" for share in shares]),
+        range_of(large, lambda line: line.of_bound, lambda share, _: f"{share:.0%}"),
         sizes.pop() if len(sizes) == 1 else "",
-        range_text([_time_text(line, LEAST_SPANNED) for line in small]),
+        range_of(small, _time, format_time),
         "",
         "",
     )
@@ -293,25 +287,12 @@ def _smallest(curve: Shown) -> Line | None:
     return line if line.bytes <= SMALL_BYTES or _largest(curve) is None else None
 
 
-def _rate(line: Line) -> float:
-    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0
+def _rate(line: Line) -> float | None:
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else None
 
 
-def _time(line: Line) -> float:
-    return line.estimate.median if line.estimate else 0.0
-
-
-def _rate_text(line: Line, least: float = 0.0) -> str:
-    return format_rate(_rate(line), _relative(line, least))
-
-
-def _time_text(line: Line, least: float = 0.0) -> str:
-    return format_time(_time(line), _relative(line, least))
-
-
-def _relative(line: Line, least: float) -> float | None:
-    known = line.estimate.relative if line.estimate else None
-    return None if known is None else max(known, least)
+def _time(line: Line) -> float | None:
+    return line.estimate.median if line.estimate else None
 
 
 def _letters(lines: Iterable[Line], marks: Marks) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 
 from waywiser.analysis.shown import SMALL_BYTES, Shown
-from waywiser.cli.lines import range_text
+from waywiser.cli.figure_range import range_of
 from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.plan.headline import GROUPS, Group, headline
 from waywiser.series.line import Line
@@ -57,9 +57,9 @@ def _row(group: Group, members: Sequence[Shown]) -> tuple[str, ...]:
     smallest = [line for c in members if 0 < (line := c.measured[0]).bytes <= SMALL_BYTES]
     return (
         group,
-        _span(largest, _rate, format_rate),
-        _span(largest, lambda line: line.of_bound, lambda share, _: f"{share:.0%}"),
-        _span(smallest, _time, format_time),
+        range_of(largest, _rate, format_rate),
+        range_of(largest, lambda line: line.of_bound, lambda share, _: f"{share:.0%}"),
+        range_of(smallest, _time, format_time),
         str(len(members)),
         members[0].name,
     )
@@ -71,18 +71,3 @@ def _rate(line: Line) -> float | None:
 
 def _time(line: Line) -> float | None:
     return line.estimate.median if line.estimate else None
-
-
-def _span(
-    lines: Sequence[Line],
-    number: Callable[[Line], float | None],
-    text: Callable[[float, float | None], str],
-) -> str:
-    """``55.2`` or ``55.2–55.6``: the lowest and the highest, if they read differently; empty if
-    there is none."""
-    known = [(n, line) for line in lines if (n := number(line)) is not None]
-    known.sort(key=lambda each: each[0])
-    ends = [*known[:1], *known[-1:]]
-    return range_text(
-        [text(n, line.estimate.relative if line.estimate else None) for n, line in ends]
-    )

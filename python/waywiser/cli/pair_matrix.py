@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from rich.console import Console
 
 from waywiser.analysis.shown import SMALL_BYTES, Shown
-from waywiser.cli.lines import range_text, say
+from waywiser.cli.figure_range import range_text
+from waywiser.cli.lines import say
 from waywiser.cli.text_table import GAP, TextColumn, print_table
 from waywiser.report.rates import Between, between_places_of
 from waywiser.topology.machine import Machine
