@@ -22,6 +22,7 @@ from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL, Request
 from waywiser.profile import Profile, default_name
+from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
 from waywiser.scope import ALL, Wishes
 from waywiser.survey import Survey, SurveyError, commission_of, prepare, resume, start
@@ -118,7 +119,7 @@ def run_survey(options: Options) -> None:
         _show(file, json=options.json)
         return
     if file is not None and not options.dry_run:
-        require_new_output(file)
+        _require_new(file)
     survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
     if options.dry_run:
         _say_plan(survey, json=options.json)
@@ -130,6 +131,20 @@ def run_survey(options: Options) -> None:
     with closing(watcher()) as watching, _stopped_by_signals():
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
     _show(file, json=options.json)
+
+
+def _require_new(file: Path) -> None:
+    """Raises `ExistingFile` for a file that exists, `NotWritable` for one that cannot be made."""
+    try:
+        require_new_output(file)
+    except ExistingFile as error:
+        if file.is_dir():
+            raise
+        raise ExistingFile(
+            error.what,
+            where=error.where,
+            remedy="go on with the survey in it by --resume, or name another file with -o",
+        ) from None
 
 
 def _require_agreement(options: Options, file: Path) -> None:
