@@ -117,7 +117,7 @@ def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
             print_profile(opened, found, console, everything=everything)
             texts.append(stream.getvalue())
     assert [line for line in texts[0].splitlines() if line.startswith("not measured")] == [
-        "not measured: 3 paths, 1 operation, 2 combinations of kinds of memory, for 4 reasons; "
+        "not measured: 3 paths, 1 operation and 2 combinations of kinds of memory, for 4 reasons; "
         "--all lists them"
     ]
     assert "not measured: both are memory (2 pairs of memories)\n  device -> managed" in texts[1]
@@ -138,7 +138,9 @@ def test_what_needs_a_gpu_is_one_line_on_a_host_without(tmp_path: Path) -> None:
         )
     text = at_width(path, 200, everything=False)
     assert text.startswith("node7: Test CPU, 1 NUMA node; no GPU; ")
-    assert f"not measured: 2 paths, 1 operation that need a GPU: {reason}; --all lists them" in text
+    assert (
+        f"not measured: 2 paths and 1 operation that need a GPU: {reason}; --all lists them" in text
+    )
     assert text.count(reason) == 1
     listed = at_width(path, 200)
     assert all(f"\n  {each}\n" in listed for each in paths)

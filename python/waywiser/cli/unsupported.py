@@ -54,12 +54,13 @@ def reasons_of(refusals: Iterable[Refusal]) -> dict[str, list[str]]:
 
 
 def _amount(members: Sequence[str]) -> str:
-    """``87 paths, 18 operations``; a combination is of kinds of memory and names no place."""
+    """``87 paths and 18 operations``; a combination is of kinds of memory and names no place."""
     sorts = Counter(
         "operation" if " by " not in member else "path" if "@" in member else "combination"
         for member in members
     )
-    return ", ".join(
+    amounts = [
         f"{count(number, sort)}{' of kinds of memory' if sort == 'combination' else ''}"
         for sort, number in sorted(sorts.items(), reverse=True)
-    )
+    ]
+    return " and ".join(filter(None, (", ".join(amounts[:-1]), amounts[-1])))
