@@ -54,7 +54,7 @@ PATH = 52
 Row = tuple[str, ...]
 
 
-class CurveGroup(NamedTuple):
+class PathCurves(NamedTuple):
     """A path with all its settings."""
 
     text: str
@@ -124,7 +124,7 @@ def _path_rows(curves: Sequence[Shown], marks: Marks, first: Sequence[str]) -> I
     groups = _groups(curves)
     groups.sort(key=lambda group: order.get(group.text, len(order)))
     known = {group.text for group in groups}
-    equal: dict[str, list[CurveGroup]] = {}
+    equal: dict[str, list[PathCurves]] = {}
     for group in groups:
         if group.default is not None and group.default.like in known:
             equal.setdefault(group.default.like, []).append(group)
@@ -136,7 +136,7 @@ def _path_rows(curves: Sequence[Shown], marks: Marks, first: Sequence[str]) -> I
             yield from _equal_rows(equal.get(group.text, ()), marks, most)
 
 
-def _group_rows(group: CurveGroup, marks: Marks) -> Iterator[Row]:
+def _group_rows(group: PathCurves, marks: Marks) -> Iterator[Row]:
     name = with_units(group.name)
     layouts = [curve for curve in group.settings if _has_layout(curve)]
     others = [curve for curve in group.settings if not _has_layout(curve)]
@@ -159,7 +159,7 @@ def _settings_rows(head: str, what: str, curves: Sequence[Shown], marks: Marks) 
         yield _row(f"  {difference}" if difference else with_units(curve.name), curve, marks)
 
 
-def _equal_rows(groups: Sequence[CurveGroup], marks: Marks, most: int) -> Iterator[Row]:
+def _equal_rows(groups: Sequence[PathCurves], marks: Marks, most: int) -> Iterator[Row]:
     if len(groups) <= most:
         for group in groups:
             yield from _group_rows(group, marks)
@@ -170,13 +170,13 @@ def _equal_rows(groups: Sequence[CurveGroup], marks: Marks, most: int) -> Iterat
         yield _span_row(f"  {count(len(settings), 'setting')} of these paths", settings)
 
 
-def _groups(curves: Sequence[Shown]) -> list[CurveGroup]:
-    found: dict[str, CurveGroup] = {}
+def _groups(curves: Sequence[Shown]) -> list[PathCurves]:
+    found: dict[str, PathCurves] = {}
     for curve in curves:
         plain = _plain(curve.workload)
         text = plain.curve
         if text not in found:
-            found[text] = CurveGroup(text, name_of(plain), None, [])
+            found[text] = PathCurves(text, name_of(plain), None, [])
         if curve.text == text:
             found[text] = found[text]._replace(default=curve)
         else:

@@ -45,7 +45,7 @@ SHOWN_MEMBERS = 3
 """Series of a warning that the terminal names; ``--json`` names all."""
 
 FEW = 6
-"""Of so few curves the headline paths are not shown in a table of their own."""
+"""Curves up to which the headline paths are not shown in a table of their own."""
 
 DETAILED = 12
 """So few curves are shown each with a table of its own, if all sizes are."""
