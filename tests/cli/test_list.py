@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.cli import list as list_module
+from waywiser import scope
 from waywiser.cli.list import WIDTH, run_list
 from waywiser.plan.catalogue import list_executors, list_memories, list_operations
 from waywiser.plan.name import SETS
@@ -18,7 +18,7 @@ def text() -> str:
     with pytest.MonkeyPatch.context() as patch:
         lines: list[str] = []
         patch.setattr("builtins.print", lambda what: lines.append(what))
-        patch.setattr(list_module, "live_machine", profiles.machine)
+        patch.setattr(scope, "live_machine", profiles.machine)
         run_list(json=False)
     return "\n".join(lines)
 
@@ -59,7 +59,7 @@ def test_operations_stand_with_their_place_and_family(text: str) -> None:
 
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")
-    monkeypatch.setattr(list_module, "live_machine", lambda: machine)
+    monkeypatch.setattr(scope, "live_machine", lambda: machine)
 
 
 def test_on_a_host_without_a_gpu_one_line_counts_the_paths(
@@ -82,7 +82,7 @@ def test_on_a_host_without_a_gpu_one_line_counts_the_paths(
 def test_with_gpus_nothing_is_counted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(list_module, "live_machine", profiles.machine)
+    monkeypatch.setattr(scope, "live_machine", profiles.machine)
     run_list(json=False)
     assert "not measured" not in capsys.readouterr().out
     run_list(json=False, everything=True)

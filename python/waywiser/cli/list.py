@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from waywiser import scope
 from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
 from waywiser.plan.catalogue import (
     ExecutorKind,
@@ -20,7 +21,6 @@ from waywiser.plan.catalogue import (
 )
 from waywiser.plan.name import SETS
 from waywiser.plan.paths import NO_GPU, find_paths
-from waywiser.scope import live_machine
 from waywiser.words.sizes_in_text import with_units
 
 WIDTH = 96
@@ -45,7 +45,7 @@ def run_list(*, json: bool, everything: bool = False) -> None:
 
 
 def _unsupported(everything: bool) -> Iterator[str]:
-    machine = live_machine()
+    machine = scope.live_machine()
     if machine.gpus and not everything:
         return
     groups = reasons_of(find_paths(machine).refused)
