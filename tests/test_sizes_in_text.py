@@ -8,6 +8,7 @@ from waywiser.words.sizes_in_text import (
     with_sizes,
     with_units,
     without_sizes,
+    without_units,
 )
 
 COPY = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -35,6 +36,26 @@ def test_settings_are_read_with_units_where_they_are_whole() -> None:
     assert with_units("sm[blocks=12,piece=2097152]") == "sm[blocks=12,piece=2MiB]"
     assert with_units("malloc[bytes=65536]@numa:0") == "malloc[bytes=64KiB]@numa:0"
     assert with_units("bytes=65536") == "bytes=64KiB"
+
+
+@pytest.mark.parametrize(
+    "text", [f"{COPY} of 67108864", f"{LIST} of 8", "malloc[bytes=65536]@numa:0"]
+)
+def test_a_text_that_was_shown_is_read_back(text: str) -> None:
+    assert without_units(with_sizes(text)) == without_units(text) == text
+    assert without_units(with_sizes(text).casefold()) == text
+
+
+def test_what_is_no_size_in_a_pattern_stays() -> None:
+    for pattern in (
+        "h2d sm",
+        "threads=4KiB",
+        "piece=4x",
+        "piece=*",
+        "of 64 MiBs",
+        f"of {'9' * 20}GiB",
+    ):
+        assert without_units(pattern) == pattern
 
 
 def test_counts_are_no_sizes() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 import profiles
 from waywiser.analysis.shown import FAMILIES
+from waywiser.cli import curve_lines
 from waywiser.cli.show import print_profile
 from waywiser.profile import Profile, WritableProfile
 from waywiser.records import Failure, Visit
@@ -194,7 +195,9 @@ def test_it_fits_a_hundred_columns_with_nothing_cut_off(file: Path) -> None:
     assert "…" not in text
 
 
-def test_a_large_class_is_reported_by_its_extremes(tmp_path: Path) -> None:
+def test_a_large_class_is_reported_by_its_extremes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gpus = tuple(
         msgspec.structs.replace(
             profiles.machine().gpus[0],
@@ -221,6 +224,9 @@ def test_a_large_class_is_reported_by_its_extremes(tmp_path: Path) -> None:
         "device@gpu:3 -> device@gpu:2",
     ]
     assert [row[1].split()[-1] for row in rows] == ["399.0", "389.0"]
+    few = shown(tmp_path / "a.wwp", 120, everything=False)
+    assert cells(few.split(FAMILIES[3])[1], "device@gpu:3 -> device@gpu:2")[1] == "389.0"
+    monkeypatch.setattr(curve_lines, "SHORT", 0)
     brief = shown(tmp_path / "a.wwp", 120, everything=False)
     assert cells(brief, "11 equivalent paths")[1:] == ["389–399", "81–83%", "1 MiB"]
     matrix = brief.split("bandwidth in GB/s from row to column")[1].split("\n\n")[0]

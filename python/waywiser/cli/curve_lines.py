@@ -28,14 +28,22 @@ from waywiser.words.number_format import (
 )
 from waywiser.words.sizes_in_text import size_of, with_units
 
-MOST_SETTINGS = 2
-"""More settings of one path than these are one line."""
+SHORT = 16
+"""So few curves have a line each, whatever their settings."""
 
-MOST_EQUAL = 2
-"""More paths that should equal a path than these are one line."""
 
-MOST_EQUAL_FIRST = 8
-"""The same of headline paths."""
+class Limits(NamedTuple):
+    """How many curves of a kind have a line each; of more there is one line for all."""
+
+    settings: int = 2
+    """Settings of one path, or layouts."""
+    equal: int = 2
+    """Paths that should equal a path."""
+    equal_first: int = 8
+    """The same of a headline path."""
+    places: int = 1
+    """Places of one operation."""
+
 
 COLUMNS = ("GB/s", "±", "bound", "at", "latency", "sizes", "")
 
@@ -71,14 +79,15 @@ def print_curve_lines(
 ) -> None:
     """Prints a table for each family of curves. ``first`` are the curves that precede the others of
     their family."""
+    most = Limits(*[SHORT] * 4) if len(curves) <= SHORT else Limits()
     tables: list[tuple[str, list[Row]]] = []
     operations: list[tuple[str, list[Row]]] = []
     for family, found in groupby(curves, key=lambda curve: curve.family):
         members = list(found)
         if members[0].workload.operation is not None:
-            operations.append((family, list(_operation_rows(members, marks))))
+            operations.append((family, list(_operation_rows(members, marks, most))))
         else:
-            tables.append((family, list(_path_rows(members, marks, first))))
+            tables.append((family, list(_path_rows(members, marks, most, first))))
     _print_tables(console, tables, COLUMNS)
     _print_tables(console, operations, OPERATION_COLUMNS)
 
@@ -118,7 +127,9 @@ def _with_one_mark(row: Row) -> Row:
     return (*row[:-1], ANY_FLAG if row[-1] else "")
 
 
-def _path_rows(curves: Sequence[Shown], marks: Marks, first: Sequence[str]) -> Iterator[Row]:
+def _path_rows(
+    curves: Sequence[Shown], marks: Marks, most: Limits, first: Sequence[str]
+) -> Iterator[Row]:
     """The rows of one family: each path followed by its settings, then by its equals."""
     order = {text: n for n, text in enumerate(first)}
     groups = _groups(curves)
@@ -131,27 +142,34 @@ def _path_rows(curves: Sequence[Shown], marks: Marks, first: Sequence[str]) -> I
     members = {group.text for found in equal.values() for group in found}
     for group in groups:
         if group.text not in members:
-            yield from _group_rows(group, marks)
-            most = MOST_EQUAL_FIRST if group.text in order else MOST_EQUAL
-            yield from _equal_rows(equal.get(group.text, ()), marks, most)
+            yield from _group_rows(group, marks, most)
+            many = most.equal_first if group.text in order else most.equal
+            others = equal.get(group.text, ())
+            if len(others) > many:
+                yield from _equal_rows(others)
+                continue
+            for other in others:
+                yield from _group_rows(other, marks, most)
 
 
-def _group_rows(group: PathCurves, marks: Marks) -> Iterator[Row]:
+def _group_rows(group: PathCurves, marks: Marks, most: Limits) -> Iterator[Row]:
     name = with_units(group.name)
-    layouts = [curve for curve in group.settings if _has_layout(curve)]
+    layouts = sorted(filter(_has_layout, group.settings), key=_run)
     others = [curve for curve in group.settings if not _has_layout(curve)]
     if group.default is not None:
         yield _row(name, group.default, marks)
-        yield from _settings_rows("  ", "other setting", others, marks)
-        yield from _settings_rows("  ", "layout", layouts, marks)
+        yield from _settings_rows("  ", "other setting", others, marks, most)
+        yield from _settings_rows("  ", "layout", layouts, marks, most)
     else:
-        yield from _settings_rows(f"{name}, ", "setting", others, marks)
-        yield from _settings_rows(f"{name}, ", "layout", layouts, marks)
+        yield from _settings_rows(f"{name}, ", "setting", others, marks, most)
+        yield from _settings_rows(f"{name}, ", "layout", layouts, marks, most)
 
 
-def _settings_rows(head: str, what: str, curves: Sequence[Shown], marks: Marks) -> Iterator[Row]:
+def _settings_rows(
+    head: str, what: str, curves: Sequence[Shown], marks: Marks, most: Limits
+) -> Iterator[Row]:
     """``head`` begins the name of a row that is of several curves, each a ``what``."""
-    if len(curves) > MOST_SETTINGS:
+    if len(curves) > most.settings:
         yield _span_row(f"{head}{len(curves)} {what}s", curves)
         return
     for curve in curves:
@@ -159,11 +177,8 @@ def _settings_rows(head: str, what: str, curves: Sequence[Shown], marks: Marks) 
         yield _row(f"  {difference}" if difference else with_units(curve.name), curve, marks)
 
 
-def _equal_rows(groups: Sequence[PathCurves], marks: Marks, most: int) -> Iterator[Row]:
-    if len(groups) <= most:
-        for group in groups:
-            yield from _group_rows(group, marks)
-        return
+def _equal_rows(groups: Sequence[PathCurves]) -> Iterator[Row]:
+    """Many equivalent paths: one row for them, one for their settings."""
     curves = [group.default for group in groups if group.default is not None]
     yield _span_row(f"  {count(len(curves), 'equivalent path')}", curves)
     if settings := [curve for group in groups for curve in group.settings]:
@@ -203,7 +218,13 @@ def _has_layout(curve: Shown) -> bool:
     return any(transfer.layout for transfer in curve.workload.transfers)
 
 
-def _operation_rows(curves: Sequence[Shown], marks: Marks) -> Iterator[Row]:
+def _run(curve: Shown) -> tuple[str, int]:
+    """The kind of a layout and the bytes that lie together in it."""
+    layouts = [transfer.layout for transfer in curve.workload.transfers if transfer.layout]
+    return layouts[0].kind, layouts[0].run
+
+
+def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iterator[Row]:
     """One row for an operation at all places of a kind, with the range of its times."""
     groups: dict[tuple[str, str], list[Shown]] = {}
     for curve in curves:
@@ -213,18 +234,18 @@ def _operation_rows(curves: Sequence[Shown], marks: Marks) -> Iterator[Row]:
     for (_, name), members in sorted(groups.items()):
         defaults = [curve for curve in members if not _operation(curve).parameters]
         others = [curve for curve in members if _operation(curve).parameters]
-        if len(defaults) == 1:
-            yield _row(f"{name}@{_operation(defaults[0]).place}", defaults[0], marks)
-        elif defaults:
+        if len(defaults) > 1 and len(defaults) > most.places:
             places = [_operation(curve).place for curve in defaults]
             yield _span_row(f"{name}@{_together(places)}", defaults)
-        elif len(others) > MOST_SETTINGS:
-            yield (name, *[""] * len(COLUMNS))
-        if len(others) <= MOST_SETTINGS:
+        else:
+            for curve in defaults:
+                yield _row(curve.name, curve, marks)
+        if len(others) <= most.settings:
             for curve in others:
                 yield _row(f"{'  ' if defaults else ''}{with_units(curve.name)}", curve, marks)
         else:
-            yield _span_row(f"  {count(len(others), 'other setting')}", others)
+            head = "  " if defaults else f"{name}, "
+            yield _span_row(f"{head}{count(len(others), 'other setting')}", others)
 
 
 def _operation(curve: Shown) -> Operation:

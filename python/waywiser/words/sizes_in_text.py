@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 
-from waywiser.words import format_bytes
+from waywiser.words import WordError, format_bytes, parse_bytes
 
 _OF_TRANSFER = re.compile(
     r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of (\d+)\b( (?:[KMGT]i)?B)?"
 )
-_OF_SETTING = re.compile(r"\b(block|bytes|chunk|piece|pitch|stride|width)=(\d+)(?=[,\]]|$)")
+_BYTES = "block|bytes|chunk|piece|pitch|stride|width"
 """Settings whose values are bytes; those of others are counts."""
+
+_OF_SETTING = re.compile(rf"\b({_BYTES})=(\d+)(?=[,\]]|$)")
+
+_WITH_UNIT = re.compile(
+    rf"(\b(?:{_BYTES})=|\bof )([0-9]{{1,20}} ?(?:[kmgt]i)?b)(?![\w.])", re.IGNORECASE
+)
 
 
 def without_sizes(text: str) -> str:
@@ -36,6 +42,19 @@ def with_units(settings: str) -> str:
         return f"{match[1]}={text.replace(' ', '')}" if not text.endswith(" B") else match[0]
 
     return _OF_SETTING.sub(unit, settings)
+
+
+def without_units(pattern: str) -> str:
+    """The sizes of a text as numbers of bytes, as texts of series have them: ``piece=28KiB`` as
+    ``piece=28672``, ``of 64 MiB`` as ``of 67108864``."""
+
+    def in_bytes(match: re.Match[str]) -> str:
+        try:
+            return f"{match[1]}{parse_bytes(match[2])}"
+        except WordError:
+            return match[0]
+
+    return _WITH_UNIT.sub(in_bytes, pattern)
 
 
 def size_of(series: str) -> str:
