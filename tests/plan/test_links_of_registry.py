@@ -8,6 +8,7 @@ from topology.captured import machine
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.paths import find_paths
 from waywiser.topology.bounds import bound
+from waywiser.topology.link_kinds import link_kinds
 from waywiser.topology.machine import Machine
 from waywiser.topology.routes import is_through_host, relays_of
 from waywiser.words import Transfer, Workload
@@ -66,3 +67,21 @@ def test_the_bound_of_a_path_is_that_of_the_links_that_the_registry_names() -> N
             continue
         # Seven links bring 441 GB/s, which the NVLinks of one GPU carry.
         assert found.bytes_per_second == pytest.approx(len(needs.host_links) * one, rel=1e-3), path
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_kinds_of_links_are_those_of_the_bound(name: str) -> None:
+    of = machine(name)
+    kinds = {"PCIe": {"pcie"}, "NVLink": {"nvlink"}, "memory": set()}
+    for transfer in transfers(of, Catalogue(of)):
+        workload = Workload((transfer,))
+        peak, found = bound(of, workload), link_kinds(of, workload)
+        if peak is not None and (first := peak.narrowest.split()[0]) != "host":
+            assert kinds[first] <= set(found.kinds), transfer
+            assert bool(kinds[first]) == bool(found.kinds), transfer
+            assert not found.unknown, transfer
+        elif relays_of(transfer, of):
+            assert "pcie" in found.kinds, transfer
+        elif not found.unknown:
+            numa_or_file = {place.kind for place in transfer.path.places} & {"numa", "file"}
+            assert numa_or_file or found.kinds, transfer

@@ -12,7 +12,9 @@ from fnmatch import fnmatchcase
 
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
-from waywiser.plan.terms import GPUS_OF, TERMS, terms_of
+from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
+from waywiser.topology.machine import Machine
+from waywiser.topology.traits import DECLARED, declared_names
 from waywiser.words import WaywiserError, WordError, Workload
 
 HEADLINES = frozenset(
@@ -31,25 +33,34 @@ class NothingMatches(WaywiserError):
     """A pattern that matches no series of the plan."""
 
 
-def texts_of(workload: Workload) -> tuple[str, ...]:
+class UnknownLinks(WaywiserError):
+    """A pattern that asks for kinds of links, of a machine whose links are not known."""
+
+
+def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """What a pattern may be meant for: the curve, its name, both together, the same with the terms
-    that apply to it, and the group of headline paths that it belongs to."""
-    curve, name, group = workload.curve, name_of(workload), group_of(workload)
+    that apply to it, and the group of headline paths that it belongs to.
+
+    Without the ``machine`` whose workload it is, no link is known: ``pcie`` and ``nvlink`` apply to
+    nothing.
+    """
+    traits = machine.traits if machine else DECLARED
+    curve, name, group = workload.curve, name_of(workload), group_of(workload, traits)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    return (*named, *_with_terms(workload, named[-1]), *exact)
+    return (*named, *_with_terms(workload, named[-1], machine), *exact)
 
 
-def sized_texts_of(workload: Workload) -> tuple[str, ...]:
+def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """The same and the workload with its sizes."""
     text = str(workload)
-    return (text, *_with_terms(workload, text), *texts_of(workload))
+    return (text, *_with_terms(workload, text, machine), *texts_of(workload, machine))
 
 
-def texts_of_refusal(path: str) -> tuple[str, ...]:
+def texts_of_refusal(path: str, machine: Machine | None = None) -> tuple[str, ...]:
     """The same of a path that cannot be measured; the text alone if it names kinds of memory."""
     try:
-        return texts_of(Workload.parse(path))
+        return texts_of(Workload.parse(path), machine)
     except WordError:
         return (path,)
 
@@ -77,7 +88,7 @@ def _matches_one(text: str, pattern: str) -> bool:
     words = pattern.split()
     if text.startswith(MARK):
         applying, _, text = text[1:].partition(MARK)
-        terms = TERMS.keys() & set(words)
+        terms = _ALL_TERMS & set(words)
         if not terms or terms - set(applying.split()):
             return False
         words = [word for word in words if word not in terms]
@@ -88,24 +99,28 @@ def _matches_one(text: str, pattern: str) -> bool:
     return all(word in text for word in words)
 
 
+_ALL_TERMS = TERMS.keys() | {LINKS_UNKNOWN}
+
 MARK = "\N{INFORMATION SEPARATOR ONE}"
 """Around the terms that apply to a text, before it: no text that a person writes has it."""
 
 
-def _with_terms(workload: Workload, text: str) -> tuple[str, ...]:
-    terms = sorted(terms_of(workload))
+def _with_terms(workload: Workload, text: str, machine: Machine | None) -> tuple[str, ...]:
+    terms = sorted(terms_of(workload, machine))
     return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
 
 def _corrected(pattern: str, texts: Sequence[str]) -> str:
-    """The pattern, with each word that occurs nowhere replaced by the nearest one that does; empty
-    if nothing is replaced."""
+    """The pattern, with each word that is no term and no name of a memory, an executor or a set,
+    and occurs in no text, replaced by the nearest one that is or does; empty if nothing is
+    replaced."""
     known = {word for text in texts for word in re.split(r"[^\w-]+", text.casefold()) if word}
-    known |= TERMS.keys()
+    names = {*TERMS, *SETS, *map(str.casefold, declared_names())}
+    known |= names
     words = pattern.casefold().split()
     found = []
     for word in words:
-        if word in TERMS or any(word in text.casefold() for text in texts):
+        if word in names or any(word in text.casefold() for text in texts):
             found.append(word)
         else:
             found += difflib.get_close_matches(word, sorted(known), n=1) or [word]
@@ -134,12 +149,29 @@ def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
     return words <= TERMS.keys() and len(found) < needed
 
 
+def _require_known_links(words: Sequence[str], texts: Iterable[str]) -> None:
+    if not (asked := LINK_TERMS & set(words)):
+        return
+    unknown = " ".join([LINKS_UNKNOWN, *(word for word in words if word not in LINK_TERMS)])
+    of = [text for text in texts if text.startswith(MARK) and _matches_one(text, unknown)]
+    if of:
+        path = min(text.rpartition(MARK)[2] for text in of)
+        raise UnknownLinks(
+            f"--only {' '.join(words)!r}: the links of {path} are not known, so {min(asked)} "
+            "selects nothing",
+            remedy="leave the word out, add words for paths whose links are known, or import with "
+            "--topology FILE (waywiser topology --capture FILE on that machine)",
+        )
+
+
 def require_match(
     patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
-    none of ``others``, which nobody is pointed to."""
+    none of ``others``, which nobody is pointed to. Raises `UnknownLinks` for one that asks for a
+    kind of link, if the links of anything else that it matches are not known."""
     for pattern in patterns:
+        _require_known_links(pattern.casefold().split(), texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(
