@@ -159,8 +159,8 @@ def _require_known_links(words: Sequence[str], texts: Iterable[str]) -> None:
         raise UnknownLinks(
             f"--only {' '.join(words)!r}: the links of {path} are not known, so {min(asked)} "
             "selects nothing",
-            remedy="leave the word out, add words for paths whose links are known, or import with "
-            "--topology FILE (waywiser topology --capture FILE on that machine)",
+            remedy="use other words, as p2p or h2d; or import with --topology FILE, a capture or "
+            "hwloc XML of the machine",
         )
 
 
@@ -184,7 +184,10 @@ def require_match(
             plain = [text for text in texts if not text.startswith(MARK)]
             meant = _corrected(pattern, plain)
             near = "; ".join(nearest(meant or pattern, plain)) or "nothing can be measured here"
-            asked = f"did you mean {meant!r}? " if meant else ""
-            raise NothingMatches(
-                f"--only {pattern!r} matches no series", remedy=f"{asked}nearest: {near}"
-            )
+            if not meant:
+                remedy = f"nearest: {near}"
+            elif any(matches(text, [meant]) for text in texts):
+                remedy = f"did you mean {meant!r}? nearest: {near}"
+            else:
+                remedy = f"did you mean {meant!r}?"
+            raise NothingMatches(f"--only {pattern!r} matches no series", remedy=remedy)
