@@ -12,22 +12,27 @@ import typer
 from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, Threshold, app
 
 
-@app.command(short_help="Say whether this machine is fit to be measured.")
+@app.command(cls=FilesVerb, short_help="Say whether this machine is fit to be measured.")
 def doctor(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A profile: check its machine, as it was stored."),
+    ] = None,
     severity: Annotated[
         str,
         typer.Option(
             "--severity",
             metavar="WORD",
-            help="From which severity on it counts: info, warning or error.",
+            help="The least severity that counts as a finding: info, warning or error.",
         ),
     ] = "warning",
     json: Json = False,
 ) -> int:
-    """Say whether this machine is fit to be measured, and what to do where it is not."""
+    """Say whether this machine, or the one of a profile, is fit to be measured, and what to do
+    where it is not."""
     from waywiser.cli.doctor import run_doctor
 
-    return run_doctor(json, severity)
+    return run_doctor(json, severity, file)
 
 
 class _Sides(FilesVerb):

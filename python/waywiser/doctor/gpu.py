@@ -18,12 +18,14 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
     """Whether there are GPUs, and whether the native library can use them."""
     machine = situation.machine
     if not machine.gpus:
-        there = read_pci(situation.files)
+        there = read_pci(situation.files) if situation.files else ()
         yield DoctorFinding(
             "no-gpu",
             "warning" if there else "info",
-            f"no GPU can be measured: {machine.gpu_reason}",
-            f"{len(there)} NVIDIA display devices in /sys/bus/pci/devices",
+            f"no GPU can be measured: {machine.gpu_reason or 'none is known'}",
+            f"{len(there)} NVIDIA display devices in /sys/bus/pci/devices"
+            if situation.is_live
+            else "the machine in the profile",
             "see the reason; paths of the host are measured all the same",
         )
     elif situation.backend == "none":
@@ -55,7 +57,7 @@ def driver(situation: Situation) -> Iterator[DoctorFinding]:
 
 def links(situation: Situation) -> Iterator[DoctorFinding]:
     """PCIe links below what device and slot can do together."""
-    yield from link_findings(situation.machine, situation.gpu_states)
+    yield from link_findings(situation.machine, situation.link_states)
 
 
 def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iterator[DoctorFinding]:
@@ -113,12 +115,18 @@ def clocks(situation: Situation) -> Iterator[DoctorFinding]:
         states = [state for state in situation.gpu_states if state.index == gpu.index]
         reasons = dict.fromkeys((*gpu.throttle, *(r for state in states for r in state.throttle)))
         for reason in reasons:
+            evidence = (
+                f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
+                f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W"
+            )
+            if states:
+                number = sum(reason in state.throttle for state in states)
+                evidence = f"{gpu.name}: {number} of {len(states)} readings while bytes moved"
             yield DoctorFinding(
                 "throttling",
                 "info" if reason in _BY_CHOICE else "warning",
                 f"gpu:{gpu.index}'s clocks are held down: {reason}",
-                f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
-                f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W",
+                evidence,
                 "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE shows more; cool it, or ask "
                 "whoever set the limit",
             )
@@ -168,3 +176,19 @@ def modes(situation: Situation) -> Iterator[DoctorFinding]:
                 where,
                 "as root: nvidia-smi -pm 1, or run nvidia-persistenced",
             )
+
+
+def errors(situation: Situation) -> Iterator[DoctorFinding]:
+    """Error counters of GPUs and their links that rose during a survey."""
+    health = situation.health
+    if health is None or not health.is_problem:
+        return
+    found = [*map(str, health.rises), *health.xids, *health.standing]
+    corrected = all(" corrected" in text or "replays" in text for text in found)
+    yield DoctorFinding(
+        "health",
+        "warning" if corrected else "error",
+        f"error counters of GPUs: {', '.join(found)}",
+        "NVML's counters at the start and at the end of the survey",
+        "look at nvidia-smi -q and the kernel's log, and have what rises again replaced",
+    )
