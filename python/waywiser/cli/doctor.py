@@ -89,5 +89,7 @@ def print_findings(
         )
     counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    verdict = "" if counts["error"] + counts["warning"] else "OK: no warning and no error; "
+    among = " among what was checked" if missing else ""
+    bad = counts["error"] + counts["warning"]
+    verdict = "" if bad else f"OK: no warning and no error{among}; "
     console.print(Text(f"{verdict}{summary or 'no findings'}"))
