@@ -129,6 +129,25 @@ def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
     assert "no such command 'sho'. Did you mean 'show'?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("show a.wwp b", "too many arguments: b (see 'waywiser show --help')"),
+        ("survey --presett quick", "no such option: --presett. Did you mean "),
+        ("survey --only", "'--only' requires an argument (see 'waywiser survey --help')"),
+        ("survey --seed x", "invalid value for '--seed': "),
+        ("topology missing", "missing: there is no such file (name a profile, a capture or hwl"),
+        ("doctor missing", "missing: there is no such file (waywiser survey -o FILE makes one)"),
+        ("completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
+    ],
+)
+def test_messages_lead_on(words: str, says: str, capsys: Output) -> None:
+    assert cli.run(words.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert says in said.err and "Input should" not in said.err
+
+
 def test_every_exit_code_is_documented() -> None:
     assert list(EXIT_CODES) == [0, 1, 2, 3, cli.INTERRUPTED]
     page = (ROOT / "docs" / "cli.md").read_text()

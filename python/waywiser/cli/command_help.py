@@ -11,12 +11,12 @@ from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
 
 EXIT_CODES = {
     0: "Done, without a finding. A survey that skips paths is done too, and lists them.",
-    1: "A finding. doctor: of --severity or above; compare, check: a regression, or a path, GPU or "
-    "link that is missing; fleet: a bad or suspect node.",
+    1: "A finding. doctor: of --severity or above; compare: a regression or a missing path; check: "
+    "also a missing GPU, a slower link or an error; fleet: a bad or suspect node.",
     2: "Not done: one line on standard error says what is wrong with the command line, a file or "
     "the machine, and what to do.",
-    3: "Not decided. compare, check: a loss is suspected and not confirmed, could be hidden, or "
-    "there is nothing to compare; fleet: too few nodes to compare.",
+    3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "
+    "compared; check: also if a large loss could be hidden; fleet: too few nodes to compare.",
     130: "Interrupted by Ctrl-C or a signal. What a survey has finished is in its profile, and "
     "--resume goes on.",
 }
