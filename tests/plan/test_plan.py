@@ -48,11 +48,14 @@ def test_latency_plans_small_sizes_alone() -> None:
     assert all(max(sizes[text]) <= 4096 for text in sizes if "-> device" in text)
     assert max(sizes[D2H]) == 2**30
     assert curves(plan(only=("latency",), sizes="64,1MiB"))[D2H] == [64]
+    small = plan(only=("h2d latency",), memory_bytes=2**20)
+    assert curves(small)[H2D] == sizes[H2D]
+    assert "GiB" not in " ".join(refusal.path for refusal in small.refusals)
 
 
 @pytest.mark.parametrize("request_", [{"sizes": "1MiB"}, {"preset": "check"}])
 def test_latency_without_a_small_size_is_an_error(request_: dict[str, object]) -> None:
-    with pytest.raises(NothingMatches, match="has no size of up to 4 KiB") as caught:
+    with pytest.raises(NothingMatches, match=r"(check|1MiB) has no size of up to 4 KiB") as caught:
         plan(only=("h2d latency",), **request_)
     assert "--sizes 8" in caught.value.remedy
 

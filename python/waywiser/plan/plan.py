@@ -17,6 +17,7 @@ from waywiser.plan.points import Point, Points
 from waywiser.plan.preset import Depth, Preset, Request, find_preset
 from waywiser.plan.select import (
     NothingMatches,
+    asks_for_latency,
     matches_any,
     require_match,
     texts_of,
@@ -99,8 +100,8 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         maker.left_out = len(curves) - len(wanted)
         curves = wanted
     points = _points(curves, maker)
-    if request.only:
-        points = _of_wanted_sizes(points, machine, request)
+    if points or not maker.refusals:
+        _require_small_sizes(points, machine, request)
     if preset.links_only:
         points = _rotating(points)
     deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
@@ -141,19 +142,17 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
     return points
 
 
-def _of_wanted_sizes(points: list[Point], machine: Machine, request: Request) -> list[Point]:
-    """The points that a pattern matches at their size: `SMALL_BYTES` bounds those of a pattern with
-    the term ``latency``. Raises `NothingMatches` for a pattern that has no point then."""
-    texts = {point.identity: texts_of(point.workload, machine) for point in points}
-    for pattern in request.only:
-        matched = any(matches_any(known, [pattern]) for known in texts.values())
-        if points and not matched and "latency" in pattern.casefold().split():
+def _require_small_sizes(points: list[Point], machine: Machine, request: Request) -> None:
+    """Raises `NothingMatches` for a pattern with the term ``latency`` that matches no point: the
+    sizes of the preset, or those asked for, are larger."""
+    texts = [texts_of(point.workload, machine) for point in points]
+    for pattern in filter(asks_for_latency, request.only):
+        if not any(matches_any(known, [pattern]) for known in texts):
+            sizes = f"--sizes {request.sizes}" if request.sizes else f"--preset {request.preset}"
             raise NothingMatches(
-                f"--only {pattern!r}: {request.sizes or f'--preset {request.preset}'} has no size "
-                f"of up to {format_bytes(SMALL_BYTES)}",
+                f"--only {pattern!r}: {sizes} has no size of up to {format_bytes(SMALL_BYTES)}",
                 remedy="name a small size with --sizes 8, or another --preset",
             )
-    return [p for p in points if p.curve.asked or matches_any(texts[p.identity], request.only)]
 
 
 def _rotating(points: list[Point]) -> list[Point]:

@@ -82,6 +82,11 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
     return any(matches(text, patterns) for text in texts)
 
 
+def asks_for_latency(pattern: str) -> bool:
+    """Whether a pattern has the term that applies to small sizes alone."""
+    return "latency" in pattern.casefold().split()
+
+
 def _matches_one(text: str, pattern: str) -> bool:
     if pattern in HEADLINES or text in HEADLINES:
         return text == pattern
