@@ -12,7 +12,7 @@ from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import link_findings
 from waywiser.doctor.situation import Situation
-from waywiser.records import GpuState
+from waywiser.records import GpuHealth, GpuState
 from waywiser.series.health import HealthReport, Rise
 from waywiser.severity import ORDER
 from waywiser.topology.machine import Gpu, Machine
@@ -288,3 +288,25 @@ def test_error_counters_that_rose_are_a_finding(counter: str, severity: str) -> 
         f"error counters of GPUs: gpu:2 {counter} +3",
     )
     assert "health" not in names(stored(A100, health=HealthReport(gpus=4)))
+
+
+def test_counters_that_are_not_zero_are_reported() -> None:
+    counted = {
+        "ECC uncorrected ever": 2,
+        "NVLinks down": 1,
+        "PCIe replays": 9,
+        "ECC uncorrected": 0,
+    }
+    finding = one(stored(A100, counters=(GpuHealth(3, "", counted),)), "error-counters")
+    assert finding.severity == "info"
+    assert finding.what.endswith("perhaps long ago: ECC uncorrected ever 2, NVLinks down 1")
+
+
+def test_gpus_without_a_numa_node_are_a_warning_on_machines_with_several() -> None:
+    gpus = tuple(msgspec.structs.replace(gpu, numa=-1) for gpu in A100.gpus)
+    lost = msgspec.structs.replace(A100, gpus=(*A100.gpus[:1], *gpus[1:]))
+    finding = one(stored(lost), "gpu-numa")
+    assert finding.severity == "warning"
+    assert finding.what.endswith("nearest to gpu:1, gpu:2, gpu:3")
+    assert "gpu-numa" not in names(stored(A100))
+    assert "gpu-numa" not in names(stored(msgspec.structs.replace(lost, numa=lost.numa[:1])))

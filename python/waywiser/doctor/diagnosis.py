@@ -23,6 +23,8 @@ CHECKS: tuple[Check, ...] = (
     gpu.driver,
     gpu.links,
     gpu.errors,
+    gpu.counters,
+    gpu.affinity,
     gpu.clocks,
     gpu.users,
     gpu.modes,
@@ -89,10 +91,13 @@ def stored_situation(profile: Profile) -> Situation:
                 raise profile.damaged_visit(row, error) from error
             all_states += states
             link_states += [state for state in states if state.index in fed]
+    runs = profile.health()
+    readings = [reading for run in runs for reading in (run.start, run.end) if reading]
     return Situation(
         profile.machine,
         stored=profile.environment,
         gpu_states=tuple(all_states),
         link_states=tuple(link_states),
-        health=health_report(profile.health()),
+        health=health_report(runs),
+        counters=readings[-1].gpus if readings else (),
     )

@@ -10,6 +10,9 @@ from waywiser.records import GpuState
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.topology.system import read_pci
 
+_GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
+"""Parts of the names of counters that are worth a look whenever they are not 0."""
+
 _BY_CHOICE = frozenset({"clocks set by an administrator", "sync boost", "display clocks"})
 """Reasons for lower clocks that somebody asked for; the others are trouble."""
 
@@ -175,6 +178,38 @@ def modes(situation: Situation) -> Iterator[DoctorFinding]:
                 "processes, so each start is slow and clocks are cold",
                 where,
                 "as root: nvidia-smi -pm 1, or run nvidia-persistenced",
+            )
+
+
+def affinity(situation: Situation) -> Iterator[DoctorFinding]:
+    """GPUs of a machine with several NUMA nodes whose nearest node is not known."""
+    machine = situation.machine
+    unknown = [f"gpu:{gpu.index}" for gpu in machine.gpus if gpu.numa < 0 and gpu.links_known]
+    if unknown and len(machine.numa) > 1 and not machine.virtual:
+        yield DoctorFinding(
+            "gpu-numa",
+            "warning",
+            f"the system does not say which NUMA node is nearest to {', '.join(unknown)}",
+            "numa_node is -1 in /sys/bus/pci/devices",
+            "look for a newer firmware; a survey shows by latency which memory is on whose side",
+        )
+
+
+def counters(situation: Situation) -> Iterator[DoctorFinding]:
+    """Error counters that were not 0 in the last reading, whenever they rose."""
+    for gpu in situation.counters:
+        found = [
+            f"{name} {value}"
+            for name, value in gpu.counters.items()
+            if value and any(part in name for part in _GRAVE)
+        ]
+        if found:
+            yield DoctorFinding(
+                "error-counters",
+                "info",
+                f"gpu:{gpu.index} has counted errors, perhaps long ago: {', '.join(found)}",
+                "NVML's counters at the end of the survey",
+                "compare with an earlier profile: waywiser check says what is new",
             )
 
 

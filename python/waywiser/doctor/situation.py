@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from waywiser.records import GpuState
+from waywiser.records import GpuHealth, GpuState
 from waywiser.series.health import HealthReport
 from waywiser.topology.environment import host_environment
 from waywiser.topology.machine import Machine
@@ -36,6 +36,8 @@ class Situation:
     capture is taken for an idle one."""
     health: HealthReport | None = None
     """What the error counters of GPUs and links did during the survey; None if nobody read them."""
+    counters: tuple[GpuHealth, ...] = ()
+    """The last reading of these counters."""
 
     @property
     def is_live(self) -> bool:
