@@ -69,7 +69,7 @@ def test_the_machine_of_a_profile_is_checked(
 ) -> None:
     assert cli.run(["doctor", two_gpus]) == 1
     text = capsys.readouterr().out
-    assert text.startswith("vm, as the survey of 2026-11-23T00:05 UTC stored it:\n")
+    assert text.startswith("vm, as the profile of 2026-11-23T00:05 UTC describes it:\n")
     assert "warning hidden-topology: " in text
     assert "not checked, since the profile does not store it: driver and CUDA runtime of" in text
     assert text.endswith("1 warning, 1 info\n")

@@ -165,7 +165,7 @@ def test_links_that_are_not_known_are_an_error_with_a_remedy() -> None:
     imported = msgspec.structs.replace(captured.machine("no-gpu"), gpus=(bare,))
     for machine in (imported, None):
         texts = [*texts_of(Workload.parse(H2D), machine), *texts_of(Workload.parse(HOST), machine)]
-        with pytest.raises(UnknownLinks, match="'nvlink h2d': the links of pinned@numa:0 ->") as e:
+        with pytest.raises(UnknownLinks, match="'NVLink h2d': the links of pinned@numa:0 ->") as e:
             require_match(["NVLink h2d"], texts)
         assert "--topology FILE" in e.value.remedy
         with pytest.raises(NothingMatches, match="matches no series"):

@@ -56,7 +56,11 @@ def run_doctor(json: bool, severity: str = "warning", file: str | None = None) -
 
     console = plain_console()
     if file is not None:
-        say(console, f"{hostname or file}, as the survey of {created[:16]} UTC stored it:", "bold")
+        say(
+            console,
+            f"{hostname or file}, as the profile of {created[:16]} UTC describes it:",
+            "bold",
+        )
     print_findings(findings, console, missing)
     return 1 if at_least(findings, least) else 0
 

@@ -48,13 +48,13 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     curve, name, group = workload.curve, name_of(workload), group_of(workload, traits)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    return (*named, *_with_terms(workload, named[-1], machine), *exact)
+    return (*named, *with_terms(workload, named[-1], machine), *exact)
 
 
 def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """The same and the workload with its sizes."""
     text = str(workload)
-    return (text, *_with_terms(workload, text, machine), *texts_of(workload, machine))
+    return (text, *with_terms(workload, text, machine), *texts_of(workload, machine))
 
 
 def texts_of_refusal(path: str, machine: Machine | None = None) -> tuple[str, ...]:
@@ -110,7 +110,8 @@ MARK = "\N{INFORMATION SEPARATOR ONE}"
 """Around the terms that apply to a text, before it: no text that a person writes has it."""
 
 
-def _with_terms(workload: Workload, text: str, machine: Machine | None) -> tuple[str, ...]:
+def with_terms(workload: Workload, text: str, machine: Machine | None = None) -> tuple[str, ...]:
+    """The text after the terms that apply to the workload; nothing if none does."""
     terms = sorted(terms_of(workload, machine))
     return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
@@ -154,7 +155,8 @@ def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
     return words <= TERMS.keys() and len(found) < needed
 
 
-def _require_known_links(words: Sequence[str], texts: Iterable[str]) -> None:
+def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
+    words = pattern.casefold().split()
     if not (asked := LINK_TERMS & set(words)):
         return
     unknown = " ".join([LINKS_UNKNOWN, *(word for word in words if word not in LINK_TERMS)])
@@ -162,7 +164,7 @@ def _require_known_links(words: Sequence[str], texts: Iterable[str]) -> None:
     if of:
         path = min(text.rpartition(MARK)[2] for text in of)
         raise UnknownLinks(
-            f"--only {' '.join(words)!r}: the links of {path} are not known, so {min(asked)} "
+            f"--only {pattern!r}: the links of {path} are not known, so {min(asked)} "
             "selects nothing",
             remedy="use other words, as p2p or h2d; or import with --topology FILE, a capture or "
             "hwloc XML of the machine",
@@ -176,7 +178,7 @@ def require_match(
     none of ``others``, which nobody is pointed to. Raises `UnknownLinks` for one that asks for a
     kind of link, if the links of anything else that it matches are not known."""
     for pattern in patterns:
-        _require_known_links(pattern.casefold().split(), texts)
+        _require_known_links(pattern, texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(
