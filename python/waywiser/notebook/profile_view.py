@@ -177,7 +177,8 @@ class ProfileView:
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
         found = found or [c for g, c in self._headline_curves if path.casefold() == g.casefold()]
-        found = found or [c for c in known if matches_any(texts_of(c.workload), [path])]
+        machine = self._machine
+        found = found or [c for c in known if matches_any(texts_of(c.workload, machine), [path])]
         if len(found) == 1:
             return found[0]
         if found:
