@@ -155,14 +155,15 @@ def _text(node: ast.stmt | None) -> str:
     return ""
 
 
-def columns(title: str, module: str, name: str) -> Iterator[str]:
-    """The columns of a table with their types, and what is said of them."""
+def columns(title: str, module: str, name: str, more: str = "") -> Iterator[str]:
+    """The columns of a table with their types, and what is said of them below ``name`` and, if it
+    is given, below ``more``."""
     types: Mapping[str, type] = getattr(import_module(module), name)
     listed = ", ".join(f"`{each}` {kind.__name__}" for each, kind in types.items())
     yield f"**Columns of `{title}`**: {listed}.\n"
     body = tree(module).body
     for node, below in zip(body, [*body[1:], None], strict=True):
-        if name in _names(node) and (text := _text(below)):
+        if {name, more} & {*_names(node)} and (text := _text(below)):
             yield f"{text}\n"
 
 
@@ -229,9 +230,9 @@ CLASSES = (
 COLUMNS = {
     "ProfileView": (
         ("profile.headline()", PROFILE, "HEADLINE_TYPES"),
-        ("profile.series", PROFILE, "SERIES_TYPES"),
+        ("profile.series", "waywiser.series.series_rows", "SERIES_TYPES"),
         ("profile.curve(path)", PROFILE, "CURVE_TYPES"),
-        ("profile.samples", "waywiser.series.sample_rows", "TYPES"),
+        ("profile.samples", "waywiser.series.sample_rows", "TYPES", "COLUMNS"),
     ),
     "ComparisonView": (("comparison.paths", COMPARISON, "PATH_TYPES"),),
     "MachineView": (
@@ -240,7 +241,7 @@ COLUMNS = {
         ("machine.peaks", MACHINE, "PEAK_TYPES"),
     ),
 }
-"""Tables of a class: how each is written, and the types of its columns."""
+"""Tables of a class: how each is written, the types of its columns, another name with a text."""
 
 ERRORS = (
     PROFILE,

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.shown import SMALL_BYTES
@@ -182,11 +182,11 @@ class ProfileView:
         if len(found) == 1:
             return found[0]
         if found:
-            some = "; ".join(nearest(path, _with_terms(found)))
+            some = "; ".join(nearest(path, _with_terms(found, machine)))
             raise NoSuchPath(f"{len(found)} paths match {path!r}", remedy=f"name one of: {some}")
         if reason := self._why_not_measured(path):
             raise NoSuchPath(f"{path} was not measured", remedy=reason)
-        near = suggestion(path, _with_terms(known)) or "nothing was measured"
+        near = suggestion(path, _with_terms(known, machine)) or "nothing was measured"
         raise NoSuchPath(f"{self.path} has no path {path!r}", remedy=near)
 
     def _why_not_measured(self, path: str) -> str:
@@ -257,11 +257,11 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
     return names if len(set(names)) == len(names) else [curve.text for curve in curves]
 
 
-def _with_terms(curves: Sequence[MeasuredCurve]) -> list[str]:
+def _with_terms(curves: Sequence[MeasuredCurve], machine: Machine) -> list[str]:
     """The same, and again after the terms of the field that apply to each."""
     labels = _labels(curves)
     workloads = (curve.workload for curve in curves)
-    return [*labels, *chain.from_iterable(map(with_terms, workloads, labels))]
+    return [*labels, *chain.from_iterable(map(with_terms, workloads, labels, repeat(machine)))]
 
 
 def _small(curve: MeasuredCurve) -> Line | None:
