@@ -41,7 +41,7 @@ def at_width(file: Path, width: int, **options: Any) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, **options)
     with Profile.open(file) as opened:
-        print_overview(overview(opened), console)
+        print_overview(overview(opened), opened.machine, console)
     return stream.getvalue()
 
 
@@ -98,7 +98,7 @@ def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile
     ]
     found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
     stream = io.StringIO()
-    print_overview(found, Console(file=stream, width=200, highlight=False))
+    print_overview(found, profiles.machine(), Console(file=stream, width=200, highlight=False))
     text = stream.getvalue()
     assert (
         "not measured: 3 combinations of two kinds of memory and an executor that do not work "

@@ -78,7 +78,7 @@ def shown(found: Overview, width: int = 100) -> str:
     terminal = Console(
         file=stream, width=width, highlight=False, force_terminal=True, color_system=None
     )
-    print_overview(found, terminal)
+    print_overview(found, profiles.machine(), terminal)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
@@ -104,12 +104,12 @@ def test_the_headline_paths_come_last_before_the_summary(found: Overview) -> Non
         *("", "H2D", "D2H", "bidirectional", "P2P", "local copy", "pageable H2D")
     ]
     below = "\n".join(table)
-    rate, bound, latency, path = cells(below, "H2D")[1:]
-    assert float(rate) == pytest.approx(55, rel=0.01) and (bound, path) == ("87%", profiles.H2D)
+    rate, _, bound, _, latency, call = cells(below, "H2D")[1:]
+    assert float(rate) == pytest.approx(55, rel=0.01) and bound == "87%"
+    assert call == "cudaMemcpyAsync, pinned host memory"
     assert latency.endswith(" ns")
-    low, high = map(float, cells(below, "P2P")[1].split(" to "))
-    assert low == pytest.approx(389, rel=0.01) and low < high
-    assert cells(below, "P2P")[-1].endswith(" and 1 more")
+    paths = cells(below, "P2P")[-2]
+    assert paths == "2: 389.0 to 390.0 at 1 MiB" and cells(below, "P2P")[-1] == "cudaMemcpyPeerAsync"
 
 
 def test_other_settings_are_rows_below_their_path(found: Overview) -> None:

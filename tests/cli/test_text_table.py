@@ -44,7 +44,7 @@ def test_columns_count_for_no_less_and_no_more_than_their_bounds() -> None:
 def marks(found: Overview, width: int) -> list[str]:
     """The letters at the ends of rows, which stand alone behind blanks."""
     output = StringIO()
-    print_overview(found, Console(width=width, file=output, highlight=False))
+    print_overview(found, profiles.machine(), Console(width=width, file=output, highlight=False))
     lines = [line.rstrip() for line in output.getvalue().splitlines()]
     rows = [line for line in lines if re.match(r" +[\d.]+ [KMG]?i?B ", line)]
     ends = [re.search(r"  ([a-g]{1,7})$", row) for row in rows]

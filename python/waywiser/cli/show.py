@@ -30,6 +30,7 @@ from waywiser.profile import Profile
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
 from waywiser.series.reasons import ReasonGroup
+from waywiser.topology.machine import Machine
 from waywiser.words.members import counted, member_lines, merged, of_kinds
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
@@ -47,16 +48,16 @@ DETAILED = 12
 def run_show(file: str, json: bool, only: Sequence[str] = ()) -> int:
     """Prints the profile; returns 0. Raises `WaywiserError` for bad files and patterns."""
     with Profile.open(file) as profile:
-        found = overview(profile, only)
+        found, machine = overview(profile, only), profile.machine
     if json:
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
         sys.stdout.write(text.decode() + "\n")
     else:
-        print_overview(found)
+        print_overview(found, machine)
     return 0
 
 
-def print_overview(found: Overview, console: Console | None = None) -> None:
+def print_overview(found: Overview, machine: Machine, console: Console | None = None) -> None:
     """Everything for the terminal, to standard output unless another console is given."""
     console = console or plain_console()
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
@@ -101,7 +102,7 @@ def print_overview(found: Overview, console: Console | None = None) -> None:
         )
         say(console, text, style="bold yellow")
     if len(shown) > FEW:
-        print_headline(console, shown)
+        print_headline(console, machine, shown)
     say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
     if len(shown) > FEW and found.profile:
         say(console, f"next: waywiser report {shlex.quote(found.profile)}")
