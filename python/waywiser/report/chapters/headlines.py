@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from waywiser.analysis.headlines import ORDER, HeadlineRow, headline_rows
 from waywiser.report.entry import Entry
-from waywiser.report.families import between
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import percent, spread
 from waywiser.series.line import Line
@@ -31,11 +30,13 @@ def _rows(entry: Entry) -> list[HeadlineRow]:
 def _alone(entry: Entry) -> Sheet:
     rows = _rows(entry)
     several = any(row.paths for row in rows)
+    smallest = {row.small.bytes for row in rows if row.small is not None}
+    small = f"{format_bytes(min(smallest))}" if len(smallest) == 1 else "the size in small print"
     return Sheet(
         "One row for each kind of path",
         (
-            "path", "GB/s", "of the bound", "at", *(["all such paths"] if several else []),
-            "latency", "call to completion", "achieved by",
+            "path", "GB/s", "of the bound", "size", "latency", "call to completion",
+            "achieved by", *(["all such paths, GB/s"] if several else []),
         ),
         tuple(
             SheetRow(
@@ -43,17 +44,17 @@ def _alone(entry: Entry) -> Sheet:
                     SheetCell(_named(row), link=entry.links.anchor(row.first.text)),
                     _bandwidth(row.large),
                     _share(row.large),
-                    SheetCell(row.at),
-                    *([SheetCell(_range(row))] if several else []),
-                    *_latency(row.small),
+                    SheetCell(row.at, number=True),
+                    *_latency(row.small, sized=len(smallest) > 1),
                     SheetCell(row.call),
+                    *([SheetCell(_range(row), number=True)] if several else []),
                 )
             )
             for row in rows
         ),
-        "GB/s with 95 % interval, at the size that the column “at” names (all transfers together). "
-        "Latency: time of one small copy if copies are queued. Call to completion: time of "
-        "one small copy from the call until its end, as a program sees it.",
+        "GB/s with 95 % intervals, of all bytes that move. Latency: time of one copy of "
+        f"{small} if copies are queued. Call to completion: the time until a program has the "
+        "result of a single one.",
     )  # fmt: skip
 
 
@@ -61,16 +62,18 @@ def _named(row: HeadlineRow) -> str:
     """``H2D, numa:0 → gpu:0``; sets of transfers by their group alone."""
     if row.first.transfer is None:
         return row.group
-    return f"{row.group}, {between(row.first)}"
+    source, destination = row.first.transfer.path.places
+    ends = f"within {source}" if source == destination else f"{source} → {destination}"
+    return f"{row.group}, {ends}"
 
 
 def _range(row: HeadlineRow) -> str:
-    """``4: 55.3 to 55.33 GB/s at 64 MiB``."""
+    """``4: 55.3 to 55.33 at 64 MiB``."""
     if not row.paths:
         return ""
     texts = (_bandwidth(line).text for line in (row.paths[0], row.paths[-1]))
     at = format_bytes(row.paths[0].bytes)
-    return f"{len(row.paths)}: {' to '.join(dict.fromkeys(texts))} GB/s at {at}"
+    return f"{len(row.paths)}: {' to '.join(dict.fromkeys(texts))} at {at}"
 
 
 def _beside(entries: Sequence[Entry]) -> Sheet:
@@ -132,12 +135,13 @@ def _share(line: Line) -> SheetCell:
     return SheetCell(f"{line.of_bound:.0%}" if line.of_bound else "", number=True)
 
 
-def _latency(line: Line | None) -> tuple[SheetCell, SheetCell]:
-    """The time of a small copy, and the time that a program sees of it."""
+def _latency(line: Line | None, *, sized: bool) -> tuple[SheetCell, SheetCell]:
+    """The time of a small copy, if ``sized`` with its size, and the time that a program sees."""
     if line is None or line.estimate is None:
         return SheetCell(), SheetCell()
     found = line.estimate
     time = format_time(found.median, found.relative)
-    note = ", ".join(filter(None, (spread(found.relative), format_bytes(line.bytes))))
+    size = format_bytes(line.bytes) if sized else ""
+    note = ", ".join(filter(None, (spread(found.relative), size)))
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
     return SheetCell(time, note=note, number=True), SheetCell(seen, number=True)
