@@ -131,6 +131,9 @@ def _outgrown(subject: Subject, curve: MeasuredCurve, what: Irregularity) -> tup
         and what.low <= NEAR * sum(c.bytes for c in subject.machine.caches if c.level == level)
     ]
     if not between:
+        within_host = all(place.kind == "numa" for place in places)
+        if within_host and 2 * what.low <= subject.machine.last_caches:
+            return f"a share of {_named(max(sizes), sizes)}, which others use too", "memory"
         return ()
     level = max(between)
     larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]

@@ -15,6 +15,19 @@ from waywiser.words.number_format import format_rate, format_time
 
 TITLE = "Headline bandwidth and latency"
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+COLUMNS = (
+    "path",
+    "GB/s",
+    "of the bound",
+    "size",
+    "latency",
+    "call to completion",
+    "achieved by",
+    "all such paths, GB/s",
+)
+
 
 def headlines(entries: Sequence[Entry]) -> Section:
     """The headline paths of one machine with all that belongs to a number, or of several side by
@@ -28,34 +41,35 @@ def _rows(entry: Entry) -> list[HeadlineRow]:
 
 
 def _alone(entry: Entry) -> Sheet:
+    """Columns without any value are left out."""
     rows = _rows(entry)
-    several = any(row.paths for row in rows)
     smallest = {row.small.bytes for row in rows if row.small is not None}
-    small = f"{format_bytes(min(smallest))}" if len(smallest) == 1 else "the size in small print"
+    small = format_bytes(min(smallest)) if len(smallest) == 1 else "the size in small print"
+    cells = [
+        (
+            SheetCell(_named(row), link=entry.links.anchor(row.first.text)),
+            _bandwidth(row.large),
+            _share(row.large),
+            SheetCell(row.at, number=True),
+            *_latency(row.small, sized=len(smallest) > 1),
+            SheetCell(row.call),
+            _range(row),
+        )
+        for row in rows
+    ]
+    kept = [n for n in range(len(COLUMNS)) if any(row[n].text for row in cells)]
+    caption = "GB/s with 95 % intervals, of all bytes that move."
+    if smallest:
+        caption += (
+            f" Latency: time of one copy of {small} if copies are queued. Call to completion: the "
+            "time until a program has the result of a single one."
+        )
     return Sheet(
         "One row for each kind of path",
-        (
-            "path", "GB/s", "of the bound", "size", "latency", "call to completion",
-            "achieved by", *(["all such paths, GB/s"] if several else []),
-        ),
-        tuple(
-            SheetRow(
-                (
-                    SheetCell(_named(row), link=entry.links.anchor(row.first.text)),
-                    _bandwidth(row.large),
-                    _share(row.large),
-                    SheetCell(row.at, number=True),
-                    *_latency(row.small, sized=len(smallest) > 1),
-                    SheetCell(row.call),
-                    *([SheetCell(_range(row), number=True)] if several else []),
-                )
-            )
-            for row in rows
-        ),
-        "GB/s with 95 % intervals, of all bytes that move. Latency: time of one copy of "
-        f"{small} if copies are queued. Call to completion: the time until a program has the "
-        "result of a single one.",
-    )  # fmt: skip
+        tuple(COLUMNS[n] for n in kept),
+        tuple(SheetRow(tuple(row[n] for n in kept)) for row in cells),
+        caption,
+    )
 
 
 def _named(row: HeadlineRow) -> str:
@@ -67,13 +81,13 @@ def _named(row: HeadlineRow) -> str:
     return f"{row.group}, {ends}"
 
 
-def _range(row: HeadlineRow) -> str:
-    """``4: 55.3 to 55.33 at 64 MiB``."""
+def _range(row: HeadlineRow) -> SheetCell:
+    """``4: 55.3 to 55.33, at 64 MiB``: the number of paths, the slowest and the fastest."""
     if not row.paths:
-        return ""
-    texts = (_bandwidth(line).text for line in (row.paths[0], row.paths[-1]))
-    at = format_bytes(row.paths[0].bytes)
-    return f"{len(row.paths)}: {' to '.join(dict.fromkeys(texts))} at {at}"
+        return SheetCell()
+    texts = dict.fromkeys(_bandwidth(line).text for line in (row.paths[0], row.paths[-1]))
+    numbers = f"{len(row.paths)}: {' to '.join(texts)}".replace(" ", NO_BREAK)
+    return SheetCell(numbers, note=f"at {format_bytes(row.paths[0].bytes)}")
 
 
 def _beside(entries: Sequence[Entry]) -> Sheet:
