@@ -139,17 +139,33 @@ def is_cached(machine: Machine, workload: Workload, size: int) -> bool:
 
 
 def _of_families(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
-    """The fastest path of each family."""
+    """The fastest path of each family: of those that paths are compared by, if there are any, with
+    the fewest settings."""
     families: dict[str, list[Shown]] = {}
     for curve in curves:
         if curve.workload.transfers:
             families.setdefault(curve.family, []).append(curve)
     rows = []
     for family, found in families.items():
-        first = fastest(machine, found)
+        known = [curve for curve in found if _is_reference(machine, curve)] or found
+        fewest = min(map(_settings, known))
+        first = fastest(machine, [curve for curve in known if _settings(curve) == fewest])
         if first is not None:
             rows.append(_row(machine, family, [first]))
     return rows
+
+
+def _settings(curve: Shown) -> int:
+    return sum(len(transfer.parameters) for transfer in curve.workload.transfers)
+
+
+def _is_reference(machine: Machine, curve: Shown) -> bool:
+    """Whether executor and memories are those that a class of paths is compared by."""
+    if curve.transfer is None or curve.transfer.layout is not None:
+        return False
+    traits, path = machine.traits, curve.transfer.path
+    classes = {traits.memory(end.kind).reference for end in (path.source, path.destination)}
+    return path.is_plain and classes == {traits.executor(path.executor).reference} != {""}
 
 
 def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:
