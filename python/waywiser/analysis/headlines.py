@@ -160,12 +160,14 @@ def _settings(curve: Shown) -> int:
 
 
 def _is_reference(machine: Machine, curve: Shown) -> bool:
-    """Whether executor and memories are those that a class of paths is compared by."""
+    """Whether executor and memories are those that paths are compared by, other than paths of
+    unified memory."""
     if curve.transfer is None or curve.transfer.layout is not None:
         return False
     traits, path = machine.traits, curve.transfer.path
     classes = {traits.memory(end.kind).reference for end in (path.source, path.destination)}
-    return path.is_plain and classes == {traits.executor(path.executor).reference} != {""}
+    own = traits.executor(path.executor).reference
+    return path.is_plain and classes == {own} and own not in ("", "unified")
 
 
 def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:

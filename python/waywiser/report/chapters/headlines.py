@@ -17,13 +17,15 @@ TITLE = "Headline bandwidth and latency"
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
+COMPLETION = "call to completion"
+
 COLUMNS = (
     "path",
     "GB/s",
     "of the bound",
     "size",
     "latency",
-    "call to completion",
+    COMPLETION,
     "achieved by",
     "all such paths, GB/s",
 )
@@ -58,12 +60,11 @@ def _alone(entry: Entry) -> Sheet:
         for row in rows
     ]
     kept = [n for n in range(len(COLUMNS)) if any(row[n].text for row in cells)]
-    caption = "GB/s with 95 % intervals, of all bytes that move."
+    caption = "GB/s: all bytes that move, ± half of the 95 % interval."
     if smallest:
-        caption += (
-            f" Latency: time of one copy of {small} if copies are queued. Call to completion: the "
-            "time until a program has the result of a single one."
-        )
+        caption += f" Latency: time of one copy of {small} if copies are queued."
+    if COMPLETION in (COLUMNS[n] for n in kept):
+        caption += " Call to completion: the time until a program has the result of a single copy."
     return Sheet(
         "One row for each kind of path",
         tuple(COLUMNS[n] for n in kept),
