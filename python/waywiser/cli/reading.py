@@ -111,13 +111,15 @@ def report(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="html (one page that needs no network), md, or svg or pdf of one figure; "
+            help="html (one page that needs no network), md, or svg, pdf or png of one figure; "
             "without it, what the name of FILE says, else html.",
         ),
     ] = "",
     figure: Annotated[
         str,
-        typer.Option("--figure", metavar="NAME", help="Of svg and pdf; list names all of them."),
+        typer.Option(
+            "--figure", metavar="NAME", help="Of svg, pdf and png; list names all of them."
+        ),
     ] = "",
 ) -> int:
     """Make a page of profiles: verdict, figures, answers, everything that was measured."""

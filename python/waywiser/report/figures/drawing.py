@@ -97,9 +97,18 @@ class Drawing:
         steps.append(("Z", ()))
         self.marks.append(Shape(tuple(steps), fill, edge, edge_width, dashes))
 
-    def arc(self, start: Point, bends: tuple[Point, Point], end: Point, colour: Colour) -> None:
+    def arc(
+        self,
+        start: Point,
+        bends: tuple[Point, Point],
+        end: Point,
+        colour: Colour,
+        width: float,
+        dashes: tuple[float, ...] = (),
+    ) -> None:
         """A curve of Bézier, drawn towards both ``bends``."""
-        self.marks.append(Shape((("M", (start,)), ("C", (*bends, end))), stroke=colour, width=1.8))
+        steps: Steps = (("M", (start,)), ("C", (*bends, end)))
+        self.marks.append(Shape(steps, stroke=colour, width=width, dashes=dashes))
 
     def markers(self, centres: Iterable[Point], number: int, colour: Colour, size: float) -> None:
         """The marker of the series with this number, at each centre."""
