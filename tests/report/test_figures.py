@@ -55,7 +55,7 @@ def test_markers_surround_their_point_and_are_closed(outline: tuple) -> None:
 
 def a_picture() -> Picture:
     (shown,) = curves(subject(curve(COPY, postal(2e-6, 5e10))).overview.series)
-    return curves_picture("a", "A & B", [Drawn("<one>", tuple(shown.measured))], "rate")
+    return curves_picture("a", "A & B", [Drawn("<one>", tuple(shown.measured), 0)], "bandwidth")
 
 
 def test_a_curve_has_a_point_for_each_size_at_its_rate() -> None:
@@ -74,7 +74,7 @@ def test_a_curve_has_a_point_for_each_size_at_its_rate() -> None:
 
 def test_a_file_is_xml_with_the_labels_as_text() -> None:
     root = xml.fromstring(svg_file(a_picture()))
-    assert root.findtext(f"{SVG}title") == "A & B: rate over size"
+    assert root.findtext(f"{SVG}title") == "A & B: bandwidth over size"
     assert "<one>" in [each.text for each in root.iter(f"{SVG}text")]
 
 

@@ -40,7 +40,7 @@ def test_the_page_needs_nothing_else(made: Document) -> None:
 
 def test_figures_are_named_and_drawn(made: Document) -> None:
     names = [picture.name for picture in made.pictures()]
-    assert "rate-numa-0-gpu-0" in names
+    assert "bandwidth-numa-0-gpu-0" in names
     assert len(set(names)) == len(names)
     text = page(made)
     assert text.count("<svg ") == len(names)

@@ -83,7 +83,6 @@ class _Figure(NamedTuple):
     family: str
     group: CurveGroup
     curves: tuple[Shown, ...]
-    """The fastest first."""
     as_bars: bool
     """No curve has enough sizes for a line: bars show the bandwidth at the largest size."""
     methods: tuple[str, ...]
@@ -118,9 +117,7 @@ def _figure(family: str, group: CurveGroup, traits: Traits) -> _Figure:
     if as_bars:
         kept = fastest_first(group.curves[:MOST_BARS])
     else:
-        kept = fastest_first(
-            [curve for curve in group.curves if len(curve.measured) > 1][:MOST_LINES]
-        )
+        kept = [curve for curve in group.curves if len(curve.measured) > 1][:MOST_LINES]
     names = [method(curve, traits) for curve in kept]
     methods = names if as_bars else _one_each(kept, names)
     return _Figure(family, group, tuple(kept), as_bars, tuple(methods))
@@ -188,7 +185,7 @@ def _note(shown: int, group: CurveGroup) -> str:
     """How many curves are not drawn."""
     if shown == group.total:
         return ""
-    return f"{shown} of {count(group.total, 'curve')}; the table below has all."
+    return f"{shown} of {count(group.total, 'curve')} are drawn; the report's table has all."
 
 
 def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
@@ -212,7 +209,7 @@ def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
                 if curve.text == text
             ]
             title = with_units(first[text].name)
-            if has_quantity(drawn, "bandwidth"):
+            if len(with_quantity(drawn, "bandwidth")) > 1 and has_quantity(drawn, "bandwidth"):
                 picture = curves_picture(f"bandwidth-{_slug(title)}", title, drawn, "bandwidth")
                 found.setdefault(family, []).append(picture)
     return found

@@ -119,7 +119,7 @@ def _is_meant(line: Line, what: Quantity) -> bool:
 def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
     widest = max(text_width(each.label, NAME_SIZE) for each in drawn)
     at_lines = widest <= MOST_NAME and len(drawn) * NAME_LINE <= BOTTOM - TOP
-    right = WIDTH - (MARKER_ROOM + widest + 2 if at_lines else RIGHT)
+    right = WIDTH - (MARKER_ROOM + widest + 6 if at_lines else RIGHT)
     bounds = _bounds(drawn) if what == "bandwidth" else []
     values = [v for each in drawn for line in each.lines if (v := _value(line, what))]
     sizes = [line.bytes for each in drawn for line in each.lines]

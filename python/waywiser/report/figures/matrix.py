@@ -17,6 +17,9 @@ LEFT = 62.0
 TOP = 46.0
 LEAST_WIDTH = 320.0
 
+MOST_IN_COLUMN = 9
+"""Places whose matrix can be read in half a page's width."""
+
 LEAST_RANGE = 1.1
 """The last step is at least so many times the first, or noise would look like a pattern."""
 
@@ -52,6 +55,7 @@ def matrix_picture(
         ),
         draw=partial(_draw, tuple(places), known),
         data=_data(title, unit, places, known, note),
+        wide=len(places) > MOST_IN_COLUMN,
     )
 
 

@@ -10,12 +10,15 @@ from waywiser.report.figures.theme import SERIES, Colour
 Style = int
 """The number of a colour with a marker."""
 
+STYLES = len(SERIES) * len(MARKERS)
+"""All colours with all markers."""
+
 
 def assigned(figures: Iterable[Sequence[str]], first: Iterable[str] = ()) -> dict[str, Style]:
     """A style for each method, given the methods that each figure draws.
 
-    No two methods have the same style. Two in one figure have different colours, if the figure has
-    no more methods than there are colours. Methods in ``first`` get the first styles; after them
+    No two methods have the same style. Two in one figure have different colours, and different
+    markers, if there are enough of them. Methods in ``first`` get the first styles; after them
     those in the most figures.
     """
     beside: dict[str, set[str]] = {}
@@ -28,10 +31,12 @@ def assigned(figures: Iterable[Sequence[str]], first: Iterable[str] = ()) -> dic
     others = sorted((each for each in drawn if each not in begin), key=lambda each: -drawn[each])
     found: dict[str, Style] = {}
     for method in (*begin, *others):
-        colours = {found[each] % len(SERIES) for each in beside[method] if each in found}
-        free = (n for n in range(len(drawn) + len(SERIES)) if n not in found.values())
-        known = list(free)
-        found[method] = next((n for n in known if n % len(SERIES) not in colours), known[0])
+        known = [found[each] for each in beside[method] if each in found]
+        colours, markers = ({part(each) for each in known} for part in (colour_of, marker_of))
+        found[method] = min(
+            (n for n in range(len(drawn) + STYLES) if n not in found.values()),
+            key=lambda n: (colour_of(n) in colours, marker_of(n) in markers),
+        )
     return found
 
 
