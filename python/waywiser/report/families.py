@@ -27,7 +27,7 @@ FEW_SIZES = 2
 UNDRAWN = "operations"
 
 SUSTAINED_BYTES = 16 * 2**20
-"""A rate at fewer bytes than these is no sustained one."""
+"""A bandwidth at fewer bytes than these is no sustained one."""
 
 
 def families(entries: Sequence[Entry]) -> list[str]:
@@ -75,7 +75,7 @@ def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[CurveGroup]:
     totals = Counter(_group_of(curve) for curve in curves)
     groups: dict[str, list[Shown]] = {}
     for curve in filter(is_principal, curves) if of_sets else _one_of_each_path(curves):
-        if _rate(curve):
+        if _bandwidth(curve):
             groups.setdefault(_group_of(curve), []).append(curve)
     if of_sets:
         drawn = [title for title in (*_PLACES.values(), FILES) if title in groups]
@@ -112,13 +112,13 @@ _PLACES = {
 
 def _ranked(group: Iterable[Shown], traits: Traits) -> tuple[Shown, ...]:
     def rank(curve: Shown) -> tuple[bool, bool, float]:
-        return not is_reference(curve, traits), len(curve.measured) <= FEW_SIZES, -_rate(curve)
+        return not is_reference(curve, traits), len(curve.measured) <= FEW_SIZES, -_bandwidth(curve)
 
     return tuple(sorted(group, key=rank))
 
 
 def fastest_first(curves: Iterable[Shown]) -> list[Shown]:
-    return sorted(curves, key=_rate, reverse=True)
+    return sorted(curves, key=_bandwidth, reverse=True)
 
 
 def is_reference(curve: Shown, traits: Traits) -> bool:
@@ -187,14 +187,14 @@ def label(curve: Shown) -> str:
 
 def sustained(curve: Shown) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
-    operation, and if that size is too small to show a rate."""
+    operation, and if that size is too small to show a bandwidth."""
     line = curve.measured[-1]
     if line.bytes < SUSTAINED_BYTES or line.estimate is None or line.estimate.rate is None:
         return 0.0
     return line.estimate.rate.value
 
 
-def _rate(curve: Shown) -> float:
+def _bandwidth(curve: Shown) -> float:
     """Bytes per second at its largest size; 0 if it has none."""
     found = curve.measured[-1].estimate
     return found.rate.value if found and found.rate else 0.0

@@ -72,7 +72,7 @@ def _family(entries: Sequence[Entry], family: str, pictures: Sequence[Picture]) 
             continue
         whose = f" of {entry.name}" if len(entries) > 1 else ""
         sheet = operations(entry, found) if family == UNDRAWN else table(entry, found, family)
-        summary = f"All figures{whose}: {count(len(found), 'curve')}"
+        summary = f"Table{whose}: {count(len(found), 'curve')}"
         blocks.append(Fold(summary, (sheet,)))
     return Section(f"family-{_slug(family)}", _title(family), tuple(blocks))
 

@@ -76,6 +76,8 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
     labels = [each.label for each in direct] + [gpu.host for gpu in boxes]
     labels += [gpu.switch for gpu in boxes if gpu.switch is not None]
     note = "Width of a line: bandwidth. Percent: of the bound."
+    if len(machine.numa) > 1 and all(gpu.numa >= 0 for gpu in machine.gpus):
+        note += " H2D and D2H: with the local NUMA node, if measured."
     if not all(label.bandwidth for label in labels):
         note += " Dashed: not measured."
     at = _at({key: found for key, found in measured.items() if "gpu" in "".join(key)})

@@ -39,7 +39,7 @@ class Bar(Value, frozen=True):
 def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Picture:
     """Draws the bandwidth of each workload, in the order given. All must have one."""
     kept = tuple(bars)
-    first = max(kept, key=lambda bar: _rate(bar.line))
+    first = max(kept, key=lambda bar: _bandwidth(bar.line))
     return Picture(
         name=name,
         title=f"{title}: bandwidth",
@@ -58,7 +58,7 @@ def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
         max(max(text_width(b.label, 11), text_width(b.detail, 9.5)) for b in bars),
     )
     width = WIDTH - left - VALUE_ROOM
-    most = max(max(_rate(bar.line), _bound(bar.line)) for bar in bars)
+    most = max(max(_bandwidth(bar.line), _bound(bar.line)) for bar in bars)
     legend = "Thin line: 95 % interval."
     if any(bar.line.bound for bar in bars):
         legend += " Mark: bound. Percent: of the bound."
@@ -71,7 +71,7 @@ def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
         colour = colour_of(bar.style)
         found.text(0, middle - 7, shortened(bar.label, 11, left - 8), INK)
         found.text(0, middle + 7, shortened(bar.detail, 9.5, left - 8), SOFT, size=9.5)
-        long = width * _rate(bar.line) / most
+        long = width * _bandwidth(bar.line) / most
         found.box((left, middle - BAR / 2), max(long, 0.5), BAR, colour)
         end = left + long
         if interval := _interval(bar.line):
@@ -88,7 +88,7 @@ def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
     return found
 
 
-def _rate(line: Line) -> float:
+def _bandwidth(line: Line) -> float:
     """GB/s; 0 if there is none."""
     found = line.estimate
     return found.rate.value / 1e9 if found and found.rate else 0.0
@@ -108,7 +108,7 @@ def _bound(line: Line) -> float:
 
 def _number(line: Line) -> str:
     relative = line.estimate.relative if line.estimate else None
-    return format_rate(_rate(line) * 1e9, relative)
+    return format_rate(_bandwidth(line) * 1e9, relative)
 
 
 def _text(line: Line) -> str:

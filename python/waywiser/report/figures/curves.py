@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from waywiser.report.figures.axes import Axis, draw_axes, of_rates, of_sizes, of_times
+from waywiser.report.figures.axes import Axis, draw_axes, bandwidth_axis, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.markers import Point
 from waywiser.report.figures.styles import Style, colour_of, marker_of
@@ -123,9 +123,9 @@ def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
     bounds = _bounds(drawn) if what == "bandwidth" else []
     values = [v for each in drawn for line in each.lines if (v := _value(line, what))]
     sizes = [line.bytes for each in drawn for line in each.lines]
-    x = of_sizes(LEFT, right, sizes)
-    of_values = of_rates if what == "bandwidth" else of_times
-    y = of_values(BOTTOM, TOP, min(values), max([*values, *bounds]))
+    x = size_axis(LEFT, right, sizes)
+    value_axis = bandwidth_axis if what == "bandwidth" else time_axis
+    y = value_axis(BOTTOM, TOP, min(values), max([*values, *bounds]))
     plotted = [_plot(each, what, x, y) for each in drawn]
     same = _drawn_once(plotted)
     notes = [*_overlaps(plotted, same, what), note]
