@@ -12,7 +12,7 @@ from waywiser.records import Series
 from waywiser.report.chapters.curves import curves
 from waywiser.report.entry import Entry, entry
 from waywiser.report.families import MOST_LINES, method, set_label
-from waywiser.report.figures.drawing import Shape, Text
+from waywiser.report.figures.drawing import HALF_CAPITAL, Shape, Text
 from waywiser.report.figures.theme import SERIES, Colour
 from waywiser.report.parts import Document, Picture
 
@@ -28,14 +28,22 @@ def pictures(*series: Sequence[Series]) -> list[Picture]:
 def looks(picture: Picture) -> dict[str, set[Colour]]:
     """The colours of the markers beside each name."""
     marks = picture.draw().marks
-    markers = [m for m in marks if isinstance(m, Shape) and m.fill in SERIES and m.opacity == 1]
     found: dict[str, set[Colour]] = {}
     for text in (mark for mark in marks if isinstance(mark, Text)):
-        for marker in markers:
-            (x, y) = marker.steps[0][1][0]
-            if abs(y - text.y) < 8 and 0 < text.x - x < 40 and marker.fill is not None:
+        for marker in (mark for mark in marks if isinstance(mark, Shape)):
+            if marker.fill in SERIES and marker.opacity == 1 and _is_beside(marker, text):
+                assert marker.fill is not None
                 found.setdefault(text.text, set()).add(marker.fill)
     return found
+
+
+def _is_beside(marker: Shape, text: Text) -> bool:
+    """Whether it is one marker, just before the text and at its middle."""
+    points = [point for _, several in marker.steps for point in several]
+    left, right = (bound(x for x, _ in points) for bound in (min, max))
+    middle = (min(y for _, y in points) + max(y for _, y in points)) / 2
+    level = text.y - HALF_CAPITAL * text.size
+    return right - left < 8 and 0 < text.x - right < 30 and abs(level - middle) < 1
 
 
 def test_a_method_has_one_colour_in_all_figures(direct: Document) -> None:

@@ -57,7 +57,7 @@ def is_principal(curve: Shown) -> bool:
     return not any(t.parameters for t in curve.workload.transfers)
 
 
-class CurveGroup(Value, frozen=True):
+class DrawnGroup(Value, frozen=True):
     """Curves that are drawn together."""
 
     title: str
@@ -68,7 +68,7 @@ class CurveGroup(Value, frozen=True):
     """Curves between the same places, with those that are not drawn."""
 
 
-def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[CurveGroup]:
+def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[DrawnGroup]:
     """The curves of one family by the places that they are between. For each path there is one
     curve: with its default settings, or the fastest if it was not measured with these."""
     of_sets = all(curve.transfer is None for curve in curves)
@@ -82,7 +82,7 @@ def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[CurveGroup]:
     else:
         several = sorted(groups, key=lambda title: len(groups[title]), reverse=True)
         drawn = [title for title in groups if title in several[:MOST_GROUPS]]
-    return [CurveGroup(title, _ranked(groups[title], traits), totals[title]) for title in drawn]
+    return [DrawnGroup(title, _ranked(groups[title], traits), totals[title]) for title in drawn]
 
 
 def _one_of_each_path(curves: Iterable[Shown]) -> Iterator[Shown]:

@@ -13,7 +13,7 @@ from waywiser.report.families import (
     MOST_BARS,
     MOST_LINES,
     UNDRAWN,
-    CurveGroup,
+    DrawnGroup,
     curve_groups,
     families,
     fastest_first,
@@ -81,7 +81,7 @@ class _Figure(NamedTuple):
     """Curves that are drawn together, each with what its colour and marker are given to."""
 
     family: str
-    group: CurveGroup
+    group: DrawnGroup
     curves: tuple[Shown, ...]
     as_bars: bool
     """No curve has enough sizes for a line: bars show the bandwidth at the largest size."""
@@ -111,7 +111,7 @@ def _pictures(entry: Entry) -> dict[str, list[Picture]]:
     return found
 
 
-def _figure(family: str, group: CurveGroup, traits: Traits) -> _Figure:
+def _figure(family: str, group: DrawnGroup, traits: Traits) -> _Figure:
     several = [Drawn("", tuple(curve.measured), 0) for curve in group.curves]
     as_bars = not any(has_quantity(several, what) for what in QUANTITIES)
     if as_bars:
@@ -181,7 +181,7 @@ def _label(curve: Shown, figure: _Figure, traits: Traits) -> str:
     return f"{set_label(curve)}, {name}{curve.workload.states}"
 
 
-def _note(shown: int, group: CurveGroup) -> str:
+def _note(shown: int, group: DrawnGroup) -> str:
     """How many curves are not drawn."""
     if shown == group.total:
         return ""

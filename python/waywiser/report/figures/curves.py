@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from waywiser.report.figures.axes import Axis, draw_axes, bandwidth_axis, size_axis, time_axis
+from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.markers import Point
 from waywiser.report.figures.styles import Style, colour_of, marker_of

@@ -15,7 +15,7 @@ from waywiser.words import WaywiserError
 POINTS_PER_INCH = 72
 
 PIXELS_PER_INCH = 192
-"""Of PNG: sharp on screens with two pixels for each point of a page."""
+"""The resolution of PNG: sharp on screens with two pixels for each point of a page."""
 
 MADE = "Made by waywiser report"
 """A mark in every file that a report writes, so that it may be replaced by the next."""
