@@ -94,12 +94,25 @@ def sets() -> Iterator[list[Series]]:
 
 def test_transfers_over_pcie_come_first_then_those_between_gpus() -> None:
     found = pictures(*sets())
-    kinds = [picture.title.partition(", ")[2] for picture in found]
-    assert kinds == ["host and GPU: bandwidth", "GPU and GPU: bandwidth", "files: bandwidth"]
-    (bar,) = found[0].data.rows if found[0].data else ()
-    assert [cell.text for cell in bar.cells[:3]] == [
-        *("numa:0 ↔ gpu:0", "copy-engine, pinned, 512 MiB", "512 MiB")
+    places = [picture.title.partition(", ")[2] for picture in found]
+    assert [place.removesuffix(": bandwidth") for place in places] == [
+        *("numa:0 ↔ gpu:0", "gpu:0 ↔ gpu:1", "numa:0 ↔ file:scratch")
     ]
+    (bar,) = found[0].data.rows if found[0].data else ()
+    assert [cell.text for cell in bar.cells[:2]] == ["copy-engine, pinned", "512 MiB"]
+
+
+def test_different_sets_of_one_figure_are_named() -> None:
+    directions = ("pinned@numa:0 -> device@gpu:{}", "device@gpu:{} -> pinned@numa:0")
+    texts = ["; ".join(f"{each.format(n)} by sm" for n in (0, 1)) for each in directions]
+    (found,) = pictures(
+        *(curve(text, postal(5e-6, 5e10 / (n + 1)), LARGE) for n, text in enumerate(texts))
+    )
+    assert found.data is not None
+    assert [row.cells[0].text for row in found.data.rows] == [
+        *("host-to-all numa:0 → gpu:0,1", "all-to-host gpu:0,1 → numa:0")
+    ]
+    assert found.title.endswith(", host and GPU: bandwidth")
 
 
 def test_a_figure_has_no_more_curves_than_can_be_distinguished_and_says_how_many() -> None:

@@ -28,8 +28,10 @@ from waywiser.report.figures.curves import (
 from waywiser.report.figures.drawing import Drawing, Shape, Text
 from waywiser.report.figures.markers import MARKERS
 from waywiser.report.figures.render import (
+    MARGIN,
     PIXELS_PER_INCH,
     POINTS_PER_INCH,
+    TITLE_ROOM,
     NoMatplotlib,
     pdf_file,
     png_file,
@@ -38,6 +40,7 @@ from waywiser.report.figures.render import (
 from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SERIES
 from waywiser.report.parts import Picture
+from waywiser.words import format_bytes
 
 SVG = "{http://www.w3.org/2000/svg}"
 COPY = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -111,12 +114,17 @@ def test_a_pdf_has_the_size_of_the_figure_and_keeps_signs_as_they_are() -> None:
     assert b"/MediaBox [ 0 0 144 72 ]" in made
 
 
-def test_a_png_has_the_size_of_the_figure_in_sharp_pixels() -> None:
+def test_a_png_has_the_figure_with_a_margin_and_its_title_in_sharp_pixels() -> None:
     picture = a_picture()
     drawn = picture.draw()
-    rows, columns, _ = imread(io.BytesIO(png_file(picture)), format="png").shape
+    pixels = imread(io.BytesIO(png_file(picture)), format="png")
     scale = PIXELS_PER_INCH / POINTS_PER_INCH
-    assert (columns, rows) == (int(drawn.width * scale), int(drawn.height * scale))
+    assert pixels.shape[1] == int((drawn.width + 2 * MARGIN) * scale)
+    assert pixels.shape[0] == int((drawn.height + 2 * MARGIN + TITLE_ROOM) * scale)
+    margin, below = int(MARGIN * scale), int((MARGIN + TITLE_ROOM) * scale)
+    assert pixels[margin:below, margin:-margin].min() < 0.5  # the title
+    for edge in (pixels[: margin - 2], pixels[-margin:], pixels[:, : margin - 2]):
+        assert edge.min() == 1.0
 
 
 @pytest.mark.parametrize("made", [pdf_file, png_file])
@@ -226,7 +234,7 @@ def test_bars_are_as_long_as_their_bandwidth() -> None:
     rates = [line.estimate.rate.value for line in lines if line.estimate and line.estimate.rate]
     assert lengths[0] / lengths[1] == pytest.approx(rates[0] / rates[1])
     written = [text.text for text in texts(picture)]
-    assert "2 of 5" in written and "set 1" in written
+    assert {"2 of 5", "set 1", f"method, {format_bytes(lines[1].bytes)}"} <= set(written)
     assert picture.data is not None
     for bar, row in zip(bars, picture.data.rows, strict=True):
         share = f"{bar.line.of_bound:.0%}" if bar.line.of_bound else ""

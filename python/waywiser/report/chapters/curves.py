@@ -147,13 +147,16 @@ def _curves(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Ite
 def _bars(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Iterator[Picture]:
     if len(figure.curves) == 1 and figure.curves[0].transfer is not None:
         return
-    bars = []
-    for curve, name in zip(figure.curves, figure.methods, strict=True):
-        line = curve.measured[-1]
-        label, detail = method(curve, traits), format_bytes(line.bytes)
-        if curve.transfer is None:
-            label, detail = set_label(curve), f"{label}{curve.workload.states}, {detail}"
-        bars.append(Bar(label, detail, line, styles[name]))
+    named = not _common_label(figure)
+    bars = [
+        Bar(
+            set_label(curve) if named else "",
+            f"{method(curve, traits)}{curve.workload.states}",
+            curve.measured[-1],
+            styles[name],
+        )
+        for curve, name in zip(figure.curves, figure.methods, strict=True)
+    ]
     name, note = f"bandwidth-{_name_of(figure)}", _note(len(bars), figure.group)
     yield bars_picture(name, _title_of(figure), bars, note)
 
@@ -170,7 +173,16 @@ def _name_of(figure: _Figure) -> str:
 
 def _title_of(figure: _Figure) -> str:
     """``Host to device (H2D), numa:0 → gpu:0``."""
-    return f"{_title(figure.family)}, {figure.group.title.removeprefix('within ')}"
+    where = _common_label(figure) or figure.group.title
+    return f"{_title(figure.family)}, {where.removeprefix('within ')}"
+
+
+def _common_label(figure: _Figure) -> str:
+    """What starts together in all of a figure, or its pair of places; empty if that differs."""
+    if figure.curves[0].transfer is not None:
+        return figure.group.title
+    labels = {set_label(curve) for curve in figure.curves}
+    return labels.pop() if len(labels) == 1 else ""
 
 
 def _label(curve: Shown, figure: _Figure, traits: Traits) -> str:

@@ -30,10 +30,20 @@ class Bar(Value, frozen=True):
     """One workload."""
 
     label: str
-    detail: str
-    """Smaller, below the label."""
+    """What starts together; empty if the title of the figure says it."""
+    method: str
     line: Line
     style: Style
+
+    @property
+    def name(self) -> str:
+        return self.label or self.method
+
+    @property
+    def detail(self) -> str:
+        """Smaller, below the name."""
+        size = format_bytes(self.line.bytes)
+        return f"{self.method}, {size}" if self.label else size
 
 
 def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Picture:
@@ -44,8 +54,8 @@ def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Pictu
         name=name,
         title=f"{title}: bandwidth",
         description=(
-            f"Bandwidth of {len(kept)} workloads. The highest: {_text(first.line)} of "
-            f"{first.label} by {first.detail}."
+            f"A bar for the bandwidth of each of {len(kept)} workloads. "
+            f"The highest: {_text(first.line)} of {first.name}, {first.detail}."
         ),
         draw=partial(_draw, kept, note),
         data=_data(f"{title}: bandwidth", kept),
@@ -55,7 +65,7 @@ def bars_picture(name: str, title: str, bars: Sequence[Bar], note: str) -> Pictu
 def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
     left = 10 + min(
         MOST_NAME,
-        max(max(text_width(b.label, 11), text_width(b.detail, 9.5)) for b in bars),
+        max(max(text_width(b.name, 11), text_width(b.detail, 9.5)) for b in bars),
     )
     width = WIDTH - left - VALUE_ROOM
     most = max(max(_bandwidth(bar.line), _bound(bar.line)) for bar in bars)
@@ -69,7 +79,7 @@ def _draw(bars: tuple[Bar, ...], note: str) -> Drawing:
     for n, bar in enumerate(bars):
         middle = TOP + ROW * (n + 0.5)
         colour = colour_of(bar.style)
-        found.text(0, middle - 7, shortened(bar.label, 11, left - 8), INK)
+        found.text(0, middle - 7, shortened(bar.name, 11, left - 8), INK)
         found.text(0, middle + 7, shortened(bar.detail, 9.5, left - 8), SOFT, size=9.5)
         long = width * _bandwidth(bar.line) / most
         found.box((left, middle - BAR / 2), max(long, 0.5), BAR, colour)
@@ -125,13 +135,15 @@ def _data(title: str, bars: Sequence[Bar]) -> Sheet:
         relative = bar.line.estimate.relative if bar.line.estimate else None
         share = f"{bar.line.of_bound:.0%}" if bar.line.of_bound else ""
         cells = (
-            SheetCell(bar.label),
-            SheetCell(bar.detail),
+            *((SheetCell(bar.label),) if bar.label else ()),
+            SheetCell(bar.method),
             SheetCell(format_bytes(bar.line.bytes)),
             SheetCell(_number(bar.line), note=spread(relative), number=True),
             SheetCell(f"{_bound(bar.line):.4g}" if bar.line.bound else "", number=True),
             SheetCell(share, number=True),
         )
         rows.append(SheetRow(cells))
-    columns = ("transfers", "method", "size", "GB/s", "bound, GB/s", "of the bound")
-    return Sheet(title, columns, tuple(rows), "Bytes of all transfers together.")
+    columns: tuple[str, ...] = ("method", "size", "GB/s", "bound, GB/s", "of the bound")
+    if any(bar.label for bar in bars):
+        columns = ("transfers", *columns)
+    return Sheet(title, columns, tuple(rows), "The size is the bytes of all transfers together.")

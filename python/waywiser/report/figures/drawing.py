@@ -136,6 +136,18 @@ class Drawing:
         baseline = y if on_baseline else y + HALF_CAPITAL * size
         self.marks.append(Text(x, baseline, text, colour, size, anchor, bold))
 
+    def add(self, other: Drawing, x: float, y: float) -> None:
+        """All of another drawing, with its top left corner at this place."""
+        for mark in other.marks:
+            if isinstance(mark, Text):
+                self.marks.append(mark._replace(x=mark.x + x, y=mark.y + y))
+            else:
+                steps = tuple(
+                    (command, tuple((px + x, py + y) for px, py in points))
+                    for command, points in mark.steps
+                )
+                self.marks.append(mark._replace(steps=steps))
+
 
 def _joined(points: Iterable[Point]) -> Steps:
     return tuple(("L" if n else "M", (point,)) for n, point in enumerate(points))

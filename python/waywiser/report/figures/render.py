@@ -8,7 +8,8 @@ from html import escape
 from typing import Any
 
 from waywiser.report.figures.drawing import Drawing, Shape, Text
-from waywiser.report.figures.theme import PAPER, Colour
+from waywiser.report.figures.text_width import BOLD, folded
+from waywiser.report.figures.theme import INK, PAPER, Colour
 from waywiser.report.parts import Picture
 from waywiser.words import WaywiserError
 
@@ -19,6 +20,11 @@ PIXELS_PER_INCH = 192
 
 MADE = "Made by waywiser report"
 """A mark in every file that a report writes, so that it may be replaced by the next."""
+
+MARGIN = 10.0
+TITLE_SIZE = 12.0
+TITLE_ROOM = 18.0
+"""The margin of a PNG, the size of its title, and the height of a line of it."""
 
 FONT = "DejaVu Sans"
 
@@ -78,11 +84,17 @@ def pdf_file(picture: Picture) -> bytes:
 
 
 def png_file(picture: Picture) -> bytes:
-    """The same as PNG, on white. Raises `NoMatplotlib`."""
+    """The same as PNG, on white, with its title and a margin: it is shown where there is no
+    caption. Raises `NoMatplotlib`."""
+    drawn = picture.draw()
+    title = list(folded(picture.title, TITLE_SIZE * BOLD, drawn.width))
+    top = MARGIN + TITLE_ROOM * len(title)
+    titled = Drawing(drawn.width + 2 * MARGIN, top + drawn.height + MARGIN)
+    for n, line in enumerate(title):
+        titled.text(MARGIN, MARGIN + TITLE_ROOM * (n + 0.4), line, INK, size=TITLE_SIZE, bold=True)
+    titled.add(drawn, MARGIN, top)
     about = {"Title": picture.title, "Description": picture.description, "Software": MADE}
-    return _by_matplotlib(
-        picture.draw(), PAPER.light, format="png", dpi=PIXELS_PER_INCH, metadata=about
-    )
+    return _by_matplotlib(titled, PAPER.light, format="png", dpi=PIXELS_PER_INCH, metadata=about)
 
 
 def _by_matplotlib(drawn: Drawing, ground: str, **saved: Any) -> bytes:
