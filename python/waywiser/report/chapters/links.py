@@ -243,26 +243,28 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
     """Every measured pair with its bound."""
     order = {str(place): n for n, place in enumerate(places(entry))}
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
+    alike = len({found.most.bytes for found in measured.values()}) == 1
     rows = []
     for (source, destination), found in known:
         most = found.most
         relative = most.estimate.relative if most.estimate else None
         path = f"{source} → {destination}"
-        rows.append(
-            SheetRow(
-                (
-                    SheetCell(path, link=entry.links.anchor(found.curve.text)),
-                    SheetCell(_kind_of_link(entry.subject.machine, source, destination)),
-                    SheetCell(_gb(found), note=spread(relative), number=True),
-                    SheetCell(_share(found), number=True),
-                    SheetCell(most.bound.made_of if most.bound else "not known"),
-                    SheetCell(format_bytes(most.bytes)),
-                )
-            )
-        )
+        cells = [
+            SheetCell(path, link=entry.links.anchor(found.curve.text)),
+            SheetCell(_kind_of_link(entry.subject.machine, source, destination)),
+            SheetCell(_gb(found), note=spread(relative), number=True),
+            SheetCell(_share(found), number=True),
+            SheetCell(most.bound.made_of if most.bound else "not known"),
+        ]
+        if not alike:
+            cells.insert(2, SheetCell(format_bytes(most.bytes), number=True))
+        rows.append(SheetRow(tuple(cells)))
+    columns = ["from → to", "link", "GB/s", "of the bound", "bound"]
+    if not alike:
+        columns.insert(2, "size")
     return Sheet(
-        "Bandwidth of links",
-        ("from → to", "link", "GB/s", "of the bound", "bound", "size"),
+        f"Bandwidth of links{_at(measured)}",
+        tuple(columns),
         tuple(rows),
         "At the largest size that all links of a kind have, with default settings where measured.",
     )

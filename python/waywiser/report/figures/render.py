@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -106,7 +107,8 @@ def _by_matplotlib(drawn: Drawing, ground: str, **saved: Any) -> bytes:
             f"PDF and PNG need matplotlib, and it cannot be imported ({error})",
             remedy="pip install matplotlib, or write --format svg",
         ) from None
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a letter that the font does not have is drawn as a box
         size = (drawn.width / POINTS_PER_INCH, drawn.height / POINTS_PER_INCH)
         figure = Figure(figsize=size, dpi=POINTS_PER_INCH, facecolor=ground)
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawn.width), ylim=(drawn.height, 0))
