@@ -13,6 +13,7 @@ from waywiser.plan.select import (
     nearest,
     require_match,
     sized_texts_of,
+    suggestion,
     texts_of,
     texts_of_refusal,
 )
@@ -132,6 +133,16 @@ def test_a_misspelt_word_is_corrected_and_no_mark_is_shown() -> None:
     with pytest.raises(NothingMatches) as caught:
         require_match(["h2d gpu:9"], texts)
     assert "did you mean 'h2d gpu'?" in caught.value.remedy
+    with pytest.raises(NothingMatches) as caught:
+        require_match(["pinnde@numa:0 copyengine"], texts)
+    assert "did you mean 'pinned@numa:0 copy-engine'?" in caught.value.remedy
+
+
+def test_the_nearest_texts_share_words_and_terms() -> None:
+    texts = [text for known in (H2D, D2H) for text in texts_of(Workload.parse(known))]
+    for term, path in (("h2d", H2D), ("d2h", D2H)):
+        assert suggestion(f"{term} prefetch", texts).startswith(f"nearest: {path}")
+    assert suggestion("h2d", []) == ""
 
 
 def test_the_name_of_a_set_matches_every_such_set() -> None:

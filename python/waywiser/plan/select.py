@@ -37,13 +37,13 @@ def texts_of(workload: Workload) -> tuple[str, ...]:
     curve, name, group = workload.curve, name_of(workload), group_of(workload)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    return (*named, *_with_terms(workload, named[-1]), *exact)
+    return (*named, *with_terms(workload, named[-1]), *exact)
 
 
 def sized_texts_of(workload: Workload) -> tuple[str, ...]:
     """The same and the workload with its sizes."""
     text = str(workload)
-    return (text, *_with_terms(workload, text), *texts_of(workload))
+    return (text, *with_terms(workload, text), *texts_of(workload))
 
 
 def texts_of_refusal(path: str) -> tuple[str, ...]:
@@ -92,36 +92,68 @@ MARK = "\N{INFORMATION SEPARATOR ONE}"
 """Around the terms that apply to a text, before it: no text that a person writes has it."""
 
 
-def _with_terms(workload: Workload, text: str) -> tuple[str, ...]:
+def with_terms(workload: Workload, text: str) -> tuple[str, ...]:
+    """The text after the terms that apply to the workload; nothing if none does."""
     terms = sorted(terms_of(workload))
     return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
 
-def _corrected(pattern: str, texts: Sequence[str]) -> str:
-    """The pattern, with each word that occurs nowhere replaced by the nearest one that does; empty
-    if nothing is replaced."""
-    known = {word for text in texts for word in re.split(r"[^\w-]+", text.casefold()) if word}
+def _plain(texts: Iterable[str]) -> dict[str, set[str]]:
+    """The texts without terms before them, each with the terms that apply to it."""
+    found: dict[str, set[str]] = {}
+    for text in texts:
+        applying, _, plain = text.removeprefix(MARK).rpartition(MARK)
+        found.setdefault(plain, set()).update(applying.split())
+    return found
+
+
+def _corrected(pattern: str, texts: Iterable[str]) -> str:
+    """The pattern, with each word that occurs nowhere replaced by the nearest one that does and has
+    the same digits or none (``gpu:7`` does not mean ``gpu:1``); empty if nothing is replaced."""
+    folded = [text.casefold() for text in texts]
+    known = {word for text in folded for part in _PARTS for word in part.findall(text)}
     known |= TERMS.keys()
     words = pattern.casefold().split()
     found = []
     for word in words:
-        if word in TERMS or any(word in text.casefold() for text in texts):
+        if word in TERMS or any(word in text for text in folded):
             found.append(word)
         else:
-            found += difflib.get_close_matches(word, sorted(known), n=1) or [word]
+            alike = sorted(each for each in known if _digits(each) in ("", _digits(word)))
+            found += difflib.get_close_matches(word, alike, n=1) or [word]
     return " ".join(found) if found != words else ""
 
 
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdigit, word))
+
+
+_PARTS = tuple(map(re.compile, (r"[\w-]+", r"[a-z]+:[0-9]+", r"[^\s:;,]+@[a-z]+:[0-9]+")))
+"""Words of a text, places, and memories at places."""
+
+
 def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
-    """The texts most like ``pattern``: those sharing most of its words, then by similarity."""
+    """The texts most like ``pattern``: those sharing most of its words and terms, then by
+    similarity."""
     words = pattern.casefold().replace("*", " ").replace("?", " ").split()
+    terms = _plain(texts)
 
     def similarity(text: str) -> tuple[int, float]:
         folded = text.casefold()
-        shared = sum(word in folded for word in words)
+        shared = sum(word in folded or word in terms[text] for word in words)
         return shared, difflib.SequenceMatcher(None, pattern.casefold(), folded).ratio()
 
-    return sorted(dict.fromkeys(texts), key=similarity, reverse=True)[:NEAREST]
+    return sorted(terms, key=similarity, reverse=True)[:NEAREST]
+
+
+def suggestion(pattern: str, texts: Iterable[str]) -> str:
+    """``did you mean 'pinned'? nearest: …``: the pattern with its misspelt words corrected one by
+    one, and the texts nearest to that; empty without texts."""
+    known = list(texts)
+    meant = _corrected(pattern, _plain(known))
+    asked = f"did you mean {meant!r}? " if meant else ""
+    near = "; ".join(nearest(meant or pattern, known))
+    return f"{asked}nearest: {near}" if near else ""
 
 
 def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
@@ -149,10 +181,5 @@ def require_match(
             if (words := pattern.casefold().split()) and TERMS.keys() >= set(words):
                 meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
                 raise NothingMatches(f"--only {pattern!r} matches no series", remedy=meanings)
-            plain = [text for text in texts if not text.startswith(MARK)]
-            meant = _corrected(pattern, plain)
-            near = "; ".join(nearest(meant or pattern, plain)) or "nothing can be measured here"
-            asked = f"did you mean {meant!r}? " if meant else ""
-            raise NothingMatches(
-                f"--only {pattern!r} matches no series", remedy=f"{asked}nearest: {near}"
-            )
+            near = suggestion(pattern, texts) or "nearest: nothing can be measured here"
+            raise NothingMatches(f"--only {pattern!r} matches no series", remedy=near)
