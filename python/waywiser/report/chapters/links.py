@@ -48,7 +48,7 @@ SPREAD = 0.02
 
 
 def links(entries: Sequence[Entry]) -> Section:
-    return each(entries, "links", "Topology", lambda entry: [*_links(entry)])
+    return each(entries, "links", "Topology and links", lambda entry: [*_links(entry)])
 
 
 def _links(entry: Entry) -> Iterator[Block]:
