@@ -145,6 +145,13 @@ def test_the_nearest_texts_share_words_and_terms() -> None:
     assert suggestion("h2d", []) == ""
 
 
+def test_sizes_are_matched_as_they_are_shown() -> None:
+    text = f"{H2D} as list[piece=28672] of 67108864"
+    assert matches(text, ["list[piece=28KiB]"])
+    assert matches(text, ["copy-engine of 64 MiB"]) and matches(text, ["*[piece=28KiB] of 64MiB"])
+    assert not matches(text, ["piece=28MiB"]) and not matches(text, ["of 64 KiB"])
+
+
 def test_the_name_of_a_set_matches_every_such_set() -> None:
     plain = [f"pinned@numa:0 -> device@gpu:{gpu} by copy-engine" for gpu in range(2)]
     by_sm = [path.replace("copy-engine", "sm") for path in plain]

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from waywiser.cli.percent import parse_fraction
-from waywiser.words import WaywiserError, format_bytes
+from waywiser.words import WaywiserError
+from waywiser.words.sizes_in_text import size_of, with_units
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -199,7 +200,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         say(console, f"and {', '.join(left)}: see --all")
     for verdict, why, names in _one_sided(found):
         for name in names if everything else names[: MOST if verdict == "missing" else 0]:
-            say(console, f"{verdict}  {name}: {why}")
+            say(console, f"{verdict}  {with_units(name)}: {why}")
         if not everything and verdict != "missing":
             say(console, f"{verdict}  {count(len(names), 'path')}: {why}")
         elif not everything and len(names) > MOST:
@@ -230,13 +231,13 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 
 def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
-    yield path.name
+    yield with_units(path.name)
     evidence = path.evidence
     if evidence is None:
         yield from ("", "", "", "", "", "")
     else:
         size, decision = evidence.size, evidence.decision
-        yield format_bytes(size.bytes) if size.bytes else ""
+        yield size_of(size.series)
         relative = Z_95 * size.decision.deviation / math.sqrt(2)
         yield _figure(size.rated_bytes, size.seconds_before, relative)
         yield _figure(size.rated_bytes, size.seconds_now, relative)

@@ -132,11 +132,16 @@ def survey(
 
 
 @app.command("list", short_help="List executors and memories, their parameters and sources.")
-def list_(json: Json = False) -> None:
+def list_(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also each path that cannot be measured on this machine.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """List the executors and kinds of memory, their parameters and their sources."""
     from waywiser.cli.list import run_list
 
-    run_list(json=json)
+    run_list(json=json, everything=everything)
 
 
 @app.command()

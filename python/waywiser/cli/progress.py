@@ -15,7 +15,7 @@ from waywiser.plan.plan import Plan
 from waywiser.plan.tally import Tally
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
-from waywiser.words import Workload, format_bytes
+from waywiser.words import Workload
 from waywiser.words.number_format import (
     RATE_BYTES,
     format_rate,
@@ -23,6 +23,7 @@ from waywiser.words.number_format import (
     format_seconds,
     format_time,
 )
+from waywiser.words.sizes_in_text import size_of, with_units
 
 BAR = 12
 """Cells of the bar: what 80 columns have left beside a path and its estimate."""
@@ -151,9 +152,8 @@ class LiveLine:
 
 def describe(workload: Workload) -> str:
     """A workload in few words: its name, and the size of its transfers."""
-    if not workload.transfers:
-        return workload.curve
-    return f"{name_of(workload)} of {format_bytes(workload.transfers[0].bytes)}"
+    name = with_units(name_of(workload))
+    return f"{name} of {size_of(str(workload))}" if workload.transfers else name
 
 
 def estimate_text(progress: Progress) -> str:

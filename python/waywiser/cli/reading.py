@@ -16,12 +16,15 @@ from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, app
 def show(
     file: ProfileFile,
     only: Only = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also every size, every setting and every path.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Show a profile as a table: median, interval, bound, and why sampling stopped."""
     from waywiser.cli.show import run_show
 
-    return run_show(file, json, only or ())
+    return run_show(file, json, only or (), everything)
 
 
 @app.command("import", cls=FilesVerb, short_help="Make one profile of other tools' results.")
@@ -73,23 +76,37 @@ def import_(
 @app.command(cls=FilesVerb)
 def export(
     file: ProfileFile,
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary", help="One row per path and size, with bandwidth, latency and intervals."
+        ),
+    ] = False,
     format: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="FORMAT",
             help="json, csv (one row per sample), parquet (the same, with pyarrow) or "
-            "google-benchmark (its JSON, under Comm|Scope's names).",
+            "google-benchmark (its JSON, under Comm|Scope's names); without it, what the name of "
+            "-o says, else json.",
         ),
-    ] = "json",
+    ] = "",
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
-    ] = "-",
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="- for standard output, which is the default; a terminal gets no more than a "
+            "screen of text without it.",
+        ),
+    ] = "",
 ) -> int:
-    """Write a profile's samples for other programs."""
+    """Write a profile's samples, or a summary of its series, for other programs."""
     from waywiser.cli.export import run_export
 
-    return run_export(file, format, output)
+    return run_export(file, format, output, summary)
 
 
 @app.command(cls=FilesVerb, short_help="Make a page of profiles: verdict, figures, answers.")

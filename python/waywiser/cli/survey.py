@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +13,21 @@ from types import FrameType
 
 import msgspec
 
+from waywiser.cli.machine_line import machine_line
 from waywiser.cli.progress import watcher
 from waywiser.cli.streams import say
+from waywiser.cli.unsupported import reasons_of, unsupported_lines
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
 from waywiser.plan.preset import FULL
 from waywiser.profile import default_name
+from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
-from waywiser.records import Refusal
 from waywiser.survey import Survey, SurveyError, prepare, resume, start
 from waywiser.survey_options import SurveyOptions
 from waywiser.words import format_bytes
-from waywiser.words.members import member_lines, merged
 from waywiser.words.number_format import format_seconds
+from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
 
@@ -52,7 +53,7 @@ def run_survey(options: Options) -> None:
         _show(file, json=options.json)
         return
     if file is not None and not options.dry_run:
-        require_new_output(file)
+        _require_new(file)
     survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
     if options.dry_run:
         _say_plan(survey, json=options.json)
@@ -66,6 +67,20 @@ def run_survey(options: Options) -> None:
     _show(file, json=options.json)
 
 
+def _require_new(file: Path) -> None:
+    """Raises `ExistingFile` for a file that exists, `NotWritable` for one that cannot be made."""
+    try:
+        require_new_output(file)
+    except ExistingFile as error:
+        if file.is_dir():
+            raise
+        raise ExistingFile(
+            error.what,
+            where=error.where,
+            remedy="go on with the survey in it by --resume, or name another file with -o",
+        ) from None
+
+
 def _print_progress(text: str) -> None:
     """Writes for people, not for pipes: standard output is kept for the result."""
     say(text + "\n")
@@ -73,12 +88,7 @@ def _print_progress(text: str) -> None:
 
 def _before(survey: Survey) -> Iterator[str]:
     """What is said before long work starts."""
-    machine = survey.machine
-    nodes = f"{len(machine.numa)} NUMA node{'s' if len(machine.numa) > 1 else ''}"
-    models = Counter(gpu.name for gpu in machine.gpus)
-    gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in models.items())
-    gpus = gpus or f"no GPU ({machine.gpu_reason})"
-    yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
+    yield machine_line(survey.machine)
     for refusal in survey.scope.refusals:
         yield f"{refusal.path} is skipped: {refusal.reason}"
     yield from survey.scope.notes
@@ -168,7 +178,12 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
         }
         print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
         return
-    for line in (*_before(survey), *_curves(plan), *_refused(plan.refusals)):
+    unsupported = reasons_of(plan.refusals).items()
+    for line in (
+        *_before(survey),
+        *_curves(plan),
+        *unsupported_lines(unsupported, survey.machine, "--dry-run --json"),
+    ):
         print(line)
 
 
@@ -184,17 +199,8 @@ def _curves(plan: Plan) -> Iterator[str]:
         if not max(sizes)[0]:
             count = "no bytes"
         seconds = sum(of_one for _, of_one in sizes)
-        yield f"  {text}: {count}, {format_seconds(seconds) if seconds >= 0.5 else 'under 1 s'}"
-
-
-def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
-    """The paths that are not measured, under the reasons why."""
-    reasons: dict[str, list[str]] = {}
-    for refusal in refusals:
-        reasons.setdefault(refusal.reason, []).append(refusal.path)
-    for reason, paths in merged(reasons.items()):
-        yield f"not measured: {reason}"
-        yield from (f"  {line}" for line in member_lines(paths))
+        time = format_seconds(seconds) if seconds >= 0.5 else "under 1 s"
+        yield f"  {with_units(text)}: {count}, {time}"
 
 
 @contextmanager

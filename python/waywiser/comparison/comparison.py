@@ -35,7 +35,8 @@ from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
-from waywiser.words import Workload, format_bytes
+from waywiser.words import Workload
+from waywiser.words.sizes_in_text import size_of
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -300,5 +301,5 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
             return verdict, ", ".join(regimes)
         single = [s for p in parts for s in p.sizes if s.verdict == verdict]
         if single:
-            return verdict, f"at {', '.join(format_bytes(s.bytes) for s in single)} alone"
+            return verdict, f"at {', '.join(size_of(s.series) for s in single)} alone"
     return "no change", ""

@@ -9,11 +9,13 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
 from waywiser.plan.terms import GPUS_OF, TERMS, terms_of
 from waywiser.words import WaywiserError, WordError, Workload
+from waywiser.words.sizes_in_text import without_units
 
 HEADLINES = frozenset(
     group.casefold()
@@ -63,12 +65,18 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     (``pinned -> device``) also in that order, since the opposite path has the same words. A word
     that is a term (`TERMS`) stands for all to which the term applies. Case is ignored.
     """
-    return not patterns or any(_matches_one(text.casefold(), p.casefold()) for p in patterns)
+    return not patterns or any(_matches_one(text.casefold(), _folded(p)) for p in patterns)
 
 
 def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
     """Whether any of the texts of one thing is matched."""
     return any(matches(text, patterns) for text in texts)
+
+
+@cache
+def _folded(pattern: str) -> str:
+    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``."""
+    return without_units(pattern).casefold()
 
 
 def _matches_one(text: str, pattern: str) -> bool:
