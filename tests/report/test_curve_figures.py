@@ -161,3 +161,18 @@ def test_machines_beside_each_other_keep_their_colours() -> None:
         columns = picture.data.columns if picture.data else ()
         assert columns == ("size", "a", "b")
     assert [looks(picture)["a"] for picture in found] == [{SERIES[0]}, {SERIES[0]}]
+
+
+def test_the_latency_of_transfers_that_start_together_is_that_of_all() -> None:
+    pair = curve(f"{TO} by copy-engine; {BACK} by copy-engine", postal(5e-6, 5e10))
+    single = curve(f"{TO} by copy-engine", postal(5e-6, 5e10))
+    titles = [
+        next(
+            mark.text
+            for mark in each.draw().marks
+            if isinstance(mark, Text) and mark.text.startswith("time")
+        )
+        for each in pictures(single, pair)
+        if each.name.startswith("latency")
+    ]
+    assert titles == ["time per transfer", "time until all transfers are complete"]

@@ -58,11 +58,6 @@ LATENCY_TO = 2**20
 
 Quantity = Literal["bandwidth", "latency"]
 
-AXIS_TITLES: dict[Quantity, str] = {
-    "bandwidth": "bandwidth, GB/s",
-    "latency": "time per transfer",
-}
-
 
 class Drawn(Value, frozen=True):
     """One curve of a figure."""
@@ -132,7 +127,7 @@ def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
     texts = [part for text in notes for part in folded(text, NAME_SIZE, WIDTH - LEFT)]
     legend = 0.0 if at_lines else LEGEND_LINE * len(drawn) + 6
     found = Drawing(WIDTH, HEIGHT + legend + (len(texts) * NAME_LINE + 8 if texts else 4))
-    draw_axes(found, x, y, AXIS_TITLES[what])
+    draw_axes(found, x, y, _axis_title(drawn, what))
     for bound in bounds:
         at = y.at(bound)
         found.line([(x.start, at), (x.end, at)], SOFT, 1.2, dashes=(6, 3.6))
@@ -151,6 +146,13 @@ def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
         middle = HEIGHT + legend + NAME_LINE * (n + 0.5)
         found.text(LEFT, middle, text, SOFT, size=NAME_SIZE)
     return found
+
+
+def _axis_title(drawn: Sequence[Drawn], what: Quantity) -> str:
+    if what == "bandwidth":
+        return "bandwidth, GB/s"
+    several = any("; " in line.workload for each in drawn for line in each.lines)
+    return "time until all transfers are complete" if several else "time per transfer"
 
 
 def _plot(each: Drawn, what: Quantity, x: Axis, y: Axis) -> _Plotted:
