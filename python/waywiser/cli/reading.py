@@ -130,13 +130,15 @@ def report(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="html (one page that needs no network), md (a summary of at most 8 KB), or svg or "
-            "pdf of one figure; without it, what the name of FILE says, else html.",
+            help="html (one page that needs no network), md (a summary of at most 8 KB), or svg, "
+            "pdf or png of one figure; without it, what the name of FILE says, else html.",
         ),
     ] = "",
     figure: Annotated[
         str,
-        typer.Option("--figure", metavar="NAME", help="Of svg and pdf; list names all of them."),
+        typer.Option(
+            "--figure", metavar="NAME", help="Of svg, pdf and png; list names all of them."
+        ),
     ] = "",
     whole: Annotated[
         bool, typer.Option("--all", help="With md: the whole report, not the summary.")
