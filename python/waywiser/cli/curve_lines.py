@@ -66,10 +66,10 @@ class PathCurves(NamedTuple):
     """A path with all its settings."""
 
     text: str
-    """The curve of the default settings."""
+    """The curve that stands for the path: that with default settings, or the only one."""
     name: str
     default: Shown | None
-    """The curve with default settings, if it was measured."""
+    """The same, if it was measured."""
     settings: list[Shown]
     """The other curves, among them layouts and states of the caches."""
 
@@ -196,7 +196,15 @@ def _groups(curves: Sequence[Shown]) -> list[PathCurves]:
             found[text] = found[text]._replace(default=curve)
         else:
             found[text].settings.append(curve)
-    return list(found.values())
+    return [_with_its_only_curve(group) for group in found.values()]
+
+
+def _with_its_only_curve(group: PathCurves) -> PathCurves:
+    """The group; of a path that was measured with one setting alone, that stands for it."""
+    if group.default is not None or len(group.settings) > 1:
+        return group
+    (curve,) = group.settings
+    return PathCurves(curve.text, curve.name, curve, [])
 
 
 def _plain(workload: Workload) -> Workload:
@@ -245,7 +253,8 @@ def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iter
                 yield _row(f"{'  ' if defaults else ''}{with_units(curve.name)}", curve, marks)
         else:
             head = "  " if defaults else f"{name}, "
-            yield _span_row(f"{head}{count(len(others), 'other setting')}", others)
+            what = "other setting" if defaults else "setting"
+            yield _span_row(f"{head}{count(len(others), what)}", others)
 
 
 def _operation(curve: Shown) -> Operation:
