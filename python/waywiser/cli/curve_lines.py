@@ -100,25 +100,31 @@ def _print_tables(
         return
     cells = [row for _, rows in tables for row in rows]
     names = (max((family for family, _ in tables), key=len), *columns)
-    bounds = {names[0]: (0, PATH)}
-    kept = fitting(names, cells, console.width, spared=SPARED, bounds=bounds)
+    filled = [n for n in range(len(names)) if not n or any(row[n] for row in cells)]
+    fit = fitting(
+        [names[n] for n in filled],
+        [[row[n] for n in filled] for row in cells],
+        console.width,
+        spared=SPARED,
+        bounds={names[0]: (0, PATH)},
+    )
+    kept = [filled[n] for n in fit]
     widths = {n: max(len(names[n]), *(len(row[n]) for row in cells)) for n in kept}
-    filled = [n for n in kept if not n or any(row[n] for row in cells)]
     flags = len(columns)
-    room = console.width - sum(widths[n] + GAP for n in filled if n)
-    if room < min(PATH, widths[0]) and widths[flags] > 1:
+    room = console.width - sum(widths[n] + GAP for n in kept if n)
+    if room < min(PATH, widths[0]) and widths.get(flags, 0) > 1:
         room += widths[flags] - 1
         widths[flags] = 1
         tables = [(family, [_with_one_mark(row) for row in rows]) for family, rows in tables]
     widths[0] = min(widths[0], room)
     for family, rows in tables:
-        filled = [n for n in kept if not n or any(row[n] for row in rows)]
+        own = [n for n in kept if not n or any(row[n] for row in rows)]
         shown = [
             TextColumn(names[n] if n else family, left=n in (0, flags), least=widths[n],
                        folds=not n)
-            for n in filled
+            for n in own
         ]  # fmt: skip
-        print_table(console, shown, [[row[n] for n in filled] for row in rows])
+        print_table(console, shown, [[row[n] for n in own] for row in rows], heading="bold")
         console.print()
 
 

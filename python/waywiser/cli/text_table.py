@@ -66,14 +66,16 @@ def print_table(
     columns: Sequence[TextColumn],
     rows: Sequence[Sequence[str]],
     styles: Sequence[str] = (),
+    heading: str = "dim",
 ) -> None:
-    """Prints the names of the columns and the rows. ``styles`` are those of the first cells."""
+    """Prints the names of the columns and the rows. ``styles`` are those of the first cells,
+    ``heading`` that of the names."""
     widths = _widths(columns, rows, console.width)
     text = Text()
     for n, row in enumerate(([column.name for column in columns], *rows)):
         lines = _lines(columns, row, widths)
         if not n:
-            text.append("\n".join(lines), "dim")
+            text.append("\n".join(lines), heading)
             continue
         text.append("\n")
         first = len(row[0]) if styles and styles[n - 1] else 0
