@@ -21,7 +21,7 @@ def show(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show a profile as a table: median, interval, bound, and why sampling stopped."""
+    """Show a profile: headline paths, matrices of GPUs, and one line for each curve."""
     from waywiser.cli.show import run_show
 
     return run_show(file, json, only or (), everything)
