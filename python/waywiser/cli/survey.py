@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sys
@@ -15,105 +14,40 @@ from types import FrameType
 import msgspec
 
 from waywiser.cli.machine_line import machine_line
-from waywiser.cli.progress import format_seconds, watcher
+from waywiser.cli.progress import watcher
 from waywiser.cli.streams import say
 from waywiser.cli.unsupported import reasons_of, unsupported_lines
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
-from waywiser.plan.preset import FULL, Request
-from waywiser.profile import Profile, default_name
+from waywiser.plan.preset import FULL
+from waywiser.profile import default_name
 from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
-from waywiser.scope import ALL, Wishes
-from waywiser.survey import Survey, SurveyError, commission_of, prepare, resume, start
-from waywiser.words import WordError, format_bytes, parse_bytes
+from waywiser.survey import Survey, SurveyError, prepare, resume, start
+from waywiser.survey_options import SurveyOptions
+from waywiser.words import format_bytes
+from waywiser.words.number_format import format_seconds
 from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Options:
-    """The command line as it was written; None for what was not said."""
+class Options(SurveyOptions):
+    """The command line as it was written."""
 
-    output: str | None = None
-    preset: str | None = None
-    only: tuple[str, ...] = ()
-    sizes: str | None = None
-    deadline: float | None = None
-    gpus: str | None = None
-    expect_gpus: int = 0
-    memory: str | None = None
-    share: bool = False
-    seed: int | None = None
-    files: tuple[str, ...] = ()
-    scratch: str | None = None
-    no_scratch: bool = False
-    workloads: tuple[str, ...] = ()
-    resume: bool = False
     dry_run: bool = False
     json: bool = False
-
-    @property
-    def request(self) -> Request:
-        usual = Request()
-        return Request(
-            preset=self.preset or usual.preset,
-            only=self.only,
-            workloads=self.workloads,
-            sizes=self.sizes or usual.sizes,
-            memory_bytes=self.wishes.memory_bytes,
-            seed=usual.seed if self.seed is None else self.seed,
-            deadline_seconds=self._deadline_seconds,
-        )
-
-    @property
-    def wishes(self) -> Wishes:
-        return Wishes(
-            self.gpus or ALL,
-            self.share,
-            self._memory_bytes,
-            files=tuple(map(os.path.abspath, self.files)),
-            scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
-            scratch_asked=self.scratch is not None,
-        )
-
-    @property
-    def _deadline_seconds(self) -> float:
-        if self.deadline is None:
-            return Request().deadline_seconds
-        if not math.isfinite(self.deadline):
-            raise SurveyError(
-                "--deadline is not a number of seconds", remedy="write --deadline 180"
-            )
-        return self.deadline
-
-    @property
-    def _memory_bytes(self) -> int:
-        if not self.memory:
-            return Wishes().memory_bytes
-        try:
-            return parse_bytes(self.memory)
-        except WordError as error:
-            raise SurveyError(f"--memory {error.what}", remedy=error.remedy) from error
-
-    @property
-    def _scratch_folder(self) -> str:
-        """The folder of scratch files, by default that of the profile."""
-        return self.scratch or os.path.dirname(self.output or "") or "."
 
 
 def run_survey(options: Options) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
-    if options.scratch and options.no_scratch:
-        raise SurveyError("--scratch and --no-scratch say opposite things", remedy="leave one out")
+    options.require_sense()
     file = Path(options.output) if options.output else None
-    if options.resume and file is None:
-        raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
     if options.resume and options.dry_run:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
     if options.resume and file is not None and os.path.lexists(file):
-        _require_agreement(options, file)
+        options.require_agreement(file)
         with closing(watcher()) as watching, _stopped_by_signals():
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=options.json)
@@ -145,37 +79,6 @@ def _require_new(file: Path) -> None:
             where=error.where,
             remedy="go on with the survey in it by --resume, or name another file with -o",
         ) from None
-
-
-def _require_agreement(options: Options, file: Path) -> None:
-    """Raises `SurveyError` for an option that differs from the plan in the profile: `--resume` goes
-    on with that plan. Options that were not given agree."""
-    with Profile.open(file) as profile:
-        commission, gpus = commission_of(profile), len(profile.machine.gpus)
-    request, asked = commission.request, options.request
-    wishes, wanted = commission.wishes, options.wishes
-    agreement = {
-        "--preset": options.preset is None or asked.preset == request.preset,
-        "--only": not options.only or asked.only == request.only,
-        "--workload": not options.workloads or asked.workloads == request.workloads,
-        "--sizes": options.sizes is None or asked.sizes == request.sizes,
-        "--deadline": options.deadline is None
-        or asked.deadline_seconds == request.deadline_seconds,
-        "--gpus": options.gpus is None or wanted.gpus == wishes.gpus,
-        "--expect-gpus": options.expect_gpus <= gpus,
-        "--memory": options.memory is None or wanted.memory_bytes == wishes.memory_bytes,
-        "--share": not options.share or wishes.share,
-        "--seed": options.seed is None or asked.seed == request.seed,
-        "--file": not options.files or wanted.files == wishes.files,
-        "--scratch": options.scratch is None or wanted.scratch == wishes.scratch,
-        "--no-scratch": not options.no_scratch or not wishes.scratch,
-    }
-    if differing := [name for name, agrees in agreement.items() if not agrees]:
-        raise SurveyError(
-            f"--resume goes on with the plan in the profile, which has another {differing[0]}",
-            where=str(file),
-            remedy="leave it out, or survey into a new file",
-        )
 
 
 def _print_progress(text: str) -> None:

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.shown import SMALL_BYTES
@@ -15,7 +16,7 @@ from waywiser.comparison.node import Node, node_of
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
 from waywiser.plan.headline import GROUPS, Group, headline
-from waywiser.plan.select import matches_any, nearest, texts_of
+from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.profile import Profile
 from waywiser.records import Series
 from waywiser.series.line import Line
@@ -170,25 +171,23 @@ class ProfileView:
 
     def measured_curve(self, path: str) -> MeasuredCurve:
         """The measured series of a path. Raises `NoSuchPath`."""
+        if not isinstance(path, str):
+            raise NoSuchPath(f"{path!r} is no path", remedy="write it as a table has it")
         known = self._curves
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
         found = found or [c for g, c in self._headline_curves if path.casefold() == g.casefold()]
-        found = found or [c for c in known if matches_any(texts_of(c.workload), [path])]
+        machine = self._machine
+        found = found or [c for c in known if matches_any(texts_of(c.workload, machine), [path])]
         if len(found) == 1:
             return found[0]
         if found:
-            near = nearest(path, _labels(found))
-            raise NoSuchPath(
-                f"{len(found)} paths match {path!r}", remedy=f"name one of: {'; '.join(near)}"
-            )
+            some = "; ".join(nearest(path, _with_terms(found)))
+            raise NoSuchPath(f"{len(found)} paths match {path!r}", remedy=f"name one of: {some}")
         if reason := self._why_not_measured(path):
             raise NoSuchPath(f"{path} was not measured", remedy=reason)
-        near = nearest(path, _labels(known))
-        raise NoSuchPath(
-            f"{self.path} has no path {path!r}",
-            remedy=f"nearest: {'; '.join(near)}" if near else "nothing was measured",
-        )
+        near = suggestion(path, _with_terms(known)) or "nothing was measured"
+        raise NoSuchPath(f"{self.path} has no path {path!r}", remedy=near)
 
     def _why_not_measured(self, path: str) -> str:
         """The reason why a path has no time; empty if the profile does not know the path."""
@@ -256,6 +255,13 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
     """What distinguishes these curves: their names, or their full texts if names are the same."""
     names = [curve.name for curve in curves]
     return names if len(set(names)) == len(names) else [curve.text for curve in curves]
+
+
+def _with_terms(curves: Sequence[MeasuredCurve]) -> list[str]:
+    """The same, and again after the terms of the field that apply to each."""
+    labels = _labels(curves)
+    workloads = (curve.workload for curve in curves)
+    return [*labels, *chain.from_iterable(map(with_terms, workloads, labels))]
 
 
 def _small(curve: MeasuredCurve) -> Line | None:
