@@ -124,7 +124,7 @@ def _print_tables(
                        folds=not n)
             for n in own
         ]  # fmt: skip
-        print_table(console, shown, [[row[n] for n in own] for row in rows], heading="bold")
+        print_table(console, shown, [[row[n] for n in own] for row in rows])
         console.print()
 
 

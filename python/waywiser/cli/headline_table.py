@@ -48,7 +48,7 @@ def print_headline(console: Console, groups: Mapping[Group, Sequence[Shown]]) ->
         TextColumn(COLUMNS[n], left=n in (0, len(COLUMNS) - 1), folds=COLUMNS[n] == "path")
         for n in kept
     ]
-    print_table(console, columns, [[row[n] for n in kept] for row in rows], heading="bold")
+    print_table(console, columns, [[row[n] for n in kept] for row in rows])
     console.print()
 
 

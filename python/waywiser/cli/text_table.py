@@ -66,16 +66,14 @@ def print_table(
     columns: Sequence[TextColumn],
     rows: Sequence[Sequence[str]],
     styles: Sequence[str] = (),
-    heading: str = "dim",
 ) -> None:
-    """Prints the names of the columns and the rows. ``styles`` are those of the first cells,
-    ``heading`` that of the names."""
+    """Prints the names of the columns and the rows. ``styles`` are those of the first cells."""
     widths = _widths(columns, rows, console.width)
     text = Text()
     for n, row in enumerate(([column.name for column in columns], *rows)):
         lines = _lines(columns, row, widths)
         if not n:
-            text.append("\n".join(lines), heading)
+            text.append("\n".join(lines), "bold")
             continue
         text.append("\n")
         first = len(row[0]) if styles and styles[n - 1] else 0
