@@ -22,7 +22,7 @@ def show(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show a profile: headline paths, matrices of GPUs, and one line for each curve."""
+    """Show a profile as a table: median, interval, bound, and why sampling stopped."""
     from waywiser.cli.show import run_show
 
     return run_show(file, json, only or (), everything)
