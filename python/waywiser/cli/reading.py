@@ -111,7 +111,7 @@ def export(
     return run_export(file, format, output, summary)
 
 
-@app.command(cls=Verb, short_help="Make a page of profiles: verdict, figures, answers.")
+@app.command(cls=Verb, short_help="Make a page of profiles: status, findings, figures.")
 def report(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
@@ -130,16 +130,19 @@ def report(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="html (one page that needs no network), md, or svg or pdf of one figure; "
-            "without it, what the name of FILE says, else html.",
+            help="html (one page that needs no network), md (a summary of at most 8 KB), or svg or "
+            "pdf of one figure; without it, what the name of FILE says, else html.",
         ),
     ] = "",
     figure: Annotated[
         str,
         typer.Option("--figure", metavar="NAME", help="Of svg and pdf; list names all of them."),
     ] = "",
+    whole: Annotated[
+        bool, typer.Option("--all", help="With md: the whole report, not the summary.")
+    ] = False,
 ) -> int:
-    """Make a page of profiles: verdict, figures, answers, everything that was measured."""
+    """Make a page of profiles: status, findings, figures, everything that was measured."""
     from waywiser.cli.report import run_report
 
-    return run_report(files, output, format, figure)
+    return run_report(files, output, format, figure, whole=whole)

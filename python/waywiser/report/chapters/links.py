@@ -31,6 +31,7 @@ from waywiser.report.parts import (
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
+from waywiser.topology.calls import call_text
 from waywiser.topology.machine import Gpu, Machine, NumaNode
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_number, format_rate
@@ -47,7 +48,7 @@ SPREAD = 0.02
 
 
 def links(entries: Sequence[Entry]) -> Section:
-    return each(entries, "links", "Links", lambda entry: [*_links(entry)])
+    return each(entries, "links", "Topology and links", lambda entry: [*_links(entry)])
 
 
 def _links(entry: Entry) -> Iterator[Block]:
@@ -173,6 +174,7 @@ def _digits(line: Line) -> float | None:
 
 def _table(entry: Entry, measured: Measured) -> Sheet:
     """Every measured pair with its bound."""
+    machine = entry.subject.machine
     order = {str(place): n for n, place in enumerate(places(entry))}
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
     rows = []
@@ -187,10 +189,11 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
                     _cell(most),
                     SheetCell(f"{most.of_bound:.0%}" if most.of_bound else "", number=True),
                     SheetCell(most.bound.made_of if most.bound else "not known"),
+                    SheetCell(call_text(found.curve.workload.transfers, machine.traits)),
                 )
             )
         )
-    columns = ("from → to", "GB/s", "of the bound", "bound")
+    columns = ("from → to", "GB/s", "of the bound", "bound", "achieved by")
     return Sheet(
         "Rates on links",
         columns,
@@ -221,9 +224,11 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
             text = format_number(least.median * 1e6, few)
             note = spread(least.relative)
             times[key] = Entered(least.median, text, note, link)
-    yield matrix_picture(f"{entry.key}matrix-rate", f"Rate{_at(measured)}", "GB/s", names, rates)
+    yield matrix_picture(
+        f"{entry.key}matrix-rate", f"Bandwidth{_at(measured)}", "GB/s", names, rates
+    )
     if times:
         title = (
-            f"Time of {_span(found.least.bytes for found in measured.values())}, one after another"
+            f"Latency of {_span(found.least.bytes for found in measured.values())}, queued copies"
         )
         yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)
