@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import profiles
@@ -9,7 +10,8 @@ from waywiser.cli.figure_range import range_of, range_text
 from waywiser.profile import Profile
 from waywiser.series.line import Line
 from waywiser.series.overview import overview
-from waywiser.words.number_format import format_rate
+from waywiser.stats.order import Interval
+from waywiser.words.number_format import format_rate, format_time
 
 
 @pytest.mark.parametrize(
@@ -34,11 +36,33 @@ def rate(line: Line) -> float | None:
     return line.estimate.rate.value if line.estimate and line.estimate.rate else None
 
 
-def test_both_ends_have_the_digits_that_the_wider_interval_allows(tmp_path: Path) -> None:
+def line(lines: dict[str, Line], workload: str, scale: float) -> Line:
+    """A line whose median time is so many times that of another."""
+    found = lines[workload]
+    assert found.estimate is not None and found.estimate.interval is not None
+    low, high = (scale * end for end in (found.estimate.interval.low, found.estimate.interval.high))
+    return msgspec.structs.replace(
+        found,
+        estimate=msgspec.structs.replace(
+            found.estimate, median=scale * found.estimate.median, interval=Interval(low, high)
+        ),
+    )
+
+
+def test_each_end_has_its_own_digits_unless_they_hide_the_order(tmp_path: Path) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
         lines = {line.workload: line for line in overview(profile).series}
-    sharp = lines[f"{profiles.H2D} of {2**30}"]
-    wide = lines[f"{profiles.HOST} of {2**20}"]
-    assert range_of([sharp], rate, format_rate) == "55.01"
-    assert range_of([sharp, wide], rate, format_rate) == "10–60"
+    sharp, wide = f"{profiles.H2D} of {2**30}", f"{profiles.HOST} of {2**20}"
+    assert range_of([lines[sharp]], rate, format_rate) == "55.01"
+    assert range_of([lines[wide], lines[sharp]], rate, format_rate) == "10–55.0"
     assert range_of([lines["empty-interval@gpu:0"]], rate, format_rate) == ""
+    first, second = lines[sharp].estimate, lines[wide].estimate
+    assert first is not None and second is not None
+    low = line(lines, sharp, 20.3e-3 / first.median)
+    high = line(lines, wide, 20.48e-3 / second.median)
+    assert range_of([high], seconds, format_time) == "20 ms"
+    assert range_of([low, high], seconds, format_time) == "20.3–20.5 ms"
+
+
+def seconds(line: Line) -> float | None:
+    return line.estimate.median if line.estimate else None
