@@ -13,13 +13,14 @@ import pytest
 import profiles
 from plan import scripted_native
 from plan.machines import machine
+from scripted_host import scripted_host
 from waywiser import cli, native, scope, survey
 from waywiser.plan.plan import Plan
 from waywiser.plan.preset import Request
 from waywiser.probe.guest import SurveyLock
 from waywiser.probe.options import ProbeOptions
 from waywiser.profile import ExistingFile, Profile, WritableProfile
-from waywiser.records import Failure, Order, Samples, Visit
+from waywiser.records import Failure, Visit
 from waywiser.scope import ScopeError, Wishes
 from waywiser.survey import Commission, Interrupted, SurveyError
 from waywiser.topology.machine import Machine
@@ -47,41 +48,10 @@ class Watching:
             raise KeyboardInterrupt
 
 
-def answer(order: Order) -> Visit:
-    """10 GB/s beyond a microsecond, so that large sizes saturate."""
-    seconds = 1e-6 + order.workload.bytes / 10e9
-    samples = Samples(
-        span=(seconds,) * 6,
-        host=(seconds,) * 6,
-        skew=(0.0,) * 6,
-        repetitions=(1,) * 6,
-        flags=(0,) * 6,
-        transfers=((seconds,),) * 6,
-    )
-    return Visit(order.workload, order.block, "converged", "2026-01-01T00:00:00", samples=samples)
-
-
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine], None]]:
-    """A machine with one GPU, a registry and a probe that answer at once; call it to change the
-    machine."""
-    monkeypatch.setenv(native.MODULE_VARIABLE, scripted_native.__name__)
-    native.load.cache_clear()
-
-    def become(now: Machine) -> None:
-        monkeypatch.setattr(scope, "live_machine", lambda: now)
-        monkeypatch.setattr(survey, "live_machine", lambda: now)
-
-    def run_orders(orders: Iterable[Order], *_: Any, on_visit: Any, **__: Any) -> None:
-        for order in orders:
-            on_visit(answer(order))
-
-    become(machine(gpus=1))
-    monkeypatch.setattr(survey, "run_orders", run_orders)
-    monkeypatch.setattr(survey, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}"))
-    monkeypatch.setattr(scope, "_unavailable_reason", lambda: "")
-    yield become
-    native.load.cache_clear()
+    with scripted_host(monkeypatch) as become:
+        yield become
 
 
 def make(file: Path, request: Request = QUICK, stop_after: int = -1) -> Watching:

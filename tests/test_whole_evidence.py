@@ -39,7 +39,7 @@ def surveyed(
             arguments,
             ["survey", "--resume", "-o", "a.wwp"],
             ["export", "a.wwp", "--format", "json", "-o", "a.json"],
-            ["show", "a.wwp"],
+            ["show", "a.wwp", "--all"],
         ):
             code, out, err = finish(start(*more))
             assert code == 0, err

@@ -4,8 +4,10 @@
 
     profile = waywiser.open("machine.wwp")  # tables and figures of one profile
     waywiser.compare("before.wwp", "now.wwp")  # what got slower
+    waywiser.survey(only="h2d")  # measures this machine into a profile
+    waywiser.topology()  # what this machine is
 
-See docs/python.md. Nothing else is imported before one of the two is called.
+See docs/python.md. Nothing else is imported before one of them is called.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from waywiser.notebook.comparison_view import ComparisonView, Side
+    from waywiser.notebook.machine_view import MachineView
     from waywiser.notebook.profile_view import ProfileView
+    from waywiser.notebook.survey_call import OnSurveyProgress
 
-__all__ = ["__version__", "compare"]
+__all__ = ["__version__", "compare", "survey", "topology"]
 """Without `open`: a star import must not replace the builtin function."""
 
 
@@ -51,3 +55,55 @@ def compare(
     from waywiser.notebook.comparison_view import compare_profiles
 
     return compare_profiles(base, new, threshold=threshold, repeat=repeat)
+
+
+def survey(
+    *,
+    only: str | Sequence[str] | None = None,
+    sizes: str | int | Sequence[str | int] | None = None,
+    preset: str | None = None,
+    workload: str | Sequence[str] | None = None,
+    deadline: float | None = None,
+    gpus: str | int | Sequence[int] | None = None,
+    expect_gpus: int | None = None,
+    memory: str | int | None = None,
+    file: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    no_scratch: bool = False,
+    share: bool = False,
+    seed: int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: OnSurveyProgress | None = None,
+) -> ProfileView:
+    """Measures this machine as ``waywiser survey`` does, in worker processes, and opens the
+    profile.
+
+    The options are those of the command line (``waywiser survey --help``). ``only``, ``workload``
+    and ``file`` take one text or several; ``sizes`` and ``gpus`` take a text or numbers; ``memory``
+    is in bytes or a text such as ``4GiB``. Without ``output``, the profile is a new file in
+    ``~/.cache/waywiser/profiles`` (``XDG_CACHE_HOME`` replaces ``~/.cache``); `ProfileView.path`
+    names it. Nothing is printed; ``progress`` is called after each visit, and ``progress=print``
+    prints a line for each. An exception of ``progress`` ends the survey. Every visit that is
+    finished is in the file, whatever happens after it.
+
+    Raises `waywiser.errors.WaywiserError`: a wrong option, nothing to measure, another survey runs
+    here. Ctrl-C and the stop button of a notebook raise `KeyboardInterrupt`, whose text says where
+    the profile is and how to continue.
+    """
+    given = dict(locals())
+    del given["progress"]
+    from waywiser.notebook.survey_call import survey_machine
+
+    return survey_machine(given, progress)
+
+
+def topology(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:
+    """This machine (its NUMA nodes, GPUs, links and their theoretical peaks), or the machine of
+    ``source``: an opened profile, or the path of a profile, a capture or hwloc XML.
+
+    Nothing is measured. Raises `waywiser.errors.WaywiserError`.
+    """
+    from waywiser.notebook.machine_view import view_machine
+
+    return view_machine(source)

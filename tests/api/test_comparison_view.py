@@ -41,7 +41,7 @@ def test_opened_profiles_and_several_of_a_side_are_taken(
 ) -> None:
     base, new = (waywiser.open(file) for file in files[:2])
     assert waywiser.compare(base, new).result == found.result
-    several = waywiser.compare([str(files[0]), new], files[2], repeat=[files[0]])
+    several = waywiser.compare([str(files[0]), new], (files[2],), repeat=iter([files[0]]))
     assert several.result.base == (str(files[0]), str(files[1]))
     assert several.result.repeats or several.notes
 
@@ -90,5 +90,9 @@ def test_what_cannot_be_compared_is_an_error_of_one_line(files: list[Path]) -> N
         waywiser.compare([], files[0])
     with pytest.raises(ComparisonError, match=r"the threshold 3 is no fraction \(write 0\.03"):
         waywiser.compare(files[0], files[1], threshold=3)
+    with pytest.raises(ComparisonError, match="the threshold '3' is no fraction"):
+        waywiser.compare(files[0], files[1], threshold="3")  # type: ignore[arg-type]
+    with pytest.raises(ComparisonError, match=r"^5 is no profile \(name a file, or pass what"):
+        waywiser.compare(5, files[0])  # type: ignore[arg-type]
     with pytest.raises(MissingProfile):
         waywiser.compare(files[0], "there-is-none.wwp")

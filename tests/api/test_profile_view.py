@@ -156,6 +156,8 @@ def test_a_path_is_found_by_words_that_only_it_matches(view: ProfileView) -> Non
     [
         ("pinned@numa:0 -> device@gpu:7 by copy-engine", f"nearest: {H2D}; "),
         ("pinned -> device", "paths match 'pinned -> device' (name one of: "),
+        ("pinend", "has no path 'pinend' (did you mean 'pinned'? nearest: "),
+        ("h2d gpu0", f"(did you mean 'h2d gpu:0'? nearest: {H2D}; "),
     ],
 )
 def test_a_path_that_is_not_there_is_answered_with_the_nearest(
@@ -167,6 +169,11 @@ def test_a_path_that_is_not_there_is_answered_with_the_nearest(
     assert "\n" not in str(error.value)
     with pytest.raises(KeyError):
         view.plot(path)
+
+
+def test_what_is_no_text_is_no_path(view: ProfileView) -> None:
+    with pytest.raises(NoSuchPath, match=r"^5 is no path \(write it as a table has it\)$"):
+        view.curve(5)  # type: ignore[arg-type]
 
 
 def test_a_path_that_was_not_measured_is_answered_with_the_reason(

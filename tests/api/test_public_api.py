@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import waywiser
 from api import opened
+from scripted_host import scripted_host
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "python.md"
@@ -47,16 +51,27 @@ def test_the_import_loads_nothing_else() -> None:
 def test_opening_a_profile_loads_no_driver_and_no_optional_package(tmp_path: Path) -> None:
     file = opened.unpacked(tmp_path, "h100-check-1")
     found = loaded_by(
-        f"import waywiser; p = waywiser.open({str(file)!r}); p.headline(); len(p.samples)"
+        f"import waywiser; p = waywiser.open({str(file)!r}); p.headline(); len(p.samples); "
+        "p.curve('H2D'); waywiser.topology(p).gpus"
     )
     heavy = {"scipy", "matplotlib", "pynvml", "rich", "typer", *OPTIONAL}
     heavy |= {"waywiser._native", "waywiser._transfer", "waywiser.native", "waywiser.cli"}
     assert found & heavy == set()
 
 
+FUNCTIONS = {"open", "compare", "survey", "topology"}
+
+
 def test_the_public_names() -> None:
-    assert set(waywiser.__all__) == {"__version__", "compare"}
-    assert callable(waywiser.open)
+    assert {*waywiser.__all__, "open"} == {"__version__", *FUNCTIONS}
+    assert all(inspect.isfunction(getattr(waywiser, name)) for name in FUNCTIONS)
+
+
+def test_no_module_has_the_name_of_a_function() -> None:
+    """The import of such a module would replace the function."""
+    modules = {module.name for module in pkgutil.iter_modules(waywiser.__path__)}
+    assert {"cli", "transfer"} <= modules
+    assert modules & FUNCTIONS == set()
 
 
 def test_the_page_shows_what_its_examples_print(
@@ -65,9 +80,19 @@ def test_the_page_shows_what_its_examples_print(
     for name in PROFILES:
         opened.unpacked(tmp_path, name)
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    names: dict[str, Any] = {}
     examples = EXAMPLE.findall(PAGE.read_text())
     assert len(examples) >= 5
+    with scripted_host(monkeypatch):
+        run_examples(examples, names, capsys)
+    assert names["profile"].path.startswith(str(tmp_path / "cache"))
+
+
+def run_examples(
+    examples: list[tuple[str, str]], names: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs each as a notebook does, and compares what it prints with what the page shows."""
     for code, shown in examples:
         if any(f"to_{each}" in code and find_spec(each) is None for each in OPTIONAL):
             continue

@@ -63,6 +63,16 @@ def test_help_imports_nothing_heavy(arguments: list[str], says: str) -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.usefixtures("scripted")
+def test_a_file_that_exists_may_be_a_survey_to_go_on_with(capsys: Output, tmp_path: Path) -> None:
+    file = tmp_path / "a.wwp"
+    file.write_text("precious")
+    assert cli.run(["survey", "-o", str(file)]) == 2
+    remedy = "go on with the survey in it by --resume, or name another file with -o"
+    assert f"a.wwp: the file exists and is not overwritten ({remedy})" in one_line(capsys)
+    assert file.read_text() == "precious"
+
+
 def test_the_version_is_reported(capsys: Output) -> None:
     assert cli.run(["--version"]) == 0
     assert capsys.readouterr().out == f"waywiser {waywiser.__version__}\n"
@@ -276,14 +286,19 @@ def test_a_deadline_that_is_no_time_is_refused(capsys: Output, wrong: str) -> No
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_dry_run_lists_what_cannot_be_measured_under_its_reason(
+def test_a_dry_run_counts_what_needs_a_gpu_in_one_line(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scope, "live_machine", machine)
     assert cli.run(["survey", "--dry-run", "--preset", "quick"]) == 0
     text = capsys.readouterr().out
-    assert text.count("not measured: no driver is loaded; install one\n") == 1
-    assert re.search(r"\n  by copy-engine: \d+ paths, as device@gpu:0 -> device@gpu:0 by", text)
+    assert text.count("\nnot measured: ") == 2
+    assert re.search(
+        r"\nnot measured: \d+ paths( and \d+ operations?)? that need a GPU: no driver is loaded; "
+        r"install one; --dry-run --json lists them\n",
+        text,
+    )
+    assert "device@gpu:0" not in text
 
 
 def test_the_reference_is_current() -> None:

@@ -17,8 +17,11 @@ import pytest
 import profiles
 from series import sides
 from waywiser.cli.export import ExportError, run_export, write_csv, write_json
+from waywiser.cli.one_screen import OneScreen, TooLongForScreen
 from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile
+from waywiser.series.overview import overview
 from waywiser.series.sample_rows import COLUMNS
+from waywiser.series.series_rows import SERIES_TYPES
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,18 @@ def test_csv_has_a_row_per_sample_in_order(profile: Path, tmp_path: Path) -> Non
         assert {row["stop"] for row in mine} == {visit.stop}
 
 
+def test_samples_have_their_path_and_their_bandwidth(profile: Path, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(exported(profile, "csv", tmp_path), newline="")))
+    (pair, *_) = [row for row in rows if row["curve"] == f"{profiles.H2D}; {profiles.D2H}"]
+    assert pair["source"] == "pinned@numa:0; device@gpu:0"
+    assert pair["destination"] == "device@gpu:0; pinned@numa:0"
+    assert pair["executor"] == "copy-engine"
+    bandwidth = float(pair["bytes"]) / float(pair["span_seconds"]) / 1e9
+    assert float(pair["gb_per_s"]) == pytest.approx(bandwidth)
+    (operation, *_) = [row for row in rows if row["workload"] == "empty-interval@gpu:0"]
+    assert {operation[name] for name in ("source", "destination", "executor", "gb_per_s")} == {""}
+
+
 def test_csv_is_rfc_4180(profile: Path, tmp_path: Path) -> None:
     text = exported(profile, "csv", tmp_path)
     lines = text.split("\r\n")
@@ -75,6 +90,8 @@ def test_json_is_as_promised(profile: Path, tmp_path: Path) -> None:
     assert found["environment"] == profiles.ENVIRONMENT
     by_text = {series["workload"]: series for series in found["series"]}
     large = by_text[f"{profiles.H2D} of {2**30}"]
+    assert (large["source"], large["executor"]) == ("pinned@numa:0", "copy-engine")
+    assert all(sample["gb_per_s"] == 2**30 / sample["span"] / 1e9 for sample in large["samples"])
     promised = {"workload", "path", "bytes", "parameters", "cache", "samples", "stop"}
     assert promised <= set(large)
     assert (large["path"], large["bytes"], large["cache"]) == (profiles.H2D, 2**30, "warm")
@@ -155,6 +172,107 @@ def test_bad_input_is_said_before_anything_is_written(profile: Path, tmp_path: P
     with pytest.raises(MissingProfile):
         run_export(str(tmp_path / "none.wwp"), "csv", str(target))
     assert not target.exists()
+
+
+def summary(file: Path, format: str, folder: Path) -> str:
+    target = folder / f"summary.{format}"
+    assert run_export(str(file), "", str(target), summary=True) == 0
+    with target.open(encoding="utf-8", newline="") as stream:
+        return stream.read()
+
+
+def test_a_summary_has_a_row_per_series(profile: Path, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(summary(profile, "csv", tmp_path), newline="")))
+    assert tuple(rows[0]) == tuple(SERIES_TYPES)
+    assert len(rows) == len({visit.workload.identity for visit in profiles.visits()})
+    (row,) = [row for row in rows if row["workload"] == f"{profiles.H2D} of {2**30}"]
+    with Profile.open(profile) as opened:
+        (line,) = [line for line in overview(opened).series if line.workload == row["workload"]]
+    found = line.estimate
+    assert found is not None and found.rate is not None and found.rate.interval is not None
+    assert float(row["seconds"]) == found.median
+    assert float(row["gb_per_s"]) == found.rate.value / 1e9
+    assert float(row["gb_per_s_low"]) == found.rate.interval.low / 1e9
+    assert (row["source"], row["destination"]) == ("pinned@numa:0", "device@gpu:0")
+    assert (row["bytes"], row["samples"], row["processes"]) == (str(2**30), "40", "2")
+    (lost,) = [row for row in rows if row["workload"] == f"{profiles.PAGEABLE} of 8"]
+    assert lost["seconds"] == "" and "SIGSEGV" in lost["not_measured"]
+
+
+def test_a_summary_as_json_has_the_same_rows(profile: Path, tmp_path: Path) -> None:
+    found = json.loads(summary(profile, "json", tmp_path))
+    assert list(found) == ["schema", "profile", "created", "hostname", "series"]
+    assert (found["schema"], found["hostname"]) == (1, "node7")
+    rows = list(csv.DictReader(io.StringIO(summary(profile, "csv", tmp_path), newline="")))
+    assert [
+        {name: "" if value is None else str(value) for name, value in series.items()}
+        for series in found["series"]
+    ] == rows
+
+
+def test_a_summary_has_no_form_of_a_benchmark(profile: Path) -> None:
+    with pytest.raises(ExportError, match="no form of google-benchmark"):
+        run_export(str(profile), "google-benchmark", "-", summary=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("a.csv", "identity,"), ("a.json", "{"), ("a.txt", "{")]
+)
+def test_the_name_of_the_file_says_the_format(
+    profile: Path, tmp_path: Path, name: str, first: str
+) -> None:
+    run_export(str(profile), "", str(tmp_path / name))
+    assert (tmp_path / name).read_text().startswith(first)
+
+
+class Terminal(io.StringIO):
+    """Standard output that a person reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("format", "is_summary"), [("csv", False), ("json", False), ("csv", True), ("json", True)]
+)
+def test_a_terminal_gets_no_more_than_a_screen_unless_it_is_named(
+    profile: Path, monkeypatch: pytest.MonkeyPatch, format: str, is_summary: bool
+) -> None:
+    monkeypatch.setenv("LINES", "12")
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with pytest.raises(TooLongForScreen, match="more than the 12 lines of the terminal") as caught:
+        run_export(str(profile), format, "", is_summary)
+    assert "-o FILE" in caught.value.remedy and "-o -" in caught.value.remedy
+    assert terminal.getvalue() == ""
+    run_export(str(profile), format, "-", is_summary)
+    named = terminal.getvalue()
+    monkeypatch.setenv("LINES", "1000000")
+    terminal.truncate(0)
+    terminal.seek(0)
+    run_export(str(profile), format, "", is_summary)
+    assert terminal.getvalue() == named != ""
+
+
+def test_lines_that_the_terminal_folds_count_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINES", "4")
+    monkeypatch.setenv("COLUMNS", "10")
+    screen = OneScreen()
+    screen.write("a" * 20 + "\r\n")
+    screen.write("a")
+    assert screen.text == "a" * 20 + "\r\na"
+    with pytest.raises(TooLongForScreen):
+        screen.write("a" * 10)
+
+
+def test_every_column_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    first, second = page.split("## ")[1:3]
+    for part, columns in ((first, SERIES_TYPES), (second, COLUMNS)):
+        assert [line.split("`")[1] for line in part.splitlines() if line.startswith("| `")] == [
+            *columns
+        ]
 
 
 class Nowhere(io.TextIOBase):

@@ -9,7 +9,9 @@ import pytest
 import profiles
 from waywiser.cli import export_parquet, run
 from waywiser.profile import Profile
+from waywiser.series.overview import overview
 from waywiser.series.sample_rows import COLUMNS, rows_of
+from waywiser.series.series_rows import SERIES_TYPES
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,18 @@ def test_rows_come_back_as_they_were(
         row["transfer_seconds"] = list(row["transfer_seconds"])
     assert table.to_pylist() == expected
     assert {str(table.schema.field(name).type) for name in ("void", "summary")} == {"bool"}
+
+
+def test_a_summary_has_a_row_per_series(profile: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    target = tmp_path / "a.parquet"
+    assert run(["export", str(profile), "--summary", "-o", str(target)]) == 0
+    table = parquet.read_table(target)
+    assert tuple(table.column_names) == tuple(SERIES_TYPES)
+    with Profile.open(profile) as opened:
+        expected = [line.workload for line in overview(opened).series]
+    assert table["workload"].to_pylist() == expected
+    assert str(table.schema.field("gb_per_s").type) == "double"
 
 
 def test_without_pyarrow_one_line_says_what_to_install(

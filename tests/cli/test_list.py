@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 
+import msgspec
 import pytest
 
+import profiles
+from waywiser import scope
 from waywiser.cli.list import WIDTH, run_list
 from waywiser.plan.catalogue import list_executors, list_memories, list_operations
 from waywiser.plan.name import SETS
@@ -14,6 +18,7 @@ def text() -> str:
     with pytest.MonkeyPatch.context() as patch:
         lines: list[str] = []
         patch.setattr("builtins.print", lambda what: lines.append(what))
+        patch.setattr(scope, "live_machine", profiles.machine)
         run_list(json=False)
     return "\n".join(lines)
 
@@ -50,6 +55,43 @@ def test_operations_stand_with_their_place_and_family(text: str) -> None:
     # one source and one list of sizes for both
     assert entry(operations, "host-register").count("source:") == 1
     assert "host-unregister" in entry(operations, "host-register")
+
+
+def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")
+    monkeypatch.setattr(scope, "live_machine", lambda: machine)
+
+
+def test_on_a_host_without_a_gpu_one_line_counts_the_paths(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without_gpus(monkeypatch)
+    run_list(json=False)
+    *_, last = capsys.readouterr().out.splitlines()
+    found = re.fullmatch(
+        r"not measured: (\d+) paths that need a GPU: no driver; --all lists them", last
+    )
+    assert found is not None
+    run_list(json=False, everything=True)
+    listed = capsys.readouterr().out.split("\nnot measured: no driver (")[1]
+    assert listed.startswith(f"{found[1]} paths)\n  device@gpu:0 -> ")
+    below = listed.split("\nnot measured: ")[0].splitlines()[1:]
+    assert len(below) == int(found[1])
+
+
+def test_with_gpus_nothing_is_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(scope, "live_machine", profiles.machine)
+    run_list(json=False)
+    assert "not measured" not in capsys.readouterr().out
+    run_list(json=False, everything=True)
+    assert "not measured: neither end is a file (" in capsys.readouterr().out
+
+
+def test_settings_in_bytes_have_units(text: str) -> None:
+    assert "(4MiB, 1MiB, 2MiB, 8MiB)" in entry(text, "staged")
+    assert not re.search(r"\b(1048576|4096|65536)\b", text)
 
 
 def test_it_fits_a_terminal(text: str) -> None:

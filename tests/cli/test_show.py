@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import profiles
-from waywiser.cli.show import print_overview, run_show
+from waywiser.cli.show import print_profile, run_show
 from waywiser.plan.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.records import Failure, Refusal, Samples
@@ -28,6 +28,14 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shown(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Every size."""
+    assert run_show(str(profile), False, everything=True) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def brief(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """One line per curve."""
     assert run_show(str(profile), False) == 0
     return capsys.readouterr().out
 
@@ -37,18 +45,24 @@ def as_json(file: Path, capsys: pytest.CaptureFixture[str], *only: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def at_width(file: Path, width: int, **options: Any) -> str:
+def at_width(file: Path, width: int, *, everything: bool = True, **options: Any) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, **options)
     with Profile.open(file) as opened:
-        print_overview(overview(opened), opened.machine, console)
+        print_profile(opened, overview(opened), console, everything=everything)
     return stream.getvalue()
+
+
+def cells(text: str, start: str) -> list[str]:
+    """The cells of the last row that begins so."""
+    line = [line for line in text.splitlines() if line.startswith(start)][-1]
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
 def rows_of(text: str, heading: str) -> list[list[str]]:
     """The cells of a curve's rows, header and bound left out."""
     lines = text.split(f"\n{heading}\n")[1].split("\n\n")[0].splitlines()
-    result = ("bound", "size", "each of")
+    result = ("bound", "size", "each ")
     body = [line for line in lines if not line.strip().startswith(result)]
     return [[cell for cell in line.strip().split("  ") if cell] for line in body]
 
@@ -69,12 +83,11 @@ def test_small_sizes_are_reported_as_time_alone(shown: str) -> None:
     ]
 
 
-def test_both_directions_at_once_are_written_as_one(shown: str) -> None:
-    assert "pinned@numa:0 <-> device@gpu:0 by copy-engine\n" in shown
-    assert rows_of(shown, "pinned@numa:0 <-> device@gpu:0 by copy-engine")[-1][0] == "2 GiB"
-    assert re.search(
-        r"\n  each of 2 transfers, 2 GiB in all: [0-9.]{2,5} to [0-9.]{2,5} GB/s\n", shown
-    )
+def test_both_directions_are_one_curve_with_the_size_of_each(shown: str, brief: str) -> None:
+    pair = "pinned@numa:0 <-> device@gpu:0 by copy-engine"
+    assert rows_of(shown, pair)[-1][0] == "2 × 1 GiB"
+    assert re.search(r"\n  each transfer of 2 × 1 GiB: [0-9.]{2,5} to [0-9.]{2,5} GB/s\n", shown)
+    assert cells(brief, pair)[4] == "2 × 1 GiB"
 
 
 def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
@@ -87,25 +100,50 @@ def test_what_was_refused_is_listed_under_its_reason(shown: str) -> None:
         assert refusal.path in shown and refusal.reason in shown
 
 
-def test_kinds_of_memory_that_do_not_go_together_are_counted_in_one_line(profile: Path) -> None:
+def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
     with Profile.open(profile) as opened:
         found = overview(opened)
-    groups = [
-        ReasonGroup(
-            "both are memory", ("device -> managed by batch", "managed -> device by batch")
-        ),
-        ReasonGroup("neither is a file", ("device -> device by direct-io",)),
+        groups = [
+            ReasonGroup(
+                "both are memory", ("device -> managed by batch", "managed -> device by batch")
+            ),
+            ReasonGroup("neither is a file", ("malloc@numa:0",)),
+        ]
+        found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
+        texts = []
+        for everything in (False, True):
+            stream = io.StringIO()
+            console = Console(file=stream, width=200, highlight=False)
+            print_profile(opened, found, console, everything=everything)
+            texts.append(stream.getvalue())
+    assert [line for line in texts[0].splitlines() if line.startswith("not measured")] == [
+        "not measured: 3 paths, 1 operation and 2 combinations of kinds of memory, for 4 reasons; "
+        "--all lists them"
     ]
-    found = msgspec.structs.replace(found, refusals=(*found.refusals, *groups))
-    stream = io.StringIO()
-    print_overview(found, profiles.machine(), Console(file=stream, width=200, highlight=False))
-    text = stream.getvalue()
+    assert "not measured: both are memory (2 pairs of memories)\n  device -> managed" in texts[1]
+
+
+def test_what_needs_a_gpu_is_one_line_on_a_host_without(tmp_path: Path) -> None:
+    reason = "no NVIDIA driver: libnvidia-ml.so.1 is not found"
+    machine = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason=reason)
+    paths = [profiles.H2D, profiles.D2H, "empty-interval@gpu:0"]
+    path = tmp_path / "host.wwp"
+    with WritableProfile.create(
+        path, machine, {}, refusals=[Refusal(each, reason) for each in paths]
+    ) as new:
+        new.commit_visit(
+            profiles.visit(
+                profiles.workload(profiles.HOST, 8), 0, profiles.samples(random.Random(1), 1e-3)
+            )
+        )
+    text = at_width(path, 200, everything=False)
+    assert text.startswith("node7: Test CPU, 1 NUMA node; no GPU; ")
     assert (
-        "not measured: 3 combinations of two kinds of memory and an executor that do not work "
-        "here, for 2 reasons: see --json\n" in text
+        f"not measured: 2 paths and 1 operation that need a GPU: {reason}; --all lists them" in text
     )
-    assert "both are memory" not in text
-    assert "the driver cannot prefetch here" in text
+    assert text.count(reason) == 1
+    listed = at_width(path, 200)
+    assert all(f"\n  {each}\n" in listed for each in paths)
 
 
 def test_what_failed_is_listed_with_kind_and_reason(shown: str) -> None:
@@ -124,11 +162,72 @@ def test_marks_point_to_warnings_with_remedies(shown: str) -> None:
     assert f"remedy: {REMEDIES['spread']}" in shown
 
 
-def test_the_last_lines_sum_up_and_name_the_next_command(shown: str, profile: Path) -> None:
-    *_, last, following = shown.splitlines()
-    assert following == f"next: waywiser report {profile}"
-    assert last.startswith("node7: 23 series of 7 curves, 19 converged (95% of the measured)")
-    assert "1 did not converge, 3 failed, 3 paths refused; 3.51 s of measuring" in last
+def test_the_first_lines_say_what_was_measured_and_how_well(brief: str) -> None:
+    first, second, *_ = brief.splitlines()
+    assert re.fullmatch(
+        r"node7: Test CPU, 1 NUMA node; 2 × Test GPU; \d{4}-\d\d-\d\d \d\d:\d\d UTC", first
+    )
+    assert second.startswith("23 series of 7 curves, 19 converged (95% of the measured)")
+    assert "1 did not converge, 3 failed, 3 paths not supported; 3.51 s of measuring" in second
+
+
+def test_the_last_lines_name_the_next_commands(shown: str, brief: str, profile: Path) -> None:
+    every, following = brief.splitlines()[-2:]
+    assert every == f"every size: waywiser show {profile} --all"
+    assert following == shown.splitlines()[-1] == f"next: waywiser report {profile}"
+    assert "every size" not in shown
+
+
+def test_a_selection_stays_in_the_command_for_every_size(
+    profile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_show(str(profile), False, ["h2d pinned"])
+    out = capsys.readouterr().out
+    assert f"\nevery size: waywiser show {profile} --only 'h2d pinned' --all\n" in out
+    assert profiles.H2D in out and profiles.D2H not in out and "headline paths" not in out
+
+
+def test_a_curve_is_one_line_with_its_largest_and_its_smallest_size(brief: str) -> None:
+    assert cells(brief, profiles.H2D) == [
+        *(profiles.H2D, "55.01", "±0.1 %", "87%", "1 GiB", "4.998 µs", "4")
+    ]
+    # no size below 4 KiB was measured
+    assert cells(brief, profiles.PAGEABLE)[:-1] == [
+        *(profiles.PAGEABLE, "7.49", "±0.2 %", "12%", "1 MiB", "1")
+    ]
+    assert cells(brief, "empty-interval@gpu:0") == ["empty-interval@gpu:0", "±0.2 %", "3.100 µs"]
+
+
+def test_each_kind_of_flag_is_one_line_with_its_remedy(brief: str) -> None:
+    mark = cells(brief, profiles.HOST)[-1][0]
+    assert f"\n{mark}  not converged, 1 series: {REMEDIES['not converged']}\n" in brief
+
+
+def test_the_headline_paths_come_first(brief: str) -> None:
+    table = brief.split("\nheadline paths ")[1].split("\n\n")[0].splitlines()[1:]
+    assert [line[:14].strip() for line in table] == [
+        *("H2D", "D2H", "bidirectional", "P2P", "pageable H2D")
+    ]
+    name, rate, _, bound, size, latency, call = cells(table[0], "H2D")
+    assert (name, rate, bound, size, latency) == ("H2D", "55.01", "87%", "1 MiB", "4.998 µs")
+    assert call == "cudaMemcpyAsync, pinned host memory"
+
+
+def test_matrices_have_a_row_for_each_source(brief: str) -> None:
+    rate, time = (
+        [line.split() for line in part.split("\n\n")[0].splitlines()[1:]]
+        for part in brief.split(" from row to column: ")[1:]
+    )
+    assert rate == [["numa:0", "gpu:0", "gpu:1"], ["numa:0", "-", "55.0", "-"],
+                    ["gpu:0", "54.0", "-", "389"]]  # fmt: skip
+    assert time[1:] == [["numa:0", "-", "5.00", "-"], ["gpu:0", "5.00", "-", "5.01"]]
+
+
+def test_no_matrix_without_a_copy_between_gpus(
+    profile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_show(str(profile), False, ["h2d", "d2h"])
+    assert "from row to column" not in capsys.readouterr().out
 
 
 def test_a_pipe_gets_plain_unfolded_lines(shown: str) -> None:
@@ -139,6 +238,18 @@ def test_a_pipe_gets_plain_unfolded_lines(shown: str) -> None:
 def found_lines(text: str) -> list[tuple[int, Any]]:
     lines = text.splitlines()
     return [(lines.index(f"  {refusal.path}"), refusal) for refusal in profiles.REFUSALS]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_one_line_per_curve_fits_the_terminal(profile: Path, width: int) -> None:
+    text = at_width(profile, width, everything=False, force_terminal=True, color_system=None)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for title in ("headline paths", "GB/s", "bound", "latency"):
+        assert title in text
+    assert ("sizes" in text.split("from row to column")[-1].split("not measured")[0]) == (
+        width > 80
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -210,16 +321,17 @@ def test_a_profile_of_refusals_alone_is_shown(
 ) -> None:
     path = write(tmp_path / "a.wwp", refusals=profiles.REFUSALS)
     assert run_show(str(path), False) == 0
-    assert capsys.readouterr().out.endswith(
-        "node7: 0 series of 0 curves, 0 converged, 3 paths refused; 0 ns of measuring\n"
-    )
+    out = capsys.readouterr().out
+    assert "\n0 series of 0 curves, 0 converged, 3 paths not supported; 0 ns of measuring\n" in out
+    assert "every size" not in out and "next:" not in out
 
 
 def test_the_sizes_in_a_refusal_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
-    run_show(str(write(tmp_path / "a.wwp", refusals=[Refusal(path, "too large")])), False)
+    file = write(tmp_path / "a.wwp", refusals=[Refusal(path, "too large")])
+    run_show(str(file), False, everything=True)
     assert f"  {path}\n" in capsys.readouterr().out
 
 
@@ -248,7 +360,7 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
-    run_show(str(path), False)
+    run_show(str(path), False, everything=True)
     out = capsys.readouterr().out
     assert "  skipped, as the rate has saturated: 1 GiB\n" in out
     assert "1 skipped with a reason" in out and "failed" not in out
@@ -267,14 +379,14 @@ def test_a_series_of_void_samples_is_among_the_failures(
     assert "1 failed" in out
 
 
-def test_many_transfers_at_once_are_listed_and_blocks_of_unequal_length_reported(
+def test_many_concurrent_transfers_are_listed_and_blocks_of_unequal_length_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = random.Random(1)
     what = profiles.workload(f"{profiles.H2D}; {profiles.D2H}; {profiles.PEER}", 2**20)
     taken = [profiles.samples(rng, 1e-3, count, transfers=3) for count in (18, 22)]
     visits = [profiles.visit(what, block, each) for block, each in enumerate(taken)]
-    run_show(str(write(tmp_path / "a.wwp", *visits)), False)
+    run_show(str(write(tmp_path / "a.wwp", *visits)), False, everything=True)
     out = capsys.readouterr().out
-    assert out.startswith(f"3 transfers at once:\n  {profiles.H2D}\n  {profiles.D2H}\n")
+    assert f"\n3 concurrent transfers:\n  {profiles.H2D}\n  {profiles.D2H}\n" in out
     assert "18-22×2" in out

@@ -1,4 +1,5 @@
-"""A survey of many curves: by family, each path with one table and a row for what is beside it."""
+"""A survey of many curves: one line each, by family; and with every size, each path with one table
+and a row for each of its settings."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ import pytest
 from rich.console import Console
 
 import profiles
-from waywiser.cli.show import print_overview
-from waywiser.profile import WritableProfile
+from waywiser.analysis.shown import FAMILIES
+from waywiser.cli import curve_lines
+from waywiser.cli.show import print_profile
+from waywiser.profile import Profile, WritableProfile
 from waywiser.records import Failure, Visit
 from waywiser.series.overview import Overview, overview
 from waywiser.words import Operation, Place, Workload
@@ -65,20 +68,27 @@ def visits() -> list[Visit]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Overview:
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("many") / "a.wwp"
     with WritableProfile.create(path, profiles.machine(), {}) as new:
         for each in visits():
             new.commit_visit(each)
-        return overview(new)
+    return path
 
 
-def shown(found: Overview, width: int = 100) -> str:
+@pytest.fixture(scope="module")
+def found(file: Path) -> Overview:
+    with Profile.open(file) as profile:
+        return overview(profile)
+
+
+def shown(file: Path, width: int = 100, *, everything: bool = True) -> str:
     stream = io.StringIO()
     terminal = Console(
         file=stream, width=width, highlight=False, force_terminal=True, color_system=None
     )
-    print_overview(found, profiles.machine(), terminal)
+    with Profile.open(file) as profile:
+        print_profile(profile, overview(profile), terminal, everything=everything)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
@@ -87,41 +97,64 @@ def cells(text: str, start: str) -> list[str]:
     return [cell.strip() for cell in line.strip().split("  ") if cell.strip()]
 
 
-def test_families_come_in_their_order(found: Overview) -> None:
-    heads = [line.split(" ──")[0] for line in shown(found).splitlines() if " ───" in line]
-    assert heads == [
-        *("host to GPU", "GPU to host", "within a GPU", "GPU to GPU", "both ways at once"),
-        "headline paths",
-    ]
+def test_families_come_in_their_order(file: Path) -> None:
+    heads = [line.split(" ──")[0] for line in shown(file).splitlines() if " ───" in line]
+    present = [FAMILIES[n] for n in (0, 1, 2, 3, 7)]
+    assert heads == present
+    brief = shown(file, everything=False)
+    lines = [line for line in brief.splitlines() if line.startswith((*present, FAMILIES[-1]))]
+    assert [line.split("  ")[0] for line in lines] == [*present, FAMILIES[-1]]
 
 
-def test_the_headline_paths_come_last_before_the_summary(found: Overview) -> None:
-    text = shown(found, width=160).split("headline paths ─")[1]
-    *table, summary, following = text.splitlines()[1:]
-    assert summary.startswith("node7: ")
-    assert following == f"next: waywiser report {found.profile}"
-    assert [row[:14].strip() for row in table] == [
-        *("", "H2D", "D2H", "bidirectional", "P2P", "local copy", "pageable H2D")
+@pytest.mark.parametrize("everything", [True, False])
+def test_the_headline_paths_come_first(file: Path, everything: bool) -> None:
+    text = shown(file, width=160, everything=everything)
+    below = text.split("\nheadline paths ")[1].split("\n\n")[0]
+    assert [row[:14].strip() for row in below.splitlines()[1:]] == [
+        *("H2D", "D2H", "bidirectional", "P2P", "local copy", "pageable H2D")
     ]
-    below = "\n".join(table)
     rate, _, bound, _, latency, call = cells(below, "H2D")[1:]
-    assert float(rate) == pytest.approx(55, rel=0.01) and bound == "87%"
-    assert call == "cudaMemcpyAsync, pinned host memory"
+    assert float(rate) == pytest.approx(55, rel=0.01)
+    assert (bound, call) == ("87%", "cudaMemcpyAsync, pinned host memory")
     assert latency.endswith(" ns")
-    paths = cells(below, "P2P")[-2]
-    assert paths == "2: 389.0 to 390.0 at 1 MiB" and cells(below, "P2P")[-1] == "cudaMemcpyPeerAsync"
+    paths, call = cells(below, "P2P")[-2:]
+    assert paths == "2: 389–390 GB/s at 1 MiB" and call == "cudaMemcpyPeerAsync"
 
 
-def test_other_settings_are_rows_below_their_path(found: Overview) -> None:
-    text = shown(found)
+def test_many_settings_of_a_path_are_one_line_with_their_range(file: Path) -> None:
+    lines = shown(file, 120, everything=False).splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith(f"{profiles.H2D}  "))
+    assert cells(lines[at], profiles.H2D)[1] == "54.99"
+    assert cells(lines[at + 1], "3 other settings")[1:] == ["40.0–56.0", "63–89%", "64 MiB"]
+    # one layout has its own line
+    assert cells(lines[at + 2], "as list[piece=28KiB]")[1] == "11.00"
+    assert cells("\n".join(lines), SM)[1] == "50.00"
+
+
+def test_operations_are_one_line_for_all_places_of_a_kind(file: Path) -> None:
+    text = shown(file, 120, everything=False)
+    table = text.split(f"\n{FAMILIES[-1]} ")[1].split("\n\n")[0]
+    assert cells(table, "malloc@numa:0")[1:] == ["±0.1 %", "2.000 µs"]
+    assert cells(table, "malloc[bytes=1MiB]@numa:0")[-1].endswith(" µs")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_one_line_per_curve_fits_with_nothing_cut_off(file: Path, width: int) -> None:
+    text = shown(file, width, everything=False)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+
+
+def test_other_settings_are_rows_below_their_path(file: Path) -> None:
+    text = shown(file)
     below = text.split(f"\n{profiles.H2D}\n")[1]
     assert cells(below, "[api=sync]")[:3] == ["[api=sync]", "50.00", "50.00"]
     assert cells(below, "from pinned[pages=huge]")[1] == "55.99"
     assert cells(below, "(flushed)")[1] == "40.00"
 
 
-def test_layouts_of_two_memories_stand_in_one_table(found: Overview) -> None:
-    text = shown(found)
+def test_layouts_of_two_memories_stand_in_one_table(file: Path) -> None:
+    text = shown(file)
     table = text.split("\npinned@numa:0 -> device@gpu:0, laid out")[1].split("\n\n")[0]
     assert cells(table, "contiguous by sm")[1] == "50.00"
     assert cells(table, "list[piece=28KiB] by copy-engine")[1] == "11.00 ×0.20"
@@ -135,16 +168,16 @@ def test_the_price_of_a_layout_is_in_the_json_form(found: Overview) -> None:
     assert shares[f"{SM} as list[piece=28672]"] == pytest.approx(0.9, rel=0.01)
 
 
-def test_equal_paths_follow_the_one_that_stands_for_them(found: Overview) -> None:
-    text = shown(found)
-    after = text.split(f"1 curve that should equal {profiles.PEER}\n")[1]
+def test_equivalent_paths_follow_the_one_that_stands_for_them(file: Path, found: Overview) -> None:
+    text = shown(file)
+    after = text.split(f"1 path equivalent to {profiles.PEER}\n")[1]
     assert cells(after.split("\n\n")[0], BACK)[-1] == "389.0"
     assert {line.like for line in found.series if line.curve == BACK} == {profiles.PEER}
     assert found.summary.skipped == 1 and found.summary.failed == 0
 
 
-def test_operations_are_one_table_by_place(found: Overview) -> None:
-    text = shown(found).split("operations: time per call\n")[1].split("\n\n")[0]
+def test_operations_are_one_table_by_place(file: Path) -> None:
+    text = shown(file).split("operations: time per call\n")[1].split("\n\n")[0]
     rows = [line.split()[:3] for line in text.splitlines()]
     assert rows[0] == ["place", "operation", "settings"]
     assert [row[:2] for row in rows[1:]] == [
@@ -155,13 +188,15 @@ def test_operations_are_one_table_by_place(found: Overview) -> None:
     assert rows[-1][2] == "bytes=1MiB"
 
 
-def test_it_fits_a_hundred_columns_with_nothing_cut_off(found: Overview) -> None:
-    text = shown(found)
+def test_it_fits_a_hundred_columns_with_nothing_cut_off(file: Path) -> None:
+    text = shown(file)
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
 
 
-def test_a_large_class_is_reported_by_its_extremes(tmp_path: Path) -> None:
+def test_a_large_class_is_reported_by_its_extremes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gpus = tuple(
         msgspec.structs.replace(
             profiles.machine().gpus[0],
@@ -180,11 +215,18 @@ def test_a_large_class_is_reported_by_its_extremes(tmp_path: Path) -> None:
                 new.commit_visit(visit(path, size, (400 - n) * 1e9))
         for each in visits()[:3]:
             new.commit_visit(each)
-        text = shown(overview(new))
-    table = text.split(f"11 curves that should equal {profiles.PEER}; the extremes\n")[1]
+    text = shown(tmp_path / "a.wwp")
+    table = text.split(f"11 paths equivalent to {profiles.PEER}; the extremes\n")[1]
     rows = [line.strip().split(" by ") for line in table.split("\n\n")[0].splitlines()[1:]]
     assert [row[0] for row in rows] == [
         "device@gpu:0 -> device@gpu:2",
         "device@gpu:3 -> device@gpu:2",
     ]
     assert [row[1].split()[-1] for row in rows] == ["399.0", "389.0"]
+    few = shown(tmp_path / "a.wwp", 120, everything=False)
+    assert cells(few.split(FAMILIES[3])[1], "device@gpu:3 -> device@gpu:2")[1] == "389.0"
+    monkeypatch.setattr(curve_lines, "SHORT", 0)
+    brief = shown(tmp_path / "a.wwp", 120, everything=False)
+    assert cells(brief, "11 equivalent paths")[1:] == ["389–399", "81–83%", "1 MiB"]
+    matrix = brief.split("bandwidth in GB/s from row to column")[1].split("\n\n")[0]
+    assert cells(matrix.replace("   ", "  "), "gpu:3") == ["gpu:3", "391", "390", "389", "-"]

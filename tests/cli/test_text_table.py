@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import profiles
-from waywiser.cli.show import print_overview
+from waywiser.cli.show import print_profile
 from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.profile import Profile
-from waywiser.series.overview import Overview, overview
+from waywiser.series.overview import overview
 
 COLUMNS = ("size", "time", "samples", "")
 ROWS = [("8 B", "1.5 µs", "20×2", "ab"), ("1 GiB", "20 ms", "6×2", "")]
@@ -41,12 +41,13 @@ def test_columns_count_for_no_less_and_no_more_than_their_bounds() -> None:
     assert kept(25, size=(0, 4)) == ["size", "time", "samples", ""]
 
 
-def marks(found: Overview, width: int) -> list[str]:
+def marks(profile: Profile, width: int) -> list[str]:
     """The letters at the ends of rows, which stand alone behind blanks."""
     output = StringIO()
-    print_overview(found, profiles.machine(), Console(width=width, file=output, highlight=False))
+    console = Console(width=width, file=output, highlight=False)
+    print_profile(profile, overview(profile), console, everything=True)
     lines = [line.rstrip() for line in output.getvalue().splitlines()]
-    rows = [line for line in lines if re.match(r" +[\d.]+ [KMG]?i?B ", line)]
+    rows = [line for line in lines if re.match(r" *(2 × )? *[\d.]+ [KMG]?i?B ", line)]
     ends = [re.search(r"  ([a-g]{1,7})$", row) for row in rows]
     return [letters[1] if letters else "" for letters in ends]
 
@@ -54,9 +55,8 @@ def marks(found: Overview, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [50, 60, 72, 80])
 def test_quality_flags_are_reported_in_every_terminal(tmp_path: Path, width: int) -> None:
     with Profile.open(profiles.write(tmp_path / "a.wwp")) as profile:
-        found = overview(profile)
-    assert any(marks(found, 160))
-    assert marks(found, width) == marks(found, 160)
+        assert any(marks(profile, 160))
+        assert marks(profile, width) == marks(profile, 160)
 
 
 WORDS = st.text("ab µ-", min_size=0, max_size=40).map(str.strip)

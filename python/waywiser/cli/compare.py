@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from waywiser.cli.percent import parse_fraction
-from waywiser.words import WaywiserError, format_bytes
+from waywiser.words import WaywiserError
+from waywiser.words.sizes_in_text import size_of, with_units
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,7 @@ MOST = 8
 TABLE_COLUMNS = 132
 """Width of a terminal that shows a table of paths without folding it."""
 
-_FAILING: dict[str, tuple[PathVerdict, ...]] = {
+FAILING: dict[str, tuple[PathVerdict, ...]] = {
     "regression": ("regression", "missing"),
     "suspected": ("regression", "missing", "suspected"),
     "never": (),
@@ -99,11 +100,11 @@ def run_compare(
 
 def failing_verdicts(word: str) -> tuple[PathVerdict, ...]:
     """Raises `CompareError` for a word that is none of them."""
-    if word not in _FAILING:
+    if word not in FAILING:
         raise CompareError(
-            f"--fail-on does not know {word!r}", remedy=f"write {' or '.join(_FAILING)}"
+            f"--fail-on does not know {word!r}", remedy=f"write {' or '.join(FAILING)}"
         )
-    return _FAILING[word]
+    return FAILING[word]
 
 
 def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -199,7 +200,7 @@ def print_paths(console: Console, found: ProfileComparison, everything: bool = F
         say(console, f"and {', '.join(left)}: see --all")
     for verdict, why, names in _one_sided(found):
         for name in names if everything else names[: MOST if verdict == "missing" else 0]:
-            say(console, f"{verdict}  {name}: {why}")
+            say(console, f"{verdict}  {with_units(name)}: {why}")
         if not everything and verdict != "missing":
             say(console, f"{verdict}  {count(len(names), 'path')}: {why}")
         elif not everything and len(names) > MOST:
@@ -230,13 +231,13 @@ def _one_sided(found: ProfileComparison) -> Iterator[tuple[PathVerdict, str, lis
 
 
 def _cells(path: PathChange, found: ProfileComparison) -> Iterator[str]:
-    yield path.name
+    yield with_units(path.name)
     evidence = path.evidence
     if evidence is None:
         yield from ("", "", "", "", "", "")
     else:
         size, decision = evidence.size, evidence.decision
-        yield format_bytes(size.bytes) if size.bytes else ""
+        yield size_of(size.series)
         relative = Z_95 * size.decision.deviation / math.sqrt(2)
         yield _figure(size.rated_bytes, size.seconds_before, relative)
         yield _figure(size.rated_bytes, size.seconds_now, relative)

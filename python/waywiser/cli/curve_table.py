@@ -12,8 +12,8 @@ from waywiser.cli.text_table import TextColumn, fitting, print_table
 from waywiser.plan.schedule import EQUAL
 from waywiser.series.estimate import Estimate
 from waywiser.series.line import Line
-from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
+from waywiser.words.sizes_in_text import size_of, with_units
 
 Marks = Mapping[str, str]
 """The letter of each kind of quality flag."""
@@ -45,14 +45,13 @@ def print_curve(console: Console, curve: Shown, marks: Marks) -> None:
         say(console, text, "dim", indent=2)
     for line in curve.measured:
         if line.link_use is not None and line.link_use.known:
-            say(console, f"{format_bytes(line.bytes)} went {line.link_use}", "dim", indent=2)
+            say(console, f"{size_of(line.workload)} went {line.link_use}", "dim", indent=2)
     _print_sizes(console, curve, marks)
     last = curve.measured[-1]
     if rates := sorted(last.transfer_rates):
         sure = last.estimate.relative if last.estimate else None
         each = f"{format_rate(rates[0], sure)} to {format_rate(rates[-1], sure)} GB/s"
-        size = format_bytes(last.bytes)
-        say(console, f"each of {len(rates)} transfers, {size} in all: {each}", "dim", indent=2)
+        say(console, f"each transfer of {size_of(last.workload)}: {each}", "dim", indent=2)
     for why, sizes in _left_out(curve).items():
         say(console, f"skipped, as {_because(why)}: {', '.join(sizes)}", "dim", indent=2)
     console.print()
@@ -77,7 +76,7 @@ def _print_sizes(console: Console, curve: Shown, marks: Marks) -> None:
 def _cells(line: Line, found: Estimate, marks: Marks) -> Iterator[str]:
     """The cells in the order of `COLUMNS`."""
     large = found.rate is not None and line.bytes >= RATE_BYTES
-    yield format_bytes(line.bytes) if line.bytes else ""
+    yield size_of(line.workload)
     yield format_time(found.median, found.relative)
     yield format_relative(found.relative)
     yield format_rate(found.rate.value, found.relative) if large and found.rate else ""
@@ -101,11 +100,12 @@ def marks_of(found: Estimate, marks: Marks) -> str:
 
 def _title(curve: Shown) -> str:
     """The curve's name; transfers that have none as a list."""
-    body, states, _ = curve.name.partition(" (")
+    name = with_units(curve.name)
+    body, states, _ = name.partition(" (")
     parts = body.split("; ")
     if len(parts) <= 2:
-        return curve.name
-    head = f"{len(parts)} transfers at once{curve.name.removeprefix(body) if states else ''}"
+        return name
+    head = f"{len(parts)} concurrent transfers{name.removeprefix(body) if states else ''}"
     return f"{head}:\n  " + "\n  ".join(parts)
 
 
@@ -115,7 +115,7 @@ def _left_out(curve: Shown) -> dict[str, list[str]]:
     for line in curve.lines:
         if line.left_out:
             why = line.left_out.partition(": ")[0]
-            found.setdefault(why, []).append(format_bytes(line.bytes))
+            found.setdefault(why, []).append(size_of(line.workload))
     return found
 
 

@@ -1,4 +1,4 @@
-"""``waywiser export``: the samples of a profile, written as they are read.
+"""``waywiser export``: the samples of a profile, written as they are read, or a row per series.
 
 CSV (RFC 4180): one row per sample, in the order taken, the columns of
 `waywiser.series.sample_rows.COLUMNS`; nothing for a value that was not taken, 1 and 0 for true and
@@ -8,8 +8,13 @@ with types.
 JSON: ``{"schema", "machine", "environment", "sides", "locality", "series": [...]}``. ``locality``
 has what each worker found about where memory is, ``sides`` what follows. A series has its
 ``workload`` (the text), ``identity``, ``path`` and ``parameters`` (of several transfers: joined by
-``; ``, a list), ``bytes``, ``cache``, ``unit``, ``stop`` (the worst of its visits), its ``visits``
-and its ``samples``, each with its ``block``. Times are seconds.
+``; ``, a list), ``source``, ``destination``, ``executor``, ``bytes``, ``cache``, ``unit``, ``stop``
+(the worst of its visits), its ``visits`` and its ``samples``, each with its ``block`` and its
+``gb_per_s``. Times are seconds.
+
+With ``--summary``: one row per series with the columns of
+`waywiser.series.series_rows.SERIES_TYPES`, in JSON ``{"schema", "profile", "created", "hostname",
+"series": [...]}``.
 
 Google Benchmark's JSON: see `waywiser.cli.export_benchmark`.
 """
@@ -18,62 +23,131 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
 from typing import Any, TextIO
 
 import msgspec
 
 from waywiser.cli.export_benchmark import write_benchmark
+from waywiser.cli.one_screen import OneScreen
 from waywiser.cli.output import binary_output, text_output
 from waywiser.profile import Profile
 from waywiser.records import Series, Visit
 from waywiser.series.estimate import worst_stop
 from waywiser.series.locality import decide_sides
-from waywiser.series.sample_rows import COLUMNS, records, rows_of
+from waywiser.series.overview import overview
+from waywiser.series.sample_rows import COLUMNS, TYPES, gb_per_s, records, rows_of
+from waywiser.series.series_frame import SeriesFrame
+from waywiser.series.series_rows import SERIES_TYPES, ends, series_rows
 from waywiser.words import WaywiserError, Workload
 
 SCHEMA = 2
-"""The schema of the JSON form."""
+"""The schema of the JSON form. A new field does not change it."""
+
+SUMMARY_SCHEMA = 1
+"""The schema of the JSON form of the summary. A new field does not change it."""
 
 FORMATS = ("csv", "json", "parquet", "google-benchmark")
+
+USUAL_FORMAT = "json"
+"""The format if neither an option nor the name of the output says another."""
+
+STANDARD_OUTPUT = "-"
 
 
 class ExportError(WaywiserError):
     """A profile that cannot be exported as asked."""
 
 
-def run_export(file: str, format: str, output: str) -> int:
-    """Writes the profile's samples to the file ``output``, or for ``-`` to standard output.
+def run_export(file: str, format: str = "", output: str = "", summary: bool = False) -> int:
+    """Writes the profile's samples, or with ``summary`` its series, to the file ``output``.
 
-    Returns 0. Raises `ExportError` for an unknown format, `NoPyarrow`, `ExistingFile`,
+    Without ``format``, the name of the file says it. ``-`` is standard output; nothing is standard
+    output too, which in a terminal takes no more than a screen of text. Returns 0. Raises
+    `ExportError` for an unknown format and for too much text, `NoPyarrow`, `ExistingFile`,
     `NotWritable`, and the `ProfileError` of a bad profile.
     """
+    format = format or _format_of(output)
     if format not in FORMATS:
         raise ExportError(f"{format!r} is no format", remedy=f"write one of {', '.join(FORMATS)}")
+    if summary and format not in _SUMMARY_WRITERS and format != "parquet":
+        raise ExportError(
+            f"--summary has no form of {format}", remedy="write --format csv, json or parquet"
+        )
     with Profile.open(file) as profile:
         if format == "parquet":
-            _export_parquet(profile, output)
+            _export_parquet(profile, output, summary)
             return 0
-        with text_output(output) as stream:
-            _WRITERS[format](profile, stream)
+        writers = _SUMMARY_WRITERS if summary else _WRITERS
+        with _text_stream(output) as stream:
+            writers[format](profile, stream)
     return 0
 
 
-def _export_parquet(profile: Profile, output: str) -> None:
+def _format_of(output: str) -> str:
+    suffix = PurePath(output).suffix.removeprefix(".").casefold()
+    return suffix if suffix in FORMATS else USUAL_FORMAT
+
+
+@contextmanager
+def _text_stream(output: str) -> Iterator[TextIO]:
+    """The stream of an output; the terminal takes no more than a screen unless it is named."""
+    if output or not sys.stdout.isatty():
+        with text_output(output or STANDARD_OUTPUT) as stream:
+            yield stream
+        return
+    screen = OneScreen()
+    yield screen
+    sys.stdout.write(screen.text)
+
+
+def _export_parquet(profile: Profile, output: str, summary: bool) -> None:
     from waywiser.cli.export_parquet import pyarrow, write_parquet
 
     pyarrow()  # before a file is made
-    if output == "-" and sys.stdout.isatty():
+    if output in ("", STANDARD_OUTPUT) and sys.stdout.isatty():
         raise ExportError("Parquet is no text", remedy="name a file with -o, or pipe it on")
-    with binary_output(output) as stream:
-        write_parquet(profile, stream)
+    rows = _summary_rows(profile) if summary else rows_of(profile)
+    with binary_output(output or STANDARD_OUTPUT) as stream:
+        write_parquet(rows, SERIES_TYPES if summary else TYPES, stream)
+
+
+def _summary_rows(profile: Profile) -> Iterator[tuple[Any, ...]]:
+    frame = SeriesFrame.read(profile)
+    return series_rows(overview(profile, frame=frame).series, frame)
+
+
+def write_summary_csv(profile: Profile, stream: TextIO) -> None:
+    """One row per series."""
+    _write_csv(SERIES_TYPES, _summary_rows(profile), stream)
+
+
+def write_summary_json(profile: Profile, stream: TextIO) -> None:
+    """One object per series, on a line of its own."""
+    head = {
+        "schema": SUMMARY_SCHEMA,
+        "profile": str(profile.path),
+        "created": profile.created,
+        "hostname": profile.machine.hostname,
+    }
+    stream.write(_json(head).removesuffix("}") + ',"series": [')
+    for position, row in enumerate(_summary_rows(profile)):
+        stream.write(",\n" if position else "\n")
+        stream.write(_json(dict(zip(SERIES_TYPES, row, strict=True))))
+    stream.write("\n]}\n")
 
 
 def write_csv(profile: Profile, stream: TextIO) -> None:
     """One series in memory at a time."""
+    _write_csv(COLUMNS, rows_of(profile), stream)
+
+
+def _write_csv(columns: Iterable[str], rows: Iterable[tuple[Any, ...]], stream: TextIO) -> None:
     writer = csv.writer(stream)
-    writer.writerow(COLUMNS)
-    writer.writerows(map(_cells, rows_of(profile)))
+    writer.writerow(columns)
+    writer.writerows(map(_cells, rows))
 
 
 def _cells(row: tuple[Any, ...]) -> list[Any]:
@@ -102,10 +176,14 @@ def write_json(profile: Profile, stream: TextIO) -> None:
 
 def _write_series(series: Series, stream: TextIO) -> None:
     workload, visits = series.workload, series.visits
+    source, destination, executor = ends(workload)
     head = {
         "workload": str(workload),
         "identity": workload.identity,
         "path": "; ".join(str(t.path) for t in workload.transfers) or str(workload.operation),
+        "source": source,
+        "destination": destination,
+        "executor": executor,
         "bytes": workload.bytes,
         "parameters": _parameters(workload),
         "cache": workload.cache,
@@ -118,7 +196,8 @@ def _write_series(series: Series, stream: TextIO) -> None:
     for visit in visits:
         for sample in records(visit.samples):
             stream.write("\n" if first else ",\n")
-            stream.write(_json({"block": visit.block, **sample}))
+            bandwidth = gb_per_s(workload.rated_bytes, sample["span"])
+            stream.write(_json({"block": visit.block, **sample, "gb_per_s": bandwidth}))
             first = False
     stream.write("]}")
 
@@ -143,4 +222,9 @@ _WRITERS: dict[str, Callable[[Profile, TextIO], None]] = {
     "csv": write_csv,
     "json": write_json,
     "google-benchmark": write_benchmark,
+}
+
+_SUMMARY_WRITERS: dict[str, Callable[[Profile, TextIO], None]] = {
+    "csv": write_summary_csv,
+    "json": write_summary_json,
 }

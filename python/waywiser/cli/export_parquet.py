@@ -1,12 +1,11 @@
-"""A profile's samples as Parquet: the rows of CSV with types, where pyarrow is installed."""
+"""Rows as Parquet: those of CSV with types, where pyarrow is installed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
-from waywiser.profile import Profile
 from waywiser.series.arrow_batches import arrow_batches, arrow_schema
-from waywiser.series.sample_rows import TYPES, rows_of
 from waywiser.words import WaywiserError
 
 ROWS = 65_536
@@ -30,10 +29,12 @@ def pyarrow() -> Any:
     return found
 
 
-def write_parquet(profile: Profile, stream: BinaryIO) -> None:
-    """Raises `NoPyarrow`."""
+def write_parquet(
+    rows: Iterable[tuple[Any, ...]], types: Mapping[str, type], stream: BinaryIO
+) -> None:
+    """``types`` are those of the columns. Raises `NoPyarrow`."""
     arrow = pyarrow()
-    schema = arrow_schema(arrow, TYPES)
+    schema = arrow_schema(arrow, types)
     with arrow.parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
-        for batch in arrow_batches(arrow, schema, rows_of(profile), ROWS):
+        for batch in arrow_batches(arrow, schema, rows, ROWS):
             writer.write_batch(batch)

@@ -10,6 +10,6 @@ from rich.text import Text
 def say(console: Console, text: str, style: str = "", indent: int = 0) -> None:
     """A line that hangs by its indent where a terminal folds it, and is not folded in a pipe."""
     if console.is_terminal:
-        console.print(Padding(Text(text, style=style), (0, 0, 0, indent)))
+        console.print(Padding(Text(text, style=style), (0, 0, 0, indent), expand=False))
     else:
         console.print(Text(" " * indent + text, style=style), soft_wrap=True)

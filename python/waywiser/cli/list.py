@@ -1,4 +1,5 @@
-"""``waywiser list``: what can move bytes, between what, with which settings, and after whom."""
+"""``waywiser list``: what can move bytes, between what, with which settings, after whom; and what
+this machine does not support."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from waywiser import scope
+from waywiser.cli.unsupported import all_unsupported_lines, reasons_of, unsupported_lines
 from waywiser.plan.catalogue import (
     ExecutorKind,
     MemoryKind,
@@ -17,6 +20,8 @@ from waywiser.plan.catalogue import (
     list_operations,
 )
 from waywiser.plan.name import SETS
+from waywiser.plan.paths import NO_GPU, find_paths
+from waywiser.words.sizes_in_text import with_units
 
 WIDTH = 96
 """Columns of the text: what fits into most terminals and messages."""
@@ -25,8 +30,9 @@ INDENT = 27
 """Columns of the names."""
 
 
-def run_list(*, json: bool) -> None:
-    """Prints the registry. Needs no GPU and no driver."""
+def run_list(*, json: bool, everything: bool = False) -> None:
+    """Prints the registry, and the number of paths that need a GPU if this machine has none;
+    ``everything`` lists all paths that cannot be measured here. Needs no GPU and no driver."""
     executors, memories, operations = list_executors(), list_memories(), list_operations()
     if json:
         listed = {"schema": 1, "executors": executors, "memories": memories}
@@ -34,6 +40,23 @@ def run_list(*, json: bool) -> None:
         print(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
     else:
         print("\n".join(_text(executors, memories, operations)))
+        for line in _unsupported(everything):
+            print(line)
+
+
+def _unsupported(everything: bool) -> Iterator[str]:
+    machine = scope.live_machine()
+    if machine.gpus and not everything:
+        return
+    groups = reasons_of(find_paths(machine).refused)
+    if everything:
+        yield from ("", "Not measured on this machine", *all_unsupported_lines(groups.items()))
+    else:
+        reason = machine.gpu_reason or NO_GPU
+        needs_gpu = {reason: groups.get(reason, [])}
+        yield ""
+        for line in unsupported_lines(needs_gpu.items(), machine, "--all"):
+            yield from _wrapped(line, first="", rest=2)
 
 
 def _text(
@@ -104,7 +127,9 @@ def _source(source: str) -> Iterator[str]:
 
 def _settings(parameters: Sequence[Parameter]) -> Iterator[str]:
     for parameter in parameters:
-        values = ", ".join(parameter.choices)
+        # A setting in bytes has a unit here as in all texts.
+        settings = (with_units(f"{parameter.name}={value}") for value in parameter.choices)
+        values = ", ".join(setting.partition("=")[2] for setting in settings)
         yield from _wrapped(
             f"{parameter.description} ({values})",
             first=f"{'':{INDENT}}{parameter.name}: ",

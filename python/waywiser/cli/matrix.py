@@ -23,7 +23,7 @@ from waywiser.series.layout_crossover import layout_crossovers
 from waywiser.series.line import Line
 from waywiser.words import Transfer, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_number, format_rate, format_time
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words.sizes_in_text import bytes_of_each, with_units
 
 MOST_COLUMNS = 6
 """Sizes beside the names of curves in 100 columns."""
@@ -44,16 +44,18 @@ def print_beside(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
 
 
 def print_pairs(console: Console, rows: Sequence[Shown], marks: Marks) -> None:
-    print_rows(console, "", [(curve.name, curve.measured) for curve in rows], marks)
+    """Several transfers at once: sizes are of each."""
+    found = [(with_units(curve.name), curve.measured) for curve in rows]
+    print_rows(console, "sizes are of each transfer", found, marks)
 
 
 def print_class(console: Console, first: str, rows: Sequence[Shown], marks: Marks) -> None:
     """The other members of a class of curves that should be equal."""
-    title = f"{count(len(rows), 'curve')} that should equal {name_of(Workload.parse(first))}"
+    title = f"{count(len(rows), 'path')} equivalent to {with_units(name_of(Workload.parse(first)))}"
     if len(rows) > MOST_ROWS:
         title += "; the extremes"
         rows = _extremes(rows)
-    print_rows(console, title, [(curve.name, curve.measured) for curve in rows], marks)
+    print_rows(console, title, [(with_units(curve.name), curve.measured) for curve in rows], marks)
 
 
 def print_layouts(
@@ -71,7 +73,7 @@ def print_layouts(
             path, layout = curve.transfer.path, curve.transfer.layout
             text = with_units(f"{layout} by {path.executor}{_settings(curve)}")
             named.append((text, curve.measured))
-    sizes = {_nominal(line.bytes) for curve in rows for line in curve.measured}
+    sizes = {_nominal(line) for curve in rows for line in curve.measured}
     compared = any(line.of_contiguous for curve in rows for line in curve.measured)
     meaning = " (× share of contiguous by the same executor)" if compared else ""
     say(console, f"{ends}, laid out{meaning}", "bold")
@@ -118,7 +120,7 @@ def print_rows(
     ]
     cells = []
     for name, lines in rows:
-        at = {_nominal(line.bytes): line for line in lines}
+        at = {_nominal(line): line for line in lines}
         shown = [at[column] for column in columns if column in at]
         letters = {letter for line in shown for letter in _letters(line, marks)}
         figures = [_cell(at[column]) if column in at else "" for column in columns]
@@ -129,14 +131,16 @@ def print_rows(
 
 def _columns(rows: Sequence[Row], only: set[int] | None, many: int) -> list[int]:
     """The sizes that most rows have, the larger of equals, ascending; at most ``many``."""
-    counted = Counter(_nominal(line.bytes) for _, lines in rows for line in lines)
+    counted = Counter(_nominal(line) for _, lines in rows for line in lines)
     wanted = [size for size in counted if only is None or size in only]
     most = sorted(wanted, key=lambda size: (counted[size], size), reverse=True)[:many]
     return sorted(most)
 
 
-def _nominal(size: int) -> int:
-    """The power of two next to a size: layouts take whole numbers of their units."""
+def _nominal(line: Line) -> int:
+    """The power of two next to the size of each transfer: layouts take whole numbers of their
+    units."""
+    size = bytes_of_each(line.workload)
     return int(2 ** round(math.log2(size))) if size else 0
 
 

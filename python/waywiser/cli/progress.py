@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
@@ -13,10 +12,18 @@ from typing import TextIO
 from waywiser.cli.streams import say
 from waywiser.plan.name import name_of
 from waywiser.plan.plan import Plan
+from waywiser.plan.tally import Tally
 from waywiser.probe.supervisor import Progress
 from waywiser.records import Visit
-from waywiser.words import Workload, format_bytes
-from waywiser.words.number_format import RATE_BYTES, format_rate, format_relative, format_time
+from waywiser.words import Workload
+from waywiser.words.number_format import (
+    RATE_BYTES,
+    format_rate,
+    format_relative,
+    format_seconds,
+    format_time,
+)
+from waywiser.words.sizes_in_text import size_of, with_units
 
 BAR = 12
 """Cells of the bar: what 80 columns have left beside a path and its estimate."""
@@ -30,76 +37,12 @@ REDRAW_SECONDS = 0.1
 LINE_SECONDS = 5.0
 """Seconds between two plain lines, unless a tenth of the work was done in less."""
 
-SETTLING_SECONDS = 5.0
-SETTLING_SHARE = 0.1
-"""So much of the expected time counts as gone as expected, and at most this share of it: early
-visits say little about the rest."""
-
-
-def format_seconds(seconds: float) -> str:
-    """``8 s``, ``2 min 05 s``, ``1 h 10 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-
 
 def format_value(workload: Workload, seconds: float, relative: float | None = None) -> str:
     """One execution's performance as the table will show it: a rate, of little the time."""
     if workload.rated_bytes < RATE_BYTES:
         return format_time(seconds, relative)
     return f"{format_rate(workload.bytes / seconds, relative)} GB/s"
-
-
-class Tally:
-    """How much of the expected time is done, and how much real time is left."""
-
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._expected = {p.identity: p.unmeasured_seconds for p in plan.points}
-        certain = (p for p in plan.points if not p.conditional)
-        self._total = max(sum(p.processes * self._expected[p.identity] for p in certain), 1e-9)
-        self._deadline = plan.deadline_seconds or math.inf
-        self._uses_all = plan.request.deadline_seconds > 0
-        self._done = 0.0
-        self._earlier = 0.0
-        self._started = clock()
-        self.visits = 0
-        self.of_visits = plan.visits
-
-    def finished_before(self, visits: Iterable[Visit]) -> None:
-        """Counts visits of earlier runs: done, in no time of this one."""
-        for visit in visits:
-            self.finished(visit)
-        self._earlier = self._done
-
-    def finished(self, visit: Visit) -> None:
-        self.visits += 1
-        self.of_visits = max(self.of_visits, self.visits)
-        self._done += self._expected.get(visit.workload.identity, 0.0)
-
-    @property
-    def share(self) -> float:
-        """The share from 0 to 1: of the work, or of the time if all of it is used."""
-        if self._uses_all:
-            return min(self.seconds / self._deadline, 1.0)
-        return min(self._done / self._total, 1.0)
-
-    @property
-    def seconds(self) -> float:
-        """Since the start of this run."""
-        return self._clock() - self._started
-
-    @property
-    def seconds_left(self) -> float:
-        """The expected rest, corrected by how the expectation has done so far."""
-        expected = self._done - self._earlier
-        settling = min(SETTLING_SECONDS, SETTLING_SHARE * self._total)
-        pace = (self.seconds + settling) / (expected + settling)
-        until = max(self._deadline - self.seconds, 0.0)
-        return until if self._uses_all else min(max(self._total - self._done, 0.0) * pace, until)
 
 
 def watcher(
@@ -209,9 +152,8 @@ class LiveLine:
 
 def describe(workload: Workload) -> str:
     """A workload in few words: its name, and the size of its transfers."""
-    if not workload.transfers:
-        return workload.curve
-    return f"{name_of(workload)} of {format_bytes(workload.transfers[0].bytes)}"
+    name = with_units(name_of(workload))
+    return f"{name} of {size_of(str(workload))}" if workload.transfers else name
 
 
 def estimate_text(progress: Progress) -> str:

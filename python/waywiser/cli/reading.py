@@ -9,22 +9,26 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, app
+from waywiser.cli.app import Json, Only, ProfileFile, app
+from waywiser.cli.command_help import Verb
 
 
-@app.command(cls=FilesVerb, short_help="Show a profile as a table.")
+@app.command(cls=Verb, short_help="Show a profile as a table.")
 def show(
     file: ProfileFile,
     only: Only = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also every size, every setting and every path.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Show a profile as a table: median, interval, bound, and why sampling stopped."""
     from waywiser.cli.show import run_show
 
-    return run_show(file, json, only or ())
+    return run_show(file, json, only or (), everything)
 
 
-@app.command("import", cls=FilesVerb, short_help="Make one profile of other tools' results.")
+@app.command("import", cls=Verb, short_help="Make one profile from results of other tools.")
 def import_(
     files: Annotated[
         list[str],
@@ -36,7 +40,8 @@ def import_(
             "-o",
             "--output",
             metavar="FILE",
-            help="The profile; by default NAME-TIME.wwp of --machine, else imported-TIME.wwp.",
+            help="Write the profile to FILE; by default NAME-TIME.wwp with the name of --machine, "
+            "else imported-TIME.wwp.",
         ),
     ] = None,
     format: Annotated[
@@ -45,13 +50,13 @@ def import_(
             "--format",
             metavar="FORMAT",
             help="nvbandwidth, google-benchmark, google-benchmark-csv, osu or nccl; by default "
-            "known by the content.",
+            "what the content shows.",
         ),
     ] = None,
     machine: Annotated[
         str | None,
         typer.Option(
-            "--machine", metavar="NAME", help="Of the machine; by default what the files say."
+            "--machine", metavar="NAME", help="Name of the machine; by default that in the files."
         ),
     ] = None,
     topology: Annotated[
@@ -59,40 +64,54 @@ def import_(
         typer.Option(
             "--topology",
             metavar="FILE",
-            help="A capture or hwloc XML of the machine that was measured.",
+            help="A capture or hwloc XML of the machine that was measured: links and peaks.",
         ),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Make one profile of other tools' results: nvbandwidth, Comm|Scope, OSU, nccl-tests."""
+    """Make one profile from results of nvbandwidth, Comm|Scope, OSU or nccl-tests."""
     from waywiser.cli.import_ import run_import
 
     return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
 
 
-@app.command(cls=FilesVerb)
+@app.command(cls=Verb)
 def export(
     file: ProfileFile,
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary", help="One row per path and size, with bandwidth, latency and intervals."
+        ),
+    ] = False,
     format: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="FORMAT",
             help="json, csv (one row per sample), parquet (the same, with pyarrow) or "
-            "google-benchmark (its JSON, under Comm|Scope's names).",
+            "google-benchmark (its JSON, under Comm|Scope's names); without it, what the name of "
+            "-o says, else json.",
         ),
-    ] = "json",
+    ] = "",
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="- for standard output.")
-    ] = "-",
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="- for standard output, which is the default; a terminal gets no more than a "
+            "screen of text without it.",
+        ),
+    ] = "",
 ) -> int:
-    """Write a profile's samples for other programs."""
+    """Write a profile's samples, or a summary of its series, for other programs."""
     from waywiser.cli.export import run_export
 
-    return run_export(file, format, output)
+    return run_export(file, format, output, summary)
 
 
-@app.command(cls=FilesVerb, short_help="Make a page of profiles: status, findings, figures.")
+@app.command(cls=Verb, short_help="Make a page of profiles: status, findings, figures.")
 def report(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")

@@ -1,4 +1,4 @@
-"""``waywiser show``: a profile as a table, with the quality flags of its numbers."""
+"""``waywiser show``: a profile as tables, with the quality flags of its numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from waywiser.analysis.headlines import headline_rows
 from waywiser.analysis.hidden import sentences
+from waywiser.analysis.imported import imported_from
 from waywiser.analysis.shown import Shown, curves
+from waywiser.cli.curve_lines import ANY_FLAG, print_curve_lines
 from waywiser.cli.curve_table import Marks, print_curve
 from waywiser.cli.headline_table import print_headline
 from waywiser.cli.lines import say
+from waywiser.cli.machine_line import machine_line
 from waywiser.cli.matrix import (
     MOST_COLUMNS,
     print_beside,
@@ -24,14 +28,17 @@ from waywiser.cli.matrix import (
     print_pairs,
 )
 from waywiser.cli.operation_table import print_operations
+from waywiser.cli.pair_matrix import print_matrices
 from waywiser.cli.picture import plain_console
+from waywiser.cli.unsupported import all_unsupported_lines, unsupported_lines
 from waywiser.plan.schedule import is_for_time
 from waywiser.profile import Profile
+from waywiser.profile.planned import planned
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, Summary, overview
 from waywiser.series.reasons import ReasonGroup
 from waywiser.topology.machine import Machine
-from waywiser.words.members import counted, member_lines, merged, of_kinds
+from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_sizes
 
@@ -39,42 +46,110 @@ SHOWN_MEMBERS = 3
 """Series of a warning that the terminal names; ``--json`` names all."""
 
 FEW = 6
-"""The headline paths of so few curves are not repeated at the end."""
+"""Curves up to which the headline paths are not shown in a table of their own."""
 
 DETAILED = 12
-"""So few curves are shown each with a table of its own."""
+"""So few curves are shown each with a table of its own, if all sizes are."""
 
 
-def run_show(file: str, json: bool, only: Sequence[str] = ()) -> int:
-    """Prints the profile; returns 0. Raises `WaywiserError` for bad files and patterns."""
+def run_show(file: str, json: bool, only: Sequence[str] = (), everything: bool = False) -> int:
+    """Prints the profile; returns 0. ``everything`` shows every size of every curve. Raises
+    `WaywiserError` for bad files and patterns."""
     with Profile.open(file) as profile:
-        found, machine = overview(profile, only), profile.machine
-    if json:
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        sys.stdout.write(text.decode() + "\n")
-    else:
-        print_overview(found, machine)
+        found = overview(profile, only)
+        if json:
+            text = msgspec.json.format(msgspec.json.encode(found), indent=2)
+            sys.stdout.write(text.decode() + "\n")
+        else:
+            print_profile(profile, found, only=only, everything=everything)
     return 0
 
 
-def print_overview(found: Overview, machine: Machine, console: Console | None = None) -> None:
-    """Everything for the terminal, to standard output unless another console is given."""
+def print_profile(
+    profile: Profile,
+    found: Overview,
+    console: Console | None = None,
+    *,
+    only: Sequence[str] = (),
+    everything: bool = False,
+) -> None:
+    """The profile for the terminal, to standard output unless another console is given: the
+    headline paths, the matrices, one line for each curve, and what limits the numbers.
+
+    ``only`` are the patterns that chose what was ``found``. ``everything`` shows every size of
+    every curve, and all that was not measured, by name.
+    """
     console = console or plain_console()
+    machine = profile.machine
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     shown = curves(found.series)
-    _print_curves(console, shown, marks)
-    for reason, members in merged((group.reason, group.members) for group in found.refusals):
-        if not of_kinds(members):
-            _print_group(console, "not measured", ReasonGroup(reason, tuple(members)))
-    if unfit := [group for group in found.refusals if of_kinds(group.members)]:
-        pairs = sum(len(group.members) for group in unfit)
-        say(
-            console,
-            f"not measured: {count(pairs, 'combination')} of two kinds of memory and an executor "
-            f"that do not work here, for {count(len(unfit), 'reason')}: see --json",
+    rows = headline_rows(machine, shown)
+    _print_header(console, profile, found)
+    if len(shown) > FEW:
+        print_headline(console, rows)
+    print_matrices(console, machine, shown)
+    if everything:
+        _print_curves(console, shown, marks)
+        _print_reasons(console, found, marks)
+    else:
+        first = [curve.text for row in rows for curve in row.members]
+        print_curve_lines(console, shown, marks, first)
+        _print_brief_reasons(console, machine, found, marks)
+    if found.health is not None:
+        say(console, str(found.health), style="yellow" if found.health.is_problem else "")
+    if found.sides is not None:
+        for text in sentences(found.sides):
+            say(console, text)
+    if any(line.estimate for line in found.series):
+        say(console, _legend(found.series, everything))
+    if not shown:
+        return
+    file = shlex.quote(found.profile)
+    if not everything:
+        chosen = "".join(f" --only {shlex.quote(pattern)}" for pattern in only)
+        say(console, f"every size: waywiser show {file}{chosen} --all")
+    say(console, f"next: waywiser report {file}")
+
+
+def _print_header(console: Console, profile: Profile, found: Overview) -> None:
+    """The machine, the date, the preset; the status of the numbers; whether all was measured."""
+    machine = machine_line(profile.machine, reason=False)
+    asked = planned(profile.plan_json).request
+    tools = imported_from(profile.environment)
+    parts = [machine, f"{found.created[:16].replace('T', ' ')} UTC" if found.created else ""]
+    parts.append(f"preset {asked.preset}" if asked and asked.preset else "")
+    parts.append(f"imported from {', '.join(tools)}" if tools else "")
+    say(console, "; ".join(filter(None, parts)), style="bold")
+    say(console, _sentence(found.summary))
+    if found.planned_visits and found.visits < found.planned_visits:
+        text = (
+            f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
+            f"go on with: waywiser survey --resume -o {shlex.quote(found.profile)}"
         )
-    for group in found.unsupported:
-        _print_group(console, "not measured", group)
+        say(console, text, style="bold yellow")
+    console.print()
+
+
+def _print_brief_reasons(console: Console, machine: Machine, found: Overview, marks: Marks) -> None:
+    """One line for each reason, with the number of what it concerns."""
+    for line in unsupported_lines(_unsupported(found), machine, "--all"):
+        say(console, line)
+    for group in found.failures:
+        _print_group(console, "failed", group)
+    for group in found.skipped:
+        if is_for_time(group.reason):
+            say(console, f"skipped: {group.reason} ({counted(group.members)})", "yellow")
+    for group in found.warnings:
+        series = count(len(group.members), "series")
+        say(console, f"{marks[group.reason]}  {group.reason}, {series}: {group.remedy}", "yellow")
+    for group in found.notes:
+        say(console, f"note: {group.reason} ({count(len(group.members), 'visit')})")
+
+
+def _print_reasons(console: Console, found: Overview, marks: Marks) -> None:
+    """The same, with all that was not measured by name."""
+    for line in all_unsupported_lines(_unsupported(found)):
+        say(console, line)
     for group in found.failures:
         _print_group(console, "failed", group)
     for group in found.skipped:
@@ -86,31 +161,18 @@ def print_overview(found: Overview, machine: Machine, console: Console | None = 
         say(console, f"note: {group.reason} ({count(len(group.members), 'visit')})")
     for group in found.unbounded:
         say(console, f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
-    if found.health is not None:
-        say(console, str(found.health), style="yellow" if found.health.is_problem else "")
     for group in found.link_use_unknown:
         say(console, f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
-    if found.sides is not None:
-        for text in sentences(found.sides):
-            say(console, text)
-    if any(line.estimate for line in found.series):
-        say(console, _legend(found.series))
-    if found.planned_visits and found.visits < found.planned_visits:
-        text = (
-            f"not complete: {found.visits} of {found.planned_visits} visits are stored; "
-            f"go on with: waywiser survey --resume -o {found.profile}"
-        )
-        say(console, text, style="bold yellow")
-    if len(shown) > FEW:
-        print_headline(console, machine, shown)
-    say(console, f"{found.hostname}: {_sentence(found.summary)}", style="bold")
-    if len(shown) > FEW and found.profile:
-        say(console, f"next: waywiser report {shlex.quote(found.profile)}")
+
+
+def _unsupported(found: Overview) -> list[tuple[str, tuple[str, ...]]]:
+    """The reasons why something cannot be measured here, as the plan or the measurement found."""
+    return [(group.reason, group.members) for group in (*found.refusals, *found.unsupported)]
 
 
 def _print_curves(console: Console, shown: Sequence[Shown], marks: Marks) -> None:
-    """Few curves each with a table of its own; many by family, with tables of their own for the
-    default settings and one row for each of the others."""
+    """All sizes: of few curves each with a table of its own; of many by family, with tables of
+    their own for the default settings and one row for each of the others."""
     operations = [curve for curve in shown if curve.workload.operation is not None]
     moving = [curve for curve in shown if curve.workload.operation is None]
     if len(moving) <= DETAILED:
@@ -179,11 +241,17 @@ def _print_warning(console: Console, mark: str, group: ReasonGroup) -> None:
     say(console, f"remedy: {group.remedy}", indent=5)
 
 
-def _legend(lines: Sequence[Line]) -> str:
+def _legend(lines: Sequence[Line], everything: bool) -> str:
     kinds = sorted({line.estimate.kind for line in lines if line.estimate}, reverse=True)
+    interval = f"±: half of the median's 95 % interval, {' or '.join(kinds)}"
+    if everything:
+        return (
+            f"{interval}; app sees: median time from call to completion, empty if that was of "
+            "shorter executions; samples: of a block × blocks"
+        )
     return (
-        f"±: half of the median's 95 % interval, {' or '.join(kinds)}; app sees: median time from "
-        "call to completion, empty if that was of shorter executions; samples: of a block × blocks"
+        f"GB/s: at the largest size; latency: at the smallest size; {interval}; letters, or "
+        f"{ANY_FLAG} in a narrow terminal: quality flags of these two sizes"
     )
 
 
@@ -202,5 +270,5 @@ def _sentence(summary: Summary) -> str:
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
     if summary.refused:
-        parts.append(f"{count(summary.refused, 'path')} refused")
+        parts.append(f"{count(summary.refused, 'path')} not supported")
     return ", ".join(parts) + f"; {format_time(summary.seconds, 0.005)} of measuring"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,110 +13,47 @@ from types import FrameType
 
 import msgspec
 
-from waywiser.cli.progress import format_seconds, watcher
+from waywiser.cli.machine_line import machine_line
+from waywiser.cli.progress import watcher
 from waywiser.cli.streams import say
+from waywiser.cli.unsupported import reasons_of, unsupported_lines
 from waywiser.plan.plan import Plan
 from waywiser.plan.points import Priority
-from waywiser.plan.preset import FULL, Request
-from waywiser.profile import Profile, default_name
+from waywiser.plan.preset import FULL
+from waywiser.profile import default_name
+from waywiser.profile.errors import ExistingFile
 from waywiser.profile.output_path import require_new_output
-from waywiser.records import Refusal
-from waywiser.scope import ALL, Wishes
-from waywiser.survey import Survey, SurveyError, commission_of, prepare, resume, start
-from waywiser.words import WordError, format_bytes, parse_bytes
-from waywiser.words.members import member_lines, merged
+from waywiser.survey import Survey, SurveyError, prepare, resume, start
+from waywiser.survey_options import SurveyOptions
+from waywiser.words import format_bytes
+from waywiser.words.number_format import format_seconds
+from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Options:
-    """The command line as it was written; None for what was not said."""
+class Options(SurveyOptions):
+    """The command line as it was written."""
 
-    output: str | None = None
-    preset: str | None = None
-    only: tuple[str, ...] = ()
-    sizes: str | None = None
-    deadline: float | None = None
-    gpus: str | None = None
-    expect_gpus: int = 0
-    memory: str | None = None
-    share: bool = False
-    seed: int | None = None
-    files: tuple[str, ...] = ()
-    scratch: str | None = None
-    no_scratch: bool = False
-    workloads: tuple[str, ...] = ()
-    resume: bool = False
     dry_run: bool = False
     json: bool = False
-
-    @property
-    def request(self) -> Request:
-        usual = Request()
-        return Request(
-            preset=self.preset or usual.preset,
-            only=self.only,
-            workloads=self.workloads,
-            sizes=self.sizes or usual.sizes,
-            memory_bytes=self.wishes.memory_bytes,
-            seed=usual.seed if self.seed is None else self.seed,
-            deadline_seconds=self._deadline_seconds,
-        )
-
-    @property
-    def wishes(self) -> Wishes:
-        return Wishes(
-            self.gpus or ALL,
-            self.share,
-            self._memory_bytes,
-            files=tuple(map(os.path.abspath, self.files)),
-            scratch="" if self.no_scratch else os.path.abspath(self._scratch_folder),
-            scratch_asked=self.scratch is not None,
-        )
-
-    @property
-    def _deadline_seconds(self) -> float:
-        if self.deadline is None:
-            return Request().deadline_seconds
-        if not math.isfinite(self.deadline):
-            raise SurveyError(
-                "--deadline is not a number of seconds", remedy="write --deadline 180"
-            )
-        return self.deadline
-
-    @property
-    def _memory_bytes(self) -> int:
-        if not self.memory:
-            return Wishes().memory_bytes
-        try:
-            return parse_bytes(self.memory)
-        except WordError as error:
-            raise SurveyError(f"--memory {error.what}", remedy=error.remedy) from error
-
-    @property
-    def _scratch_folder(self) -> str:
-        """The folder of scratch files, by default that of the profile."""
-        return self.scratch or os.path.dirname(self.output or "") or "."
 
 
 def run_survey(options: Options) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
-    if options.scratch and options.no_scratch:
-        raise SurveyError("--scratch and --no-scratch say opposite things", remedy="leave one out")
+    options.require_sense()
     file = Path(options.output) if options.output else None
-    if options.resume and file is None:
-        raise SurveyError("--resume needs the profile", remedy="name it with -o FILE")
     if options.resume and options.dry_run:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
     if options.resume and file is not None and os.path.lexists(file):
-        _require_agreement(options, file)
+        options.require_agreement(file)
         with closing(watcher()) as watching, _stopped_by_signals():
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=options.json)
         return
     if file is not None and not options.dry_run:
-        require_new_output(file)
+        _require_new(file)
     survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
     if options.dry_run:
         _say_plan(survey, json=options.json)
@@ -132,35 +67,18 @@ def run_survey(options: Options) -> None:
     _show(file, json=options.json)
 
 
-def _require_agreement(options: Options, file: Path) -> None:
-    """Raises `SurveyError` for an option that differs from the plan in the profile: `--resume` goes
-    on with that plan. Options that were not given agree."""
-    with Profile.open(file) as profile:
-        commission, gpus = commission_of(profile), len(profile.machine.gpus)
-    request, asked = commission.request, options.request
-    wishes, wanted = commission.wishes, options.wishes
-    agreement = {
-        "--preset": options.preset is None or asked.preset == request.preset,
-        "--only": not options.only or asked.only == request.only,
-        "--workload": not options.workloads or asked.workloads == request.workloads,
-        "--sizes": options.sizes is None or asked.sizes == request.sizes,
-        "--deadline": options.deadline is None
-        or asked.deadline_seconds == request.deadline_seconds,
-        "--gpus": options.gpus is None or wanted.gpus == wishes.gpus,
-        "--expect-gpus": options.expect_gpus <= gpus,
-        "--memory": options.memory is None or wanted.memory_bytes == wishes.memory_bytes,
-        "--share": not options.share or wishes.share,
-        "--seed": options.seed is None or asked.seed == request.seed,
-        "--file": not options.files or wanted.files == wishes.files,
-        "--scratch": options.scratch is None or wanted.scratch == wishes.scratch,
-        "--no-scratch": not options.no_scratch or not wishes.scratch,
-    }
-    if differing := [name for name, agrees in agreement.items() if not agrees]:
-        raise SurveyError(
-            f"--resume goes on with the plan in the profile, which has another {differing[0]}",
-            where=str(file),
-            remedy="leave it out, or survey into a new file",
-        )
+def _require_new(file: Path) -> None:
+    """Raises `ExistingFile` for a file that exists, `NotWritable` for one that cannot be made."""
+    try:
+        require_new_output(file)
+    except ExistingFile as error:
+        if file.is_dir():
+            raise
+        raise ExistingFile(
+            error.what,
+            where=error.where,
+            remedy="go on with the survey in it by --resume, or name another file with -o",
+        ) from None
 
 
 def _print_progress(text: str) -> None:
@@ -170,12 +88,7 @@ def _print_progress(text: str) -> None:
 
 def _before(survey: Survey) -> Iterator[str]:
     """What is said before long work starts."""
-    machine = survey.machine
-    nodes = f"{len(machine.numa)} NUMA node{'s' if len(machine.numa) > 1 else ''}"
-    models = Counter(gpu.name for gpu in machine.gpus)
-    gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in models.items())
-    gpus = gpus or f"no GPU ({machine.gpu_reason})"
-    yield f"{machine.hostname}: {machine.cpu_model}, {nodes}; {gpus}"
+    yield machine_line(survey.machine)
     for refusal in survey.scope.refusals:
         yield f"{refusal.path} is skipped: {refusal.reason}"
     yield from survey.scope.notes
@@ -265,7 +178,12 @@ def _say_plan(survey: Survey, *, json: bool) -> None:
         }
         print(msgspec.json.format(msgspec.json.encode(said), indent=2).decode())
         return
-    for line in (*_before(survey), *_curves(plan), *_refused(plan.refusals)):
+    unsupported = reasons_of(plan.refusals).items()
+    for line in (
+        *_before(survey),
+        *_curves(plan),
+        *unsupported_lines(unsupported, survey.machine, "--dry-run --json"),
+    ):
         print(line)
 
 
@@ -281,17 +199,8 @@ def _curves(plan: Plan) -> Iterator[str]:
         if not max(sizes)[0]:
             count = "no bytes"
         seconds = sum(of_one for _, of_one in sizes)
-        yield f"  {text}: {count}, {format_seconds(seconds) if seconds >= 0.5 else 'under 1 s'}"
-
-
-def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
-    """The paths that are not measured, under the reasons why."""
-    reasons: dict[str, list[str]] = {}
-    for refusal in refusals:
-        reasons.setdefault(refusal.reason, []).append(refusal.path)
-    for reason, paths in merged(reasons.items()):
-        yield f"not measured: {reason}"
-        yield from (f"  {line}" for line in member_lines(paths))
+        time = format_seconds(seconds) if seconds >= 0.5 else "under 1 s"
+        yield f"  {with_units(text)}: {count}, {time}"
 
 
 @contextmanager

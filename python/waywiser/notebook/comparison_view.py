@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -137,7 +137,7 @@ def compare_profiles(
 ) -> ComparisonView:
     """Raises `ProfileError`, `ComparisonError`."""
     limit = THRESHOLD if threshold is None else threshold
-    if not 0 <= limit < 1:
+    if isinstance(limit, str) or not 0 <= limit < 1:
         raise ComparisonError(
             f"the threshold {limit!r} is no fraction", remedy="write 0.03 for 3 %"
         )
@@ -148,11 +148,19 @@ def compare_profiles(
 
 
 def _nodes(side: Side | Sequence[Side]) -> list[Node]:
-    several = [side] if isinstance(side, (str, os.PathLike, ProfileView)) else side
-    return [
-        each.node if isinstance(each, ProfileView) else read_node(os.fspath(each))
-        for each in several
-    ]
+    if isinstance(side, (str, os.PathLike, ProfileView)) or not isinstance(side, Iterable):
+        return [_node(side)]
+    return [_node(each) for each in side]
+
+
+def _node(side: object) -> Node:
+    if isinstance(side, ProfileView):
+        return side.node
+    if not isinstance(side, (str, os.PathLike)):
+        raise ComparisonError(
+            f"{side!r} is no profile", remedy="name a file, or pass what waywiser.open returns"
+        )
+    return read_node(os.fspath(side))
 
 
 def _row(path: PathChange) -> tuple[Any, ...]:

@@ -81,6 +81,7 @@ class DataTable:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(self.types)
 
     def __len__(self) -> int:

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.headlines import ORDER, headline_groups
@@ -15,19 +16,26 @@ from waywiser.analysis.subject import MeasuredCurve, curves_of
 from waywiser.comparison.node import Node, node_of
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
-from waywiser.plan.select import matches_any, nearest, texts_of
+from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.profile import Profile
 from waywiser.records import Series
-from waywiser.series.estimate import worst_stop
 from waywiser.series.line import Line
 from waywiser.series.overview import Overview, overview
 from waywiser.series.sample_rows import TYPES as SAMPLE_TYPES
 from waywiser.series.sample_rows import rows_of_series
 from waywiser.series.series_frame import SeriesFrame
-from waywiser.stats.order import Interval
+from waywiser.series.series_rows import (
+    MEASURED_TYPES,
+    SERIES_TYPES,
+    interval_cells,
+    measured_cells,
+    percent_of_bound,
+    rate_cells,
+    series_rows,
+)
 from waywiser.topology.machine import Machine
 from waywiser.visible import visible
-from waywiser.words import WaywiserError, Workload, format_bytes, format_settings
+from waywiser.words import WaywiserError, Workload, format_bytes
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
 
 if TYPE_CHECKING:
@@ -38,39 +46,7 @@ if TYPE_CHECKING:
 MOST_CURVES = 8
 """Most curves in one figure: more cannot be distinguished."""
 
-_MEASURED = {
-    "gb_per_s": float,
-    "gb_per_s_low": float,
-    "gb_per_s_high": float,
-    "seconds": float,
-    "seconds_low": float,
-    "seconds_high": float,
-    "samples": int,
-    "processes": int,
-    "percent_of_bound": float,
-}
-
-SERIES_TYPES: dict[str, type] = {
-    "path": str,
-    "source": str,
-    "destination": str,
-    "executor": str,
-    "settings": str,
-    "layout": str,
-    "bytes": int,
-    **_MEASURED,
-    "cache": str,
-    "stop": str,
-    "not_measured": str,
-    "curve": str,
-    "workload": str,
-    "identity": str,
-}
-"""``settings`` and ``layout`` are empty for the default settings and for contiguous bytes.
-``not_measured`` is the reason why a series has no time. ``curve``, ``workload`` and ``identity``
-are those of the samples."""
-
-CURVE_TYPES: dict[str, type] = {"bytes": int, **_MEASURED}
+CURVE_TYPES: dict[str, type] = {"bytes": int, **MEASURED_TYPES}
 
 HEADLINE_TYPES: dict[str, type] = {
     "group": str,
@@ -146,7 +122,8 @@ class ProfileView:
     @cached_property
     def series(self) -> DataTable:
         """One row per series, by curve, then by size; those that were not measured too."""
-        return DataTable.of("series", SERIES_TYPES, self._series_rows())
+        rows = series_rows(self._overview.series, self._frame)
+        return DataTable.of("series", SERIES_TYPES, rows)
 
     @cached_property
     def samples(self) -> DataTable:
@@ -174,7 +151,7 @@ class ProfileView:
         ``waywiser show --only``. Raises `NoSuchPath`.
         """
         found = self.measured_curve(path)
-        rows = ((point.bytes, *_measured_cells(point.line)) for point in found.points)
+        rows = ((point.bytes, *measured_cells(point.line)) for point in found.points)
         return DataTable.of(found.name, CURVE_TYPES, rows)
 
     def plot(self, *paths: str, quantity: CurveQuantity = "bandwidth", title: str = "") -> Figure:
@@ -194,25 +171,23 @@ class ProfileView:
 
     def measured_curve(self, path: str) -> MeasuredCurve:
         """The measured series of a path. Raises `NoSuchPath`."""
+        if not isinstance(path, str):
+            raise NoSuchPath(f"{path!r} is no path", remedy="write it as a table has it")
         known = self._curves
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
         found = found or [c for g, c in self._headline_curves if path.casefold() == g.casefold()]
-        found = found or [c for c in known if matches_any(texts_of(c.workload), [path])]
+        machine = self._machine
+        found = found or [c for c in known if matches_any(texts_of(c.workload, machine), [path])]
         if len(found) == 1:
             return found[0]
         if found:
-            near = nearest(path, _labels(found))
-            raise NoSuchPath(
-                f"{len(found)} paths match {path!r}", remedy=f"name one of: {'; '.join(near)}"
-            )
+            some = "; ".join(nearest(path, _with_terms(found)))
+            raise NoSuchPath(f"{len(found)} paths match {path!r}", remedy=f"name one of: {some}")
         if reason := self._why_not_measured(path):
             raise NoSuchPath(f"{path} was not measured", remedy=reason)
-        near = nearest(path, _labels(known))
-        raise NoSuchPath(
-            f"{self.path} has no path {path!r}",
-            remedy=f"nearest: {'; '.join(near)}" if near else "nothing was measured",
-        )
+        near = suggestion(path, _with_terms(known)) or "nothing was measured"
+        raise NoSuchPath(f"{self.path} has no path {path!r}", remedy=near)
 
     def _why_not_measured(self, path: str) -> str:
         """The reason why a path has no time; empty if the profile does not know the path."""
@@ -237,32 +212,6 @@ class ProfileView:
         groups = headline_groups(self._machine, self._frame.workloads)
         found = [(groups[curve.text], curve) for curve in self._curves if curve.text in groups]
         return sorted(found, key=lambda each: ORDER.index(each[0]))
-
-    def _series_rows(self) -> Iterator[tuple[Any, ...]]:
-        visits = {
-            each.row.identity: [visit.row for visit in self._frame.visits[each.visits]]
-            for each in self._frame.series
-        }
-        for line in self._overview.series:
-            workload, rows = self._workloads[line.identity], visits[line.identity]
-            reason = next((row.failure.reason for row in rows if row.failure is not None), None)
-            paths = [transfer.path for transfer in workload.transfers]
-            yield (
-                line.name,
-                _joined(path.source for path in paths),
-                _joined(path.destination for path in paths),
-                _joined(path.executor for path in paths),
-                _joined(format_settings(each.parameters) for each in workload.transfers),
-                _joined(str(each.layout or "") for each in workload.transfers),
-                line.bytes,
-                *_measured_cells(line),
-                line.cache,
-                worst_stop(rows),
-                None if line.estimate else reason,
-                line.curve,
-                line.workload,
-                line.identity,
-            )
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:
@@ -308,39 +257,11 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
     return names if len(set(names)) == len(names) else [curve.text for curve in curves]
 
 
-def _joined(parts: Any) -> str | None:
-    """Several sides of concurrent transfers in one text, each once; None for an operation."""
-    texts = dict.fromkeys(map(str, parts))
-    return "; ".join(texts) if texts else None
-
-
-def _ends(interval: Interval | None, scale: float = 1.0) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low / scale, interval.high / scale)
-
-
-def _rate_cells(line: Line) -> tuple[float | None, ...]:
-    """Bandwidth in GB/s with its interval."""
-    rate = line.estimate.rate if line.estimate else None
-    return (None, None, None) if rate is None else (rate.value / 1e9, *_ends(rate.interval, 1e9))
-
-
-def _share(line: Line) -> float | None:
-    return None if line.of_bound is None else 100 * line.of_bound
-
-
-def _measured_cells(line: Line) -> tuple[Any, ...]:
-    """The columns that series and curves share."""
-    found = line.estimate
-    if found is None:
-        return (*(None,) * 6, 0, 0, None)
-    return (
-        *_rate_cells(line),
-        found.median,
-        *_ends(found.interval),
-        found.count,
-        len(found.blocks),
-        _share(line),
-    )
+def _with_terms(curves: Sequence[MeasuredCurve]) -> list[str]:
+    """The same, and again after the terms of the field that apply to each."""
+    labels = _labels(curves)
+    workloads = (curve.workload for curve in curves)
+    return [*labels, *chain.from_iterable(map(with_terms, workloads, labels))]
 
 
 def _small(curve: MeasuredCurve) -> Line | None:
@@ -353,8 +274,8 @@ def _headline_row(group: str, curve: MeasuredCurve) -> tuple[Any, ...]:
     large, small = curve.points[-1].line, _small(curve)
     latency: tuple[Any, ...] = (None, None, None, None)
     if small is not None and small.estimate is not None:
-        latency = (small.bytes, small.estimate.median, *_ends(small.estimate.interval))
-    return (group, curve.name, large.bytes, *_rate_cells(large), _share(large), *latency)
+        latency = (small.bytes, small.estimate.median, *interval_cells(small.estimate.interval))
+    return (group, curve.name, large.bytes, *rate_cells(large), percent_of_bound(large), *latency)
 
 
 def _headline_texts(headline: tuple[str, MeasuredCurve]) -> tuple[str, ...]:

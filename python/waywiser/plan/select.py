@@ -9,11 +9,15 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
-from waywiser.plan.terms import GPUS_OF, TERMS, terms_of
+from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
+from waywiser.topology.machine import Machine
+from waywiser.topology.traits import DECLARED, declared_names
 from waywiser.words import WaywiserError, WordError, Workload
+from waywiser.words.sizes_in_text import without_units
 
 HEADLINES = frozenset(
     group.casefold()
@@ -31,25 +35,34 @@ class NothingMatches(WaywiserError):
     """A pattern that matches no series of the plan."""
 
 
-def texts_of(workload: Workload) -> tuple[str, ...]:
+class UnknownLinks(WaywiserError):
+    """A pattern that asks for kinds of links, of a machine whose links are not known."""
+
+
+def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """What a pattern may be meant for: the curve, its name, both together, the same with the terms
-    that apply to it, and the group of headline paths that it belongs to."""
-    curve, name, group = workload.curve, name_of(workload), group_of(workload)
+    that apply to it, and the group of headline paths that it belongs to.
+
+    Without the ``machine`` whose workload it is, no link is known: ``pcie`` and ``nvlink`` apply to
+    nothing.
+    """
+    traits = machine.traits if machine else DECLARED
+    curve, name, group = workload.curve, name_of(workload), group_of(workload, traits)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    return (*named, *_with_terms(workload, named[-1]), *exact)
+    return (*named, *with_terms(workload, named[-1], machine), *exact)
 
 
-def sized_texts_of(workload: Workload) -> tuple[str, ...]:
+def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """The same and the workload with its sizes."""
     text = str(workload)
-    return (text, *_with_terms(workload, text), *texts_of(workload))
+    return (text, *with_terms(workload, text, machine), *texts_of(workload, machine))
 
 
-def texts_of_refusal(path: str) -> tuple[str, ...]:
+def texts_of_refusal(path: str, machine: Machine | None = None) -> tuple[str, ...]:
     """The same of a path that cannot be measured; the text alone if it names kinds of memory."""
     try:
-        return texts_of(Workload.parse(path))
+        return texts_of(Workload.parse(path), machine)
     except WordError:
         return (path,)
 
@@ -63,12 +76,23 @@ def matches(text: str, patterns: Sequence[str]) -> bool:
     (``pinned -> device``) also in that order, since the opposite path has the same words. A word
     that is a term (`TERMS`) stands for all to which the term applies. Case is ignored.
     """
-    return not patterns or any(_matches_one(text.casefold(), p.casefold()) for p in patterns)
+    return not patterns or any(_matches_one(text.casefold(), _folded(p)) for p in patterns)
 
 
 def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
     """Whether any of the texts of one thing is matched."""
     return any(matches(text, patterns) for text in texts)
+
+
+@cache
+def _folded(pattern: str) -> str:
+    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``."""
+    return without_units(pattern).casefold()
+
+
+def asks_for_latency(pattern: str) -> bool:
+    """Whether a pattern has the term that applies to small sizes alone."""
+    return "latency" in pattern.casefold().split()
 
 
 def _matches_one(text: str, pattern: str) -> bool:
@@ -77,7 +101,7 @@ def _matches_one(text: str, pattern: str) -> bool:
     words = pattern.split()
     if text.startswith(MARK):
         applying, _, text = text[1:].partition(MARK)
-        terms = TERMS.keys() & set(words)
+        terms = _ALL_TERMS & set(words)
         if not terms or terms - set(applying.split()):
             return False
         words = [word for word in words if word not in terms]
@@ -88,40 +112,77 @@ def _matches_one(text: str, pattern: str) -> bool:
     return all(word in text for word in words)
 
 
+_ALL_TERMS = TERMS.keys() | {LINKS_UNKNOWN}
+
 MARK = "\N{INFORMATION SEPARATOR ONE}"
 """Around the terms that apply to a text, before it: no text that a person writes has it."""
 
 
-def _with_terms(workload: Workload, text: str) -> tuple[str, ...]:
-    terms = sorted(terms_of(workload))
+def with_terms(workload: Workload, text: str, machine: Machine | None = None) -> tuple[str, ...]:
+    """The text after the terms that apply to the workload; nothing if none does."""
+    terms = sorted(terms_of(workload, machine))
     return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
 
-def _corrected(pattern: str, texts: Sequence[str]) -> str:
-    """The pattern, with each word that occurs nowhere replaced by the nearest one that does; empty
-    if nothing is replaced."""
-    known = {word for text in texts for word in re.split(r"[^\w-]+", text.casefold()) if word}
-    known |= TERMS.keys()
+def _plain(texts: Iterable[str]) -> dict[str, set[str]]:
+    """The texts without terms before them, each with the terms that apply to it."""
+    found: dict[str, set[str]] = {}
+    for text in texts:
+        applying, _, plain = text.removeprefix(MARK).rpartition(MARK)
+        found.setdefault(plain, set()).update(applying.split())
+    return found
+
+
+def _corrected(pattern: str, texts: Iterable[str]) -> str:
+    """The pattern, with each word that is no term and no name of a memory, an executor or a set,
+    and occurs in no text, replaced by the nearest one that is or does and has the same digits or
+    none (``gpu:7`` does not mean ``gpu:1``); empty if nothing is replaced."""
+    folded = [text.casefold() for text in texts]
+    names = {*TERMS, *SETS, *map(str.casefold, declared_names())}
+    known = names | {word for text in folded for part in _PARTS for word in part.findall(text)}
     words = pattern.casefold().split()
     found = []
     for word in words:
-        if word in TERMS or any(word in text.casefold() for text in texts):
+        if word in names or any(word in text for text in folded):
             found.append(word)
         else:
-            found += difflib.get_close_matches(word, sorted(known), n=1) or [word]
+            alike = sorted(each for each in known if _digits(each) in ("", _digits(word)))
+            found += difflib.get_close_matches(word, alike, n=1) or [word]
     return " ".join(found) if found != words else ""
 
 
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdigit, word))
+
+
+_PARTS = tuple(map(re.compile, (r"[\w-]+", r"[a-z]+:[0-9]+", r"[^\s:;,]+@[a-z]+:[0-9]+")))
+"""Words of a text, places, and memories at places."""
+
+
 def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
-    """The texts most like ``pattern``: those sharing most of its words, then by similarity."""
+    """The texts most like ``pattern``: those sharing most of its words and terms, then by
+    similarity."""
     words = pattern.casefold().replace("*", " ").replace("?", " ").split()
+    terms = _plain(texts)
 
     def similarity(text: str) -> tuple[int, float]:
         folded = text.casefold()
-        shared = sum(word in folded for word in words)
+        shared = sum(word in folded or word in terms[text] for word in words)
         return shared, difflib.SequenceMatcher(None, pattern.casefold(), folded).ratio()
 
-    return sorted(dict.fromkeys(texts), key=similarity, reverse=True)[:NEAREST]
+    return sorted(terms, key=similarity, reverse=True)[:NEAREST]
+
+
+def suggestion(pattern: str, texts: Iterable[str]) -> str:
+    """``did you mean 'pinned'? nearest: …``: the pattern with its misspelt words corrected one by
+    one, and the texts nearest to that, if it matches any; empty without texts."""
+    known = list(texts)
+    meant = _corrected(pattern, _plain(known))
+    if meant and not any(matches(text, [meant]) for text in known):
+        return f"did you mean {meant!r}?"
+    asked = f"did you mean {meant!r}? " if meant else ""
+    near = "; ".join(nearest(meant or pattern, known))
+    return f"{asked}nearest: {near}" if near else ""
 
 
 def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
@@ -134,12 +195,30 @@ def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
     return words <= TERMS.keys() and len(found) < needed
 
 
+def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
+    words = pattern.casefold().split()
+    if not (asked := LINK_TERMS & set(words)):
+        return
+    unknown = " ".join([LINKS_UNKNOWN, *(word for word in words if word not in LINK_TERMS)])
+    of = [text for text in texts if text.startswith(MARK) and _matches_one(text, unknown)]
+    if of:
+        path = min(text.rpartition(MARK)[2] for text in of)
+        raise UnknownLinks(
+            f"--only {pattern!r}: the links of {path} are not known, so {min(asked)} "
+            "selects nothing",
+            remedy="use other words, as p2p or h2d; or import with --topology FILE, a capture or "
+            "hwloc XML of the machine",
+        )
+
+
 def require_match(
     patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
-    none of ``others``, which nobody is pointed to."""
+    none of ``others``, which nobody is pointed to. Raises `UnknownLinks` for one that asks for a
+    kind of link, if the links of anything else that it matches are not known."""
     for pattern in patterns:
+        _require_known_links(pattern, texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(
@@ -149,10 +228,5 @@ def require_match(
             if (words := pattern.casefold().split()) and TERMS.keys() >= set(words):
                 meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
                 raise NothingMatches(f"--only {pattern!r} matches no series", remedy=meanings)
-            plain = [text for text in texts if not text.startswith(MARK)]
-            meant = _corrected(pattern, plain)
-            near = "; ".join(nearest(meant or pattern, plain)) or "nothing can be measured here"
-            asked = f"did you mean {meant!r}? " if meant else ""
-            raise NothingMatches(
-                f"--only {pattern!r} matches no series", remedy=f"{asked}nearest: {near}"
-            )
+            near = suggestion(pattern, texts) or "nearest: nothing can be measured here"
+            raise NothingMatches(f"--only {pattern!r} matches no series", remedy=near)

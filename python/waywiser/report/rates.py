@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from waywiser.analysis.shown import Shown
-from waywiser.report.entry import Entry
 from waywiser.series.line import Line
 from waywiser.topology.traits import PathClass, Traits
 from waywiser.words import Place, Value
+
+if TYPE_CHECKING:
+    from waywiser.report.entry import Entry
 
 
 class Between(Value, frozen=True):
@@ -33,10 +36,14 @@ class Between(Value, frozen=True):
 
 
 def between_places(entry: Entry) -> dict[tuple[str, str], Between]:
+    """`between_places_of` the curves of a report's machine."""
+    return between_places_of(entry.curves, entry.subject.machine.traits)
+
+
+def between_places_of(curves: Iterable[Shown], traits: Traits) -> dict[tuple[str, str], Between]:
     """Single copies by (source, destination), with default settings if there are."""
-    traits = entry.subject.machine.traits
     found: dict[tuple[str, str], Between] = {}
-    for each in _candidates(entry):
+    for each in _candidates(curves, traits):
         key = (each.source, each.destination)
         if key not in found or _worth(each, traits) > _worth(found[key], traits):
             found[key] = each
@@ -64,13 +71,13 @@ def _rated(curve: Shown) -> list[Line]:
     return [line for line in curve.measured if line.estimate and line.estimate.rate]
 
 
-def _candidates(entry: Entry) -> Iterator[Between]:
-    for curve in entry.curves:
+def _candidates(curves: Iterable[Shown], traits: Traits) -> Iterator[Between]:
+    for curve in curves:
         transfer = curve.transfer
         if transfer is None or transfer.layout or curve.workload.cache != "warm":
             continue
         path = transfer.path
-        if entry.subject.machine.traits.moves_nothing(path.source, path.destination):
+        if traits.moves_nothing(path.source, path.destination):
             continue
         ends = transfer.path.places
         measured = _rated(curve)

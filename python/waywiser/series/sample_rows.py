@@ -8,7 +8,9 @@ from typing import Any
 
 from waywiser.profile import Profile
 from waywiser.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Series, Visit
+from waywiser.series.estimate import rate
 from waywiser.series.locality import Sides, decide_sides, nearness
+from waywiser.series.series_rows import ends
 
 TYPES: dict[str, type] = {
     "identity": str,
@@ -30,6 +32,10 @@ TYPES: dict[str, type] = {
     "transfer_seconds": tuple,
     "side": str,
     "summary": bool,
+    "source": str,
+    "destination": str,
+    "executor": str,
+    "gb_per_s": float,
 }
 """The type of each column; of ``transfer_seconds`` a tuple of floats."""
 
@@ -37,7 +43,9 @@ COLUMNS = tuple(TYPES)
 """New ones are added at the end. ``transfer_seconds`` holds one number per transfer; ``void``,
 ``below_resolution`` and ``summary`` (the sample is another tool's mean or median) are true or
 false; ``side`` says, where a machine has two sides, whether the visit's host memory was ``near``
-its GPU, ``far``, or ``mixed``."""
+its GPU, ``far``, or ``mixed``; ``source``, ``destination`` and ``executor`` are those of
+`waywiser.series.series_rows.SERIES_TYPES`; ``gb_per_s`` is the bandwidth of one execution over all
+its bytes, in 10^9 bytes per second, if a bandwidth is known of the workload."""
 
 
 def rows_of(profile: Profile) -> Iterator[tuple[Any, ...]]:
@@ -51,15 +59,17 @@ def rows_of_series(series: Iterable[Series], sides: Sides | None) -> Iterator[tu
     for each in series:
         workload = each.workload
         head = (workload.identity, str(workload), workload.curve, workload.bytes, workload.cache)
+        path_ends, rated = ends(workload), workload.rated_bytes
         for visit in each.visits:
             side = nearness(visit, sides)
             for n, (*row, summary) in enumerate(_measured(visit)):
                 known = (visit.mode, visit.block, visit.stop, visit.started, n)
-                yield (*head, *known, *row, side, summary)
+                bandwidth = gb_per_s(rated, row[0])
+                yield (*head, *known, *row, side, summary, *path_ends, bandwidth)
 
 
 def _measured(visit: Visit) -> Iterator[tuple[Any, ...]]:
-    """The columns from ``span_seconds`` on, but for ``side``."""
+    """The columns from ``span_seconds`` to ``summary``, but for ``side``."""
     for sample in records(visit.samples):
         flags = sample["flags"]
         yield (
@@ -72,6 +82,12 @@ def _measured(visit: Visit) -> Iterator[tuple[Any, ...]]:
             sample["transfers"] or (),
             _flag(flags, SUMMARY),
         )
+
+
+def gb_per_s(rated_bytes: int, seconds: float) -> float | None:
+    """Bandwidth in GB/s; None for an operation, and where not every byte of a range is touched."""
+    found = rate(rated_bytes, seconds)
+    return None if found is None else found.value / 1e9
 
 
 def _flag(flags: int | None, bit: int) -> bool | None:

@@ -27,6 +27,8 @@ class NumaNode(Value, frozen=True):
 
 
 class Package(Value, frozen=True):
+    """A CPU package (socket)."""
+
     index: int
     model: str
     cores: int
@@ -58,6 +60,8 @@ class NvLink(Value, frozen=True):
 
 
 class Gpu(Value, frozen=True):
+    """A GPU as NVML, CUDA or the kernel describe it; values that nobody reports are 0 or empty."""
+
     index: int
     """CUDA's, with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``, among the visible devices."""
     uuid: str

@@ -65,3 +65,13 @@ def format_relative(relative: float | None) -> str:
 def count(number: int, what: str) -> str:
     """``1 curve``, ``2 curves``, ``3 series``."""
     return f"{number} {what}" if number == 1 or what == "series" else f"{number} {what}s"
+
+
+def format_seconds(seconds: float) -> str:
+    """``8 s``, ``2 min 05 s``, ``1 h 10 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

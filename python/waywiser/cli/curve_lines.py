@@ -1,0 +1,321 @@
+"""One line for each curve: the bandwidth at its largest size, the latency at its smallest.
+
+Many settings of one path, and many paths that should be equal, are one line with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+from rich.console import Console
+
+from waywiser.analysis.shown import SMALL_BYTES, Shown
+from waywiser.cli.curve_table import Marks, marks_of
+from waywiser.cli.figure_range import range_of
+from waywiser.cli.text_table import GAP, TextColumn, fitting, print_table
+from waywiser.plan.name import name_of
+from waywiser.series.line import Line
+from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload, ranges_of
+from waywiser.words.number_format import (
+    RATE_BYTES,
+    count,
+    format_rate,
+    format_relative,
+    format_time,
+)
+from waywiser.words.sizes_in_text import size_of, with_units
+
+SHORT = 16
+"""So few curves have a line each, whatever their settings."""
+
+
+class Limits(NamedTuple):
+    """How many curves of a kind have a line each; of more there is one line for all."""
+
+    settings: int = 2
+    """Settings of one path, or layouts."""
+    equal: int = 2
+    """Paths that should equal a path."""
+    equal_first: int = 8
+    """The same of a headline path."""
+    places: int = 1
+    """Places of one operation."""
+
+
+COLUMNS = ("GB/s", "±", "bound", "at", "latency", "sizes", "")
+
+OPERATION_COLUMNS = ("", "±", "", "", "time", "", "")
+"""The same for operations, which have no bandwidth and no size."""
+
+SPARED = ("at", "sizes", "±")
+"""Columns that a narrow terminal goes without, in this order."""
+
+ANY_FLAG = "!"
+"""Stands for letters of flags that have no room."""
+
+PATH = 52
+"""Characters that a path is left before another column goes; longer ones fold."""
+
+Row = tuple[str, ...]
+
+
+class PathCurves(NamedTuple):
+    """A path with all its settings."""
+
+    text: str
+    """The curve of the default settings."""
+    name: str
+    default: Shown | None
+    """The curve with default settings, if it was measured."""
+    settings: list[Shown]
+    """The other curves, among them layouts and states of the caches."""
+
+
+def print_curve_lines(
+    console: Console, curves: Sequence[Shown], marks: Marks, first: Sequence[str] = ()
+) -> None:
+    """Prints a table for each family of curves. ``first`` are the curves that precede the others of
+    their family."""
+    most = Limits(*[SHORT] * 4) if len(curves) <= SHORT else Limits()
+    tables: list[tuple[str, list[Row]]] = []
+    operations: list[tuple[str, list[Row]]] = []
+    for family, found in groupby(curves, key=lambda curve: curve.family):
+        members = list(found)
+        if members[0].workload.operation is not None:
+            operations.append((family, list(_operation_rows(members, marks, most))))
+        else:
+            tables.append((family, list(_path_rows(members, marks, most, first))))
+    _print_tables(console, tables, COLUMNS)
+    _print_tables(console, operations, OPERATION_COLUMNS)
+
+
+def _print_tables(
+    console: Console, tables: Sequence[tuple[str, list[Row]]], columns: Sequence[str]
+) -> None:
+    """Prints tables whose columns have the same widths; columns that are empty are left out."""
+    if not tables:
+        return
+    cells = [row for _, rows in tables for row in rows]
+    names = (max((family for family, _ in tables), key=len), *columns)
+    bounds = {names[0]: (0, PATH)}
+    kept = fitting(names, cells, console.width, spared=SPARED, bounds=bounds)
+    widths = {n: max(len(names[n]), *(len(row[n]) for row in cells)) for n in kept}
+    filled = [n for n in kept if not n or any(row[n] for row in cells)]
+    flags = len(columns)
+    room = console.width - sum(widths[n] + GAP for n in filled if n)
+    if room < min(PATH, widths[0]) and widths[flags] > 1:
+        room += widths[flags] - 1
+        widths[flags] = 1
+        tables = [(family, [_with_one_mark(row) for row in rows]) for family, rows in tables]
+    widths[0] = min(widths[0], room)
+    for family, rows in tables:
+        filled = [n for n in kept if not n or any(row[n] for row in rows)]
+        shown = [
+            TextColumn(names[n] if n else family, left=n in (0, flags), least=widths[n],
+                       folds=not n)
+            for n in filled
+        ]  # fmt: skip
+        print_table(console, shown, [[row[n] for n in filled] for row in rows])
+        console.print()
+
+
+def _with_one_mark(row: Row) -> Row:
+    """The row with a mark in place of the letters of its flags."""
+    return (*row[:-1], ANY_FLAG if row[-1] else "")
+
+
+def _path_rows(
+    curves: Sequence[Shown], marks: Marks, most: Limits, first: Sequence[str]
+) -> Iterator[Row]:
+    """The rows of one family: each path followed by its settings, then by its equals."""
+    order = {text: n for n, text in enumerate(first)}
+    groups = _groups(curves)
+    groups.sort(key=lambda group: order.get(group.text, len(order)))
+    known = {group.text for group in groups}
+    equal: dict[str, list[PathCurves]] = {}
+    for group in groups:
+        if group.default is not None and group.default.like in known:
+            equal.setdefault(group.default.like, []).append(group)
+    members = {group.text for found in equal.values() for group in found}
+    for group in groups:
+        if group.text not in members:
+            yield from _group_rows(group, marks, most)
+            many = most.equal_first if group.text in order else most.equal
+            others = equal.get(group.text, ())
+            if len(others) > many:
+                yield from _equal_rows(others)
+                continue
+            for other in others:
+                yield from _group_rows(other, marks, most)
+
+
+def _group_rows(group: PathCurves, marks: Marks, most: Limits) -> Iterator[Row]:
+    name = with_units(group.name)
+    layouts = sorted(filter(_has_layout, group.settings), key=_run)
+    others = [curve for curve in group.settings if not _has_layout(curve)]
+    if group.default is not None:
+        yield _row(name, group.default, marks)
+        yield from _settings_rows("  ", "other setting", others, marks, most)
+        yield from _settings_rows("  ", "layout", layouts, marks, most)
+    else:
+        yield from _settings_rows(f"{name}, ", "setting", others, marks, most)
+        yield from _settings_rows(f"{name}, ", "layout", layouts, marks, most)
+
+
+def _settings_rows(
+    head: str, what: str, curves: Sequence[Shown], marks: Marks, most: Limits
+) -> Iterator[Row]:
+    """``head`` begins the name of a row that is of several curves, each a ``what``."""
+    if len(curves) > most.settings:
+        yield _span_row(f"{head}{len(curves)} {what}s", curves)
+        return
+    for curve in curves:
+        difference = curve.difference if head.isspace() else ""
+        yield _row(f"  {difference}" if difference else with_units(curve.name), curve, marks)
+
+
+def _equal_rows(groups: Sequence[PathCurves]) -> Iterator[Row]:
+    """Many equivalent paths: one row for them, one for their settings."""
+    curves = [group.default for group in groups if group.default is not None]
+    yield _span_row(f"  {count(len(curves), 'equivalent path')}", curves)
+    if settings := [curve for group in groups for curve in group.settings]:
+        yield _span_row(f"  {count(len(settings), 'setting')} of these paths", settings)
+
+
+def _groups(curves: Sequence[Shown]) -> list[PathCurves]:
+    found: dict[str, PathCurves] = {}
+    for curve in curves:
+        plain = _plain(curve.workload)
+        text = plain.curve
+        if text not in found:
+            found[text] = PathCurves(text, name_of(plain), None, [])
+        if curve.text == text:
+            found[text] = found[text]._replace(default=curve)
+        else:
+            found[text].settings.append(curve)
+    return list(found.values())
+
+
+def _plain(workload: Workload) -> Workload:
+    """The workload with all settings as they are by default."""
+
+    def plain(memory: Memory) -> Memory:
+        return msgspec.structs.replace(memory, variant={})
+
+    paths = [transfer.path for transfer in workload.transfers]
+    return Workload(
+        tuple(
+            Transfer(Path(plain(path.source), plain(path.destination), path.executor))
+            for path in paths
+        )
+    )
+
+
+def _has_layout(curve: Shown) -> bool:
+    return any(transfer.layout for transfer in curve.workload.transfers)
+
+
+def _run(curve: Shown) -> tuple[str, int]:
+    """The kind of a layout and the bytes that lie together in it."""
+    layouts = [transfer.layout for transfer in curve.workload.transfers if transfer.layout]
+    return layouts[0].kind, layouts[0].run
+
+
+def _operation_rows(curves: Sequence[Shown], marks: Marks, most: Limits) -> Iterator[Row]:
+    """One row for an operation at all places of a kind, with the range of its times."""
+    groups: dict[tuple[str, str], list[Shown]] = {}
+    for curve in curves:
+        operation = curve.workload.operation
+        if operation is not None:
+            groups.setdefault((operation.place.kind, operation.name), []).append(curve)
+    for (_, name), members in sorted(groups.items()):
+        defaults = [curve for curve in members if not _operation(curve).parameters]
+        others = [curve for curve in members if _operation(curve).parameters]
+        if len(defaults) > 1 and len(defaults) > most.places:
+            places = [_operation(curve).place for curve in defaults]
+            yield _span_row(f"{name}@{_together(places)}", defaults)
+        else:
+            for curve in defaults:
+                yield _row(curve.name, curve, marks)
+        if len(others) <= most.settings:
+            for curve in others:
+                yield _row(f"{'  ' if defaults else ''}{with_units(curve.name)}", curve, marks)
+        else:
+            head = "  " if defaults else f"{name}, "
+            yield _span_row(f"{head}{count(len(others), 'other setting')}", others)
+
+
+def _operation(curve: Shown) -> Operation:
+    assert curve.workload.operation is not None
+    return curve.workload.operation
+
+
+def _together(places: Sequence[Place]) -> str:
+    """``gpu:0-3``."""
+    runs = ranges_of(sorted({place.index for place in places}))
+    numbers = ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    return f"{places[0].kind}:{numbers}"
+
+
+def _row(name: str, curve: Shown, marks: Marks) -> Row:
+    """One curve. ``±`` is that of the bandwidth, or of the time if there is none."""
+    large, small = _largest(curve), _smallest(curve)
+    relative = next(
+        (line.estimate.relative for line in (large, small) if line and line.estimate), None
+    )
+    return (
+        name,
+        range_of([large], _rate, format_rate) if large else "",
+        format_relative(relative),
+        f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
+        size_of(large.workload) if large else "",
+        range_of([small], _time, format_time) if small else "",
+        str(len(curve.measured)) if curve.measured[0].bytes else "",
+        _letters(filter(None, (large, small)), marks),
+    )
+
+
+def _span_row(name: str, curves: Sequence[Shown]) -> Row:
+    """Several curves: the lowest and the highest bandwidth, or time if there is none. Flags would
+    be of too many sizes."""
+    large = [line for curve in curves if (line := _largest(curve))]
+    small = [] if large else [line for curve in curves if (line := _smallest(curve))]
+    sizes = {size_of(line.workload) for line in large}
+    return (
+        name,
+        range_of(large, _rate, format_rate),
+        "",
+        range_of(large, lambda line: line.of_bound, lambda share, _: f"{share:.0%}"),
+        sizes.pop() if len(sizes) == 1 else "",
+        range_of(small, _time, format_time),
+        "",
+        "",
+    )
+
+
+def _largest(curve: Shown) -> Line | None:
+    """The largest size, if its figure is a bandwidth."""
+    line = curve.measured[-1]
+    return line if line.bytes >= RATE_BYTES and _rate(line) else None
+
+
+def _smallest(curve: Shown) -> Line | None:
+    """The smallest size, if its figure is a latency or the curve has no other."""
+    line = curve.measured[0]
+    return line if line.bytes <= SMALL_BYTES or _largest(curve) is None else None
+
+
+def _rate(line: Line) -> float | None:
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else None
+
+
+def _time(line: Line) -> float | None:
+    return line.estimate.median if line.estimate else None
+
+
+def _letters(lines: Iterable[Line], marks: Marks) -> str:
+    found = {letter for line in lines if line.estimate for letter in marks_of(line.estimate, marks)}
+    return "".join(sorted(found))

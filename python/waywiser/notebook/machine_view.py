@@ -1,0 +1,137 @@
+"""A machine as tables: its NUMA nodes, its GPUs, and what its links could do at best."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from waywiser.notebook.data_table import DataTable
+from waywiser.notebook.profile_view import ProfileView
+from waywiser.profile import Profile
+from waywiser.profile.opening import is_profile
+from waywiser.topology.machine import Gpu, Machine
+from waywiser.topology.peaks import peaks
+from waywiser.topology.system_files import format_list
+from waywiser.visible import visible
+
+NUMA_TYPES: dict[str, type] = {
+    "numa": int,
+    "cpus": int,
+    "cpu_list": str,
+    "memory_bytes": int,
+    "package": int,
+}
+
+GPU_TYPES: dict[str, type] = {
+    "gpu": int,
+    "name": str,
+    "numa": int,
+    "memory_bytes": int,
+    "pcie_generation": int,
+    "pcie_width": int,
+    "nvlinks": str,
+    "peers": str,
+    "pci": str,
+}
+"""``numa`` is the nearest NUMA node. PCIe is what the link can do, not an idle state. ``nvlinks``
+are the lanes to each neighbour, ``peers`` the GPUs whose memory this one can access directly."""
+
+PEAK_TYPES: dict[str, type] = {
+    "source": str,
+    "destination": str,
+    "gb_per_s": float,
+    "made_of": str,
+}
+"""``made_of`` says where the bound comes from, or why there is none."""
+
+
+class MachineView:
+    """A machine as a capture shows it, as ``waywiser topology`` does."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        """All that is known of the machine."""
+
+    @cached_property
+    def numa(self) -> DataTable:
+        """One row per NUMA node."""
+        rows = (
+            (node.index, len(node.cpus), format_list(node.cpus), node.memory_bytes, node.package)
+            for node in self.machine.numa
+        )
+        return DataTable.of("NUMA nodes", NUMA_TYPES, rows)
+
+    @cached_property
+    def gpus(self) -> DataTable:
+        """One row per GPU."""
+        return DataTable.of("GPUs", GPU_TYPES, map(_gpu_row, self.machine.gpus))
+
+    @cached_property
+    def peaks(self) -> DataTable:
+        """The theoretical peaks of copies between the host (its first NUMA node) and each GPU,
+        between GPUs, and within them; a row per direction."""
+        rows = (
+            (
+                peak.source,
+                peak.destination,
+                None if peak.bytes_per_second is None else peak.bytes_per_second / 1e9,
+                peak.made_of,
+            )
+            for peak in peaks(self.machine)
+        )
+        return DataTable.of("peaks", PEAK_TYPES, rows)
+
+    def __repr__(self) -> str:
+        return visible("\n".join([*self._lines(), *map(repr, self._tables())]))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        lines = "".join(f"<p>{html.escape(visible(line))}</p>" for line in self._lines())
+        return lines + "".join(table._repr_html_() for table in self._tables())
+
+    def _lines(self) -> Iterator[str]:
+        machine = self.machine
+        driver = f"driver {machine.driver} (CUDA {machine.cuda_driver})" if machine.driver else ""
+        virtual = f"virtual: {machine.virtual}" if machine.virtual else ""
+        first = (machine.hostname, machine.architecture, machine.cpu_model, virtual, driver)
+        yield ", ".join(filter(None, first))
+        if not machine.gpus:
+            yield f"no GPU: {machine.gpu_reason}"
+        yield from (f"note: {note}" for note in machine.notes)
+
+    def _tables(self) -> Iterator[DataTable]:
+        yield from (table for table in (self.numa, self.gpus, self.peaks) if len(table))
+
+
+def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:
+    """This machine, or the one of an opened profile, or of a file: a profile, a capture or hwloc
+    XML. Raises `WaywiserError`."""
+    if isinstance(source, ProfileView):
+        return MachineView(source.machine)
+    if source is not None and is_profile(Path(source)):
+        with Profile.open(source) as profile:
+            return MachineView(profile.machine)
+    from waywiser.topology.assemble import machine_from
+    from waywiser.topology.capture import capture_live, load_capture
+
+    found = capture_live() if source is None else load_capture(Path(source))
+    return MachineView(machine_from(found))
+
+
+def _gpu_row(gpu: Gpu) -> tuple[Any, ...]:
+    lanes = ", ".join(f"{link.lanes} to {link.to}" for link in gpu.nvlinks)
+    return (
+        gpu.index,
+        gpu.name,
+        gpu.numa if gpu.numa >= 0 else None,
+        gpu.memory_bytes or None,
+        gpu.pcie.generation_max or None,
+        gpu.pcie.width_max or None,
+        lanes or ("none" if gpu.links_known else None),
+        format_list(gpu.peers) or ("none" if gpu.links_known else None),
+        gpu.pci,
+    )

@@ -1,0 +1,222 @@
+"""A survey of this machine that Python calls, and how far it is."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from waywiser.notebook.profile_view import ProfileView, read_profile
+from waywiser.plan.name import name_of
+from waywiser.plan.plan import Plan
+from waywiser.plan.tally import Tally
+from waywiser.probe.supervisor import Progress
+from waywiser.profile import default_name
+from waywiser.profile.output_path import require_new_output
+from waywiser.records import Visit
+from waywiser.survey import Interrupted, SurveyError, prepare, resume, start
+from waywiser.survey_options import SurveyOptions
+from waywiser.words import format_bytes
+from waywiser.words.number_format import format_seconds
+
+_TEXTS = {"only": "only", "workload": "workloads", "file": "files"}
+"""Options that take one text or several, each with its name in `SurveyOptions`."""
+
+_LISTS = ("sizes", "gpus")
+"""Options that take a text, or numbers that become one."""
+
+_NUMBERS = ("expect_gpus", "seed")
+
+_SWITCHES = ("no_scratch", "share", "resume")
+
+
+@dataclass(frozen=True)
+class SurveyProgress:
+    """How far a survey is. As text it is one line, so that ``progress=print`` shows it."""
+
+    share: float
+    """The share of the expected time that is done, from 0 to 1."""
+    seconds_left: float
+    """The expected time of the rest, corrected by how long the visits took so far."""
+    visits: int
+    """Visits (one series in one process) that are finished, those of earlier runs too."""
+    of_visits: int
+    """Visits that are planned."""
+    path: str
+    """The path that was measured last."""
+    bytes: int
+    """The size of its transfers."""
+
+    def __str__(self) -> str:
+        size = f" of {format_bytes(self.bytes)}" if self.bytes else ""
+        done = f"{self.share:4.0%}  {self.visits} of {self.of_visits} visits"
+        left = format_seconds(self.seconds_left)
+        return f"{done}, {left} left; last: {self.path}{size}"
+
+
+OnSurveyProgress = Callable[[SurveyProgress], object]
+
+
+def survey_machine(
+    given: Mapping[str, Any], progress: OnSurveyProgress | None = None
+) -> ProfileView:
+    """Measures this machine in worker processes, and reads the profile.
+
+    ``given`` are the arguments of `waywiser.survey` by name. Raises `WaywiserError`;
+    `KeyboardInterrupt`, which says where the profile is.
+    """
+    if progress is not None and not callable(progress):
+        raise _wrong("progress", progress, "no function")
+    options = options_of(given)
+    options.require_sense()
+    watcher, command = _Watcher(progress), (_call(given),)
+    file = Path(options.output) if options.output else None
+    try:
+        if options.resume and file is not None and os.path.lexists(file):
+            options.require_agreement(file)
+            resume(file, watcher, command=command)
+        else:
+            if file is not None:
+                require_new_output(file)
+            survey = prepare(options.request, options.wishes, expect_gpus=options.expect_gpus)
+            file = file or new_cache_file(survey.machine.hostname)
+            start(survey, file, watcher, command=command)
+    except Interrupted as error:
+        raise KeyboardInterrupt(
+            f"{error.what}; waywiser.open({error.where!r}) reads them, "
+            f"waywiser.survey(output={error.where!r}, resume=True) measures the rest"
+        ) from None
+    return read_profile(file)
+
+
+def options_of(given: Mapping[str, Any]) -> SurveyOptions:
+    """The options. Raises `SurveyError` for a value that is empty or of another type."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name in _TEXTS:
+            found[_TEXTS[name]] = _texts(name, value)
+        elif name in _LISTS:
+            found[name] = ",".join(_texts(name, value))
+        elif name == "deadline":
+            found[name] = _seconds(name, value)
+        elif name in _NUMBERS:
+            found[name] = _whole(name, value)
+        elif name in _SWITCHES:
+            if not isinstance(value, bool):
+                raise _wrong(name, value, "neither True nor False")
+            found[name] = value
+        else:
+            found[name] = _text(name, value)
+    return SurveyOptions(**found)
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable):
+        return (_text(name, value),)
+    several = tuple(_text(name, each) for each in value)
+    if not several:
+        raise _empty(name)
+    return several
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        text = str(os.fspath(value))
+        if not text:
+            raise _empty(name)
+        return text
+    return str(_whole(name, value, "neither a text nor a whole number"))
+
+
+def _whole(name: str, value: Any, kind: str = "no whole number") -> int:
+    """Integers of numpy too, and no truth values."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise _wrong(name, value, kind)
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _wrong(name, value, "no number of seconds")
+    return float(value)
+
+
+def _empty(name: str) -> SurveyError:
+    return SurveyError(f"{name} is empty", remedy="leave it out, or say what is meant")
+
+
+def _wrong(name: str, value: Any, kind: str) -> SurveyError:
+    return SurveyError(f"{name}={value!r} is {kind}", remedy="see help(waywiser.survey)")
+
+
+def _call(given: Mapping[str, Any]) -> str:
+    """What the profile keeps as the command: the call with the arguments that were given."""
+    said = (
+        f"{name}={(os.fspath(value) if isinstance(value, os.PathLike) else value)!r}"
+        for name, value in given.items()
+        if value is not None and value is not False
+    )
+    return f"waywiser.survey({', '.join(said)})"
+
+
+def new_cache_file(hostname: str) -> Path:
+    """A file that does not exist yet in ``~/.cache/waywiser/profiles``, which is made if need be.
+    ``XDG_CACHE_HOME`` replaces ``~/.cache``. Raises `SurveyError`."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(cache).expanduser() / "waywiser" / "profiles"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SurveyError(
+            f"the folder of profiles cannot be made: {error.strerror}",
+            where=str(folder),
+            remedy="name a file: waywiser.survey(output=...)",
+        ) from error
+    first = folder / default_name(hostname)
+    file, number = first, 1
+    while os.path.lexists(file):
+        number += 1
+        file = first.with_stem(f"{first.stem}-{number}")
+    return file
+
+
+class _Watcher:
+    """Calls back after each visit."""
+
+    def __init__(self, progress: OnSurveyProgress | None) -> None:
+        self._progress = progress
+        self._tally: Tally | None = None
+
+    def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
+        self._tally = Tally(plan)
+        self._tally.finished_before(finished)
+
+    def progress(self, progress: Progress) -> None:
+        """Estimates of visits that are not finished are not passed on."""
+
+    def visit(self, visit: Visit) -> None:
+        tally = self._tally
+        assert tally is not None, "begin() comes first"
+        tally.finished(visit)
+        if self._progress is None:
+            return
+        transfers = visit.workload.transfers
+        self._progress(
+            SurveyProgress(
+                tally.share,
+                tally.seconds_left,
+                tally.visits,
+                tally.of_visits,
+                name_of(visit.workload) if transfers else visit.workload.curve,
+                transfers[0].bytes if transfers else 0,
+            )
+        )
