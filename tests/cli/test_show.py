@@ -209,7 +209,7 @@ def test_the_headline_paths_come_first(brief: str) -> None:
         *("H2D", "D2H", "bidirectional", "P2P", "pageable H2D")
     ]
     name, rate, _, bound, size, latency, call = cells(table[0], "H2D")
-    assert (name, rate, bound, size, latency) == ("H2D", "55.01", "87%", "1 MiB", "4.998 µs")
+    assert (name, rate, bound, size, latency) == ("H2D", "55.01", "87%", "1 GiB", "4.998 µs")
     assert call == "cudaMemcpyAsync, pinned host memory"
 
 
