@@ -32,6 +32,7 @@ OTHER_WORDS = {
         "topology/filesystem.py": "a field of mountinfo",
     },
     "cpu": {
+        "report/chapters/links.py": "the end of an NVLink",
         "topology/bounds.py": "the end of an NVLink",
         "topology/limits.py": "a controller of control groups",
         "topology/link_kinds.py": "the end of an NVLink",

@@ -356,10 +356,10 @@ def figures(asked: Asked) -> dict[str, str]:
     found = {}
     for name, (title, drawn) in result.items():
         lines = [
-            Drawn(label, tuple(point.line for point in of(asked, text).points))
-            for label, text in drawn.items()
+            Drawn(label, tuple(point.line for point in of(asked, text).points), number)
+            for number, (label, text) in enumerate(drawn.items())
         ]
-        found[name] = svg_file(curves_picture(name, title, lines, "rate"))
+        found[name] = svg_file(curves_picture(name, title, lines, "bandwidth"))
     return found
 
 

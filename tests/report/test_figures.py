@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 import xml.etree.ElementTree as xml
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import pytest
+from matplotlib.image import imread
 
-from analysis.subjects import curve, postal, subject
+from analysis.subjects import Seconds, curve, postal, subject
 from waywiser.analysis.shown import curves
-from waywiser.report.figures.axes import Axis, of_rates, of_sizes
-from waywiser.report.figures.curves import Drawn, _within, curves_picture
-from waywiser.report.figures.drawing import Drawing, Shape
+from waywiser.report.figures.axes import Axis, bandwidth_axis, size_axis
+from waywiser.report.figures.bars import Bar, bars_picture
+from waywiser.report.figures.curves import (
+    MOST_NAME,
+    NAME_SIZE,
+    Drawn,
+    Quantity,
+    _within,
+    curves_picture,
+    has_quantity,
+)
+from waywiser.report.figures.drawing import Drawing, Shape, Text
 from waywiser.report.figures.markers import MARKERS
-from waywiser.report.figures.render import pdf_file, svg_file
+from waywiser.report.figures.render import (
+    MARGIN,
+    PIXELS_PER_INCH,
+    POINTS_PER_INCH,
+    TITLE_ROOM,
+    NoMatplotlib,
+    pdf_file,
+    png_file,
+    svg_file,
+)
+from waywiser.report.figures.text_width import text_width
 from waywiser.report.figures.theme import INK, SERIES
 from waywiser.report.parts import Picture
+from waywiser.words import format_bytes
 
 SVG = "{http://www.w3.org/2000/svg}"
 COPY = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
 def test_equal_factors_are_equally_far_apart() -> None:
-    axis = of_rates(200.0, 30.0, 0.5, 50.0)
+    axis = bandwidth_axis(200.0, 30.0, 0.5, 50.0)
     assert axis.start > axis.at(0.5) > axis.at(50.0) > axis.end
     assert axis.at(0.5) - axis.at(5.0) == pytest.approx(axis.at(5.0) - axis.at(50.0))
 
 
 @pytest.mark.parametrize("sizes", [(8, 2**30), (4096,), (3000, 5000)])
 def test_labelled_sizes_lie_within_their_axis(sizes: tuple[int, ...]) -> None:
-    axis = of_sizes(48.0, 448.0, sizes)
+    axis = size_axis(48.0, 448.0, sizes)
     assert axis.ticks
     assert all(48 < axis.at(value) < 448 for value in (*sizes, *(v for v, _ in axis.ticks)))
 
@@ -55,7 +80,7 @@ def test_markers_surround_their_point_and_are_closed(outline: tuple) -> None:
 
 def a_picture() -> Picture:
     (shown,) = curves(subject(curve(COPY, postal(2e-6, 5e10))).overview.series)
-    return curves_picture("a", "A & B", [Drawn("<one>", tuple(shown.measured))], "rate")
+    return curves_picture("a", "A & B", [Drawn("<one>", tuple(shown.measured), 0)], "bandwidth")
 
 
 def test_a_curve_has_a_point_for_each_size_at_its_rate() -> None:
@@ -74,7 +99,7 @@ def test_a_curve_has_a_point_for_each_size_at_its_rate() -> None:
 
 def test_a_file_is_xml_with_the_labels_as_text() -> None:
     root = xml.fromstring(svg_file(a_picture()))
-    assert root.findtext(f"{SVG}title") == "A & B: rate over size"
+    assert root.findtext(f"{SVG}title") == "A & B: bandwidth over size"
     assert "<one>" in [each.text for each in root.iter(f"{SVG}text")]
 
 
@@ -87,3 +112,131 @@ def test_a_pdf_has_the_size_of_the_figure_and_keeps_signs_as_they_are() -> None:
 
     made = pdf_file(Picture("a", "A", "a", draw))
     assert b"/MediaBox [ 0 0 144 72 ]" in made
+
+
+def test_a_png_has_the_figure_with_a_margin_and_its_title_in_sharp_pixels() -> None:
+    picture = a_picture()
+    drawn = picture.draw()
+    pixels = imread(io.BytesIO(png_file(picture)), format="png")
+    scale = PIXELS_PER_INCH / POINTS_PER_INCH
+    assert pixels.shape[1] == int((drawn.width + 2 * MARGIN) * scale)
+    assert pixels.shape[0] == int((drawn.height + 2 * MARGIN + TITLE_ROOM) * scale)
+    margin, below = int(MARGIN * scale), int((MARGIN + TITLE_ROOM) * scale)
+    assert pixels[margin:below, margin:-margin].min() < 0.5  # the title
+    for edge in (pixels[: margin - 2], pixels[-margin:], pixels[:, : margin - 2]):
+        assert edge.min() == 1.0
+
+
+@pytest.mark.parametrize("made", [pdf_file, png_file])
+def test_without_matplotlib_the_error_says_what_is_missing(
+    made: Callable[[Picture], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(NoMatplotlib, match="matplotlib") as raised:
+        made(a_picture())
+    assert "\n" not in str(raised.value)
+    assert "<svg" in svg_file(a_picture())
+
+
+SIZES = tuple(2**n for n in range(3, 28, 4))
+
+
+def drawn(label: str, seconds: Seconds, style: int = 0, sizes: Sequence[int] = SIZES) -> Drawn:
+    (shown,) = curves(subject(curve(COPY, seconds, sizes, noise=0, between=0)).overview.series)
+    return Drawn(label, tuple(shown.measured), style)
+
+
+def texts(picture: Picture) -> list[Text]:
+    return [mark for mark in picture.draw().marks if isinstance(mark, Text)]
+
+
+def picture_of(*several: Drawn, what: Quantity = "bandwidth") -> Picture:
+    return curves_picture("a", "A", several, what)
+
+
+def test_names_are_at_the_ends_of_lines_if_there_is_room() -> None:
+    picture = picture_of(*(drawn(f"curve {n}", postal(1e-6, 1e9 * 4**n), n) for n in range(4)))
+    names = [text for text in texts(picture) if text.text.startswith("curve")]
+    assert [text.text for text in sorted(names, key=lambda text: text.y)] == [
+        *("curve 3", "curve 2", "curve 1", "curve 0")
+    ]
+    assert len({text.x for text in names}) == 1
+    width = picture.draw().width
+    assert all(text.x + text_width(text.text, text.size) <= width for text in names)
+    heights = sorted(text.y for text in names)
+    assert all(low + NAME_SIZE <= high for low, high in pairwise(heights))
+
+
+def test_names_too_long_for_that_are_below_the_axes() -> None:
+    label = "n" * 40
+    assert text_width(label, NAME_SIZE) > MOST_NAME
+    picture = picture_of(drawn(label, postal(1e-6, 1e9)), drawn("short", postal(1e-6, 8e9), 1))
+    axis = max(text.y for text in texts(picture) if text.text.endswith("iB"))
+    named = [text for text in texts(picture) if text.text in (label, "short")]
+    assert len(named) == 2 and all(text.y > axis for text in named)
+
+
+def strokes(picture: Picture, style: int) -> list[Shape]:
+    found = [mark for mark in picture.draw().marks if isinstance(mark, Shape)]
+    return [each for each in found if each.stroke == SERIES[style] and each.opacity == 1]
+
+
+def test_a_line_joins_three_points_and_not_two() -> None:
+    sizes = (2**20, 2**24, 2**28)
+    assert strokes(picture_of(drawn("a", postal(1e-6, 1e9), sizes=sizes)), 0)
+    two = picture_of(
+        drawn("a", postal(1e-6, 1e9), sizes=sizes[:2]), drawn("b", postal(1e-6, 1e10), 1, sizes)
+    )
+    assert not strokes(two, 0) and strokes(two, 1)
+    assert any(
+        isinstance(mark, Shape) and mark.fill == SERIES[0] and mark.opacity == 1
+        for mark in two.draw().marks
+    )
+
+
+def test_curves_that_nobody_can_distinguish_are_drawn_once_and_both_named() -> None:
+    picture = picture_of(drawn("a", postal(1e-6, 1e9)), drawn("b", postal(1e-6, 1.004e9), 1))
+    assert strokes(picture, 0) and not strokes(picture, 1)
+    written = [text.text for text in texts(picture)]
+    assert {"a", "b", "="} <= set(written)
+    assert any("differs by at most 0.4 %" in text for text in written)
+
+
+def test_a_part_of_a_curve_that_is_hidden_is_named_with_its_sizes() -> None:
+    def bends(size: int) -> float:
+        return 2 * (1e-6 + size / 1e9) if size < 2**20 else 1e-6 + size / 1e9
+
+    sizes = tuple(2**n for n in range(14, 29, 2))
+    picture = picture_of(drawn("a", postal(1e-6, 1e9), sizes=sizes), drawn("b", bends, 1, sizes))
+    assert strokes(picture, 0) and strokes(picture, 1)
+    assert "a hides b from 1 MiB to 256 MiB." in [text.text for text in texts(picture)]
+    apart = picture_of(drawn("a", postal(1e-6, 1e9)), drawn("b", postal(1e-6, 2e9), 1))
+    assert not any("hides" in text.text or text.text == "=" for text in texts(apart))
+
+
+def test_latency_is_drawn_of_small_sizes_and_bandwidth_of_large_ones() -> None:
+    small, large = (8, 64, 4096), (2**24, 2**26, 2**28)
+    of_small = [drawn("a", postal(1e-6, 1e9), sizes=small)]
+    of_large = [drawn("a", postal(1e-6, 1e9), sizes=large)]
+    assert has_quantity(of_small, "latency") and not has_quantity(of_small, "bandwidth")
+    assert has_quantity(of_large, "bandwidth") and not has_quantity(of_large, "latency")
+    both = picture_of(drawn("a", postal(1e-6, 1e9), sizes=small + large), what="latency")
+    assert both.data is not None
+    assert [row.cells[0].text for row in both.data.rows] == ["8 B", "64 B", "4 KiB"]
+
+
+def test_bars_are_as_long_as_their_bandwidth() -> None:
+    lines = [drawn("", postal(1e-6, rate)).lines[-1] for rate in (4e10, 2e10)]
+    bars = [Bar(f"set {n}", "method", line, n) for n, line in enumerate(lines)]
+    picture = bars_picture("a", "A", bars, "2 of 5")
+    boxes = [mark for mark in picture.draw().marks if isinstance(mark, Shape) and mark.fill]
+    lengths = [abs(each.steps[1][1][0][0] - each.steps[0][1][0][0]) for each in boxes]
+    rates = [line.estimate.rate.value for line in lines if line.estimate and line.estimate.rate]
+    assert lengths[0] / lengths[1] == pytest.approx(rates[0] / rates[1])
+    written = [text.text for text in texts(picture)]
+    assert {"2 of 5", "set 1", f"method, {format_bytes(lines[1].bytes)}"} <= set(written)
+    assert picture.data is not None
+    for bar, row in zip(bars, picture.data.rows, strict=True):
+        share = f"{bar.line.of_bound:.0%}" if bar.line.of_bound else ""
+        assert row.cells[-1].text == share
+        assert any(f"{row.cells[3].text} GB/s" in text for text in written)

@@ -198,6 +198,30 @@ def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> No
     assert beyond == []
 
 
+HINTED = """() => [...document.querySelectorAll('figure')].map(figure => {
+  const drawing = figure.querySelector('.drawing'), hint = figure.querySelector('.hint');
+  return [drawing.scrollWidth > drawing.clientWidth + 1,
+          hint.getBoundingClientRect().height > 10];
+})"""
+"""Of each figure, whether it scrolls, and whether a hint says so."""
+
+
+@pytest.mark.parametrize("width", [390, 700, 1280])
+@pytest.mark.parametrize("name", ["alone", "beside", "direct"])
+def test_a_hint_is_shown_on_the_figures_that_scroll_and_on_no_other(
+    look: Look, name: str, width: int
+) -> None:
+    found = look(name, viewport={"width": width, "height": 844}).evaluate(HINTED)
+    assert all(scrolls == hinted for scrolls, hinted in found)
+    assert any(scrolls for scrolls, _ in found) or width > PHONE["width"]
+
+
+def test_paper_has_no_hint(look: Look) -> None:
+    page = look(viewport=PAPER)
+    page.emulate_media(media="print")
+    assert not any(any(each) for each in page.evaluate(HINTED))
+
+
 @pytest.mark.parametrize("name", ["alone", "beside", "fleet"])
 def test_the_status_is_on_the_first_screen_of_a_phone(look: Look, name: str) -> None:
     """All of it, and of the text nothing but its heading comes before."""

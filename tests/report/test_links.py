@@ -13,7 +13,10 @@ from waywiser.analysis.answer import Answer
 from waywiser.report.chapters.links import links
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry
+from waywiser.report.figures.drawing import Shape, Text
 from waywiser.report.figures.matrix import HEAT, Entered, _steps
+from waywiser.report.figures.text_width import text_width
+from waywiser.report.figures.topology import line_width
 from waywiser.report.links import Links
 from waywiser.report.page import page
 from waywiser.report.parts import Document, Pictures, Sheet
@@ -72,6 +75,81 @@ def test_the_picture_has_a_table_of_all_that_it_shows() -> None:
     assert isinstance(topology.data, Sheet)
     result = {row.cells[0].text for row in topology.data.rows}
     assert {"numa:0 → gpu:3", "gpu:3 → numa:0", "gpu:1 → gpu:2"} <= result
+
+
+@pytest.mark.parametrize("name", ["h200-vm-4gpu", "two-socket-4gpu", "dgx-1", "mig"])
+def test_each_link_has_its_type_bandwidth_and_share_as_in_the_table(name: str) -> None:
+    machine = captured(name)
+    (pictures,) = (b for b in links([made(name)]).blocks if isinstance(b, Pictures))
+    topology = pictures.pictures[0]
+    assert topology.data is not None
+    written = {mark.text for mark in topology.draw().marks if isinstance(mark, Text)}
+    rows = {row.cells[0].text: [cell.text for cell in row.cells] for row in topology.data.rows}
+    for gpu in machine.gpus:
+        place = f"gpu:{gpu.index}"
+        for word, path in (("H2D", f"numa:0 → {place}"), ("D2H", f"{place} → numa:0")):
+            _, link, bandwidth, share, *_ = rows[path]
+            assert link in written and link.startswith("PCIe")
+            assert f"{word} {bandwidth} GB/s{', ' if share else ''}{share}" in written
+        assert rows[f"{place} → {place}"][2] in " ".join(written)
+    lanes = {link.lanes for gpu in machine.gpus for link in gpu.nvlinks}
+    assert all(any(f"{lane} lane" in text for text in written) for lane in lanes)
+
+
+def test_a_link_below_its_best_shows_both(direct: Document) -> None:
+    topology = direct.pictures()[0]
+    written = {mark.text for mark in topology.draw().marks if isinstance(mark, Text)}
+    assert "PCIe 1 x8 (max 4 x16)" in written
+
+
+def test_lines_are_wider_the_more_bandwidth_a_link_has() -> None:
+    widths = [line_width(bandwidth) for bandwidth in (1, 12, 55, 400, 900)]
+    assert widths == sorted(set(widths))
+
+
+def test_links_that_were_not_measured_are_dashed_and_said_to_be() -> None:
+    machine = captured("two-socket-4gpu")
+    there = curve("pinned@numa:0 -> device@gpu:0 by copy-engine", postal(5e-6, 2e10))
+    found = entry(subject(there, machine=machine))
+    (pictures,) = (b for b in links([found]).blocks if isinstance(b, Pictures))
+    marks = pictures.pictures[0].draw().marks
+    dashed = [mark for mark in marks if isinstance(mark, Shape) and mark.dashes]
+    pairs = len(machine.gpus) * (len(machine.gpus) - 1) // 2
+    assert len(dashed) == len(machine.gpus) - 1 + pairs
+    assert any("Dashed: not measured." in mark.text for mark in marks if isinstance(mark, Text))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8, 16])
+def test_no_text_of_a_topology_leaves_it_or_meets_another(count: int) -> None:
+    whole = captured("h200-vm-8gpu")
+    gpus = tuple(
+        msgspec.structs.replace(whole.gpus[n % 8], index=n, numa=n // 4) for n in range(count)
+    )
+    nodes = tuple(msgspec.structs.replace(whole.numa[0], index=n) for n in range(-(-count // 4)))
+    machine = msgspec.structs.replace(whole, gpus=gpus, numa=nodes)
+    found = entry(machines.subject(machine, blocks=1, count=6, sizes=(8, 2**26)))
+    (pictures,) = (b for b in links([found]).blocks if isinstance(b, Pictures))
+    drawn = pictures.pictures[0].draw()
+    boxes = [_box(mark) for mark in drawn.marks if isinstance(mark, Text)]
+    assert len(boxes) > 4 * count
+    for n, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= 0 and right <= drawn.width and top >= 0 and bottom <= drawn.height
+        for other in boxes[:n]:
+            apart = right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+            assert apart, (boxes[n], other)
+
+
+def _box(text: Text) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of the letters."""
+    width = text_width(text.text, text.size, bold=text.bold)
+    left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
+    return left, text.y - 0.75 * text.size, left + width, text.y + 0.2 * text.size
+
+
+def test_matrices_are_titled_in_terms_of_the_field(direct: Document) -> None:
+    titles = {picture.name: picture.title for picture in direct.pictures()}
+    assert titles["matrix-bandwidth"] == "Bandwidth at 1 GiB, GB/s"
+    assert titles["matrix-latency"] == "Latency of 8 B, µs"
 
 
 def test_sides_that_the_system_hides_are_drawn_as_found(alone: Document) -> None:

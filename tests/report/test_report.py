@@ -57,7 +57,7 @@ def test_the_page_needs_nothing_else(made: Document) -> None:
 
 def test_figures_are_named_and_drawn(made: Document) -> None:
     names = [picture.name for picture in made.pictures()]
-    assert "rate-numa-0-gpu-0" in names
+    assert "bandwidth-numa-0-gpu-0" in names
     assert len(set(names)) == len(names)
     text = page(made)
     assert text.count("<svg ") == len(names)
@@ -78,6 +78,15 @@ def test_a_figure_is_a_file_of_its_own(made: Document) -> None:
     assert picture.title.replace(">", "&gt;") in text
     assert "var(--" not in text and "fill: #" in text
     assert pdf_file(picture).startswith(b"%PDF")
+
+
+def test_the_name_of_a_file_says_the_format_of_a_figure(file: Path, tmp_path: Path) -> None:
+    begin = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
+    for suffix, expected in begin.items():
+        output = tmp_path / f"links.{suffix}"
+        for _ in range(2):  # a former one is replaced
+            assert run(["report", str(file), "--figure", "topology", "-o", str(output)]) == 0
+        assert output.read_bytes().startswith(expected)
 
 
 def test_a_former_report_is_replaced_and_nothing_else(
@@ -114,6 +123,8 @@ def test_of_an_existing_file_no_more_than_a_limit_is_read(
         (["--figure", "x"], "a single figure is no html"),
         (["--all"], "--all is for Markdown, and the report is html"),
         (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
+        (["--format", "png", "--figure", "x"], "there is no figure 'x'"),
+        (["--figure", "topology", "-o", "x.docx"], "a single figure is no html"),
     ],
 )
 def test_what_makes_no_sense_is_reported(

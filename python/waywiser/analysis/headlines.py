@@ -39,8 +39,6 @@ class HeadlineRow:
     if there is only one path, or no common size."""
     cached: bool
     """Whether a cache can hold the bytes of ``large``."""
-    members: tuple[Shown, ...]
-    """All paths of the group, the first included."""
     call: str
     """The call that makes the transfers, and the memory that it needs."""
 
@@ -104,7 +102,6 @@ def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
         small=small if 0 < small.bytes <= SMALL_BYTES else None,
         paths=tuple(_at_common_size(machine, members)) if len(members) > 1 else (),
         cached=not uncached,
-        members=tuple(members),
         call=call_text(first.workload.transfers, machine.traits),
     )
 

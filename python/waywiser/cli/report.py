@@ -9,7 +9,10 @@ from waywiser.cli.pages import write_page
 from waywiser.report.parts import Document, Picture
 from waywiser.words import WaywiserError
 
-FORMATS = ("html", "md", "svg", "pdf")
+SINGLE = ("svg", "pdf", "png")
+"""Formats of one figure."""
+
+FORMATS = ("html", "md", *SINGLE)
 
 LIST = "list"
 """The figure that is none: it asks for the names of all."""
@@ -67,13 +70,15 @@ def _list(made: Document) -> int:
 
 def _require_sense(format: str, figure: str, whole: bool) -> None:
     if format not in FORMATS:
-        raise ReportError(f"{format!r} is no format", remedy="write --format html, md, svg or pdf")
+        raise ReportError(
+            f"{format!r} is no format", remedy="write --format html, md, svg, pdf or png"
+        )
     if whole and format != "md":
         raise ReportError(
             f"--all is for Markdown, and the report is {format}",
             remedy="write --format md with it, or leave --all out: a page has everything",
         )
-    single = format in ("svg", "pdf")
+    single = format in SINGLE
     if single and not figure:
         raise ReportError(
             f"{format} is one figure, and none is named",
@@ -81,7 +86,7 @@ def _require_sense(format: str, figure: str, whole: bool) -> None:
         )
     if figure and figure != LIST and not single:
         raise ReportError(
-            f"a single figure is no {format}", remedy="write --format svg or --format pdf with it"
+            f"a single figure is no {format}", remedy="write --format svg, pdf or png with it"
         )
 
 
@@ -94,10 +99,12 @@ def _content(made: Document, format: str, figure: str, whole: bool) -> bytes:
         from waywiser.report.markdown import markdown, summary
 
         return (markdown if whole else summary)(made).encode()
-    from waywiser.report.figures.render import pdf_file, svg_file
+    from waywiser.report.figures.render import pdf_file, png_file, svg_file
 
     picture = _named(made, figure)
-    return pdf_file(picture) if format == "pdf" else svg_file(picture).encode()
+    if format == "svg":
+        return svg_file(picture).encode()
+    return pdf_file(picture) if format == "pdf" else png_file(picture)
 
 
 def _named(made: Document, name: str) -> Picture:

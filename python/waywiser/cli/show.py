@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from waywiser.analysis.headlines import headline_rows
+from waywiser.analysis.headlines import headline_groups
 from waywiser.analysis.hidden import sentences
 from waywiser.analysis.imported import imported_from
 from waywiser.analysis.shown import Shown, curves
@@ -83,16 +83,15 @@ def print_profile(
     machine = profile.machine
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     shown = curves(found.series)
-    rows = headline_rows(machine, shown)
     _print_header(console, profile, found)
     if len(shown) > FEW:
-        print_headline(console, rows)
+        print_headline(console, machine, shown)
     print_matrices(console, machine, shown)
     if everything:
         _print_curves(console, shown, marks)
         _print_reasons(console, found, marks)
     else:
-        first = [curve.text for row in rows for curve in row.members]
+        first = [*headline_groups(machine, (curve.workload for curve in shown))]
         print_curve_lines(console, shown, marks, first)
         _print_brief_reasons(console, machine, found, marks)
     if found.health is not None:

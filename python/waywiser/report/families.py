@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.shown import FAMILIES, Shown
 from waywiser.report.entry import Entry
-from waywiser.words import format_settings
+from waywiser.topology.traits import Traits
+from waywiser.words import Memory, Transfer, Value, format_settings
 from waywiser.words.sizes_in_text import with_units
 
 MOST_LINES = 8
 """Most lines in one figure: more cannot be distinguished."""
 
+MOST_BARS = 12
+"""Most bars in one figure."""
+
 MOST_GROUPS = 3
 """Pairs of places of a family that are drawn; the rest is in its table."""
+
+FEW_SIZES = 2
+"""Sizes up to which a curve is only points."""
 
 UNDRAWN = "operations"
 
 SUSTAINED_BYTES = 16 * 2**20
-"""A rate at fewer bytes than these is no sustained one."""
+"""A bandwidth at fewer bytes than these is no sustained one."""
 
 
 def families(entries: Sequence[Entry]) -> list[str]:
@@ -48,19 +57,113 @@ def is_principal(curve: Shown) -> bool:
     return not any(t.parameters for t in curve.workload.transfers)
 
 
-def principal_groups(curves: Iterable[Shown]) -> dict[str, list[Shown]]:
-    """Curves by the places that they are between; in each group the fastest first. If nothing has
-    its default settings, as in other tools' results, of all that stand for many."""
+class DrawnGroup(Value, frozen=True):
+    """Curves that are drawn together."""
+
+    title: str
+    """``numa:0 → gpu:0``; of concurrent transfers the kinds of places: ``host and GPU``."""
+    curves: tuple[Shown, ...]
+    """The most important first: those that others are compared with, then the fastest."""
+    total: int
+    """Curves between the same places, with those that are not drawn."""
+
+
+def curve_groups(curves: Sequence[Shown], traits: Traits) -> list[DrawnGroup]:
+    """The curves of one family by the places that they are between. For each path there is one
+    curve: with its default settings, or the fastest if it was not measured with these."""
+    of_sets = all(curve.transfer is None for curve in curves)
+    totals = Counter(_group_of(curve) for curve in curves)
     groups: dict[str, list[Shown]] = {}
-    drawn = [curve for curve in curves if stands_for_many(curve) and len(curve.measured) > 1]
-    for curve in [curve for curve in drawn if is_principal(curve)] or drawn:
-        groups.setdefault(between(curve), []).append(curve)
-    first = sorted(groups, key=lambda ends: len(groups[ends]), reverse=True)[:MOST_GROUPS]
-    return {
-        ends: sorted(group, key=sustained, reverse=True)[:MOST_LINES]
-        for ends, group in groups.items()
-        if ends in first
-    }
+    for curve in filter(is_principal, curves) if of_sets else _one_of_each_path(curves):
+        if _bandwidth(curve):
+            groups.setdefault(_group_of(curve), []).append(curve)
+    if of_sets:
+        drawn = [title for title in (*_PLACES.values(), FILES) if title in groups]
+    else:
+        several = sorted(groups, key=lambda title: len(groups[title]), reverse=True)
+        drawn = [title for title in groups if title in several[:MOST_GROUPS]]
+    return [DrawnGroup(title, _ranked(groups[title], traits), totals[title]) for title in drawn]
+
+
+def _one_of_each_path(curves: Iterable[Shown]) -> Iterator[Shown]:
+    paths: dict[str, list[Shown]] = {}
+    for curve in curves:
+        if stands_for_many(curve):
+            paths.setdefault(str(curve.base), []).append(curve)
+    for same in paths.values():
+        yield next((curve for curve in same if is_principal(curve)), max(same, key=sustained))
+
+
+def _group_of(curve: Shown) -> str:
+    if curve.transfer is not None:
+        return between(curve)
+    return _PLACES.get(frozenset(place.kind for place in curve.workload.places), FILES)
+
+
+FILES = "files"
+
+_PLACES = {
+    frozenset(("numa", "gpu")): "host and GPU",
+    frozenset(("gpu",)): "GPU and GPU",
+    frozenset(("numa",)): "host memory",
+}
+"""Concurrent transfers over PCIe first, then those over the links between GPUs."""
+
+
+def _ranked(group: Iterable[Shown], traits: Traits) -> tuple[Shown, ...]:
+    def rank(curve: Shown) -> tuple[bool, bool, float]:
+        return not is_reference(curve, traits), len(curve.measured) <= FEW_SIZES, -_bandwidth(curve)
+
+    return tuple(sorted(group, key=rank))
+
+
+def fastest_first(curves: Iterable[Shown]) -> list[Shown]:
+    return sorted(curves, key=_bandwidth, reverse=True)
+
+
+def is_reference(curve: Shown, traits: Traits) -> bool:
+    """Whether all its transfers are by the executor and in the memory that paths of their class
+    are compared by."""
+    for transfer in curve.workload.transfers:
+        known = traits.executor(transfer.path.executor).reference
+        if not known or any(traits.memory(e.kind).reference != known for e in transfer.path.ends):
+            return False
+    return True
+
+
+def method(curve: Shown, traits: Traits) -> str:
+    """The executor with its settings and the kinds of memory, the same in both directions:
+    ``copy-engine, pinned``. The plain memory of GPUs is not named."""
+    return " + ".join(dict.fromkeys(_method(each, traits) for each in curve.workload.transfers))
+
+
+def _method(transfer: Transfer, traits: Traits) -> str:
+    path = transfer.path
+    plain = traits.reference_memory("gpu", "gpu")
+    named = [
+        end for end in path.ends if end.place.kind != "gpu" or end.kind != plain or end.variant
+    ]
+    kinds = list(dict.fromkeys(map(_kind, named)))
+    if path.source.place.kind != path.destination.place.kind:
+        kinds.sort()
+    arrow = " → " if path.source.place.kind == path.destination.place.kind else "/"
+    executor = f"{path.executor}{format_settings(transfer.parameters)}"
+    return with_units(", ".join(filter(None, (executor, arrow.join(kinds)))))
+
+
+def _kind(memory: Memory) -> str:
+    return f"{memory.kind}{format_settings(memory.variant)}"
+
+
+_MEMORY = re.compile(r"[\w-]+(?:\[[^\]]*\])?@")
+
+
+def set_label(curve: Shown) -> str:
+    """What starts together, without kinds of memory: ``ring gpu:0-3 → gpu:0-3``."""
+    name, by, rest = curve.name.partition(" by ")
+    if not by or ";" in rest:
+        return with_units(curve.name)
+    return _MEMORY.sub("", name).replace("<->", "↔").replace("->", "→")
 
 
 def between(curve: Shown) -> str:
@@ -84,8 +187,14 @@ def label(curve: Shown) -> str:
 
 def sustained(curve: Shown) -> float:
     """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
-    operation, and if that size is too small to show a rate."""
+    operation, and if that size is too small to show a bandwidth."""
     line = curve.measured[-1]
     if line.bytes < SUSTAINED_BYTES or line.estimate is None or line.estimate.rate is None:
         return 0.0
     return line.estimate.rate.value
+
+
+def _bandwidth(curve: Shown) -> float:
+    """Bytes per second at its largest size; 0 if it has none."""
+    found = curve.measured[-1].estimate
+    return found.rate.value if found and found.rate else 0.0

@@ -43,10 +43,11 @@ def page(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    drawings = {id(picture): picture.draw() for picture in document.pictures()}
     names = {id(picture): f"figure-{n}" for n, picture in enumerate(document.pictures(), 1)}
 
     def drawn(picture: Picture) -> Markup:
-        return Markup(inline(picture, names[id(picture)]))
+        return Markup(inline(picture, drawings[id(picture)], names[id(picture)]))
 
     environment.filters["text"] = _text
     environment.globals.update(
@@ -57,6 +58,7 @@ def page(document: Document) -> str:
         signs=SIGNS,
         shown_there=shown_there,
         name=lambda p: names[id(p)],
+        width=lambda p: f"{drawings[id(p)].width:g}px",
     )
     style = (TEMPLATES / "page.css").read_text()
     for dark, word in ((False, "LIGHT"), (True, "DARK")):

@@ -151,8 +151,6 @@ class Picture(Value, frozen=True):
     data: Sheet | None = None
     wide: bool = False
     """Takes the page's whole width; others stand side by side."""
-    dense: bool = False
-    """Keeps its size on a phone, where one moves it, since its text would be too small."""
 
     @property
     def is_matrix(self) -> bool:

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from waywiser.analysis.shown import Shown
 from waywiser.report.entry import Entry
 from waywiser.report.families import (
+    MOST_BARS,
+    MOST_LINES,
     UNDRAWN,
+    DrawnGroup,
+    curve_groups,
     families,
+    fastest_first,
     is_principal,
-    label,
+    is_reference,
+    method,
     of_family,
-    principal_groups,
+    set_label,
 )
-from waywiser.report.figures.curves import Drawn, curves_picture
+from waywiser.report.figures.bars import Bar, bars_picture
+from waywiser.report.figures.curves import (
+    Drawn,
+    Quantity,
+    curves_picture,
+    has_quantity,
+    with_quantity,
+)
+from waywiser.report.figures.styles import Style, assigned
 from waywiser.report.parts import (
     Block,
     Fold,
@@ -29,6 +44,7 @@ from waywiser.report.parts import (
 )
 from waywiser.report.writing import figure
 from waywiser.series.line import Line
+from waywiser.topology.traits import Traits
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time
 from waywiser.words.sizes_in_text import with_units
@@ -43,12 +59,12 @@ _FLAGGED = "?"
 
 
 def curves(entries: Sequence[Entry]) -> Section:
-    below = tuple(_family(entries, family) for family in families(entries))
+    pictures = _pictures(entries[0]) if len(entries) == 1 else _shared(entries)
+    below = tuple(_family(entries, name, pictures.get(name, [])) for name in families(entries))
     return Section("curves", "Curves", (), below)
 
 
-def _family(entries: Sequence[Entry], family: str) -> Section:
-    pictures = list(_pictures(entries, family)) if family != UNDRAWN else []
+def _family(entries: Sequence[Entry], family: str, pictures: Sequence[Picture]) -> Section:
     blocks: list[Block] = [Pictures(tuple(pictures))] if pictures else []
     for entry in entries:
         found = of_family(entry, family)
@@ -56,42 +72,163 @@ def _family(entries: Sequence[Entry], family: str) -> Section:
             continue
         whose = f" of {entry.name}" if len(entries) > 1 else ""
         sheet = operations(entry, found) if family == UNDRAWN else table(entry, found, family)
-        summary = f"All figures{whose}: {count(len(found), 'curve')}"
+        summary = f"Table{whose}: {count(len(found), 'curve')}"
         blocks.append(Fold(summary, (sheet,)))
-    return Section(f"family-{_slug(family)}", family[0].upper() + family[1:], tuple(blocks))
+    return Section(f"family-{_slug(family)}", _title(family), tuple(blocks))
 
 
-def _pictures(entries: Sequence[Entry], family: str) -> Iterator[Picture]:
-    if len(entries) > 1:
-        yield from _shared(entries, family)
+class _Figure(NamedTuple):
+    """Curves that are drawn together, each with what its colour and marker are given to."""
+
+    family: str
+    group: DrawnGroup
+    curves: tuple[Shown, ...]
+    as_bars: bool
+    """No curve has enough sizes for a line: bars show the bandwidth at the largest size."""
+    methods: tuple[str, ...]
+
+
+def _pictures(entry: Entry) -> dict[str, list[Picture]]:
+    """By family. A method has the same colour and marker in all figures."""
+    traits = entry.subject.machine.traits
+    figures = [
+        _figure(family, group, traits)
+        for family in families([entry])
+        if family != UNDRAWN
+        for group in curve_groups(of_family(entry, family), traits)
+    ]
+    begin = [
+        name
+        for each in figures
+        for curve, name in zip(each.curves, each.methods, strict=True)
+        if is_reference(curve, traits)
+    ]
+    styles = assigned([each.methods for each in figures], begin)
+    found: dict[str, list[Picture]] = {}
+    for each in figures:
+        draw = _bars if each.as_bars else _curves
+        found.setdefault(each.family, []).extend(draw(each, traits, styles))
+    return found
+
+
+def _figure(family: str, group: DrawnGroup, traits: Traits) -> _Figure:
+    several = [Drawn("", tuple(curve.measured), 0) for curve in group.curves]
+    as_bars = not any(has_quantity(several, what) for what in QUANTITIES)
+    if as_bars:
+        kept = fastest_first(group.curves[:MOST_BARS])
+    else:
+        kept = [curve for curve in group.curves if len(curve.measured) > 1][:MOST_LINES]
+    names = [method(curve, traits) for curve in kept]
+    methods = names if as_bars else _one_each(kept, names)
+    return _Figure(family, group, tuple(kept), as_bars, tuple(methods))
+
+
+def _one_each(curves: Sequence[Shown], names: Sequence[str]) -> Iterator[str]:
+    """The methods of curves; several curves of one method have a name each. Bars need no colour to
+    be distinguished."""
+    seen = set()
+    for curve, name in zip(curves, names, strict=True):
+        yield name if name not in seen else f"{name}: {curve.text}"
+        seen.add(name)
+
+
+def _curves(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Iterator[Picture]:
+    drawn = [
+        Drawn(_label(curve, figure, traits), tuple(curve.measured), styles[name])
+        for curve, name in zip(figure.curves, figure.methods, strict=True)
+    ]
+    for what in QUANTITIES:
+        if has_quantity(drawn, what):
+            note = _note(len(with_quantity(drawn, what)), figure.group)
+            name, title = f"{what}-{_name_of(figure)}", _title_of(figure)
+            yield curves_picture(name, title, drawn, what, note)
+
+
+def _bars(figure: _Figure, traits: Traits, styles: Mapping[str, Style]) -> Iterator[Picture]:
+    if len(figure.curves) == 1 and figure.curves[0].transfer is not None:
         return
-    for ends, group in principal_groups(of_family(entries[0], family)).items():
-        drawn = [Drawn(label(curve), tuple(curve.measured)) for curve in group]
-        name = _slug(ends)
-        title = ends if ends != family else family[0].upper() + family[1:]
-        for what in ("rate", "time"):
-            yield curves_picture(f"{what}-{name}", title, drawn, what)
+    named = not _common_label(figure)
+    bars = [
+        Bar(
+            set_label(curve) if named else "",
+            f"{method(curve, traits)}{curve.workload.states}",
+            curve.measured[-1],
+            styles[name],
+        )
+        for curve, name in zip(figure.curves, figure.methods, strict=True)
+    ]
+    name, note = f"bandwidth-{_name_of(figure)}", _note(len(bars), figure.group)
+    yield bars_picture(name, _title_of(figure), bars, note)
 
 
-def _shared(entries: Sequence[Entry], family: str) -> Iterator[Picture]:
-    """A figure for each curve that several machines have, with one line for each."""
-    having: Counter[str] = Counter()
-    first: dict[str, Shown] = {}
-    for entry in entries:
-        for group in principal_groups(of_family(entry, family)).values():
-            for curve in group:
-                having[curve.text] += 1
-                first.setdefault(curve.text, curve)
-    shared = [text for text, many in having.most_common() if many > 1][:MOST_SHARED]
-    for text in shared:
-        drawn = [
-            Drawn(entry.name, tuple(curve.measured))
-            for entry in entries
-            for curve in entry.curves
-            if curve.text == text
-        ]
-        title = with_units(first[text].name)
-        yield curves_picture(f"rate-{_slug(title)}", title, drawn, "rate")
+QUANTITIES: tuple[Quantity, ...] = ("bandwidth", "latency")
+
+
+def _name_of(figure: _Figure) -> str:
+    """``numa-0-gpu-0``, ``concurrent-host-and-gpu``."""
+    title = figure.group.title
+    alone = figure.curves[0].transfer is not None
+    return _slug(title if alone else f"{figure.family} {title}")
+
+
+def _title_of(figure: _Figure) -> str:
+    """``Host to device (H2D), numa:0 → gpu:0``."""
+    where = _common_label(figure) or figure.group.title
+    return f"{_title(figure.family)}, {where.removeprefix('within ')}"
+
+
+def _common_label(figure: _Figure) -> str:
+    """What starts together in all of a figure, or its pair of places; empty if that differs."""
+    if figure.curves[0].transfer is not None:
+        return figure.group.title
+    labels = {set_label(curve) for curve in figure.curves}
+    return labels.pop() if len(labels) == 1 else ""
+
+
+def _label(curve: Shown, figure: _Figure, traits: Traits) -> str:
+    """The method, and what starts together if the figure has several of it."""
+    name = method(curve, traits)
+    if sum(method(each, traits) == name for each in figure.curves) == 1:
+        return name
+    return f"{set_label(curve)}, {name}{curve.workload.states}"
+
+
+def _note(shown: int, group: DrawnGroup) -> str:
+    """How many curves are not drawn."""
+    if shown == group.total:
+        return ""
+    return f"{shown} of {count(group.total, 'curve')} are drawn; the report's table has all."
+
+
+def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:
+    """By family a figure for each curve that several machines have, with one line for each. A
+    machine has the same colour and marker in all figures."""
+    found: dict[str, list[Picture]] = {}
+    for family in families(entries):
+        having: Counter[str] = Counter()
+        first: dict[str, Shown] = {}
+        for entry in entries if family != UNDRAWN else ():
+            for group in curve_groups(of_family(entry, family), entry.subject.machine.traits):
+                for curve in group.curves:
+                    having[curve.text] += len(curve.measured) > 1
+                    first.setdefault(curve.text, curve)
+        shared = [text for text, many in having.most_common() if many > 1][:MOST_SHARED]
+        for text in shared:
+            drawn = [
+                Drawn(entry.name, tuple(curve.measured), number)
+                for number, entry in enumerate(entries)
+                for curve in entry.curves
+                if curve.text == text
+            ]
+            title = with_units(first[text].name)
+            if len(with_quantity(drawn, "bandwidth")) > 1 and has_quantity(drawn, "bandwidth"):
+                picture = curves_picture(f"bandwidth-{_slug(title)}", title, drawn, "bandwidth")
+                found.setdefault(family, []).append(picture)
+    return found
+
+
+def _title(family: str) -> str:
+    return family[0].upper() + family[1:]
 
 
 def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
@@ -101,7 +238,7 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
     others = len(counted) > len(usual)
     return Sheet(
-        title=family[0].upper() + family[1:],
+        title=_title(family),
         columns=(
             "path",
             *map(format_bytes, usual),

@@ -1,4 +1,4 @@
-"""The picture of the machine with what its links carry, and all pairs of places."""
+"""The picture of the machine with the bandwidth of its links, and all pairs of places."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from waywiser.report.figures.topology import (
     Direct,
     GpuBox,
     GpuGroup,
+    LinkLabel,
     TopologyLayout,
     lines_of,
     topology_picture,
@@ -44,7 +45,7 @@ LEAST_PLACES = 3
 """Places from which on a matrix says more than the table of headlines."""
 
 SPREAD = 0.02
-"""Rates within so much of each other are shown as one."""
+"""Bandwidths within so much of each other are shown as one."""
 
 
 def links(entries: Sequence[Entry]) -> Section:
@@ -71,24 +72,34 @@ def _topology(entry: Entry, measured: Measured) -> Picture:
     groups = tuple(_groups(entry, measured))
     order = [gpu.name for group in groups for gpu in group.gpus]
     direct = tuple(_direct(machine, measured, order))
-    switched = any(link.to == "switch" for gpu in machine.gpus for link in gpu.nvlinks)
-    layout = TopologyLayout(groups, switched, direct)
+    boxes = [gpu for group in groups for gpu in group.gpus]
+    switched = any(gpu.switch is not None for gpu in boxes)
+    labels = [each.label for each in direct] + [gpu.host for gpu in boxes]
+    labels += [gpu.switch for gpu in boxes if gpu.switch is not None]
+    note = "Width of a line: bandwidth. Percent: of the bound."
+    if len(machine.numa) > 1 and all(gpu.numa >= 0 for gpu in machine.gpus):
+        note += " H2D and D2H: with the local NUMA node, if measured."
+    if not all(label.bandwidth for label in labels):
+        note += " Dashed: not measured."
+    at = _at({key: found for key, found in measured.items() if "gpu" in "".join(key)})
     found = " Two groups of GPUs were found by measurement." if groups[0].found else ""
-    at = _at(measured)
     description = (
         f"Host memory above, {count(len(machine.gpus), 'GPU')} below it"
         f"{', an NVLink switch under these' if switched else ''}; "
-        f"rates of copies on each link in both directions{at}.{found}"
+        f"bandwidth of copies on each link in both directions{at}.{found}"
     )
-    title = f"{entry.name}, with the rates measured on its links in GB/s{at}"
     return topology_picture(
-        f"{entry.key}topology", title, layout, description, _table(entry, measured)
+        f"{entry.key}topology",
+        f"{entry.name}: links and their bandwidth{at}",
+        TopologyLayout(groups, direct, note),
+        description,
+        _table(entry, measured),
     )
 
 
 def _at(measured: Measured) -> str:
-    """Which sizes rates are of: ``, at 64 MiB``; empty if nothing was measured."""
-    return f", at {_span(found.most.bytes for found in measured.values())}" if measured else ""
+    """Which sizes bandwidths are of: `` at 64 MiB``; empty if nothing was measured."""
+    return f" at {_span(found.most.bytes for found in measured.values())}" if measured else ""
 
 
 def _span(sizes: Iterable[int]) -> str:
@@ -127,19 +138,68 @@ def _node(node: NumaNode) -> str:
 
 def _box(gpu: Gpu, machine: Machine, measured: Measured) -> GpuBox:
     name = f"gpu:{gpu.index}"
+    local = [f"numa:{gpu.numa}"]
     hosts = [f"numa:{node.index}" for node in machine.numa]
+    if not any({(host, name), (name, host)} & measured.keys() for host in local):
+        local = hosts
     peers = [f"gpu:{other.index}" for other in machine.gpus if other.index != gpu.index]
     within = measured.get((name, name))
+    model = _MAKER.sub("", gpu.name)[:14]
+    copy = f"local copy {_gb(within)} GB/s" if within else ""
+    lanes = sum(link.lanes for link in gpu.nvlinks if link.to == "switch")
     return GpuBox(
         name=name,
-        model=_MAKER.sub("", gpu.name)[:14],
-        pci=gpu.pci,
-        within=f"within {_gb(within)}" if within else "",
-        down=_range([measured[key] for host in hosts if (key := (host, name)) in measured]),
-        up=_range([measured[key] for host in hosts if (key := (name, host)) in measured]),
-        switch_out=_range([measured[key] for peer in peers if (key := (name, peer)) in measured]),
-        switch_in=_range([measured[key] for peer in peers if (key := (peer, name)) in measured]),
+        details=tuple(filter(None, (model, gpu.pci, copy))),
+        host=_label(
+            _host_link(gpu),
+            {
+                "H2D": _known(measured, ((host, name) for host in local)),
+                "D2H": _known(measured, ((name, host) for host in local)),
+            },
+        ),
+        switch=_label(
+            _nvlink(lanes),
+            {
+                "out": _known(measured, ((name, peer) for peer in peers)),
+                "in": _known(measured, ((peer, name) for peer in peers)),
+            },
+        )
+        if lanes
+        else None,
     )
+
+
+def _known(measured: Measured, keys: Iterable[tuple[str, str]]) -> list[Between]:
+    return [measured[key] for key in keys if key in measured]
+
+
+def _label(kind: str, directions: dict[str, list[Between]]) -> LinkLabel:
+    lines = tuple(f"{word} {_range(found)}".strip() for word, found in directions.items() if found)
+    rates = [each.rate / 1e9 for found in directions.values() for each in found]
+    return LinkLabel(kind, lines, max(rates, default=0.0))
+
+
+def _host_link(gpu: Gpu) -> str:
+    """``PCIe 5 x16``, ``PCIe 1 x16 (max 5 x16)``; empty if nothing is known."""
+    lanes = sum(link.lanes for link in gpu.nvlinks if link.to == "cpu")
+    if lanes:
+        return f"NVLink to CPU, {count(lanes, 'lane')}"
+    link = gpu.pcie
+    best = _generation(link.generation_max, link.width_max)
+    now = _generation(link.generation_now, link.width_now)
+    if now:
+        return f"PCIe {now}" + (f" (max {best})" if best and best != now else "")
+    if link.gb_per_s_now:
+        return f"PCIe, {link.gb_per_s_now:.1f} GB/s"
+    return f"PCIe, max {best}" if best else ""
+
+
+def _generation(generation: int, width: int) -> str:
+    return f"{generation} x{width}" if generation and width else ""
+
+
+def _nvlink(lanes: int) -> str:
+    return f"NVLink, {count(lanes, 'lane')}"
 
 
 def _direct(machine: Machine, measured: Measured, order: Sequence[str]) -> Iterator[Direct]:
@@ -148,18 +208,26 @@ def _direct(machine: Machine, measured: Measured, order: Sequence[str]) -> Itera
             ends = f"gpu:{gpu.index}", link.to
             if link.to not in order or order.index(ends[0]) > order.index(ends[1]):
                 continue
-            found = [measured[key] for key in (ends, ends[::-1]) if key in measured]
-            yield Direct(order.index(ends[0]), order.index(ends[1]), _range(found))
+            label = _label(count(link.lanes, "lane"), {"": _known(measured, (ends, ends[::-1]))})
+            yield Direct(order.index(ends[0]), order.index(ends[1]), label)
 
 
 def _range(found: Sequence[Between]) -> str:
-    """``55.4``, or ``36.1–396`` if they differ."""
-    if not found:
-        return ""
+    """``55.4 GB/s, 88%``, or ``36.1–396 GB/s, 75–83%`` if they differ."""
     low, high = min(found, key=lambda b: b.rate), max(found, key=lambda b: b.rate)
-    if low.rate >= high.rate * (1 - SPREAD):
-        return _gb(high)
-    return f"{_gb(low)}–{_gb(high)}"
+    alike = low.rate >= high.rate * (1 - SPREAD)
+    text = f"{_gb(high)} GB/s" if alike else f"{_gb(low)}–{_gb(high)} GB/s"
+    shares = [each.most.of_bound for each in found if each.most.of_bound]
+    if len(shares) < len(found):
+        return text
+    if alike:
+        return f"{text}, {_share(high)}"
+    least, most = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    return f"{text}, {most if least == most else f'{least[:-1]}–{most}'}"
+
+
+def _share(found: Between) -> str:
+    return f"{found.most.of_bound:.0%}" if found.most.of_bound else ""
 
 
 def _gb(found: Between) -> str:
@@ -177,37 +245,47 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
     machine = entry.subject.machine
     order = {str(place): n for n, place in enumerate(places(entry))}
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
+    alike = len({found.most.bytes for found in measured.values()}) == 1
     rows = []
     for (source, destination), found in known:
         most = found.most
-        rows.append(
-            SheetRow(
-                (
-                    SheetCell(
-                        f"{source} → {destination}", link=entry.links.anchor(found.curve.text)
-                    ),
-                    _cell(most),
-                    SheetCell(f"{most.of_bound:.0%}" if most.of_bound else "", number=True),
-                    SheetCell(most.bound.made_of if most.bound else "not known"),
-                    SheetCell(call_text(found.curve.workload.transfers, machine.traits)),
-                )
-            )
-        )
-    columns = ("from → to", "GB/s", "of the bound", "bound", "achieved by")
+        relative = most.estimate.relative if most.estimate else None
+        path = f"{source} → {destination}"
+        cells = [
+            SheetCell(path, link=entry.links.anchor(found.curve.text)),
+            SheetCell(_kind_of_link(entry.subject.machine, source, destination)),
+            SheetCell(_gb(found), note=spread(relative), number=True),
+            SheetCell(_share(found), number=True),
+            SheetCell(most.bound.made_of if most.bound else "not known"),
+            SheetCell(call_text(found.curve.workload.transfers, machine.traits)),
+        ]
+        if not alike:
+            cells.insert(2, SheetCell(format_bytes(most.bytes), number=True))
+        rows.append(SheetRow(tuple(cells)))
+    columns = ["from → to", "link", "GB/s", "of the bound", "bound", "achieved by"]
+    if not alike:
+        columns.insert(2, "size")
     return Sheet(
-        "Rates on links",
-        columns,
+        f"Bandwidth of links{_at(measured)}",
+        tuple(columns),
         tuple(rows),
         "At the largest size that all links of a kind have, with default settings where measured.",
     )
 
 
-def _cell(line: Line) -> SheetCell:
-    found = line.estimate
-    if found is None or found.rate is None:
-        return SheetCell("", number=True)
-    text = format_rate(found.rate.value, found.relative)
-    return SheetCell(text, note=spread(found.relative), number=True)
+def _kind_of_link(machine: Machine, source: str, destination: str) -> str:
+    """As in the picture; empty within a device, and if no direct link is known."""
+    ends = {f"gpu:{gpu.index}": gpu for gpu in machine.gpus}
+    gpus = [ends[end] for end in (source, destination) if end in ends]
+    if len(gpus) == 1:
+        return _host_link(gpus[0])
+    if len(gpus) < 2 or source == destination:
+        return ""
+    lanes = [
+        sum(link.lanes for link in gpu.nvlinks if link.to in ("switch", other))
+        for gpu, other in zip(gpus, (destination, source), strict=True)
+    ]
+    return _nvlink(min(lanes)) if min(lanes) else ""
 
 
 def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
@@ -224,11 +302,11 @@ def _matrices(entry: Entry, measured: Measured) -> Iterator[Picture]:
             text = format_number(least.median * 1e6, few)
             note = spread(least.relative)
             times[key] = Entered(least.median, text, note, link)
-    yield matrix_picture(
-        f"{entry.key}matrix-rate", f"Bandwidth{_at(measured)}", "GB/s", names, rates
-    )
+    title = f"Bandwidth{_at(measured)}"
+    yield matrix_picture(f"{entry.key}matrix-bandwidth", title, "GB/s", names, rates)
     if times:
-        title = (
-            f"Latency of {_span(found.least.bytes for found in measured.values())}, queued copies"
-        )
-        yield matrix_picture(f"{entry.key}matrix-time", title, "µs", names, times)
+        title = f"Latency of {_span(measured[key].least.bytes for key in times)}"
+        yield matrix_picture(f"{entry.key}matrix-latency", title, "µs", names, times, _LATENCY)
+
+
+_LATENCY = "Median time per copy while several wait; a program that waits for each takes longer."

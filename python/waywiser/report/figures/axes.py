@@ -1,4 +1,4 @@
-"""Logarithmic axes of sizes, rates and times, with few and readable labels."""
+"""Logarithmic axes of sizes, bandwidths and times, with few and readable labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Axis(NamedTuple):
         return self.start + part * (self.end - self.start)
 
 
-def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
+def size_axis(start: float, end: float, sizes: Sequence[int]) -> Axis:
     """Powers of two, labelled if there is room."""
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     room = max((high - low) * 0.04, 0.3)
@@ -49,12 +49,12 @@ def of_sizes(start: float, end: float, sizes: Sequence[int]) -> Axis:
     return Axis(start, end, (low - room) * two, (high + room) * two, ticks)
 
 
-def of_rates(start: float, end: float, low: float, high: float) -> Axis:
+def bandwidth_axis(start: float, end: float, low: float, high: float) -> Axis:
     """An axis in GB/s."""
     return _decades(start, end, low, high, lambda value: f"{value:g}")
 
 
-def of_times(start: float, end: float, low: float, high: float) -> Axis:
+def time_axis(start: float, end: float, low: float, high: float) -> Axis:
     """An axis in seconds; labels have their unit."""
     return _decades(start, end, low, high, _time)
 

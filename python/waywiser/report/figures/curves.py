@@ -1,17 +1,22 @@
-"""Rates or times over sizes: points with their intervals, joined along size, under their bound."""
+"""Bandwidth or latency over size: points with their intervals, joined by lines, under their bound.
+
+Names of curves stand at the ends of their lines if there is room for all of them, else below.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from waywiser.report.figures.axes import Axis, draw_axes, of_rates, of_sizes, of_times
+from waywiser.report.figures.axes import Axis, bandwidth_axis, draw_axes, size_axis, time_axis
 from waywiser.report.figures.drawing import Drawing
 from waywiser.report.figures.markers import Point
-from waywiser.report.figures.theme import INK, SOFT, series
+from waywiser.report.figures.styles import Style, colour_of, marker_of
+from waywiser.report.figures.text_width import folded, shortened, text_width
+from waywiser.report.figures.theme import INK, SOFT
 from waywiser.report.parts import Picture, Sheet, SheetCell, SheetRow
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
@@ -19,18 +24,39 @@ from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import format_number, format_time
 
-WIDTH = 460.0
+WIDTH = 500.0
 HEIGHT = 260.0
-"""Height of the axes with their labels; the legend comes below."""
-LEGEND_LINE = 17.0
+"""Height of the axes with their labels."""
 LEFT = 48.0
 """Left margin of the axes; labels of the y axis are in it."""
+RIGHT = 12.0
+TOP = 30.0
+BOTTOM = HEIGHT - 32.0
 
-RATES_FROM = 16 * 2**10
-TIMES_TO = 2**20
-"""A rate at few bytes would only restate their time, and the time of many their rate."""
+NAME_SIZE = 10.0
+"""Size of the font of names and notes."""
+NAME_LINE = 13.0
+MARKER_ROOM = 20.0
+"""Space from the axes to a name at the end of a line, with the marker in it."""
+MOST_NAME = 172.0
+"""Widest name that stands at the end of a line: the axes keep half the figure."""
+LEADER_FROM = 0.6
+"""A thin line leads to the name from a curve that ends in this part of the axes or further on."""
+LEGEND_LINE = 17.0
+LEGEND_TEXT = 32.0
 
-Quantity = Literal["rate", "time"]
+LINE_WIDTH = 1.4
+MARKER = 4.5
+JOINED = 3
+"""Points from which on a line joins them: a line through two would claim what lies between."""
+HIDDEN = LINE_WIDTH
+"""Curves nearer to each other than this cannot be distinguished in a figure."""
+
+BANDWIDTH_FROM = 16 * 2**10
+LATENCY_TO = 2**20
+"""A bandwidth at few bytes would only restate their time, and the time of many their bandwidth."""
+
+Quantity = Literal["bandwidth", "latency"]
 
 
 class Drawn(Value, frozen=True):
@@ -38,73 +64,263 @@ class Drawn(Value, frozen=True):
 
     label: str
     lines: tuple[Line, ...]
+    style: Style
 
 
-def curves_picture(name: str, title: str, drawn: Sequence[Drawn], what: Quantity) -> Picture:
-    """Draws curves that share a size axis; those beyond what can be distinguished are left to
-    tables."""
-    noun = "Rate" if what == "rate" else "Time"
-    drawn = [Drawn(each.label, kept) for each in drawn if (kept := _meaningful(each.lines, what))]
+class _Plotted(NamedTuple):
+    """A curve as points of the drawing."""
+
+    drawn: Drawn
+    sizes: tuple[int, ...]
+    points: tuple[Point, ...]
+
+
+def curves_picture(
+    name: str, title: str, drawn: Sequence[Drawn], what: Quantity, note: str = ""
+) -> Picture:
+    """Draws curves that share a size axis. The ``note`` stands below them."""
+    drawn = with_quantity(drawn, what)
     return Picture(
         name=name,
-        title=f"{title}: {noun.lower()} over size",
-        description=_description(noun, drawn, what),
-        draw=partial(_draw, tuple(drawn), what),
-        data=_data(f"{title}: {noun.lower()}s", drawn, what),
+        title=f"{title}: {what} over size",
+        description=_description(drawn, what),
+        draw=partial(_draw, tuple(drawn), what, note),
+        data=_data(f"{title}: {what}", drawn, what),
     )
 
 
-def _meaningful(lines: tuple[Line, ...], what: Quantity) -> tuple[Line, ...]:
-    """The lines at sizes where the quantity says more than the other one; all if hardly any is."""
-    known = tuple(line for line in lines if _value(line, what))
-    if what == "rate":
-        kept = tuple(line for line in known if line.bytes >= RATES_FROM)
-    else:
-        kept = tuple(line for line in known if line.bytes <= TIMES_TO)
-    return kept if len(kept) > 1 else known
+def with_quantity(drawn: Sequence[Drawn], what: Quantity) -> list[Drawn]:
+    """The curves at sizes where the quantity says more than the other one; those that have two such
+    sizes, and if there are none, all at all sizes."""
+    known = [(each, [line for line in each.lines if _value(line, what)]) for each in drawn]
+    kept = [(each, [line for line in lines if _is_meant(line, what)]) for each, lines in known]
+    found = [(each, lines) for each, lines in kept if len(lines) > 1]
+    return [Drawn(each.label, tuple(lines), each.style) for each, lines in found or known if lines]
 
 
-def _draw(drawn: tuple[Drawn, ...], what: Quantity) -> Drawing:
-    found = Drawing(WIDTH, HEIGHT + LEGEND_LINE * len(drawn) + 8)
-    bounds = _bounds(drawn) if what == "rate" else []
+def has_quantity(drawn: Sequence[Drawn], what: Quantity) -> bool:
+    """Whether any curve has so many sizes at which the quantity is meant to be shown that a line
+    joins them."""
+    return any(
+        sum(bool(_value(line, what)) and _is_meant(line, what) for line in each.lines) >= JOINED
+        for each in drawn
+    )
+
+
+def _is_meant(line: Line, what: Quantity) -> bool:
+    return line.bytes >= BANDWIDTH_FROM if what == "bandwidth" else line.bytes <= LATENCY_TO
+
+
+def _draw(drawn: tuple[Drawn, ...], what: Quantity, note: str) -> Drawing:
+    widest = max(text_width(each.label, NAME_SIZE) for each in drawn)
+    at_lines = widest <= MOST_NAME and len(drawn) * NAME_LINE <= BOTTOM - TOP
+    right = WIDTH - (MARKER_ROOM + widest + 6 if at_lines else RIGHT)
+    bounds = _bounds(drawn) if what == "bandwidth" else []
     values = [v for each in drawn for line in each.lines if (v := _value(line, what))]
-    sizes = [line.bytes for each in drawn for line in each.lines if _value(line, what)]
-    x = of_sizes(LEFT, WIDTH - 12, sizes)
-    of_values = of_rates if what == "rate" else of_times
-    y = of_values(HEIGHT - 32, 30, min(values), max([*values, *bounds]))
-    draw_axes(found, x, y, "GB/s" if what == "rate" else "time of one execution")
+    sizes = [line.bytes for each in drawn for line in each.lines]
+    x = size_axis(LEFT, right, sizes)
+    value_axis = bandwidth_axis if what == "bandwidth" else time_axis
+    y = value_axis(BOTTOM, TOP, min(values), max([*values, *bounds]))
+    plotted = [_plot(each, what, x, y) for each in drawn]
+    same = _drawn_once(plotted)
+    notes = [*_overlaps(plotted, same, what), note]
+    texts = [part for text in notes for part in folded(text, NAME_SIZE, WIDTH - LEFT)]
+    legend = 0.0 if at_lines else LEGEND_LINE * len(drawn) + 6
+    found = Drawing(WIDTH, HEIGHT + legend + (len(texts) * NAME_LINE + 8 if texts else 4))
+    draw_axes(found, x, y, _axis_title(drawn, what))
     for bound in bounds:
         at = y.at(bound)
         found.line([(x.start, at), (x.end, at)], SOFT, 1.2, dashes=(6, 3.6))
-        found.text(x.end, at - 3, f"bound {bound:.4g}", SOFT, size=10, anchor="end",
+        found.text(x.end, at - 3, f"bound {bound:.4g} GB/s", SOFT, size=NAME_SIZE, anchor="end",
                    on_baseline=True)  # fmt: skip
-    for number, each in enumerate(drawn):
-        _intervals(found, each, number, what, x, y)
-    for number, each in enumerate(drawn):
-        colour = series(number)
-        points = [(x.at(line.bytes), y.at(v)) for line in each.lines if (v := _value(line, what))]
-        found.line(points, colour, 1.4)
-        found.markers(points, number, colour, 4.5)
-    for number, each in enumerate(drawn):
-        middle = HEIGHT + 2 + LEGEND_LINE * (number + 0.5)
-        found.line([(LEFT, middle), (LEFT + 24, middle)], series(number), 1.4)
-        found.markers([(LEFT + 12, middle)], number, series(number), 5)
-        found.text(LEFT + 32, middle, each.label, INK)
+    shown = [each for n, each in enumerate(plotted) if n not in same]
+    for each in shown:
+        _intervals(found, each, what, x, y)
+    for each in reversed(shown):
+        _curve(found, each)
+    if at_lines:
+        _names_at_lines(found, plotted, same, x, y)
+    else:
+        _legend(found, plotted, same)
+    for n, text in enumerate(texts):
+        middle = HEIGHT + legend + NAME_LINE * (n + 0.5)
+        found.text(LEFT, middle, text, SOFT, size=NAME_SIZE)
     return found
 
 
-def _intervals(found: Drawing, each: Drawn, number: int, what: Quantity, x: Axis, y: Axis) -> None:
-    """A bar for each interval, and an area that joins them."""
+def _axis_title(drawn: Sequence[Drawn], what: Quantity) -> str:
+    if what == "bandwidth":
+        return "bandwidth, GB/s"
+    several = any("; " in line.workload for each in drawn for line in each.lines)
+    return "time until all transfers are complete" if several else "time per transfer"
+
+
+def _plot(each: Drawn, what: Quantity, x: Axis, y: Axis) -> _Plotted:
+    points = tuple((x.at(line.bytes), y.at(_value(line, what))) for line in each.lines)
+    return _Plotted(each, tuple(line.bytes for line in each.lines), points)
+
+
+def _curve(found: Drawing, each: _Plotted) -> None:
+    colour = colour_of(each.drawn.style)
+    if len(each.points) >= JOINED:
+        found.line(each.points, colour, LINE_WIDTH)
+    found.markers(each.points, marker_of(each.drawn.style), colour, MARKER)
+
+
+# Curves that hide others.
+
+
+def _drawn_once(plotted: Sequence[_Plotted]) -> dict[int, int]:
+    """Curves that nobody could distinguish from an earlier one at any size, with that one."""
+    found: dict[int, int] = {}
+    for n, each in enumerate(plotted):
+        for earlier in range(n):
+            other = plotted[earlier]
+            ends = (each.sizes[0], each.sizes[-1]) == (other.sizes[0], other.sizes[-1])
+            if ends and earlier not in found and all(_near(each, other)):
+                found[n] = earlier
+                break
+    return found
+
+
+def _near(each: _Plotted, other: _Plotted) -> list[bool]:
+    """At which of its points a curve cannot be distinguished from the other one."""
+    return [
+        (at := _height(other.points, x)) is not None and abs(at - y) < HIDDEN
+        for x, y in each.points
+    ]
+
+
+def _height(points: Sequence[Point], x: float) -> float | None:
+    """Where the line through the points is at ``x``; None beyond its ends."""
+    for (start, before), (end, after) in pairwise(points):
+        if start <= x <= end:
+            return before + (after - before) * (x - start) / (end - start)
+    return points[0][1] if len(points) == 1 and points[0][0] == x else None
+
+
+def _overlaps(plotted: Sequence[_Plotted], same: dict[int, int], what: Quantity) -> Iterator[str]:
+    """Says which curves lie on one another: those drawn once, and parts of others."""
+    if same:
+        most = max(_difference(plotted[n], plotted[other], what) for n, other in same.items())
+        yield f"“=”: lies under the curve above it, differs by at most {most * 100:.1f} %."
+    for n, each in enumerate(plotted):
+        hidden = (
+            (run, other)
+            for other in range(n)
+            if n not in same and other not in same and (run := _longest(each, plotted[other]))
+        )
+        longest = max(hidden, default=None, key=lambda found: found[0][1])
+        if longest is not None:
+            (first, count), other = longest
+            ends = each.sizes[first], each.sizes[first + count - 1]
+            yield (
+                f"{plotted[other].drawn.label} hides {each.drawn.label} from "
+                f"{format_bytes(ends[0])} to {format_bytes(ends[1])}."
+            )
+
+
+def _longest(each: _Plotted, other: _Plotted) -> tuple[int, int] | None:
+    """The longest run of points that lie on the other curve, as its first and its length; None if
+    it is shorter than `JOINED`."""
+    found, first = (0, 0), 0
+    near = _near(each, other)
+    for n, is_near in enumerate([*near, False]):
+        if not is_near:
+            found = max(found, (first, n - first), key=lambda run: run[1])
+            first = n + 1
+    return found if found[1] >= JOINED else None
+
+
+def _difference(each: _Plotted, other: _Plotted, what: Quantity) -> float:
+    values = {line.bytes: _value(line, what) for line in other.drawn.lines}
+    common = [(line, values[line.bytes]) for line in each.drawn.lines if line.bytes in values]
+    return max(abs(_value(line, what) / value - 1) for line, value in common)
+
+
+# Names.
+
+
+def _names_at_lines(
+    found: Drawing, plotted: Sequence[_Plotted], same: dict[int, int], x: Axis, y: Axis
+) -> None:
+    """Names in a column beside the axes, each as near to the end of its line as others allow."""
+    blocks = []
+    for n, each in enumerate(plotted):
+        if n not in same:
+            under = [plotted[other] for other, above in same.items() if above == n]
+            blocks.append((each.points[-1][1], [each, *under]))
+    blocks.sort(key=lambda block: block[0])
+    heights = [NAME_LINE * len(block) for _, block in blocks]
+    tops = _spread_out(
+        [at - NAME_LINE / 2 for at, _ in blocks], heights, y.end - 6, y.start + NAME_LINE
+    )
+    left = x.end + MARKER_ROOM
+    for top, (end, block) in zip(tops, blocks, strict=True):
+        middle = top + NAME_LINE / 2
+        first, *under = block
+        colour, last = colour_of(first.drawn.style), first.points[-1][0]
+        if last >= x.start + LEADER_FROM * (x.end - x.start):
+            found.bars([((last + 3, end), (left - 13, middle))], colour, 0.7, 0.55)
+        found.markers([(left - 8, middle)], marker_of(first.drawn.style), colour, 5)
+        found.text(left, middle, first.drawn.label, INK, size=NAME_SIZE)
+        for n, each in enumerate(under, 1):
+            _name_of_same(found, each, left, middle + n * NAME_LINE)
+
+
+def _name_of_same(found: Drawing, each: _Plotted, left: float, middle: float) -> None:
+    found.text(left - 8, middle, "=", INK, size=NAME_SIZE, anchor="middle")
+    found.text(left, middle, each.drawn.label, INK, size=NAME_SIZE)
+
+
+def _spread_out(
+    wanted: Sequence[float], heights: Sequence[float], low: float, high: float
+) -> list[float]:
+    """Where blocks begin that are stacked in this order without overlapping, each as near to the
+    place that it wants as this allows."""
+    found: list[float] = []
+    for want, before in zip(wanted, [0.0, *heights], strict=False):
+        found.append(max(want, found[-1] + before if found else low))
+    limit = high
+    for n in reversed(range(len(found))):
+        found[n] = min(found[n], limit - heights[n])
+        limit = found[n]
+    return found
+
+
+def _legend(found: Drawing, plotted: Sequence[_Plotted], same: dict[int, int]) -> None:
+    """A row for each curve, those drawn once below the one that is drawn."""
+    under = {n: [other for other in same if same[other] == n] for n in range(len(plotted))}
+    order = [each for n in range(len(plotted)) if n not in same for each in (n, *under[n])]
+    left = LEFT + LEGEND_TEXT
+    for row, n in enumerate(order):
+        each, middle = plotted[n], HEIGHT + 2 + LEGEND_LINE * (row + 0.5)
+        colour = colour_of(each.drawn.style)
+        if n in same:
+            found.text(LEFT + 12, middle, "=", INK, anchor="middle")
+        else:
+            if len(each.points) >= JOINED:
+                found.line([(LEFT, middle), (LEFT + 24, middle)], colour, LINE_WIDTH)
+            found.markers([(LEFT + 12, middle)], marker_of(each.drawn.style), colour, 5)
+        found.text(left, middle, shortened(each.drawn.label, 11, WIDTH - left), INK)
+
+
+# Intervals.
+
+
+def _intervals(found: Drawing, each: _Plotted, what: Quantity, x: Axis, y: Axis) -> None:
+    """A bar for each interval, and an area that joins them along a line."""
     low, high = [], []
-    for line in each.lines:
-        if value := _value(line, what):
-            interval = _interval(line, what) or Interval(value, value)
-            low.append((x.at(line.bytes), y.at(interval.low)))
-            high.append((x.at(line.bytes), y.at(interval.high)))
-    outline = _within(low, y) + _within(high, y)[::-1]
-    found.area(outline, series(number), 0.2)
+    for line in each.drawn.lines:
+        value = _value(line, what)
+        interval = _interval(line, what) or Interval(value, value)
+        low.append((x.at(line.bytes), y.at(interval.low)))
+        high.append((x.at(line.bytes), y.at(interval.high)))
+    colour = colour_of(each.drawn.style)
+    if len(each.points) >= JOINED:
+        found.area(_within(low, y) + _within(high, y)[::-1], colour, 0.2)
     ends = [(_cut(one, y), _cut(other, y)) for one, other in zip(low, high, strict=True)]
-    found.bars(ends, series(number), 3.5, 0.45)
+    found.bars(ends, colour, 3.5, 0.45)
 
 
 def _within(points: Sequence[Point], y: Axis) -> list[Point]:
@@ -127,11 +343,14 @@ def _cut(point: Point, y: Axis) -> Point:
     return point[0], min(max(point[1], y.end), y.start)
 
 
+# Values.
+
+
 def _value(line: Line, what: Quantity) -> float:
     found = line.estimate
     if found is None or not line.bytes:
         return 0.0
-    if what == "time":
+    if what == "latency":
         return found.median
     return found.rate.value / 1e9 if found.rate else 0.0
 
@@ -140,7 +359,7 @@ def _interval(line: Line, what: Quantity) -> Interval | None:
     found = line.estimate
     if found is None:
         return None
-    if what == "time":
+    if what == "latency":
         return found.interval
     known = found.rate.interval if found.rate else None
     return Interval(known.low / 1e9, known.high / 1e9) if known else None
@@ -158,29 +377,34 @@ def _bounds(drawn: Sequence[Drawn]) -> list[float]:
     return kept
 
 
-def _description(noun: str, drawn: Sequence[Drawn], what: Quantity) -> str:
+def _description(drawn: Sequence[Drawn], what: Quantity) -> str:
     parts = []
     for each in drawn:
         values = [(_value(line, what), line) for line in each.lines]
-        value, line = max(values, key=lambda pair: pair[0]) if what == "rate" else values[0]
+        value, line = max(values, key=lambda pair: pair[0]) if what == "bandwidth" else values[0]
         sure = line.estimate.relative if line.estimate else None
-        text = format_time(value, sure) if what == "time" else f"{format_number(value, sure)} GB/s"
+        text = (
+            format_time(value, sure) if what == "latency" else f"{format_number(value, sure)} GB/s"
+        )
         parts.append(f"{each.label}: {text} at {format_bytes(line.bytes)}")
-    extreme = "The highest" if what == "rate" else "At the smallest size"
+    extreme = "The highest" if what == "bandwidth" else "At the smallest size"
+    noun = what[0].upper() + what[1:]
     return f"{noun} over size on logarithmic axes. {extreme}: {'; '.join(parts)}."
 
 
 def _data(title: str, drawn: Sequence[Drawn], what: Quantity) -> Sheet:
-    """The same figures as are drawn: a row for each size, a column for each curve."""
+    """The same values as are drawn: a row for each size, a column for each curve."""
     at = [{line.bytes: line for line in each.lines} for each in drawn]
     sizes = sorted({size for lines in at for size in lines})
-    rows = (
-        SheetRow((SheetCell(format_bytes(size)), *(_cell(lines.get(size), what) for lines in at)))
-        for size in sizes
-    )
+    rows = (SheetRow((SheetCell(format_bytes(size)), *_cells(at, size, what))) for size in sizes)
     columns = ("size", *(each.label for each in drawn))
-    caption = "GB/s; ± as in the method." if what == "rate" else "± as in the method."
+    caption = "GB/s; ± as in the method." if what == "bandwidth" else "± as in the method."
     return Sheet(title, columns, tuple(rows), caption)
+
+
+def _cells(at: Sequence[dict[int, Line]], size: int, what: Quantity) -> Iterator[SheetCell]:
+    for lines in at:
+        yield _cell(lines.get(size), what)
 
 
 def _cell(line: Line | None, what: Quantity) -> SheetCell:
@@ -188,5 +412,5 @@ def _cell(line: Line | None, what: Quantity) -> SheetCell:
         return SheetCell("", number=True)
     relative = line.estimate.relative
     value = _value(line, what)
-    text = format_time(value, relative) if what == "time" else format_number(value, relative)
+    text = format_time(value, relative) if what == "latency" else format_number(value, relative)
     return SheetCell(text, note=spread(relative), number=True)

@@ -97,9 +97,18 @@ class Drawing:
         steps.append(("Z", ()))
         self.marks.append(Shape(tuple(steps), fill, edge, edge_width, dashes))
 
-    def arc(self, start: Point, bends: tuple[Point, Point], end: Point, colour: Colour) -> None:
+    def arc(
+        self,
+        start: Point,
+        bends: tuple[Point, Point],
+        end: Point,
+        colour: Colour,
+        width: float,
+        dashes: tuple[float, ...] = (),
+    ) -> None:
         """A curve of Bézier, drawn towards both ``bends``."""
-        self.marks.append(Shape((("M", (start,)), ("C", (*bends, end))), stroke=colour, width=1.8))
+        steps: Steps = (("M", (start,)), ("C", (*bends, end)))
+        self.marks.append(Shape(steps, stroke=colour, width=width, dashes=dashes))
 
     def markers(self, centres: Iterable[Point], number: int, colour: Colour, size: float) -> None:
         """The marker of the series with this number, at each centre."""
@@ -126,6 +135,18 @@ class Drawing:
         """Text whose middle is at ``y``, or its baseline."""
         baseline = y if on_baseline else y + HALF_CAPITAL * size
         self.marks.append(Text(x, baseline, text, colour, size, anchor, bold))
+
+    def add(self, other: Drawing, x: float, y: float) -> None:
+        """All of another drawing, with its top left corner at this place."""
+        for mark in other.marks:
+            if isinstance(mark, Text):
+                self.marks.append(mark._replace(x=mark.x + x, y=mark.y + y))
+            else:
+                steps = tuple(
+                    (command, tuple((px + x, py + y) for px, py in points))
+                    for command, points in mark.steps
+                )
+                self.marks.append(mark._replace(steps=steps))
 
 
 def _joined(points: Iterable[Point]) -> Steps:

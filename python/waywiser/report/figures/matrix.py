@@ -17,8 +17,8 @@ LEFT = 62.0
 TOP = 46.0
 LEAST_WIDTH = 320.0
 
-MOST_SHRUNK = 5
-"""Places whose matrix can still be read as wide as a phone."""
+MOST_IN_COLUMN = 9
+"""Places whose matrix can be read in half a page's width."""
 
 LEAST_RANGE = 1.1
 """The last step is at least so many times the first, or noise would look like a pattern."""
@@ -39,8 +39,10 @@ def matrix_picture(
     unit: str,
     places: Sequence[str],
     entered: Mapping[tuple[str, str], Entered],
+    note: str = "",
 ) -> Picture:
-    """``entered`` by (source, destination); what is missing stays empty."""
+    """``entered`` by (source, destination); what is missing stays empty. The ``note`` stands below
+    the table."""
     known = dict(entered)
     low = min(known.items(), key=lambda item: item[1].value)
     high = max(known.items(), key=lambda item: item[1].value)
@@ -52,8 +54,8 @@ def matrix_picture(
             f"{low[1].text} from {low[0][0]} to {low[0][1]}."
         ),
         draw=partial(_draw, tuple(places), known),
-        data=_data(title, unit, places, known),
-        dense=len(places) > MOST_SHRUNK,
+        data=_data(title, unit, places, known, note),
+        wide=len(places) > MOST_IN_COLUMN,
     )
 
 
@@ -61,7 +63,9 @@ def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -
     width = max(LEFT + CELL_WIDTH * len(places) + 2, LEAST_WIDTH)
     found = Drawing(width, TOP + CELL_HEIGHT * len(places) + 2)
     steps = _steps(entered)
-    found.text(0, 12, "from row to column", SOFT, size=10)
+    missing = len(entered) < len(places) ** 2
+    head = f"from row to column{', empty: not measured' if missing else ''}"
+    found.text(0, 12, head, SOFT, size=10)
     for n, place in enumerate(places):
         middle = LEFT + CELL_WIDTH * (n + 0.5)
         found.text(middle, TOP - 10, place, SOFT, size=10, anchor="middle", on_baseline=True)
@@ -80,7 +84,7 @@ def _draw(places: tuple[str, ...], entered: Mapping[tuple[str, str], Entered]) -
 
 
 def _steps(entered: Mapping[tuple[str, str], Entered]) -> Callable[[float], int]:
-    """A value's step of `HEAT`, on a logarithmic scale: rates differ by factors."""
+    """A value's step of `HEAT`, on a logarithmic scale: bandwidths differ by factors."""
     logs = [math.log(cell.value) for cell in entered.values() if cell.value > 0]
     low, high = min(logs), max(logs)
     if high - low < math.log(LEAST_RANGE):
@@ -98,6 +102,7 @@ def _data(
     unit: str,
     places: Sequence[str],
     entered: Mapping[tuple[str, str], Entered],
+    note: str,
 ) -> Sheet:
     rows = []
     for source in places:
@@ -109,4 +114,4 @@ def _data(
             else:
                 cells.append(SheetCell(cell.text, note=cell.note, link=cell.link, number=True))
         rows.append(SheetRow(tuple(cells)))
-    return Sheet(f"{title}, {unit}", ("from, to", *places), tuple(rows))
+    return Sheet(f"{title}, {unit}", ("from, to", *places), tuple(rows), note)

@@ -1,42 +1,61 @@
-"""A figure as SVG for a page, as an SVG file, and as PDF."""
+"""A figure as SVG for a page, as an SVG file, as PDF and as PNG."""
 
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from html import escape
 from typing import Any
 
 from waywiser.report.figures.drawing import Drawing, Shape, Text
-from waywiser.report.figures.theme import Colour
+from waywiser.report.figures.text_width import BOLD, folded
+from waywiser.report.figures.theme import INK, PAPER, Colour
 from waywiser.report.parts import Picture
+from waywiser.words import WaywiserError
 
 POINTS_PER_INCH = 72
+
+PIXELS_PER_INCH = 192
+"""The resolution of PNG: sharp on screens with two pixels for each point of a page."""
 
 MADE = "Made by waywiser report"
 """A mark in every file that a report writes, so that it may be replaced by the next."""
 
+MARGIN = 10.0
+TITLE_SIZE = 12.0
+TITLE_ROOM = 18.0
+"""The margin of a PNG, the size of its title, and the height of a line of it."""
+
 FONT = "DejaVu Sans"
 
-_PDF_SETTINGS: dict[Any, Any] = {
+_PRECISE = "text-rendering: geometricPrecision"
+"""Letters as wide as their font says: rounded to pixels, small text would become wider."""
+
+_SETTINGS: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "font.family": ["sans-serif"],
     "font.sans-serif": [FONT],
     "lines.scale_dashes": False,
+    "text.hinting": "none",
     "text.parse_math": False,
 }
-"""Text stays text."""
+"""Text stays text in PDF, and is as wide in PNG as its font says."""
 
 
-def inline(picture: Picture, prefix: str) -> str:
+class NoMatplotlib(WaywiserError):
+    """PDF and PNG are asked for, and matplotlib cannot be imported."""
+
+
+def inline(picture: Picture, drawn: Drawing, prefix: str) -> str:
     """``<svg>`` for a page: named, described, in the page's colours and font, scaling with it.
 
-    ``prefix`` keeps its identifiers apart from those of other figures.
+    ``prefix`` keeps its identifiers apart from those of other figures. An element around it says
+    how wide it is (``--width``).
     """
-    drawn = picture.draw()
     return (
         f'<svg class="figure" viewBox="0 0 {drawn.width:g} {drawn.height:g}" '
-        f'style="--width: {drawn.width:g}px; font-family: var(--font)" role="img" '
+        f'style="font-family: var(--font); {_PRECISE}" role="img" '
         f'aria-labelledby="{prefix}-title {prefix}-desc">\n'
         f'<title id="{prefix}-title">{escape(picture.title)}</title>\n'
         f'<desc id="{prefix}-desc">{escape(picture.description)}</desc>\n'
@@ -45,27 +64,53 @@ def inline(picture: Picture, prefix: str) -> str:
 
 
 def svg_file(picture: Picture) -> str:
-    """A file of its own, in the light theme."""
+    """A file of its own: the light theme on white, which can be read on a dark page too."""
     drawn = picture.draw()
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{drawn.width:g}pt" '
         f'height="{drawn.height:g}pt" viewBox="0 0 {drawn.width:g} {drawn.height:g}" '
-        f"style=\"font-family: '{FONT}', sans-serif; stroke-linejoin: round\">\n"
+        f"style=\"font-family: '{FONT}', sans-serif; stroke-linejoin: round; {_PRECISE}\">\n"
         f"<title>{escape(picture.title)}</title>\n<desc>{escape(picture.description)}</desc>\n"
-        f"<!-- {MADE} -->\n{_elements(drawn, lambda colour: colour.light)}\n</svg>\n"
+        f"<!-- {MADE} -->\n"
+        f'<rect width="100%" height="100%" fill="{PAPER.light}"/>\n'
+        f"{_elements(drawn, lambda colour: colour.light)}\n</svg>\n"
     )
 
 
 def pdf_file(picture: Picture) -> bytes:
-    """The same as PDF, with its fonts, by matplotlib."""
-    import matplotlib
-    from matplotlib.figure import Figure
+    """The same as PDF, with its fonts. Raises `NoMatplotlib`."""
+    about = {"Title": picture.title, "Creator": MADE, "CreationDate": None}
+    return _by_matplotlib(picture.draw(), "none", format="pdf", metadata=about)
 
+
+def png_file(picture: Picture) -> bytes:
+    """The same as PNG, on white, with its title and a margin: it is shown where there is no
+    caption. Raises `NoMatplotlib`."""
     drawn = picture.draw()
-    with matplotlib.rc_context(_PDF_SETTINGS):
+    title = list(folded(picture.title, TITLE_SIZE * BOLD, drawn.width))
+    top = MARGIN + TITLE_ROOM * len(title)
+    titled = Drawing(drawn.width + 2 * MARGIN, top + drawn.height + MARGIN)
+    for n, line in enumerate(title):
+        titled.text(MARGIN, MARGIN + TITLE_ROOM * (n + 0.4), line, INK, size=TITLE_SIZE, bold=True)
+    titled.add(drawn, MARGIN, top)
+    about = {"Title": picture.title, "Description": picture.description, "Software": MADE}
+    return _by_matplotlib(titled, PAPER.light, format="png", dpi=PIXELS_PER_INCH, metadata=about)
+
+
+def _by_matplotlib(drawn: Drawing, ground: str, **saved: Any) -> bytes:
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise NoMatplotlib(
+            f"PDF and PNG need matplotlib, and it cannot be imported ({error})",
+            remedy="pip install matplotlib, or write --format svg",
+        ) from None
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a letter that the font does not have is drawn as a box
         size = (drawn.width / POINTS_PER_INCH, drawn.height / POINTS_PER_INCH)
-        figure = Figure(figsize=size, dpi=POINTS_PER_INCH, facecolor="none")
+        figure = Figure(figsize=size, dpi=POINTS_PER_INCH, facecolor=ground)
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawn.width), ylim=(drawn.height, 0))
         axes.set_axis_off()
         for order, mark in enumerate(drawn.marks):
@@ -76,8 +121,7 @@ def pdf_file(picture: Picture) -> bytes:
                           ha=_ALIGNED[mark.anchor], va="baseline", fontsize=mark.size,
                           fontweight="bold" if mark.bold else "normal")  # fmt: skip
         stream = io.BytesIO()
-        about = {"Title": picture.title, "Creator": MADE, "CreationDate": None}
-        figure.savefig(stream, format="pdf", metadata=about)
+        figure.savefig(stream, **saved)
     return stream.getvalue()
 
 

@@ -23,17 +23,17 @@ PAPER = Colour("--paper", "#ffffff", "#14171b")
 PANEL = Colour("--panel", "#f4f6f8", "#1d2228")
 
 SERIES = (
-    Colour("--s1", "#0b5fa5", "#6cb2f5"),
-    Colour("--s2", "#b34700", "#ff9a5c"),
-    Colour("--s3", "#00704a", "#4fd0a0"),
-    Colour("--s4", "#7b3aa0", "#d29bf0"),
-    Colour("--s5", "#75590a", "#e0bd4f"),
-    Colour("--s6", "#006b80", "#55cbe0"),
-    Colour("--s7", "#a82a63", "#f590bf"),
-    Colour("--s8", "#555b63", "#b8bec6"),
+    Colour("--s1", "#164de5", "#48a3ff"),
+    Colour("--s2", "#963c13", "#f27119"),
+    Colour("--s3", "#2c9174", "#70fccc"),
+    Colour("--s4", "#6d2693", "#8e59ee"),
+    Colour("--s5", "#a77f14", "#fcd520"),
+    Colour("--s6", "#0b6064", "#2e7699"),
+    Colour("--s7", "#f147b3", "#cf1059"),
+    Colour("--s8", "#383029", "#beb2af"),
 )
-"""Distinct to the colour-blind in this order as far as colours can be (after Okabe and Ito, *Color
-Universal Design*, 2008), and each with a marker of its own."""
+"""Blue, orange, green, purple, yellow, cyan, pink, grey. Their lightness differs too, so that
+readers who are colour-blind can distinguish all of them; a test simulates it."""
 
 HEAT = (
     Colour("--h1", "#eef4fb", "#182430"),
@@ -63,8 +63,3 @@ ALL = (INK, SOFT, LINE, PAPER, PANEL, *SERIES, *HEAT, *HEAT_INK)
 def style_sheet(dark: bool) -> str:
     """The variables of a theme, as declarations."""
     return " ".join(f"{c.variable}: {c.dark if dark else c.light};" for c in ALL)
-
-
-def series(number: int) -> Colour:
-    """The colour of the n-th series of a figure, from 0."""
-    return SERIES[number % len(SERIES)]

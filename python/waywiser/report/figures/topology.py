@@ -1,44 +1,65 @@
-"""The machine with what its links carry: host memory above, GPUs below it, NVLink under these."""
+"""The machine with the bandwidth of its links: host memory, GPUs below it, NVLink under these."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from waywiser.report.figures.drawing import Drawing
+from waywiser.report.figures.text_width import shortened, text_width
 from waywiser.report.figures.theme import INK, PANEL, PAPER, SERIES, SOFT, Colour
 from waywiser.report.parts import Picture, Sheet
 from waywiser.words import Value
 
-GPU_WIDTH = 92.0
-GAP = 10.0
+GPU_WIDTH = 100.0
+GAP = 14.0
 GROUP_GAP = 34.0
-EDGE = 12.0
-LEAST_WIDTH = 420.0
-HOST_TOP, HOST_HEIGHT = 26.0, 58.0
-GPU_TOP, GPU_HEIGHT = 152.0, 66.0
-SWITCH_TOP, SWITCH_HEIGHT = 288.0, 30.0
-ARC_DEPTH = 26.0
+EDGE = 4.0
+LEAST_WIDTH = 340.0
+"""The narrowest picture takes a phone's width."""
+LINE = 13.5
+TEXT = 10.0
+SMALL = 9.0
+PADDING = 5.0
+HOST_TOP, HOST_HEIGHT = 4.0, 58.0
+GPU_HEIGHT = 66.0
+STUB = 15.0
+"""Part of a link that is seen before and after its text."""
+SWITCH_HEIGHT = 28.0
+ARC_DEPTH = 28.0
 """Depth of an arc for each GPU that a direct link passes over."""
-
-DIGIT_WIDTH = 0.636
-"""Width of a digit of DejaVu Sans, over the size of the font."""
 
 HOST_LINK, PEER_LINK = SERIES[0], SERIES[2]
 
+NOT_MEASURED = (3.0, 3.0)
+"""Dashes of links that nothing was measured on."""
+
+
+class LinkLabel(Value, frozen=True):
+    """What is written on a link."""
+
+    kind: str
+    """``PCIe 5 x16``, ``NVLink, 18 lanes``; empty if it is not known."""
+    lines: tuple[str, ...]
+    """``H2D 55.3 GB/s, 88 %``: for each direction that was measured."""
+    bandwidth: float
+    """GB/s of the faster direction: the width of the line; 0 if nothing was measured."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.kind, *self.lines)))
+
 
 class GpuBox(Value, frozen=True):
-    """A GPU with the figures on its links, in GB/s; empty if nothing was measured."""
+    """A GPU with its links to the host and to a switch."""
 
     name: str
-    model: str
-    pci: str
-    within: str
-    down: str
-    """The rate from the host."""
-    up: str
-    switch_out: str
-    switch_in: str
+    details: tuple[str, ...]
+    host: LinkLabel
+    switch: LinkLabel | None
+    """None if it has no link to a switch."""
 
 
 class GpuGroup(Value, frozen=True):
@@ -56,15 +77,19 @@ class Direct(Value, frozen=True):
 
     first: int
     second: int
-    text: str
+    label: LinkLabel
 
 
 class TopologyLayout(Value, frozen=True):
     """All that is drawn."""
 
     groups: tuple[GpuGroup, ...]
-    switched: bool
     direct: tuple[Direct, ...]
+    note: str
+
+    @property
+    def gpus(self) -> list[GpuBox]:
+        return [gpu for group in self.groups for gpu in group.gpus]
 
 
 def topology_picture(
@@ -80,102 +105,163 @@ def topology_picture(
     )
 
 
+class _Frame(NamedTuple):
+    """Where things are."""
+
+    gpu_width: float
+    lefts: list[tuple[float, list[float]]]
+    """Where each group begins, and each of its GPUs."""
+    width: float
+    gpu_top: float
+    switch_top: float
+
+    @property
+    def middles(self) -> list[float]:
+        return [left + self.gpu_width / 2 for _, boxes in self.lefts for left in boxes]
+
+
 def _draw(layout: TopologyLayout) -> Drawing:
     """Links first, so that boxes cover their ends."""
-    width = max(_width(layout), LEAST_WIDTH)
-    span = max((d.second - d.first for d in layout.direct), default=0)
-    bottom = SWITCH_TOP + SWITCH_HEIGHT if layout.switched else GPU_TOP + GPU_HEIGHT
-    height = max(bottom, GPU_TOP + GPU_HEIGHT + (ARC_DEPTH * span + 16 if span else 0)) + EDGE
-    found = Drawing(width, height)
-    lefts = _lefts(layout, (width - _width(layout)) / 2 + EDGE)
-    gpus = [gpu for group in layout.groups for gpu in group.gpus]
-    middles = [left + GPU_WIDTH / 2 for _, boxes in lefts for left in boxes]
-    for x in middles:
-        found.line([(x, HOST_TOP + HOST_HEIGHT), (x, GPU_TOP)], HOST_LINK, 2.2)
-        if layout.switched:
-            found.line([(x, GPU_TOP + GPU_HEIGHT), (x, SWITCH_TOP)], PEER_LINK, 2.2)
-    for each in layout.direct:
-        _arc(found, middles[each.first], middles[each.second], each)
-    for group, (left, _) in zip(layout.groups, lefts, strict=True):
-        _host(found, group, left)
+    frame = _frame(layout)
+    middles, gpus = frame.middles, layout.gpus
+    gpu_bottom = frame.gpu_top + GPU_HEIGHT
+    bottom = max([frame.switch_top + SWITCH_HEIGHT if _switched(layout) else gpu_bottom,
+                  *(_deepest(each, gpu_bottom) for each in layout.direct)])  # fmt: skip
+    found = Drawing(frame.width, bottom + LINE + 12)
     for gpu, x in zip(gpus, middles, strict=True):
-        _rates(found, x, (HOST_TOP + HOST_HEIGHT + GPU_TOP) / 2, gpu.down, gpu.up)
-        _gpu(found, gpu, x)
-        if layout.switched:
-            _rates(found, x, (GPU_TOP + GPU_HEIGHT + SWITCH_TOP) / 2, gpu.switch_out,
-                   gpu.switch_in)  # fmt: skip
-    if layout.switched and middles:
-        start, end = middles[0] - GPU_WIDTH / 2, middles[-1] + GPU_WIDTH / 2
-        _box(found, start, SWITCH_TOP, end - start, SWITCH_HEIGHT, PEER_LINK)
-        middle = SWITCH_TOP + SWITCH_HEIGHT / 2
-        _text(found, (start + end) / 2, middle, "NVLink switch", bold=True)
+        _link(found, gpu.host, x, HOST_TOP + HOST_HEIGHT, frame.gpu_top, HOST_LINK)
+        if gpu.switch is not None:
+            _link(found, gpu.switch, x, gpu_bottom, frame.switch_top, PEER_LINK)
     for each in layout.direct:
-        _rate_of_arc(found, (middles[each.first] + middles[each.second]) / 2, each)
+        _arc(found, middles[each.first], middles[each.second], gpu_bottom, each)
+    for group, (left, _) in zip(layout.groups, frame.lefts, strict=True):
+        _host(found, group, left, _group_width(group, frame.gpu_width))
+    for gpu, x in zip(gpus, middles, strict=True):
+        _gpu(found, gpu, x - frame.gpu_width / 2, frame.gpu_top, frame.gpu_width)
+    if _switched(layout):
+        start, end = middles[0] - frame.gpu_width / 2, middles[-1] + frame.gpu_width / 2
+        _box(found, start, frame.switch_top, end - start, SWITCH_HEIGHT, PEER_LINK)
+        _text(found, (start + end) / 2, frame.switch_top + SWITCH_HEIGHT / 2, "NVLink switch",
+              bold=True)  # fmt: skip
+    for each in layout.direct:
+        _name_of_arc(found, (middles[each.first] + middles[each.second]) / 2, gpu_bottom, each)
+    note = shortened(layout.note, SMALL, frame.width)
+    found.text(0, bottom + 12 + LINE / 2, note, SOFT, size=SMALL)
     return found
 
 
-def _lefts(layout: TopologyLayout, left: float) -> list[tuple[float, list[float]]]:
-    """Where each group begins, and each of its GPUs."""
-    found = []
-    for group in layout.groups:
-        wide = _group_width(group)
-        first = left + (wide - len(group.gpus) * (GPU_WIDTH + GAP) + GAP) / 2
-        found.append((left, [first + n * (GPU_WIDTH + GAP) for n in range(len(group.gpus))]))
+def _frame(layout: TopologyLayout) -> _Frame:
+    """Boxes are as wide as the widest text of a GPU or of its links."""
+    texts = [text for gpu in layout.gpus for text in _texts_of(gpu)]
+    widest = max((text_width(text, TEXT) for text in texts), default=0.0)
+    gpu_width = max(GPU_WIDTH, widest + 2 * PADDING)
+    groups = [_group_width(group, gpu_width) for group in layout.groups]
+    drawn = sum(groups) + GROUP_GAP * max(0, len(groups) - 1)
+    width = max(drawn + 2 * EDGE, LEAST_WIDTH, text_width(layout.note, SMALL))
+    left, lefts = (width - drawn) / 2, []
+    for group, wide in zip(layout.groups, groups, strict=True):
+        first = left + (wide - len(group.gpus) * (gpu_width + GAP) + GAP) / 2
+        lefts.append((left, [first + n * (gpu_width + GAP) for n in range(len(group.gpus))]))
         left += wide + GROUP_GAP
-    return found
+    above = max((len(gpu.host.texts) for gpu in layout.gpus), default=0)
+    below = max((len(gpu.switch.texts) for gpu in layout.gpus if gpu.switch), default=0)
+    gpu_top = HOST_TOP + HOST_HEIGHT + 2 * STUB + LINE * above
+    switch_top = gpu_top + GPU_HEIGHT + 2 * STUB + LINE * below
+    return _Frame(gpu_width, lefts, width, gpu_top, switch_top)
 
 
-def _width(layout: TopologyLayout) -> float:
-    groups = sum(_group_width(group) for group in layout.groups)
-    return groups + GROUP_GAP * max(0, len(layout.groups) - 1) + 2 * EDGE
+def _texts_of(gpu: GpuBox) -> Iterator[str]:
+    yield from gpu.details
+    yield from gpu.host.texts
+    if gpu.switch is not None:
+        yield from gpu.switch.texts
 
 
-def _group_width(group: GpuGroup) -> float:
-    count = max(len(group.gpus), 2)
-    return count * GPU_WIDTH + (count - 1) * GAP
+def _switched(layout: TopologyLayout) -> bool:
+    return any(gpu.switch is not None for gpu in layout.gpus)
 
 
-def _host(drawing: Drawing, group: GpuGroup, left: float) -> None:
-    width = _group_width(group)
+def _group_width(group: GpuGroup, gpu_width: float) -> float:
+    count = max(len(group.gpus), 2 if len(group.title) > 12 or group.found else 1)
+    return count * gpu_width + (count - 1) * GAP
+
+
+def _host(drawing: Drawing, group: GpuGroup, left: float, width: float) -> None:
     _box(drawing, left, HOST_TOP, width, HOST_HEIGHT, SOFT, dashed=group.found)
-    _text(drawing, left + width / 2, HOST_TOP + 16, group.title, bold=True)
+    title = shortened(group.title, 11, width - PADDING)
+    _text(drawing, left + width / 2, HOST_TOP + 15, title, bold=True)
     for n, line in enumerate(group.lines[:2]):
-        _text(drawing, left + width / 2, HOST_TOP + 32.5 + 14 * n, line, soft=True)
+        _text(drawing, left + width / 2, HOST_TOP + 31 + LINE * n,
+              shortened(line, SMALL, width - PADDING), soft=True, size=SMALL)  # fmt: skip
 
 
-def _gpu(drawing: Drawing, gpu: GpuBox, middle: float) -> None:
-    _box(drawing, middle - GPU_WIDTH / 2, GPU_TOP, GPU_WIDTH, GPU_HEIGHT, INK)
-    _text(drawing, middle, GPU_TOP + 15, gpu.name, bold=True)
-    for n, line in enumerate(filter(None, (gpu.model, gpu.pci, gpu.within))):
-        _text(drawing, middle, GPU_TOP + 30 + 13.5 * n, line, soft=True, size=9)
+def _gpu(drawing: Drawing, gpu: GpuBox, left: float, top: float, width: float) -> None:
+    _box(drawing, left, top, width, GPU_HEIGHT, INK)
+    _text(drawing, left + width / 2, top + 13, gpu.name, bold=True)
+    for n, line in enumerate(gpu.details):
+        _text(drawing, left + width / 2, top + 27.5 + 13 * n, line, soft=True, size=SMALL)
 
 
-def _rates(drawing: Drawing, x: float, y: float, down: str, up: str) -> None:
-    """Draws the rates of both directions of a link on it."""
-    texts = [text for text in (f"↓ {down}" if down else "", f"↑ {up}" if up else "") if text]
+def line_width(bandwidth: float) -> float:
+    """The width of a link's line: ten times the bandwidth, a little more than three times the
+    width, so that PCIe and NVLink stand in one picture."""
+    return min(max(0.4 * math.sqrt(bandwidth), 1.0), 14.0)
+
+
+def _link(
+    drawing: Drawing, label: LinkLabel, x: float, top: float, bottom: float, colour: Colour
+) -> None:
+    """The text of a link in the middle of its line, on the paper's colour."""
+    _stroke(drawing, [(x, top), (x, bottom)], label, colour)
+    texts = label.texts
     if not texts:
         return
-    height = 15.0 * len(texts) + 4
-    drawing.box((x - GPU_WIDTH / 2, y - height / 2), GPU_WIDTH, height, PAPER)
+    height = LINE * len(texts)
+    width = max(text_width(text, TEXT) for text in texts) + 4
+    middle = (top + bottom) / 2
+    drawing.box((x - width / 2, middle - height / 2), width, height, PAPER)
     for n, text in enumerate(texts):
-        _text(drawing, x, y + (n - (len(texts) - 1) / 2) * 15, text)
+        soft = bool(label.kind) and n == 0
+        _text(drawing, x, middle + (n - (len(texts) - 1) / 2) * LINE, text, soft=soft, size=TEXT)
 
 
-def _arc(drawing: Drawing, start: float, end: float, each: Direct) -> None:
-    top, span = GPU_TOP + GPU_HEIGHT, each.second - each.first
+def _stroke(
+    drawing: Drawing, points: list[tuple[float, float]], label: LinkLabel, colour: Colour
+) -> None:
+    if label.bandwidth:
+        drawing.line(points, colour, line_width(label.bandwidth))
+    else:
+        drawing.line(points, SOFT, 1.0, dashes=NOT_MEASURED)
+
+
+def _deepest(each: Direct, top: float) -> float:
+    """The lowest point of an arc with its text."""
+    return top + ARC_DEPTH * (each.second - each.first) + LINE * len(each.label.texts) / 2
+
+
+def _arc(drawing: Drawing, start: float, end: float, top: float, each: Direct) -> None:
+    span = each.second - each.first
     x = (start + 5.0 * span, end - 5.0 * span)
-    deep = top + ARC_DEPTH * span * 1.3
-    drawing.arc((x[0], top), ((x[0], deep), (x[1], deep)), (x[1], top), PEER_LINK)
+    deep = top + ARC_DEPTH * span / 0.75
+    bends = ((x[0], deep), (x[1], deep))
+    if each.label.bandwidth:
+        width = line_width(each.label.bandwidth)
+        drawing.arc((x[0], top), bends, (x[1], top), PEER_LINK, width)
+    else:
+        drawing.arc((x[0], top), bends, (x[1], top), SOFT, 1.0, NOT_MEASURED)
 
 
-def _rate_of_arc(drawing: Drawing, x: float, each: Direct) -> None:
-    """Writes the rate at the arc's lowest point, on the paper's colour."""
-    if not each.text:
+def _name_of_arc(drawing: Drawing, x: float, top: float, each: Direct) -> None:
+    """The text of a direct link at the arc's lowest point, on the paper's colour."""
+    texts = each.label.texts
+    if not texts:
         return
-    y = GPU_TOP + GPU_HEIGHT + ARC_DEPTH * (each.second - each.first) * 0.975
-    width = DIGIT_WIDTH * 10 * len(each.text) + 3
-    drawing.box((x - width / 2, y - 6.5), width, 13, PAPER)
-    _text(drawing, x, y, each.text, size=10)
+    y = top + ARC_DEPTH * (each.second - each.first)
+    width = max(text_width(text, SMALL) for text in texts) + 4
+    drawing.box((x - width / 2, y - 6 * len(texts)), width, 12 * len(texts), PAPER)
+    for n, text in enumerate(texts):
+        at = y + (n - (len(texts) - 1) / 2) * 12
+        _text(drawing, x, at, text, soft=not each.label.bandwidth, size=SMALL)
 
 
 def _box(

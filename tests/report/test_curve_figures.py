@@ -1,0 +1,178 @@
+"""Which curves a report draws, and that a method looks the same in all of its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from analysis.subjects import curve, postal, subject
+from report import machines
+from waywiser.records import Series
+from waywiser.report.chapters.curves import curves
+from waywiser.report.entry import Entry, entry
+from waywiser.report.families import MOST_LINES, method, set_label
+from waywiser.report.figures.drawing import HALF_CAPITAL, Shape, Text
+from waywiser.report.figures.theme import SERIES, Colour
+from waywiser.report.parts import Document, Picture
+
+TO, BACK = "pinned@numa:0 -> device@gpu:0", "device@gpu:0 -> pinned@numa:0"
+LARGE = (2**26, 2**28)
+
+
+def pictures(*series: Sequence[Series]) -> list[Picture]:
+    chapter = curves([entry(subject(*series, machine=machines.eight_gpus()))])
+    return Document("", (), (chapter,), "").pictures()
+
+
+def looks(picture: Picture) -> dict[str, set[Colour]]:
+    """The colours of the markers beside each name."""
+    marks = picture.draw().marks
+    found: dict[str, set[Colour]] = {}
+    for text in (mark for mark in marks if isinstance(mark, Text)):
+        for marker in (mark for mark in marks if isinstance(mark, Shape)):
+            if marker.fill in SERIES and marker.opacity == 1 and _is_beside(marker, text):
+                assert marker.fill is not None
+                found.setdefault(text.text, set()).add(marker.fill)
+    return found
+
+
+def _is_beside(marker: Shape, text: Text) -> bool:
+    """Whether it is one marker, just before the text and at its middle."""
+    points = [point for _, several in marker.steps for point in several]
+    left, right = (bound(x for x, _ in points) for bound in (min, max))
+    middle = (min(y for _, y in points) + max(y for _, y in points)) / 2
+    level = text.y - HALF_CAPITAL * text.size
+    return right - left < 8 and 0 < text.x - right < 30 and abs(level - middle) < 1
+
+
+def test_a_method_has_one_colour_in_all_figures(direct: Document) -> None:
+    found: dict[str, set[Colour]] = {}
+    for picture in direct.pictures():
+        if picture.name.startswith(("bandwidth", "latency")):
+            for name, colours in looks(picture).items():
+                found.setdefault(name, set()).update(colours)
+    assert {"copy-engine, pinned", "copy-engine, pageable", "copy-engine"} <= set(found)
+    assert all(len(colours) == 1 for colours in found.values()), found
+    assert len(set.union(*found.values())) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{TO} by copy-engine", "copy-engine, pinned"),
+        (f"{BACK} by copy-engine", "copy-engine, pinned"),
+        (f"{BACK} by sm[blocks=64]", "sm[blocks=64], pinned"),
+        ("device@gpu:0 -> device@gpu:1 by sm", "sm"),
+        ("managed@numa:0 -> managed@gpu:0 by prefetch", "prefetch, managed"),
+        ("pageable@numa:0 -> pinned@numa:0 by cpu", "cpu, pageable → pinned"),
+        ("file@file:scratch -> pageable@numa:0 by direct-io", "direct-io, file/pageable"),
+        ("pageable@numa:0 -> file@file:scratch by direct-io", "direct-io, file/pageable"),
+        (f"{TO} by copy-engine; {BACK} by copy-engine", "copy-engine, pinned"),
+    ],
+)
+def test_a_method_is_named_without_its_direction(text: str, expected: str) -> None:
+    (shown,) = entry(subject(curve(text, postal(5e-6, 5e10), (2**20,)))).curves
+    assert method(shown, subject().machine.traits) == expected
+
+
+def test_a_set_is_named_without_its_kinds_of_memory() -> None:
+    texts = [f"device@gpu:{n} -> device@gpu:{(n + 1) % 3} by sm" for n in range(3)]
+    (shown,) = entry(subject(curve("; ".join(texts), postal(5e-6, 5e10), (2**20,)))).curves
+    assert set_label(shown) == "ring gpu:0-2 → gpu:0-2"
+
+
+def sets() -> Iterator[list[Series]]:
+    slow, fast = postal(5e-6, 5e10), postal(5e-6, 4e11)
+    between = ["device@gpu:0 -> device@gpu:1 by sm", "device@gpu:1 -> device@gpu:0 by sm"]
+    yield curve("; ".join(between), fast, LARGE)
+    disk = "pageable@numa:0 -> file@file:scratch by direct-io"
+    back = "file@file:scratch -> pageable@numa:0 by direct-io"
+    yield curve(f"{disk}; {back}", postal(5e-6, 2e9), LARGE)
+    yield curve(f"{TO} by copy-engine; {BACK} by copy-engine", slow, LARGE)
+
+
+def test_transfers_over_pcie_come_first_then_those_between_gpus() -> None:
+    found = pictures(*sets())
+    places = [picture.title.partition(", ")[2] for picture in found]
+    assert [place.removesuffix(": bandwidth") for place in places] == [
+        *("numa:0 ↔ gpu:0", "gpu:0 ↔ gpu:1", "numa:0 ↔ file:scratch")
+    ]
+    (bar,) = found[0].data.rows if found[0].data else ()
+    assert [cell.text for cell in bar.cells[:2]] == ["copy-engine, pinned", "512 MiB"]
+
+
+def test_different_sets_of_one_figure_are_named() -> None:
+    directions = ("pinned@numa:0 -> device@gpu:{}", "device@gpu:{} -> pinned@numa:0")
+    texts = ["; ".join(f"{each.format(n)} by sm" for n in (0, 1)) for each in directions]
+    (found,) = pictures(
+        *(curve(text, postal(5e-6, 5e10 / (n + 1)), LARGE) for n, text in enumerate(texts))
+    )
+    assert found.data is not None
+    assert [row.cells[0].text for row in found.data.rows] == [
+        *("host-to-all numa:0 → gpu:0,1", "all-to-host gpu:0,1 → numa:0")
+    ]
+    assert found.title.endswith(", host and GPU: bandwidth")
+
+
+def test_a_figure_has_no_more_curves_than_can_be_distinguished_and_says_how_many() -> None:
+    kinds = ("pinned", "write-combined", "pageable", "managed")
+    several = [
+        curve(f"{one}@numa:0 -> {other}@numa:0 by cpu", postal(1e-6, 1e10 * (n + 4 * m + 1)))
+        for n, one in enumerate(kinds)
+        for m, other in enumerate(kinds)
+        if "managed" not in (one, other)
+    ]
+    assert (MOST_LINES, len(several)) == (8, 9)
+    picture = pictures(*several)[0]
+    written = [mark.text for mark in picture.draw().marks if isinstance(mark, Text)]
+    assert (
+        f"{MOST_LINES} of {len(several)} curves are drawn; the report's table has all." in written
+    )
+    assert picture.data is not None and len(picture.data.columns) == 1 + MOST_LINES
+
+
+def test_a_path_without_default_settings_is_drawn_with_its_fastest() -> None:
+    rates = {"api=sync": 2e10, "api=sync,submit=0": 3e10}
+    found = pictures(
+        curve("managed@numa:0 -> managed@gpu:0 by prefetch", postal(5e-6, 1e10)),
+        *(curve(f"{TO} by copy-engine[{s}]", postal(5e-6, r)) for s, r in rates.items()),
+    )
+    assert found[0].data is not None
+    assert set(found[0].data.columns[1:]) == {
+        *("prefetch, managed", "copy-engine[api=sync,submit=0], pinned")
+    }
+
+
+def test_one_path_at_one_size_is_no_figure() -> None:
+    assert pictures(curve(f"{TO} by copy-engine", postal(5e-6, 5e10), (2**26,))) == []
+
+
+def entries() -> list[Entry]:
+    found = [curve(f"{path} by copy-engine", postal(5e-6, 5e10)) for path in (TO, BACK)]
+    made = subject(*found, machine=machines.eight_gpus())
+    return [entry(made, name=name, key=f"{name}-") for name in ("a", "b")]
+
+
+def test_machines_beside_each_other_keep_their_colours() -> None:
+    found = Document("", (), (curves(entries()),), "").pictures()
+    assert len(found) == 2
+    for picture in found:
+        columns = picture.data.columns if picture.data else ()
+        assert columns == ("size", "a", "b")
+    assert [looks(picture)["a"] for picture in found] == [{SERIES[0]}, {SERIES[0]}]
+
+
+def test_the_latency_of_transfers_that_start_together_is_that_of_all() -> None:
+    pair = curve(f"{TO} by copy-engine; {BACK} by copy-engine", postal(5e-6, 5e10))
+    single = curve(f"{TO} by copy-engine", postal(5e-6, 5e10))
+    titles = [
+        next(
+            mark.text
+            for mark in each.draw().marks
+            if isinstance(mark, Text) and mark.text.startswith("time")
+        )
+        for each in pictures(single, pair)
+        if each.name.startswith("latency")
+    ]
+    assert titles == ["time per transfer", "time until all transfers are complete"]

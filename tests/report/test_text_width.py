@@ -1,0 +1,42 @@
+"""Widths of texts, compared with the font that they are the widths of."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath, TextToPath
+
+from waywiser.report.figures.render import FONT
+from waywiser.report.figures.text_width import folded, shortened, text_width
+
+TEXTS = (
+    "copy-engine, write-combined",
+    "H2D 55.3 GB/s, 88%",
+    "numa:0 → gpu:0-3",
+    "±0.5 µs",
+)
+
+
+@pytest.mark.parametrize("bold", [False, True])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_is_as_wide_as_its_font_says_or_a_little_less(text: str, bold: bool) -> None:
+    font = FontProperties(family=FONT, size=100, weight="bold" if bold else "normal")
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    assert width * 0.97 <= text_width(text, 100, bold=bold) <= width * 1.15
+    assert TextPath((0, 0), text, prop=font).get_extents().width <= text_width(text, 103, bold=bold)
+
+
+def test_a_text_is_cut_off_only_if_it_is_too_wide() -> None:
+    whole = text_width(TEXTS[0], 10)
+    assert shortened(TEXTS[0], 10, whole) == TEXTS[0]
+    cut = shortened(TEXTS[0], 10, whole / 2)
+    assert cut.endswith("…") and TEXTS[0].startswith(cut[:-1])
+    assert text_width(cut, 10) <= whole / 2
+
+
+def test_lines_are_folded_between_words_and_none_is_lost() -> None:
+    text = "one two three four five six"
+    lines = list(folded(text, 10, 60))
+    assert len(lines) > 1 and " ".join(lines) == text
+    assert all(text_width(line, 10) <= 60 for line in lines)
+    assert list(folded("", 10, 60)) == []
