@@ -107,6 +107,7 @@ def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
     both = assess(result(answer("links", finding("c", "warning")), flag))
     assert both.statement == "Review: 1 finding needs attention. No problem was found."
     assert both.quality == alone.quality
+    assert assess(result(answer("trust"))).quality == "Quality of the numbers: no warnings"
     wrong = assess(result(answer("trust", finding("a", "error"))))
     assert (wrong.statement, wrong.quality) == (
         "Problem: 1 problem was found on this machine.",

@@ -138,7 +138,7 @@ class ProfileView:
         )
 
     def headline(self) -> DataTable:
-        """The headline paths, by group."""
+        """The headline paths and reads of files, by group."""
         return DataTable.of(
             "headline",
             HEADLINE_TYPES,

@@ -67,14 +67,15 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
 
 
 def _quality(entry: Entry) -> tuple[str, str]:
-    """The quality of the numbers with its anchor: what the warnings are about, the gravest first;
-    empty if there are none."""
+    """The quality of the numbers with its anchor: what the warnings are about, the gravest first.
+    Empty if the question was not answered, or if numbers are wrong."""
     for answer in entry.answers:
+        if answer.question != OF_NUMBERS or not answer.answered or worst_of(answer) == "error":
+            continue
         warnings = [f.id.replace("-", " ") for f in answer.findings if f.severity == "warning"]
-        if answer.question == OF_NUMBERS and warnings:
-            what = count(len(warnings), "warning")
-            named = ", ".join(warnings[:MOST_WARNINGS])
-            return f"Quality of the numbers: {what} ({named})", question_anchor(entry, answer)
+        what = count(len(warnings), "warning") if warnings else "no warnings"
+        named = f" ({', '.join(warnings[:MOST_WARNINGS])})" if warnings else ""
+        return f"Quality of the numbers: {what}{named}", question_anchor(entry, answer)
     return "", ""
 
 

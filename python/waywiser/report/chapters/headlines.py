@@ -44,7 +44,7 @@ def _rows(entry: Entry) -> list[HeadlineRow]:
 
 
 def _alone(entry: Entry) -> Sheet:
-    """Columns without any value are left out."""
+    """Columns without any value are not shown."""
     rows = _rows(entry)
     smallest = {row.small.bytes for row in rows if row.small is not None}
     small = format_bytes(min(smallest)) if len(smallest) == 1 else "the size in small print"
