@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from topology.captured import ALL, machine
 from topology.fake_system import system_of
-from waywiser.doctor.diagnosis import CHECKS, diagnose
+from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import link_findings
 from waywiser.doctor.situation import Situation
-from waywiser.records import GpuState
+from waywiser.records import GpuHealth, GpuState
+from waywiser.series.health import HealthReport, Rise
 from waywiser.severity import ORDER
-from waywiser.topology.machine import Machine
+from waywiser.topology.machine import Gpu, Machine
 
 CPU = "sys/devices/system/cpu"
 A100 = machine("two-socket-4gpu")
@@ -207,3 +209,104 @@ def test_the_severest_come_first_and_the_asked_severity_filters(tmp_path: Path) 
 
 def test_every_check_says_what_it_looks_at() -> None:
     assert all(check.__doc__ for check in CHECKS)
+
+
+def stored(on: Machine, **more: Any) -> list[DoctorFinding]:
+    """Findings of what a profile stored."""
+    return list(diagnose(Situation(on, **more)))
+
+
+def test_a_profile_shows_the_state_of_the_host_when_it_was_made() -> None:
+    environment = {
+        "kernel": "6.1",
+        "governor": ["powersave"],
+        "load": [5.0, 1.0, 1.0],
+        "numa_balancing": 1,
+        "transparent_huge_pages": "always",
+        "swap_used_bytes": 2 << 30,
+        "memory_total_bytes": 8 << 30,
+        "memlock_bytes": 65536,
+        "cgroup_cpus": 2.5,
+        "cgroup_memory_bytes": 1 << 30,
+        "turbo": "on",
+    }
+    found = names(stored(NO_GPU, stored=environment))
+    assert found >= {
+        *("governor", "load", "numa-balancing", "huge-pages", "swap", "memlock"),
+        *("cpu-quota", "cgroup-memory", "turbo"),
+    }
+
+
+@pytest.mark.parametrize("value", ["many", {"a": 1}, [None, "x"], float("nan"), True])
+def test_an_environment_of_another_form_is_unknown(value: object) -> None:
+    keys = ("governor", "load", "swap_used_bytes", "memory_total_bytes", "memlock_bytes", "turbo")
+    assert stored(NO_GPU, stored=dict.fromkeys(keys, value))
+
+
+def test_what_another_tool_did_not_store_is_not_checked() -> None:
+    bare = msgspec.structs.replace(NO_GPU, gpus=(Gpu(0, "", "A GPU", ""),))
+    situation = Situation(bare)
+    assert "governor" not in names(list(diagnose(situation)))
+    assert unchecked(situation) == (
+        "driver and CUDA runtime of this installation",
+        "CPUs outside the cpuset",
+        "CPU frequency and load",
+        "memory settings",
+        "limits of cgroups",
+        "links, clocks and modes of GPUs",
+        "error counters of GPUs",
+    )
+    read = Situation(A100, stored={"kernel": "6.1"}, health=HealthReport(gpus=4))
+    assert unchecked(read) == unchecked(situation)[:2]
+
+
+def test_nothing_is_left_unchecked_on_the_machine_itself(tmp_path: Path) -> None:
+    assert unchecked(Situation(A100, system_of(tmp_path, {}))) == ()
+
+
+def test_readings_of_a_survey_show_links_and_clocks_under_load() -> None:
+    cap = ("power limit",)
+    states = tuple(GpuState(1, throttle=cap if n < 2 else ()) for n in range(8))
+    links = (GpuState(1, pcie_generation=3, pcie_width=16),)
+    gpus = tuple(msgspec.structs.replace(gpu, throttle=()) for gpu in A100.gpus)
+    found = stored(
+        msgspec.structs.replace(A100, gpus=gpus), gpu_states=states, link_states=links
+    )  # fmt: skip
+    assert one(found, "throttling").evidence.endswith("2 of 8 readings while bytes moved")
+    slow = [f for f in found if f.id == "link-generation" and f.severity == "warning"]
+    assert ["gpu:1" in finding.what for finding in slow] == [True]
+
+
+@pytest.mark.parametrize(
+    ("counter", "severity"), [("ECC corrected", "warning"), ("ECC uncorrected", "error")]
+)
+def test_error_counters_that_rose_are_a_finding(counter: str, severity: str) -> None:
+    health = HealthReport(gpus=4, rises=(Rise(1, 2, counter, 0, 3),))
+    finding = one(stored(A100, health=health), "health")
+    assert (finding.severity, finding.what) == (
+        severity,
+        f"error counters of GPUs: gpu:2 {counter} +3",
+    )
+    assert "health" not in names(stored(A100, health=HealthReport(gpus=4)))
+
+
+def test_counters_that_are_not_zero_are_reported() -> None:
+    counted = {
+        "ECC uncorrected ever": 2,
+        "NVLinks down": 1,
+        "PCIe replays": 9,
+        "ECC uncorrected": 0,
+    }
+    finding = one(stored(A100, counters=(GpuHealth(3, "", counted),)), "error-counters")
+    assert finding.severity == "info"
+    assert finding.what.endswith("perhaps long ago: ECC uncorrected ever 2, NVLinks down 1")
+
+
+def test_gpus_without_a_numa_node_are_a_warning_on_machines_with_several() -> None:
+    gpus = tuple(msgspec.structs.replace(gpu, numa=-1) for gpu in A100.gpus)
+    lost = msgspec.structs.replace(A100, gpus=(*A100.gpus[:1], *gpus[1:]))
+    finding = one(stored(lost), "gpu-numa")
+    assert finding.severity == "warning"
+    assert finding.what.endswith("nearest to gpu:1, gpu:2, gpu:3")
+    assert "gpu-numa" not in names(stored(A100))
+    assert "gpu-numa" not in names(stored(msgspec.structs.replace(lost, numa=lost.numa[:1])))

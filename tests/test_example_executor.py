@@ -76,7 +76,9 @@ def test_the_example_is_listed_measured_assessed_and_reported(run: Run, tmp_path
 
     # Readers need no native library.
     nowhere = {"WAYWISER_NATIVE": "there_is_none"}
-    code, out, err = run("report", "--format", "md", "-o", "-", "a.wwp", "b.wwp", **nowhere)
+    code, out, err = run(
+        "report", "--format", "md", "--all", "-o", "-", "a.wwp", "b.wwp", **nowhere
+    )
     assert code == 0, err
     assert "by chunked" in out
     code, out, err = run("compare", "--all", "a.wwp", "b.wwp", **nowhere)

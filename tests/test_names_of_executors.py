@@ -35,6 +35,7 @@ OTHER_WORDS = {
         "report/chapters/links.py": "the end of an NVLink",
         "topology/bounds.py": "the end of an NVLink",
         "topology/limits.py": "a controller of control groups",
+        "topology/link_kinds.py": "the end of an NVLink",
         "topology/nvlink.py": "the end of an NVLink",
         "topology/nvml.py": "the end of an NVLink",
         "topology/system.py": "a field of cpuinfo",

@@ -91,7 +91,7 @@ def test_a_folder_stands_for_its_profiles(files: list[str], tmp_path: Path, caps
     assert run(["fleet", str(Path(files[0]).parent)]) == 1
     assert capsys.readouterr().out.startswith("1 bad, 1 suspect, 10 fine of 12 hosts")
     assert run(["fleet", str(tmp_path)]) == 2
-    assert f"not read: {tmp_path}: is a directory" in capsys.readouterr().out
+    assert f"not read: {tmp_path}: no *.wwp is in this folder" in capsys.readouterr().out
 
 
 def test_too_few_hosts_are_said_to_be_too_few(files: list[str], capsys: Output) -> None:

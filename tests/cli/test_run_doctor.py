@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kept import RESULTS, unpacked
 from topology.captured import machine
 from topology.fake_system import system_of
+from waywiser import cli
 from waywiser.cli.doctor import run_doctor
 from waywiser.doctor import diagnosis
 from waywiser.doctor.situation import Situation
@@ -28,7 +30,7 @@ def troubled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("quiet")
 def test_infos_alone_are_clean(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_doctor(json=False) == 0
-    assert "nothing stands in the way" in capsys.readouterr().out
+    assert "OK: no warning and no error" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("quiet")
@@ -54,6 +56,48 @@ def test_findings_come_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["schema"] == 1
     assert document["hostname"] == "two-sockets"
     assert set(document["findings"][0]) == {"id", "severity", "what", "evidence", "remedy"}
+
+
+@pytest.fixture(scope="module")
+def two_gpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("two_gpus") / "node.wwp"
+    return str(unpacked(RESULTS / "2026-11-23-surveys" / "two-h200-check-1.wwp.xz", file))
+
+
+def test_the_machine_of_a_profile_is_checked(
+    two_gpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["doctor", two_gpus]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("vm, as the profile of 2026-11-23T00:05 UTC describes it:\n")
+    assert "warning hidden-topology: " in text
+    assert "not checked, since the profile does not store it: driver and CUDA runtime of" in text
+    assert text.endswith("1 warning, 1 info\n")
+    assert cli.run(["doctor", two_gpus, "--severity", "error"]) == 0
+
+
+def test_the_findings_of_a_profile_come_as_json(
+    two_gpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["doctor", two_gpus, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["profile"] == two_gpus
+    assert document["created"].startswith("2026-11-23T00:05")
+    assert len(document["not_checked"]) == 2
+    assert [finding["id"] for finding in document["findings"]] == ["hidden-topology", "governor"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("none.wwp", "there is no such file"), ("a.json", "is not a profile (name a file that")],
+)
+def test_what_is_no_profile_is_one_line_and_two(
+    name: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    assert cli.run(["doctor", str(tmp_path / name)]) == 2
+    said = capsys.readouterr()
+    assert says in said.err and said.err.count("\n") == 1 and said.out == ""
 
 
 def test_an_unknown_severity_is_refused() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from topology.captured import machine
 from waywiser.plan.catalogue import Catalogue
 from waywiser.plan.paths import find_paths
 from waywiser.topology.bounds import bound
-from waywiser.topology.machine import Machine
+from waywiser.topology.link_kinds import link_kinds
+from waywiser.topology.machine import FilePlace, Machine
 from waywiser.topology.routes import is_through_host, relays_of
 from waywiser.words import Transfer, Workload
 
@@ -66,3 +68,30 @@ def test_the_bound_of_a_path_is_that_of_the_links_that_the_registry_names() -> N
             continue
         # Seven links bring 441 GB/s, which the NVLinks of one GPU carry.
         assert found.bytes_per_second == pytest.approx(len(needs.host_links) * one, rel=1e-3), path
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_kinds_of_links_are_those_of_the_bound(name: str) -> None:
+    of = machine(name)
+    kinds = {"PCIe": {"pcie"}, "NVLink": {"nvlink"}, "memory": set()}
+    for transfer in transfers(of, Catalogue(of)):
+        workload = Workload((transfer,))
+        peak, found = bound(of, workload), link_kinds(of, workload)
+        if peak is not None and (first := peak.narrowest.split()[0]) != "host":
+            assert kinds[first] <= set(found.kinds), transfer
+            assert bool(kinds[first]) == bool(found.kinds), transfer
+            assert not found.unknown, transfer
+        elif relays_of(transfer, of):
+            assert "pcie" in found.kinds, transfer
+        elif not found.unknown:
+            numa_or_file = {place.kind for place in transfer.path.places} & {"numa", "file"}
+            assert numa_or_file or found.kinds, transfer
+
+
+def test_without_a_gpu_no_path_to_one_is_planned_from_a_file_that_is_never_cold() -> None:
+    tmpfs = FilePlace("tmpfs", "/dev/shm", scratch=True, bytes=2**30, filesystem="tmpfs")
+    of = msgspec.structs.replace(machine("no-gpu"), files=(tmpfs,))
+    found = find_paths(of)
+    assert not [path for path in found.valid if any(p.kind == "gpu" for p in path.places)]
+    refused = {each.path: each.reason for each in found.refused}
+    assert refused["file[state=warm]@file:tmpfs -> device@gpu:0 by staged"] == of.gpu_reason

@@ -42,6 +42,34 @@ def test_standard_varies_the_settings_of_principal_paths_only_and_full_of_all() 
     assert f"{beside} by cpu[threads=8]" in full and f"{beside} by cpu (dirtied)" in full
 
 
+def test_latency_plans_small_sizes_alone() -> None:
+    sizes = curves(plan(only=("h2d latency", "copy-engine d2h")))
+    assert sizes[H2D] == [2**i for i in range(3, 13)]
+    assert all(max(sizes[text]) <= 4096 for text in sizes if "-> device" in text)
+    assert max(sizes[D2H]) == 2**30
+    assert curves(plan(only=("latency",), sizes="64,1MiB"))[D2H] == [64]
+    small = plan(only=("h2d latency",), memory_bytes=2**20)
+    assert curves(small)[H2D] == sizes[H2D]
+    assert "GiB" not in " ".join(refusal.path for refusal in small.refusals)
+
+
+@pytest.mark.parametrize("request_", [{"sizes": "1MiB"}, {"preset": "check"}])
+def test_latency_without_a_small_size_is_an_error(request_: dict[str, object]) -> None:
+    with pytest.raises(NothingMatches, match=r"(check|1MiB) has no size of up to 4 KiB") as caught:
+        plan(only=("h2d latency",), **request_)
+    assert "--sizes 8" in caught.value.remedy
+
+
+def test_links_choose_paths() -> None:
+    def chosen(*only: str) -> set[str]:
+        return {p.curve.transfers[0].path.source.kind for p in plan(2, only=only).points}
+
+    assert chosen("nvlink") == {"device"}
+    assert "device" not in chosen("pcie h2d")
+    with pytest.raises(NothingMatches, match="there is no nvlink path here: it needs a GPU"):
+        plan(0, only=("nvlink",))
+
+
 def test_an_opposite_pair_is_measured_once_and_host_first() -> None:
     pairs = [text for text in curves(plan()) if "; " in text]
     assert [text for text in pairs if "pinned" in text] == [f"{H2D}; {D2H}"]

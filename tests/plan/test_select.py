@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topology import captured
 from waywiser.plan.headline import GROUPS
 from waywiser.plan.select import (
     MARK,
     NothingMatches,
+    UnknownLinks,
     matches,
     matches_any,
     nearest,
@@ -18,7 +21,8 @@ from waywiser.plan.select import (
     texts_of_refusal,
 )
 from waywiser.plan.terms import TERMS
-from waywiser.words import Workload
+from waywiser.topology.machine import Gpu
+from waywiser.words import Operation, Workload
 
 H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 D2H = "device@gpu:0 -> pinned@numa:0 by copy-engine"
@@ -73,7 +77,8 @@ HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 )  # fmt: skip
 def test_terms_of_the_field_match_what_they_apply_to(text: str, terms: str, groups: str) -> None:
     texts = texts_of(Workload.parse(text))
-    assert {term for term in TERMS if matches_any(texts, [term.upper()])} == set(terms.split())
+    found_terms = {term for term in TERMS if matches_any(texts, [term.upper()])}
+    assert found_terms == {*terms.split(), "latency"}  # a curve may have small sizes
     found = {name for name in GROUPS if matches_any(texts, [name.upper()])}
     assert found == {group for group in groups.split(", ") if group}
 
@@ -108,6 +113,64 @@ def test_terms_match_no_part_of_a_word(pattern: str) -> None:
 def test_terms_combine_with_sizes() -> None:
     texts = sized_texts_of(Workload.parse(f"{H2D} of 4096"))
     assert matches_any(texts, ["h2d 4096"]) and not matches_any(texts, ["h2d 8192"])
+
+
+@pytest.mark.parametrize(
+    ("workload", "applies"),
+    [
+        (f"{H2D} of 8", True),
+        (f"{H2D} of 4096", True),
+        (f"{H2D} of 8192", False),
+        (f"{H2D} of 4096; {D2H} of 4096", True),
+        (f"{H2D} of 8; {D2H} of 8192", False),
+    ],
+)
+def test_latency_is_that_of_small_sizes(workload: str, applies: bool) -> None:
+    texts = sized_texts_of(Workload.parse(workload))
+    assert matches_any(texts, ["latency"]) is applies
+    assert matches_any(texts, ["latency copy-engine"]) is applies
+    assert not matches_any(texts, ["latency sm"])
+
+
+def test_latency_is_also_a_word_of_operations() -> None:
+    for text, applies in (("sm-latency@gpu:0", True), ("kernel-launch@gpu:0", False)):
+        texts = sized_texts_of(Workload(operation=Operation.parse(text)))
+        assert matches_any(texts, ["latency"]) is applies
+
+
+DETOUR = PEER.replace(" by sm", " by staged")
+OVER_HELPERS = H2D.replace("copy-engine", "relay")
+
+
+@pytest.mark.parametrize(
+    ("name", "nvlink", "pcie"),
+    [
+        ("h200-vm-8gpu", [PEER, OVER_HELPERS], [H2D, D2H, DETOUR, OVER_HELPERS]),
+        ("mig", [], [H2D, D2H, OVER_HELPERS]),
+        ("no-gpu", [], []),
+    ],
+)
+def test_links_are_those_of_the_machine(name: str, nvlink: list[str], pcie: list[str]) -> None:
+    of = captured.machine(name)
+    paths = [H2D, D2H, PEER, DETOUR, OVER_HELPERS, LOCAL, HOST]
+    texts = {path: texts_of(Workload.parse(path), of) for path in paths}
+    for term, expected in (("nvlink", nvlink), ("pcie", pcie)):
+        assert [path for path in paths if matches_any(texts[path], [term])] == expected
+    assert not matches_any(texts[HOST], ["pcie"])
+    found = [path for path in paths if matches_any(texts[path], ["pcie h2d"])]
+    assert found == [path for path in pcie if path in (H2D, OVER_HELPERS)]
+
+
+def test_links_that_are_not_known_are_an_error_with_a_remedy() -> None:
+    bare = Gpu(0, "", "A GPU", "")
+    imported = msgspec.structs.replace(captured.machine("no-gpu"), gpus=(bare,))
+    for machine in (imported, None):
+        texts = [*texts_of(Workload.parse(H2D), machine), *texts_of(Workload.parse(HOST), machine)]
+        with pytest.raises(UnknownLinks, match="'NVLink h2d': the links of pinned@numa:0 ->") as e:
+            require_match(["NVLink h2d"], texts)
+        assert "--topology FILE" in e.value.remedy
+        with pytest.raises(NothingMatches, match="matches no series"):
+            require_match(["nvlink h2h"], texts)
 
 
 def test_terms_apply_to_paths_that_are_refused() -> None:
@@ -150,6 +213,21 @@ def test_sizes_are_matched_as_they_are_shown() -> None:
     assert matches(text, ["list[piece=28KiB]"])
     assert matches(text, ["copy-engine of 64 MiB"]) and matches(text, ["*[piece=28KiB] of 64MiB"])
     assert not matches(text, ["piece=28MiB"]) and not matches(text, ["of 64 KiB"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("pinend", "pinned"),
+        ("h2dd copy-engin", "h2d copy-engine"),
+        ("host-to-al", "host-to-all"),
+        ("zero_copy", "zero-copy"),
+    ],
+)
+def test_words_are_corrected_that_no_path_of_the_machine_has(pattern: str, meant: str) -> None:
+    with pytest.raises(NothingMatches) as caught:
+        require_match([pattern], [HOST])
+    assert caught.value.remedy == f"did you mean '{meant}'?"
 
 
 def test_the_name_of_a_set_matches_every_such_set() -> None:

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from comparison import nodes
+from kept import RESULTS, unpacked
 from report import answered, browser, machines
 from topology.captured import machine as captured
 from waywiser.comparison.fleet import Fleet, assess_fleet
 from waywiser.comparison.node import LoadedLink
 from waywiser.report.document import document
-from waywiser.report.entry import Entry, entry
+from waywiser.report.entry import Entry, entry, read
 from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
 from waywiser.report.parts import Document
@@ -64,15 +65,30 @@ def direct() -> Document:
 
 
 @pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """The largest survey that is kept: a machine with four GPUs."""
+    packed = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
+    file = unpacked(packed, tmp_path_factory.mktemp("recorded") / "standard.wwp")
+    return document(read([file]))
+
+
+@pytest.fixture(scope="session")
 def pages(
     alone: Document,
     beside: Document,
     direct: Document,
     fleet: Document,
+    recorded: Document,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    made_of = {"alone": alone, "beside": beside, "direct": direct, "fleet": fleet}
+    made_of = {
+        "alone": alone,
+        "beside": beside,
+        "direct": direct,
+        "fleet": fleet,
+        "recorded": recorded,
+    }
     for name, made in made_of.items():
         (folder / f"{name}.html").write_text(page(made))
     return {path.stem: path for path in folder.iterdir()}

@@ -1,22 +1,23 @@
-"""What is told first, and what a machine's verdict is."""
+"""The status of a machine, and the findings that change what a person would do."""
 
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 import profiles
 from report import machines
 from waywiser.analysis.answer import Answer, Finding
 from waywiser.profile import RunHealth
 from waywiser.records import GpuHealth, Health
-from waywiser.report.assessment import MOST_THINGS, assess, things
+from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
 from waywiser.report.entry import Entry, entry
 from waywiser.series.health import health_report
 from waywiser.severity import Severity
 
 
-def finding(name: str, severity: Severity, effect: float = 0.1) -> Finding:
-    return Finding(name, severity, f"{name} is so.", effect)
+def finding(name: str, severity: Severity, remedy: str = "change it") -> Finding:
+    return Finding(name, severity, f"{name} is so.", 0.1, remedy=remedy)
 
 
 def answer(question: str, *findings: Finding) -> Answer:
@@ -30,7 +31,7 @@ def result(*answers: Answer, hostname: str = "node7", key: str = "") -> Entry:
 
 
 def statements(*entries: Entry) -> list[str]:
-    return [each.statement.removesuffix(" is so.") for each in things(entries)]
+    return [each.statement.removesuffix(" is so.") for each in first_advice(entries)]
 
 
 def test_one_of_each_question_comes_before_a_second_of_any() -> None:
@@ -48,10 +49,10 @@ def test_what_is_broken_comes_before_all() -> None:
 def test_few_things_are_reported_of_many_machines() -> None:
     many = [
         result(answer(f"q{n}", finding(f"f{n}", "info")), hostname=f"n{n}", key=f"{n}-")
-        for n in range(MOST_THINGS + 3)
+        for n in range(MOST_ADVICE + 3)
     ]
-    found = things(many)
-    assert len(found) == MOST_THINGS
+    found = first_advice(many)
+    assert len(found) == MOST_ADVICE
     assert all(each.machine for each in found)
 
 
@@ -79,7 +80,7 @@ def test_error_counters_that_rose_count_against_a_machine() -> None:
         subject = msgspec.structs.replace(made.subject, overview=overview)
         entries.append(msgspec.structs.replace(made, subject=subject))
     assert [assess(each).severity for each in entries] == ["warning", "error"]
-    assert "gpu:0 ECC +1" in things(entries[:1])[0].statement
+    assert "gpu:0 ECC +1" in first_advice(entries[:1])[0].statement
 
 
 def test_nothing_measured_is_no_good_machine() -> None:
@@ -89,18 +90,20 @@ def test_nothing_measured_is_no_good_machine() -> None:
 
 def test_what_more_there_is_to_look_at_is_reported_where_a_thing_leads() -> None:
     many = answer("loud", *(finding(name, "warning") for name in "abcdefg"), finding("h", "info"))
-    found = things([result(many)])
+    found = first_advice([result(many)])
     assert [each.more for each in found] == [0, 0, 0, 0, 2]
 
 
 def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
-    flag = answer("trust", finding("a", "warning"), finding("b", "warning"))
+    flag = answer("trust", finding("a", "warning"), finding("few-samples", "warning"))
     alone = assess(result(flag))
-    assert (alone.severity, alone.statement, alone.quality) == (
+    assert (alone.severity, alone.statement, alone.quality, alone.link) == (
         "info",
         "OK: no problem was found on this machine.",
-        "Quality of the numbers: 2 warnings. See: Is it trust?",
+        "Quality of the numbers: 2 warnings (a, few samples)",
+        "question-trust",
     )
+    assert statements(result(flag)) == []
     both = assess(result(answer("links", finding("c", "warning")), flag))
     assert both.statement == "Review: 1 finding needs attention. No problem was found."
     assert both.quality == alone.quality
@@ -111,12 +114,13 @@ def test_quality_flags_of_numbers_are_not_held_against_a_machine() -> None:
     )
 
 
-def test_findings_about_the_machine_come_before_those_about_its_numbers() -> None:
-    flag = answer("trust", finding("a", "warning"))
-    links = answer("links", finding("b", "info"), finding("c", "warning"))
-    assert statements(result(flag, links)) == ["C", "B", "A"]
-    many = answer("methods", *(finding(name, "info") for name in "defghi"))
-    assert statements(result(flag, links, many)) == ["C", "D", "B", "E", "A"]
+@pytest.mark.parametrize("severity", ["info", "warning"])
+def test_a_finding_without_a_recommendation_asks_for_nothing(severity: Severity) -> None:
+    plain = answer("q", finding("a", severity, remedy=""))
+    assert assess(result(plain)).statement == "OK: no problem was found on this machine."
+    assert statements(result(plain)) == []
+    assert statements(result(plain, answer("r", finding("b", "info")))) == ["B"]
+    assert statements(result(answer("q", finding("a", "error", remedy="")))) == ["A"]
 
 
 def test_who_was_asked_little_is_not_called_well() -> None:
@@ -128,6 +132,6 @@ def test_who_was_asked_little_is_not_called_well() -> None:
 
 def test_each_of_two_machines_is_shown() -> None:
     asked = [answer(f"q{n}", finding(f"f{n}", "info")) for n in range(4)]
-    found = things([result(*asked, hostname=name, key=f"{name}-") for name in ("a", "b")])
+    found = first_advice([result(*asked, hostname=name, key=f"{name}-") for name in ("a", "b")])
     assert [each.machine for each in found][:4] == ["a", "b", "a", "b"]
     assert len({each.statement for each in found[:4]}) == 4

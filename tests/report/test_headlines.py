@@ -1,15 +1,17 @@
-"""The figures that one asks for first."""
+"""The headline table."""
 
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 import profiles
 from analysis.subjects import curve, postal, subject
 from report import machines
+from waywiser.analysis.headlines import headline_rows
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.entry import Entry, entry
-from waywiser.report.parts import Sheet, SheetRow
+from waywiser.report.parts import Sheet, SheetCell, SheetRow
 from waywiser.topology.machine import Cache
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
@@ -20,39 +22,105 @@ def result(name: str, key: str = "", sizes: tuple[int, ...] = machines.SIZES) ->
     return entry(found, name=name, key=key)
 
 
-def rows(*entries: Entry) -> dict[str, SheetRow]:
+def said(cell: SheetCell) -> str:
+    return f"{cell.text} {cell.note}".replace("\N{NO-BREAK SPACE}", " ").strip()
+
+
+def cells(*entries: Entry) -> dict[str, dict[str, str]]:
+    """By group and column."""
     (sheet,) = headlines(entries).blocks
     assert isinstance(sheet, Sheet)
-    return {row.cells[0].text.removesuffix(", GB/s"): row for row in sheet.rows}
+    return {
+        row.cells[0].text.partition(",")[0]: dict(
+            zip(sheet.columns, map(said, row.cells), strict=True)
+        )
+        for row in sheet.rows
+    }
 
 
-def test_of_ways_that_are_as_fast_the_plainest_is_reported() -> None:
-    """Copies by the engine and by a kernel differ by the noise alone."""
-    assert "pinned → device, copy-engine" in rows(result("a"))["host to GPU"].cells[3].text
+def beside(*entries: Entry) -> dict[str, SheetRow]:
+    (sheet,) = headlines(entries).blocks
+    assert isinstance(sheet, Sheet)
+    return {row.cells[0].text: row for row in sheet.rows}
 
 
-def test_what_a_program_waits_stands_beside_the_time_of_one_in_a_row() -> None:
-    row = rows(result("a"))["host to GPU"]
-    assert row.cells[4].text.endswith("µs") and row.cells[5].text.endswith("µs")
+def test_each_row_has_the_call_that_achieves_it() -> None:
+    found = cells(result("a"))
+    assert found["H2D"]["achieved by"] == "cudaMemcpyAsync, pinned host memory"
+    assert found["pageable H2D"]["achieved by"] == "cudaMemcpyAsync, pageable host memory"
+    assert found["P2P"]["achieved by"] == "cudaMemcpyPeerAsync"
+    both = found["bidirectional"]["achieved by"]
+    assert both == "cudaMemcpyAsync in both directions at once, pinned host memory"
 
 
-def test_machines_are_compared_where_they_went_the_same_way_at_the_same_size() -> None:
+def test_latency_stands_beside_the_time_that_a_program_sees() -> None:
+    row = cells(result("a"))["H2D"]
+    assert " µs ±" in row["latency"] and row["call to completion"].endswith("µs")
+
+
+def test_equivalent_paths_are_counted_with_the_slowest_and_the_fastest() -> None:
+    rows = cells(result("a"))
+    assert rows["P2P"]["all such paths, GB/s"].startswith("56: ")
+    slow = "device@gpu:0 -> device@gpu:1 by copy-engine"
+    fast = "device@gpu:1 -> device@gpu:0 by copy-engine"
+    found = cells(
+        entry(
+            subject(
+                curve(slow, postal(2e-6, 1e11), (8, 2**26, 2**30)),
+                curve(fast, postal(2e-6, 4e11), (8, 2**26)),
+            ),
+            name="a",
+        )
+    )
+    row = found["P2P"]
+    assert row["size"] == "1 GiB" and float(row["GB/s"].split()[0]) == pytest.approx(100, 0.01)
+    low, high = row["all such paths, GB/s"].removeprefix("2: ").split(" at ")[0].split(" to ")
+    assert float(low) == pytest.approx(100, 0.02) and float(high) == pytest.approx(400, 0.02)
+    assert row["all such paths, GB/s"].endswith("at 64 MiB"), "at a size that both have"
+
+
+def test_machines_are_compared_if_path_and_size_are_the_same() -> None:
     large, small = result("a", "a-"), result("b", "b-", (2**21, 2**24))
-    assert "%)" in rows(large, result("b", "b-"))["GPU to GPU"].cells[2].note
-    assert "(another path)" in rows(large, small)["GPU to GPU"].cells[2].note
+    assert "%)" in beside(large, result("b", "b-"))["P2P, GB/s"].cells[2].note
+    assert "(at 16 MiB)" in beside(large, small)["P2P, GB/s"].cells[2].note
 
 
-def test_what_caches_hold_is_not_what_host_memory_carries() -> None:
+def test_host_memory_is_that_of_the_default_threads_and_says_how_many() -> None:
     machine = msgspec.structs.replace(profiles.machine(), caches=(Cache(3, 2**28, (0,)),))
     memory = curve(HOST, postal(1e-7, 12e9), (2**26, 2**29))
     cached = curve(f"{HOST}[threads=8]", postal(1e-7, 290e9), (2**26,))
-    found = rows(entry(subject(memory, cached, machine=machine), name="a"))
-    assert found["within a NUMA node"].cells[1].text.startswith("12")
-    alone = rows(entry(subject(cached, machine=machine), name="a"))
-    assert alone["within a NUMA node"].cells[1].text.startswith("2")
+    row = cells(entry(subject(memory, cached, machine=machine), name="a"))["host copy"]
+    assert row["GB/s"].startswith("12") and row["size"] == "512 MiB"
+    assert row["achieved by"] == "memcpy in 1 thread, pageable host memory"
+    alone = curve(HOST, postal(1e-7, 290e9), (2**20, 2**26))
+    row = cells(entry(subject(alone, machine=machine), name="a"))["host copy"]
+    assert row["size"] == "64 MiB (cached)"
 
 
-def test_what_was_measured_at_few_bytes_alone_is_reported_at_these() -> None:
-    found = rows(result("a", sizes=(2**18, 2**20)))
-    assert found["GPU to GPU"].cells[3].text.endswith("1 MiB")
-    assert float(found["GPU to GPU"].cells[1].text) > 10
+def test_a_copy_in_the_cache_of_a_gpu_is_no_headline() -> None:
+    """Two sides of 16 MiB fit into the cache of a GPU; of 256 MiB they do not."""
+    local = "device@gpu:0 -> device@gpu:0 by copy-engine"
+    within = curve(local, lambda size: size / (3e12 if size < 2**26 else 2e12), (2**24, 2**28))
+    row = cells(entry(subject(within), name="a"))["local copy"]
+    assert row["size"] == "256 MiB" and float(row["GB/s"].split()[0]) < 2100
+
+
+def test_a_file_has_a_row_of_its_own() -> None:
+    read = "file@file:{} -> pageable@numa:0 by direct-io"
+    curves = [curve(read.format(name), postal(1e-4, 2e9), (2**20, 2**26)) for name in ("a", "b")]
+    other = curve("file@file:a -> pageable@numa:0 by direct-io[depth=1]", postal(1e-4, 1e9))
+    found = headline_rows(profiles.machine(), entry(subject(*curves, other), name="a").curves)
+    assert [(row.group, row.call) for row in found] == [
+        ("file read", f"read(2) with O_DIRECT, file:{name} to pageable host memory")
+        for name in ("a", "b")
+    ]
+
+
+def test_without_headline_paths_the_fastest_of_each_family_is_shown() -> None:
+    """Compared at a size that most of the candidates have."""
+    paths = "device@gpu:0 -> device@gpu:1 by {}"
+    slow = curve(paths.format("nccl"), postal(1e-6, 1e11), (8, 2**20, 2**26, 2**30))
+    fast = curve(paths.format("mpi"), postal(1e-6, 2e11), (8, 2**20, 2**26))
+    few = curve(paths.format("sm"), postal(1e-9, 9e11), (8, 64))
+    (row,) = headline_rows(profiles.machine(), entry(subject(slow, fast, few), name="a").curves)
+    assert (row.group, row.first.text) == ("GPU to GPU", paths.format("mpi"))

@@ -46,7 +46,7 @@ CONTRASTS = """() => {
   return found;
 }"""
 
-BEFORE_THE_VERDICT = """() => {
+BEFORE_THE_STATUS = """() => {
   const verdict = document.querySelector('.verdict');
   const before = each => each.compareDocumentPosition(verdict) & Node.DOCUMENT_POSITION_FOLLOWING;
   return [...document.querySelectorAll('main *')]
@@ -99,7 +99,9 @@ def test_every_machine_shows_pages_in_the_same_fonts(look: Look) -> None:
 
 @pytest.mark.parametrize("name", ["alone", "beside", "direct"])
 def test_every_figure_is_drawn_within_its_frame(look: Look, name: str) -> None:
-    found = look(name).evaluate(
+    page = look(name)
+    page.evaluate(ALL_OPEN)
+    found = page.evaluate(
         """() => [...document.querySelectorAll('svg.figure')].map(svg => {
           const box = svg.getBoundingClientRect();
           const out = [...svg.querySelectorAll('text')].filter(text => {
@@ -148,6 +150,38 @@ def test_evidence_leads_to_its_curve_though_that_is_folded(look: Look) -> None:
     page.locator(f"[id='{row[1:]}']").wait_for(state="visible")
 
 
+def test_a_link_opens_the_sections_that_it_leads_into(look: Look) -> None:
+    page = look(reduced_motion="reduce")  # scrolls at once
+    for anchor in ("glossary", "question-calm"):
+        inside = page.locator(f"#{anchor} > *").first
+        assert not inside.is_visible()
+        page.locator(f"a[href='#{anchor}']:visible").first.click()
+        inside.wait_for(state="visible")
+        heading = page.locator(f"#{anchor}-title").bounding_box()
+        assert 0 <= heading["y"] < DESKTOP["height"], anchor
+
+
+VISIBLE_WORDS = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (element.checkVisibility() && !element.closest('table, pre, code, svg'))
+      words += (walker.currentNode.data.match(/\\S+/g) ?? []).length;
+  }
+  return words;
+}"""
+
+MOST_WORDS = 2000
+
+
+def test_four_gpus_take_few_words_before_anything_is_opened(look: Look) -> None:
+    page = look("recorded")
+    words = page.evaluate(VISIBLE_WORDS)
+    page.evaluate(ALL_OPEN)
+    assert 200 < words <= MOST_WORDS < page.evaluate(VISIBLE_WORDS)
+
+
 @pytest.mark.parametrize("name", ["alone", "beside", "fleet"])
 @pytest.mark.parametrize("opened", [False, True])
 def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> None:
@@ -189,16 +223,16 @@ def test_paper_has_no_hint(look: Look) -> None:
 
 
 @pytest.mark.parametrize("name", ["alone", "beside", "fleet"])
-def test_the_verdict_is_on_the_first_screen_of_a_phone(look: Look, name: str) -> None:
+def test_the_status_is_on_the_first_screen_of_a_phone(look: Look, name: str) -> None:
     """All of it, and of the text nothing but its heading comes before."""
     page = look(name, viewport=PHONE)
-    assert page.evaluate(BEFORE_THE_VERDICT) == ["H2"]
+    assert page.evaluate(BEFORE_THE_STATUS) == ["H2"]
     box = page.locator(".verdict").first.bounding_box()
     assert box is not None and 0 < box["y"] < box["y"] + box["height"] <= PHONE["height"]
 
 
 def test_contents_are_folded_on_a_phone_and_beside_the_text_on_a_desk(look: Look) -> None:
-    link = "nav a[href='#verdict']:visible"
+    link = "nav a[href='#status']:visible"
     phone = look(viewport=PHONE)
     assert phone.locator(link).count() == 0
     phone.locator("nav summary").click()

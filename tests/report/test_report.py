@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import profiles
+from tree import ROOT
 from waywiser.cli import run
 from waywiser.cli.pages import LIMIT_BYTES
+from waywiser.report.chapters.glossary import TERMS
 from waywiser.report.document import document
 from waywiser.report.entry import read
 from waywiser.report.figures.render import pdf_file, svg_file
@@ -27,8 +29,23 @@ def made(file: Path) -> Document:
     return document(read([file]))
 
 
-def test_the_verdict_comes_first(made: Document) -> None:
-    assert [section.anchor for section in made.sections][:2] == ["verdict", "headlines"]
+ORDER = ["status", "headlines", "findings", "links", "curves", "questions"]
+FOLDED = ["quality", "missing", "method", "glossary"]
+
+
+def test_the_sections_come_in_their_order(made: Document) -> None:
+    assert [section.anchor for section in made.sections] == [*ORDER, *FOLDED]
+    assert [section.anchor for section in made.sections if section.folded] == FOLDED
+    questions = made.section("questions")
+    assert questions is not None and questions.sections
+    assert all(section.folded for section in questions.sections)
+
+
+def test_terms_of_the_glossary_are_those_of_the_documentation() -> None:
+    known = (ROOT / "docs" / "glossary.md").read_text().lower()
+    for terms, _ in TERMS:
+        for term in terms.split(", "):
+            assert term.split()[0].lower() in known, term
 
 
 def test_the_page_needs_nothing_else(made: Document) -> None:
@@ -104,6 +121,7 @@ def test_of_an_existing_file_no_more_than_a_limit_is_read(
         (["--format", "docx"], "'docx' is no format"),
         (["--format", "svg"], "--figure list names them"),
         (["--figure", "x"], "a single figure is no html"),
+        (["--all"], "--all is for Markdown, and the report is html"),
         (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
         (["--format", "png", "--figure", "x"], "there is no figure 'x'"),
         (["--figure", "topology", "-o", "x.docx"], "a single figure is no html"),

@@ -50,7 +50,20 @@ class Duel(Value, frozen=True):
 
     @property
     def decided(self) -> tuple[WinnerRange, ...]:
-        return tuple(stretch for stretch in self.stretches if stretch.winner != "neither")
+        """The ranges of sizes with a winner. A single size counts only if several processes
+        measured it: one visit may have been disturbed."""
+        return tuple(
+            stretch
+            for stretch in self.stretches
+            if stretch.winner != "neither" and self._is_replicated(stretch)
+        )
+
+    def _is_replicated(self, stretch: WinnerRange) -> bool:
+        inside = [size for size in self.sizes if stretch.low <= size <= stretch.high]
+        if len(inside) > 1:
+            return True
+        points = (curve.at(size) for curve in (self.first, self.second) for size in inside)
+        return all(point is not None and len(point.estimate.blocks) > 1 for point in points)
 
     @property
     def most(self) -> float:

@@ -9,10 +9,12 @@ Heterogeneous Systems* (figures 2 to 4).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
 from waywiser.analysis.fitted import (
+    SUSTAINED_SPAN,
     Fitted,
     fitted,
     is_within_host,
@@ -149,11 +151,22 @@ def _saturates(curve: MeasuredCurve, size: int) -> str:
 
 
 def best_curve(pair: PlacePair) -> MeasuredCurve:
-    """The curve with the highest sustained rate, out of memory if any is; of several as high, the
-    one with the fewest special settings."""
+    """The curve with the highest rate at large sizes, out of memory if any is; of several as high,
+    the one with the fewest special settings. Only sizes that all candidates have are compared:
+    candidates have the largest size that half of the curves have."""
     known = [curve for curve in pair.curves if not pair.cached(curve)] or pair.curves
-    most = max(sustained(curve).rate for curve in known)
-    even = [curve for curve in known if sustained(curve).rate >= (1 - TARGET) * most]
+    number = Counter(point.bytes for curve in known for point in curve.points)
+    shared = [size for size in number if 2 * number[size] >= len(known)]
+    largest = max(shared or number)
+    candidates = [curve for curve in known if curve.at(largest) is not None]
+    sizes = set.intersection(*({point.bytes for point in curve.points} for curve in candidates))
+    least = largest if is_within_host(candidates[0]) else largest / SUSTAINED_SPAN
+    rates = {
+        curve.text: max(p.rate for p in curve.points if p.bytes in sizes and p.bytes >= least)
+        for curve in candidates
+    }
+    most = max(rates.values())
+    even = [curve for curve in candidates if rates[curve.text] >= (1 - TARGET) * most]
     first = pair.principal
     return min(even, key=lambda curve: (curve not in first, curve.text))
 

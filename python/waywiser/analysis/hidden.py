@@ -198,12 +198,12 @@ def _two(found: Sides) -> str:
 
 
 def _one(found: Sides) -> str:
-    chance = f" (p = {found.p_value:.2g})" if found.p_value is not None else ""
+    small = ""
     if found.p_value is not None and found.p_value <= P_LIMIT:
-        chance += ", and differences that are too small to divide them"
+        small = ", and differences that are too small to divide them"
     return (
         f"GPUs {_ranges(found.gpus)} show no sides: {found.near_seconds * 1e6:.2f} µs from any of "
-        f"{len(found.blocks)} blocks of memory{chance}"
+        f"{len(found.blocks)} blocks of memory{small}"
     )
 
 

@@ -71,7 +71,7 @@ def answer(subject: Subject) -> Answer:
         summary=_summary(found, len(tested)),
         findings=ranked(findings)[:MOST_FINDINGS],
         tables=_table(found),
-        unanswered=tuple(_unanswered(curves, tested)),
+        unanswered=tuple(_unanswered(curves, tested, found)),
         answered=bool(tested),
     )
 
@@ -131,6 +131,9 @@ def _outgrown(subject: Subject, curve: MeasuredCurve, what: Irregularity) -> tup
         and what.low <= NEAR * sum(c.bytes for c in subject.machine.caches if c.level == level)
     ]
     if not between:
+        within_host = all(place.kind == "numa" for place in places)
+        if within_host and 2 * what.low <= subject.machine.last_caches:
+            return f"a share of {_named(max(sizes), sizes)}, which others use too", "memory"
         return ()
     level = max(between)
     larger = [each for each in sizes if each > level and sizes[each] > sizes[level]]
@@ -180,15 +183,14 @@ def _statement(found: CurveIrregularity) -> str:
 
 
 def _remedy(found: CurveIrregularity) -> str:
+    """What to do; empty if a cache explains it, or if one visit may have been disturbed."""
     what = found.what
-    if found.cache:
-        return "expect the lower rate for data that does not fit"
+    if found.cache or not found.corroborated:
+        return ""
     way = found.curve.text
     # a drop lasts to the end of the curve, and its edge is what is looked at
     high = what.low if what.kind == "drop" else what.high
     around = f"waywiser survey --sizes {_compact(what.low // 2)}:{_compact(high * 2)}:4"
-    if not found.corroborated:
-        return f"survey again in several blocks: waywiser survey --preset standard --only '{way}'"
     if what.kind == "drop":
         return (
             f"move such amounts in pieces of {format_bytes(what.reference)}, or by another way "
@@ -275,7 +277,17 @@ def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
     )
 
 
-def _unanswered(curves: Sequence[MeasuredCurve], tested: Sequence[MeasuredCurve]) -> Iterator[str]:
+def _unanswered(
+    curves: Sequence[MeasuredCurve],
+    tested: Sequence[MeasuredCurve],
+    found: Sequence[CurveIrregularity],
+) -> Iterator[str]:
+    for each in found:
+        if not each.corroborated and not each.cache:
+            yield (
+                f"whether {each.curve.name} is slower at {_sizes(each.what)}: one block shows it; "
+                f"measure it again: waywiser survey --preset full --only '{each.curve.text}'"
+            )
     few = len(curves) - len(tested)
     if few:
         yield f"{count(few, 'curve')} of fewer than {LEAST_SIZES} sizes: nothing local is known"

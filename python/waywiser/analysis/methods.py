@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from waywiser.analysis.subject import MeasuredCurve, Subject
+from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
 from waywiser.words import Memory, Place, Transfer, Value, format_settings
 
 
@@ -23,9 +24,12 @@ class PlacePair(Value, frozen=True):
     """Bytes that the last caches of the CPUs hold together; 0 if that is not known."""
 
     def cached(self, curve: MeasuredCurve) -> bool:
-        """Whether these caches can hold both sides of its largest copy, so that nothing of it is
-        known to have come from memory."""
-        return self.is_host and 2 * curve.points[-1].bytes <= self.caches
+        """Whether these caches, or the cache of a GPU, can hold both sides of its largest copy, so
+        that nothing of it is known to have come from memory."""
+        both = 2 * curve.points[-1].bytes
+        if self.source == self.destination and self.source.kind == "gpu":
+            return both <= LARGEST_GPU_CACHE
+        return self.is_host and both <= self.caches
 
     @property
     def is_host(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import msgspec
 
+from waywiser.plan.sizes import SMALL_BYTES as SMALL_BYTES
 from waywiser.series.line import Line, by_curve
 from waywiser.words import (
     Operation,
@@ -30,9 +31,6 @@ FAMILIES = (
     "several at once",
     "operations",
 )
-
-SMALL_BYTES = 4096
-"""Up to here a time shows the latency."""
 
 _BY_KINDS = {("numa", "gpu"): "host to GPU", ("gpu", "numa"): "GPU to host"}
 _OPPOSITE = 2

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from waywiser import __version__
 from waywiser.cli import cmake
+from waywiser.cli.command_help import Waywiser
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
     name="waywiser",
+    cls=Waywiser,
+    # The scripts of `waywiser completion` need no Python for each key.
     add_completion=False,
     # Plain help: rich would cost a third of a second before the first word.
     rich_markup_mode=None,
@@ -25,8 +27,8 @@ Threshold = Annotated[
     typer.Option(
         "--threshold",
         metavar="FRACTION",
-        help="Changes of time up to it do not matter: 3% or 0.03. From 0 (every significant change "
-        "matters) to less than 100% (twice the time, half the bandwidth).",
+        help="Ignore changes of time up to this fraction, 3% or 0.03; by default 3%. With 0 every "
+        "significant change matters; 100% would be twice the time.",
     ),
 ]
 Only = Annotated[
@@ -34,22 +36,14 @@ Only = Annotated[
     typer.Option(
         "--only",
         metavar="PATTERN",
-        help="Only series with all these words, or matching this glob; may be repeated. Terms are "
-        "words too: h2d, d2h, d2d, p2p, local, h2h, bidir, host-to-all, all-to-host, zero-copy, "
-        "uvm, disk, memcpy. Example: 'h2d sm'.",
+        help="Select paths that have all these words, or match this glob; may be repeated. Words "
+        "are parts of a path as it is printed, and terms: h2d, d2h, d2d, p2p, local, h2h, bidir, "
+        "host-to-all, all-to-host, zero-copy, uvm, disk, memcpy, pcie, nvlink, latency (up to "
+        "4 KiB). Examples: 'h2d sm', 'p2p nvlink', 'pinned*gpu:0*'.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
-
-
-class FilesVerb(TyperCommand):
-    """A verb that takes files. Its usage has their names as they are written here: some releases of
-    typer put braces and dots around them."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        files = [p.metavar or "" for p in self.params if p.param_type_name == "argument"]
-        return ["[OPTIONS]", *files]
 
 
 def _version(wanted: bool) -> None:
@@ -82,8 +76,4 @@ def _waywiser(
         ),
     ] = False,
 ) -> None:
-    """Measures every way bytes can move in a machine with CPUs and GPUs.
-
-    Exit codes: 0 done (what was refused or did not converge is listed, not a failure); 2 could not
-    be done; doctor, compare, check, fleet: 1 a finding; 3 no result. 130 interrupted.
-    """
+    """Measure bandwidth and latency of every path between host memory, GPUs and files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -15,7 +16,7 @@ from waywiser.words import WaywiserError
 # they share is where `BadParameter` comes from: UsageError, and before it ClickException.
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
-_VERBS = ("measuring", "reading", "comparing")
+_VERBS = ("measuring", "reading", "comparing", "serving_shells")
 """Modules that give the command its verbs, in the order that its help names them."""
 
 _INTERRUPTED = 130
@@ -41,7 +42,7 @@ def call(arguments: Sequence[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _CommandError as error:
-        raise _usage_error(error) from None
+        raise _usage_error(error, words[0]) from None
     except SystemExit:
         # So typer leaves when the reader of its output has, and with 1, which says of some verbs
         # that something was found.
@@ -71,8 +72,22 @@ def _require_said(arguments: Sequence[str]) -> None:
         before = word
 
 
-def _usage_error(error: Any) -> UsageError:
+_PLAINER = {
+    r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)": r"too many arguments: \1",
+    r"\.? \(Possible options: (.*)\)": r". Did you mean one of \1?",
+    r"Input should be a valid integer.*": "it is not a whole number",
+    r"Input should be a valid number.*": "it is not a number",
+    r"Input should be greater than or equal to (.*)": r"it is less than \1",
+}
+"""What releases of typer write, and the same in fewer and plainer words."""
+
+
+def _usage_error(error: Any, first: str) -> UsageError:
+    """The error in one line; ``first`` is the first word of the command line."""
     message = " ".join(error.format_message().split()).rstrip(".")
+    for pattern, plainer in _PLAINER.items():
+        message = re.sub(pattern, plainer, message)
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "waywiser"
+    verb = f" {first}" if first in command().commands else ""
+    path = context.command_path if context else f"waywiser{verb}"
     return UsageError(message[:1].lower() + message[1:], remedy=f"see '{path} --help'")

@@ -28,7 +28,7 @@ MOST = 8
 TABLE_COLUMNS = 132
 """Width of a terminal that shows a table of paths without folding it."""
 
-_FAILING: dict[str, tuple[PathVerdict, ...]] = {
+FAILING: dict[str, tuple[PathVerdict, ...]] = {
     "regression": ("regression", "missing"),
     "suspected": ("regression", "missing", "suspected"),
     "never": (),
@@ -100,11 +100,11 @@ def run_compare(
 
 def failing_verdicts(word: str) -> tuple[PathVerdict, ...]:
     """Raises `CompareError` for a word that is none of them."""
-    if word not in _FAILING:
+    if word not in FAILING:
         raise CompareError(
-            f"--fail-on does not know {word!r}", remedy=f"write {' or '.join(_FAILING)}"
+            f"--fail-on does not know {word!r}", remedy=f"write {' or '.join(FAILING)}"
         )
-    return _FAILING[word]
+    return FAILING[word]
 
 
 def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -9,28 +9,33 @@ from typing import Annotated, Any
 
 import typer
 
-from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, Threshold, app
+from waywiser.cli.app import Json, Only, ProfileFile, Threshold, app
+from waywiser.cli.command_help import Verb
 
 
-@app.command(short_help="Say whether this machine is fit to be measured.")
+@app.command(cls=Verb, short_help="Say whether this machine is fit to be measured.")
 def doctor(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A profile: check its machine, as it was stored."),
+    ] = None,
     severity: Annotated[
         str,
         typer.Option(
             "--severity",
             metavar="WORD",
-            help="From which severity on it counts: info, warning or error.",
+            help="The least severity that ends with 1: info, warning or error; by default warning.",
         ),
     ] = "warning",
     json: Json = False,
 ) -> int:
-    """Say whether this machine is fit to be measured, and what to do where it is not."""
+    """Say whether this machine, or the one of a profile, is fit to be measured, and what to do."""
     from waywiser.cli.doctor import run_doctor
 
-    return run_doctor(json, severity)
+    return run_doctor(json, severity, file)
 
 
-class _Sides(FilesVerb):
+class _Sides(Verb):
     """A verb with two sides: ``--`` divides its words, and options may follow the second."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -44,7 +49,8 @@ Repeat = Annotated[
     typer.Option(
         "--repeat",
         metavar="FILE",
-        help="A profile in which suspected paths were measured again; may be repeated.",
+        help="A profile in which suspected paths were measured again: it confirms or refutes them. "
+        "May be repeated.",
     ),
 ]
 
@@ -54,7 +60,10 @@ def compare(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="BASE... -- NEW...", help="Profiles of before, and of now; or BASE NEW."
+            metavar="BASE... -- NEW...",
+            help="Profiles from before and from now; two files need no --. Three on a side show "
+            "the noise between surveys; with fewer, a loss is suspected until a second file from "
+            "now, or --repeat, shows it again.",
         ),
     ],
     repeat: Repeat = None,
@@ -64,7 +73,8 @@ def compare(
         typer.Option(
             "--fail-on",
             metavar="WORD",
-            help="What is a finding: regression (or a missing path); suspected (or these); never.",
+            help="What ends with 1: regression (and a missing path; the default), suspected (and "
+            "these), or never (then it ends with 0 or 2).",
         ),
     ] = "regression",
     only: Only = None,
@@ -74,7 +84,8 @@ def compare(
         typer.Option(
             "--junit",
             metavar="FILE",
-            help="Also write JUnit XML, a test per path; - for standard output.",
+            help="Also write JUnit XML with a test for each path; - for standard output: the text "
+            "then goes to standard error.",
         ),
     ] = "",
     everything: Annotated[
@@ -82,22 +93,13 @@ def compare(
     ] = False,
 ) -> int:
     """Compare profiles path by path: regressions, missing paths, improvements, or no change, with
-    the smallest change that would have been found.
-
-    Three files of a side show the noise between surveys. With fewer, a loss is suspected until a
-    second file of now, or --repeat, shows it again. Exit codes: 0 no regression; 1 a regression or
-    a missing path (see --fail-on); 2 it could not be done; 3 a loss is suspected, or nothing could
-    be compared. With --fail-on never: 0 or 2.
-
-    Of --json and --junit -, one at most writes to standard output; the text then goes to standard
-    error.
-    """
+    the smallest change that would have been found."""
     from waywiser.cli.compare import run_compare
 
     return run_compare(files, threshold, fail_on, only or (), json, junit, everything, repeat or ())
 
 
-@app.command(cls=FilesVerb, short_help="Say in one line whether a node is as it was.")
+@app.command(cls=Verb, short_help="Say in one line whether a node changed since its baseline.")
 def check(
     file: ProfileFile,
     baseline: Annotated[
@@ -105,8 +107,8 @@ def check(
         typer.Option(
             "--baseline",
             metavar="FILE",
-            help="A profile of a healthy time; may be repeated. Three show the noise between "
-            "surveys.",
+            help="A profile of the node when it was healthy; may be repeated. Three show the noise "
+            "between surveys.",
         ),
     ],
     repeat: Repeat = None,
@@ -114,7 +116,8 @@ def check(
         bool,
         typer.Option(
             "--measure/--no-measure",
-            help="Measure suspected paths again now, if the profile is of this machine.",
+            help="Measure suspected paths again now, if the profile is of this machine (the "
+            "default), or only read files.",
         ),
     ] = True,
     threshold: Threshold = "3%",
@@ -123,26 +126,20 @@ def check(
         typer.Option(
             "--prometheus",
             metavar="FILE",
-            help="Also write metrics for the textfile collector; - for standard output.",
+            help="Also write metrics for the textfile collector of Prometheus; - for standard "
+            "output: the text then goes to standard error.",
         ),
     ] = "",
     json: Json = False,
 ) -> int:
-    """Say in one line whether a node is as it was, and why not: paths, GPUs, links, errors.
-
-    Exit codes: 0 it is; 1 a regression, confirmed by a repeat or by three baselines, or a missing
-    path, GPU or link; 2 it could not be done; 3 inconclusive: a suspected change is not confirmed,
-    or a pinned, P2P or set bandwidth could hide a loss of more than 15 %.
-
-    Of --json and --prometheus -, one at most writes to standard output; the text then goes to
-    standard error.
-    """
+    """Say in one line whether a node changed since its baseline, and which paths, GPUs, links and
+    error counters did."""
     from waywiser.cli.check import run_check
 
     return run_check(file, baseline, threshold, prometheus, json, repeat or (), measure)
 
 
-@app.command(cls=FilesVerb, short_help="Find the nodes that differ from their peers.")
+@app.command(cls=Verb, short_help="Find the nodes that differ from others of their kind.")
 def fleet(
     files: Annotated[
         list[str],
@@ -157,15 +154,12 @@ def fleet(
         typer.Option(
             "--page",
             metavar="FILE",
-            help="Also as one page that needs no network; - for standard output.",
+            help="Also write one HTML page that needs no network; - for standard output.",
         ),
     ] = "",
 ) -> int:
-    """Find the nodes that differ from their peers, the bad ones first, by path and device.
-
-    Nodes are compared within their hardware class; no golden node is needed. Exit codes: 0 all are
-    fine; 1 a node is bad or suspect; 2 no file could be read; 3 there are too few to compare.
-    """
+    """Find the nodes that differ from the others of their hardware class, the bad ones first, by
+    path and device."""
     from waywiser.cli.fleet import run_fleet
 
     return run_fleet(files, threshold, json, page)

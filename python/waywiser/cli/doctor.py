@@ -1,4 +1,4 @@
-"""``waywiser doctor``: is this machine fit to be measured?"""
+"""``waywiser doctor``: is this machine, or the one of a profile, fit to be measured?"""
 
 from __future__ import annotations
 
@@ -16,31 +16,62 @@ _INDENT = 8
 """Columns of the severity."""
 
 
-def run_doctor(json: bool, severity: str = "warning") -> int:
-    """Prints the findings of every check; 0 if none is of ``severity`` or above, else 1.
+def run_doctor(json: bool, severity: str = "warning", file: str | None = None) -> int:
+    """Prints the findings of every check of this machine, or of the machine in a profile; 0 if none
+    is of ``severity`` or above, else 1.
 
-    Raises `WaywiserError` if the machine cannot be looked at, and for another severity.
+    Raises `WaywiserError` if the machine cannot be looked at or the file is no profile, and for
+    another severity.
     """
-    from waywiser.doctor.diagnosis import diagnose, live_situation
+    from waywiser.doctor.diagnosis import (
+        diagnose,
+        live_situation,
+        stored_situation,
+        unchecked,
+    )
     from waywiser.doctor.finding import at_least
     from waywiser.severity import parse_severity
 
     least = parse_severity(severity)
-    situation = live_situation()
-    findings = diagnose(situation)
+    if file is None:
+        situation, created = live_situation(), ""
+    else:
+        from waywiser.profile import Profile
+
+        with Profile.open(file) as profile:
+            situation, created = stored_situation(profile), profile.created
+    findings, missing = diagnose(situation), unchecked(situation)
+    hostname = situation.machine.hostname
     if json:
         import msgspec
 
-        document = {"schema": 1, "hostname": situation.machine.hostname, "findings": findings}
+        document: dict[str, object] = {"schema": 1, "hostname": hostname, "findings": findings}
+        if file is not None:
+            document |= {"profile": file, "created": created, "not_checked": missing}
         text = msgspec.json.format(msgspec.json.encode(document), indent=2)
         sys.stdout.write(text.decode() + "\n")
-    else:
-        print_findings(findings)
+        return 1 if at_least(findings, least) else 0
+    from waywiser.cli.lines import say
+    from waywiser.cli.picture import plain_console
+
+    console = plain_console()
+    if file is not None:
+        say(
+            console,
+            f"{hostname or file}, as the profile of {created[:16]} UTC describes it:",
+            "bold",
+        )
+    print_findings(findings, console, missing)
     return 1 if at_least(findings, least) else 0
 
 
-def print_findings(findings: tuple[DoctorFinding, ...], console: Console | None = None) -> None:
-    """One paragraph per finding, the severest first, and a closing line that counts them."""
+def print_findings(
+    findings: tuple[DoctorFinding, ...],
+    console: Console | None = None,
+    missing: tuple[str, ...] = (),
+) -> None:
+    """Prints a paragraph per finding, the severest first, what is ``missing`` in a profile, and a
+    closing line that counts the findings."""
     from rich.text import Text
 
     from waywiser.cli.lines import say
@@ -54,7 +85,15 @@ def print_findings(findings: tuple[DoctorFinding, ...], console: Console | None 
         say(console, f"seen: {finding.evidence}", "dim", indent=_INDENT)
         if finding.remedy:
             say(console, f"remedy: {finding.remedy}", indent=_INDENT)
+    if missing:
+        say(
+            console,
+            f"not checked, since the profile does not store it: {', '.join(missing)}; run "
+            "waywiser doctor on the machine itself",
+        )
     counts = {name: sum(f.severity == name for f in findings) for name in reversed(ORDER)}
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    verdict = "" if counts["error"] + counts["warning"] else "nothing stands in the way; "
+    among = " among what was checked" if missing else ""
+    bad = counts["error"] + counts["warning"]
+    verdict = "" if bad else f"OK: no warning and no error{among}; "
     console.print(Text(f"{verdict}{summary or 'no findings'}"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from waywiser.cli.call import command
+from waywiser.cli.command_help import EXIT_CODES, argument_rows, option_rows
+from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
 
 
 def document() -> str:
@@ -21,14 +23,27 @@ def _lines() -> Iterator[str]:
     yield "<!-- Made by `python -m waywiser.cli.document > docs/cli.md`; a test checks it. -->"
     yield ""
     yield inspect.cleandoc(group.callback.__doc__)
+    yield "`waywiser help COMMAND` is `waywiser COMMAND --help`."
+    yield "Your shell [completes the words](how-to/complete-words.md),"
+    yield "and the [glossary](glossary.md) explains them."
     yield ""
-    yield from _options(group)
+    yield from _examples(COMMAND_EXAMPLES)
+    yield from _table("option", option_rows(group.params))
+    yield "## Exit codes"
+    yield ""
+    yield "| code | what it means |"
+    yield "|---|---|"
+    yield from (f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    yield ""
     for name, verb in group.commands.items():
         yield f"## `{_usage(name, verb)}`"
         yield ""
         yield inspect.cleandoc(verb.help)
         yield ""
-        yield from _options(verb)
+        yield from _examples(EXAMPLES[name])
+        if rows := list(argument_rows(verb.params)):
+            yield from _table("argument", rows)
+        yield from _table("option", option_rows(verb.params))
 
 
 def _usage(name: str, verb: Any) -> str:
@@ -36,14 +51,18 @@ def _usage(name: str, verb: Any) -> str:
     return " ".join(["waywiser", name, *arguments, "[OPTIONS]"])
 
 
-def _options(verb: Any) -> Iterator[str]:
-    options = [p for p in verb.params if p.param_type_name == "option"]
-    yield "| option | what |"
+def _examples(examples: Sequence[Example]) -> Iterator[str]:
+    width = max(len(example.command) for example in examples)
+    yield "```sh"
+    yield from (f"{each.command:<{width}}  # {each.does}" for each in examples)
+    yield "```"
+    yield ""
+
+
+def _table(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield f"| {title} | what |"
     yield "|---|---|"
-    for option in options:
-        metavar = "" if option.is_flag else f" {option.metavar}"
-        yield f"| `{', '.join(option.opts)}{metavar}` | {option.help} |"
-    yield "| `-h, --help` | Show the help and exit. |"
+    yield from (f"| `{names}` | {text} |" for names, text in rows)
     yield ""
 
 

@@ -56,9 +56,12 @@ def _write(found: Fleet, page: str) -> None:
 def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
+    from pathlib import Path
+
     from waywiser.comparison.fleet import assess_fleet
     from waywiser.comparison.node import Node, read_node
     from waywiser.profile import ProfileError
+    from waywiser.profile.name import SUFFIX
 
     nodes: list[Node] = []
     unreadable: dict[str, str] = {}
@@ -66,7 +69,8 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
         try:
             nodes.append(read_node(file, links=True))
         except ProfileError as error:
-            unreadable[file] = error.what
+            is_folder = Path(file).is_dir()
+            unreadable[file] = f"no *{SUFFIX} is in this folder" if is_folder else error.what
     return assess_fleet(nodes, threshold, unreadable)
 
 

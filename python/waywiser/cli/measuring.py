@@ -10,14 +10,18 @@ from typing import Annotated
 import typer
 
 from waywiser.cli.app import Json, Only, app
+from waywiser.cli.command_help import Verb
 
 
-@app.command()
+@app.command(cls=Verb)
 def survey(
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="The profile; by default HOST-TIME.wwp."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the profile to FILE; by default HOST-TIME.wwp.",
         ),
     ] = None,
     preset: Annotated[
@@ -25,7 +29,8 @@ def survey(
         typer.Option(
             "--preset",
             metavar="NAME",
-            help="check or quick (under 30 s), standard (minutes; the default) or full (hours).",
+            help="How much to measure: check or quick (under 30 s), standard (minutes; the "
+            "default) or full (hours).",
         ),
     ] = None,
     only: Only = None,
@@ -34,14 +39,17 @@ def survey(
         typer.Option(
             "--workload",
             metavar="TEXT",
-            help="Instead of the preset's series: transfers that start together, as "
-            "'A -> B by X; C -> D by Y of 64MiB'; may be repeated.",
+            help="Measure these transfers, which start together, instead of the preset's: "
+            "'A -> B by X; C -> D by Y of 64MiB'. May be repeated.",
         ),
     ] = None,
     sizes: Annotated[
         str | None,
         typer.Option(
-            "--sizes", metavar="SIZES", help="8:1GiB, 8:1GiB:4 (points per octave) or 1KiB,1MiB."
+            "--sizes",
+            metavar="SIZES",
+            help="Sizes to measure: every power of two in 8:1GiB, four sizes for each in 8:1GiB:4, "
+            "or a list, 1KiB,1MiB. By default those of the preset.",
         ),
     ] = None,
     deadline: Annotated[
@@ -50,17 +58,19 @@ def survey(
             "--deadline",
             metavar="SECONDS",
             min=1.0,
-            help="End in so many seconds: measure less if need be, and repeat more if there is "
-            "time.",
+            help="End after this time: measure less if it is short, repeat more if time is left.",
         ),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option("--gpus", metavar="LIST", help="0,1 or none; by default all.")
+        str | None,
+        typer.Option(
+            "--gpus", metavar="LIST", help="GPUs to measure: 0,1 or none; by default all."
+        ),
     ] = None,
     expect_gpus: Annotated[
         int,
         typer.Option(
-            "--expect-gpus", metavar="N", min=0, help="Fail if fewer GPUs can be measured."
+            "--expect-gpus", metavar="N", min=0, help="Fail if fewer than N GPUs can be measured."
         ),
     ] = 0,
     memory: Annotated[
@@ -68,7 +78,7 @@ def survey(
         typer.Option(
             "--memory",
             metavar="BYTES",
-            help="For all buffers of a workload together; by default 4GiB.",
+            help="Most memory for all buffers of a workload together; by default 4GiB.",
         ),
     ] = None,
     file: Annotated[
@@ -84,29 +94,36 @@ def survey(
         typer.Option(
             "--scratch",
             metavar="FOLDER",
-            help="Where to make scratch files, on the disk to be measured; by default where the "
+            help="Make scratch files in this folder, on the disk to measure; by default where the "
             "profile is written.",
         ),
     ] = None,
     no_scratch: Annotated[
-        bool, typer.Option("--no-scratch", help="Make no scratch files: leave disks out.")
+        bool, typer.Option("--no-scratch", help="Make no scratch files, and measure no disk.")
     ] = False,
     share: Annotated[
-        bool, typer.Option("--share", help="Also measure GPUs that others are using.")
+        bool, typer.Option("--share", help="Also measure GPUs that other processes use.")
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", help="Of orders and patterns; by default 1."),
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Seed of the order and of the bytes that are moved; by default 1.",
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the survey in -o FILE, if there is one.")
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the survey in -o FILE; start it if there is none."
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be measured, and how long it takes.")
+        bool, typer.Option("--dry-run", help="Show what would be measured and how long it takes.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Measure this machine into a profile, and show what was found."""
+    """Measure this machine, write a profile, and show what was found."""
     from waywiser.cli.survey import Options, run_survey
 
     options = Options(
@@ -131,24 +148,28 @@ def survey(
     run_survey(options)
 
 
-@app.command("list", short_help="List executors and memories, their parameters and sources.")
+@app.command(
+    "list", cls=Verb, short_help="List executors, memories, operations and sets of transfers."
+)
 def list_(
     everything: Annotated[
         bool, typer.Option("--all", help="Also each path that cannot be measured on this machine.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """List the executors and kinds of memory, their parameters and their sources."""
+    """List executors, memories, operations and sets of transfers, with settings and sources."""
     from waywiser.cli.list import run_list
 
     run_list(json=json, everything=everything)
 
 
-@app.command()
+@app.command(cls=Verb, short_help="Show CPUs, memory, GPUs and links of a machine.")
 def topology(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="A profile, a capture or hwloc XML; this machine."),
+        typer.Argument(
+            metavar="[FILE]", help="A profile, a capture or hwloc XML; by default this machine."
+        ),
     ] = None,
     xml: Annotated[
         str | None,
@@ -159,16 +180,20 @@ def topology(
         typer.Option(
             "--capture",
             metavar="FILE",
-            help="Write a capture of this machine to send to others; - for standard output.",
+            help="Write a capture of the machine to FILE, to send to others; - for standard "
+            "output.",
         ),
     ] = None,
     anonymous: Annotated[
         bool,
-        typer.Option("--anonymous", help="Leave out of the capture what points at somebody."),
+        typer.Option(
+            "--anonymous",
+            help="Leave host name, jobs, addresses, serial numbers and UUIDs out of the capture.",
+        ),
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show what the machine is, and what its links could do at best."""
+    """Show CPUs, memory, GPUs and links of a machine, with the peak bandwidth of each link."""
     from waywiser.cli.topology import run_topology
 
     if file is not None and xml is not None:

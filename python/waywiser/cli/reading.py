@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.app import FilesVerb, Json, Only, ProfileFile, app
+from waywiser.cli.app import Json, Only, ProfileFile, app
+from waywiser.cli.command_help import Verb
 
 
-@app.command(cls=FilesVerb, short_help="Show a profile as a table.")
+@app.command(cls=Verb, short_help="Show a profile as a table.")
 def show(
     file: ProfileFile,
     only: Only = None,
@@ -27,7 +28,7 @@ def show(
     return run_show(file, json, only or (), everything)
 
 
-@app.command("import", cls=FilesVerb, short_help="Make one profile of other tools' results.")
+@app.command("import", cls=Verb, short_help="Make one profile from results of other tools.")
 def import_(
     files: Annotated[
         list[str],
@@ -39,7 +40,8 @@ def import_(
             "-o",
             "--output",
             metavar="FILE",
-            help="The profile; by default NAME-TIME.wwp of --machine, else imported-TIME.wwp.",
+            help="Write the profile to FILE; by default NAME-TIME.wwp with the name of --machine, "
+            "else imported-TIME.wwp.",
         ),
     ] = None,
     format: Annotated[
@@ -48,13 +50,13 @@ def import_(
             "--format",
             metavar="FORMAT",
             help="nvbandwidth, google-benchmark, google-benchmark-csv, osu or nccl; by default "
-            "known by the content.",
+            "what the content shows.",
         ),
     ] = None,
     machine: Annotated[
         str | None,
         typer.Option(
-            "--machine", metavar="NAME", help="Of the machine; by default what the files say."
+            "--machine", metavar="NAME", help="Name of the machine; by default that in the files."
         ),
     ] = None,
     topology: Annotated[
@@ -62,18 +64,18 @@ def import_(
         typer.Option(
             "--topology",
             metavar="FILE",
-            help="A capture or hwloc XML of the machine that was measured.",
+            help="A capture or hwloc XML of the machine that was measured: links and peaks.",
         ),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Make one profile of other tools' results: nvbandwidth, Comm|Scope, OSU, nccl-tests."""
+    """Make one profile from results of nvbandwidth, Comm|Scope, OSU or nccl-tests."""
     from waywiser.cli.import_ import run_import
 
     return run_import(files, output, format=format, machine=machine, topology=topology, json=json)
 
 
-@app.command(cls=FilesVerb)
+@app.command(cls=Verb)
 def export(
     file: ProfileFile,
     summary: Annotated[
@@ -109,7 +111,7 @@ def export(
     return run_export(file, format, output, summary)
 
 
-@app.command(cls=FilesVerb, short_help="Make a page of profiles: verdict, figures, answers.")
+@app.command(cls=Verb, short_help="Make a page of profiles: status, findings, figures.")
 def report(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Profiles (.wwp), side by side.")
@@ -128,8 +130,8 @@ def report(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="html (one page that needs no network), md, or svg, pdf or png of one figure; "
-            "without it, what the name of FILE says, else html.",
+            help="html (one page that needs no network), md (a summary of at most 8 KB), or svg, "
+            "pdf or png of one figure; without it, what the name of FILE says, else html.",
         ),
     ] = "",
     figure: Annotated[
@@ -138,8 +140,11 @@ def report(
             "--figure", metavar="NAME", help="Of svg, pdf and png; list names all of them."
         ),
     ] = "",
+    whole: Annotated[
+        bool, typer.Option("--all", help="With md: the whole report, not the summary.")
+    ] = False,
 ) -> int:
-    """Make a page of profiles: verdict, figures, answers, everything that was measured."""
+    """Make a page of profiles: status, findings, figures, everything that was measured."""
     from waywiser.cli.report import run_report
 
-    return run_report(files, output, format, figure)
+    return run_report(files, output, format, figure, whole=whole)

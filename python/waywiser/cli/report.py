@@ -1,4 +1,4 @@
-"""``waywiser report``: profiles as one page to read, as Markdown, or single figures of them."""
+"""``waywiser report``: profiles as one page, as Markdown, or single figures of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ class ReportError(WaywiserError):
     """A report that cannot be made as asked."""
 
 
-def run_report(files: Sequence[str], output: str, format: str, figure: str) -> int:
+def run_report(
+    files: Sequence[str], output: str, format: str, figure: str, *, whole: bool = False
+) -> int:
     """Writes the report to ``output`` (``-``: standard output; empty: ``report.html`` for a page,
-    standard output for anything else). Without ``format`` the name of the file says it. Returns 0.
+    standard output for anything else). Without ``format`` the name of the file says it. Markdown
+    is a summary unless ``whole``. Returns 0.
 
     Raises `ReportError` for a wish that cannot be met, `ExistingFile` for a file that no report
     wrote, and the `ProfileError` of a bad profile.
@@ -32,16 +35,16 @@ def run_report(files: Sequence[str], output: str, format: str, figure: str) -> i
     suffix = PurePath(output).suffix.removeprefix(".").lower()
     named = suffix if suffix in FORMATS else ""
     format = format or named or "html"
-    _require_sense(format, figure)
+    _require_sense(format, figure, whole)
     if named and named != format:
         raise ReportError(
             f"{output} would be {format}, and its name says {named}",
             remedy=f"write --format {named}, or name it .{format}",
         )
-    return _make(files, output, format, figure)
+    return _make(files, output, format, figure, whole)
 
 
-def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:
+def _make(files: Sequence[str], output: str, format: str, figure: str, whole: bool) -> int:
     from waywiser.report.document import document
     from waywiser.report.entry import read
 
@@ -49,7 +52,7 @@ def _make(files: Sequence[str], output: str, format: str, figure: str) -> int:
     if figure == LIST:
         return _list(made)
     output = output or ("report.html" if format == "html" else "-")
-    content = _content(made, format, figure)
+    content = _content(made, format, figure, whole)
     write_page(output, content)
     return 0
 
@@ -65,10 +68,15 @@ def _list(made: Document) -> int:
     return 0
 
 
-def _require_sense(format: str, figure: str) -> None:
+def _require_sense(format: str, figure: str, whole: bool) -> None:
     if format not in FORMATS:
         raise ReportError(
             f"{format!r} is no format", remedy="write --format html, md, svg, pdf or png"
+        )
+    if whole and format != "md":
+        raise ReportError(
+            f"--all is for Markdown, and the report is {format}",
+            remedy="write --format md with it, or leave --all out: a page has everything",
         )
     single = format in SINGLE
     if single and not figure:
@@ -82,15 +90,15 @@ def _require_sense(format: str, figure: str) -> None:
         )
 
 
-def _content(made: Document, format: str, figure: str) -> bytes:
+def _content(made: Document, format: str, figure: str, whole: bool) -> bytes:
     if format == "html":
         from waywiser.report.page import page
 
         return page(made).encode()
     if format == "md":
-        from waywiser.report.markdown import markdown
+        from waywiser.report.markdown import markdown, summary
 
-        return markdown(made).encode()
+        return (markdown if whole else summary)(made).encode()
     from waywiser.report.figures.render import pdf_file, png_file, svg_file
 
     picture = _named(made, figure)

@@ -11,12 +11,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from waywiser.analysis.headlines import headline_groups
 from waywiser.analysis.hidden import sentences
 from waywiser.analysis.imported import imported_from
 from waywiser.analysis.shown import Shown, curves
 from waywiser.cli.curve_lines import ANY_FLAG, print_curve_lines
 from waywiser.cli.curve_table import Marks, print_curve
-from waywiser.cli.headline_table import headline_groups, print_headline
+from waywiser.cli.headline_table import print_headline
 from waywiser.cli.lines import say
 from waywiser.cli.machine_line import machine_line
 from waywiser.cli.matrix import (
@@ -82,16 +83,15 @@ def print_profile(
     machine = profile.machine
     marks = {group.reason: chr(ord("a") + n) for n, group in enumerate(found.warnings)}
     shown = curves(found.series)
-    groups = headline_groups(machine, shown)
     _print_header(console, profile, found)
     if len(shown) > FEW:
-        print_headline(console, groups)
+        print_headline(console, machine, shown)
     print_matrices(console, machine, shown)
     if everything:
         _print_curves(console, shown, marks)
         _print_reasons(console, found, marks)
     else:
-        first = [curve.text for members in groups.values() for curve in members]
+        first = [*headline_groups(machine, (curve.workload for curve in shown))]
         print_curve_lines(console, shown, marks, first)
         _print_brief_reasons(console, machine, found, marks)
     if found.health is not None:

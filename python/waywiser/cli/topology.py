@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,6 +19,10 @@ def run_topology(file: str | None, capture: str | None, json: bool, anonymous: b
     """
     from waywiser.profile.opening import is_profile
 
+    if file is not None and not os.path.lexists(file):
+        raise WaywiserError(
+            "there is no such file", where=file, remedy="name a profile, a capture or hwloc XML"
+        )
     if file is not None and is_profile(Path(file)):
         if capture is not None or anonymous:
             raise WaywiserError(

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from waywiser.analysis.answer import Device
 from waywiser.comparison.differences import another_machine, differences, is_same_machine, of_gpus
 from waywiser.comparison.matching import Matched, match, without_copies
-from waywiser.comparison.node import Devices, Node, device_of, devices_on
+from waywiser.comparison.node import Devices, Node, device_of, devices_on, gpus_of
 from waywiser.comparison.one_sided import added, missing, with_failures
 from waywiser.comparison.path_change import (
     REGIMES,
@@ -35,6 +35,7 @@ from waywiser.plan.select import matches_any, require_match, sized_texts_of
 from waywiser.series.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Noise, Surveys, of_difference
+from waywiser.topology.machine import Machine
 from waywiser.words import Workload
 from waywiser.words.sizes_in_text import size_of
 
@@ -68,7 +69,8 @@ def compare(
     old, now, later = ([match(reference, node) for node in side] for side in (base, new, repeats))
     before, after = _by_identity(old), _by_identity(now)
     if only:
-        before, after = _chosen(before, after, only)
+        machines = [reference.machine, *(each.node.machine for each in now)]
+        before, after = _chosen(before, after, only, machines)
     gone = {gpu.index: gpu for same in now for gpu in same.missing}
     another = another_machine(base, new)
     gone_text = ONLY_IN_BASE if another else GONE
@@ -195,14 +197,16 @@ def _by_identity(side: Sequence[Matched]) -> Summaries:
 
 
 def _chosen(
-    before: Summaries, after: Summaries, only: Sequence[str]
+    before: Summaries, after: Summaries, only: Sequence[str], machines: Sequence[Machine]
 ) -> tuple[Summaries, Summaries]:
-    """What matches a pattern. Raises `NothingMatches` for one that nothing of either side does."""
-    texts = {
-        identity: sized_texts_of(found[0][1].workload)
-        for side in (before, after)
-        for identity, found in side.items()
-    }
+    """What matches a pattern. Raises as `require_match` for one that nothing of either side
+    matches. The links of a path are those of the first machine that has its GPUs."""
+    texts: dict[str, tuple[str, ...]] = {}
+    for identity, found in (*before.items(), *after.items()):
+        workload = found[0][1].workload
+        gpus = gpus_of(workload)
+        having = (each for each in machines if gpus <= {gpu.index for gpu in each.gpus})
+        texts[identity] = sized_texts_of(workload, next(having, machines[0]))
     require_match(only, [text for each in texts.values() for text in each])
     kept = {identity for identity, each in texts.items() if matches_any(each, only)}
     first, second = (

@@ -10,6 +10,9 @@ from waywiser.records import GpuState
 from waywiser.topology.machine import Gpu, Machine
 from waywiser.topology.system import read_pci
 
+_GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
+"""Parts of the names of counters that are worth a look whenever they are not 0."""
+
 _BY_CHOICE = frozenset({"clocks set by an administrator", "sync boost", "display clocks"})
 """Reasons for lower clocks that somebody asked for; the others are trouble."""
 
@@ -18,12 +21,14 @@ def presence(situation: Situation) -> Iterator[DoctorFinding]:
     """Whether there are GPUs, and whether the native library can use them."""
     machine = situation.machine
     if not machine.gpus:
-        there = read_pci(situation.files)
+        there = read_pci(situation.files) if situation.files else ()
         yield DoctorFinding(
             "no-gpu",
             "warning" if there else "info",
-            f"no GPU can be measured: {machine.gpu_reason}",
-            f"{len(there)} NVIDIA display devices in /sys/bus/pci/devices",
+            f"no GPU can be measured: {machine.gpu_reason or 'none is known'}",
+            f"{len(there)} NVIDIA display devices in /sys/bus/pci/devices"
+            if situation.is_live
+            else "the machine in the profile",
             "see the reason; paths of the host are measured all the same",
         )
     elif situation.backend == "none":
@@ -55,7 +60,7 @@ def driver(situation: Situation) -> Iterator[DoctorFinding]:
 
 def links(situation: Situation) -> Iterator[DoctorFinding]:
     """PCIe links below what device and slot can do together."""
-    yield from link_findings(situation.machine, situation.gpu_states)
+    yield from link_findings(situation.machine, situation.link_states)
 
 
 def link_findings(machine: Machine, gpu_states: Iterable[GpuState] = ()) -> Iterator[DoctorFinding]:
@@ -113,12 +118,18 @@ def clocks(situation: Situation) -> Iterator[DoctorFinding]:
         states = [state for state in situation.gpu_states if state.index == gpu.index]
         reasons = dict.fromkeys((*gpu.throttle, *(r for state in states for r in state.throttle)))
         for reason in reasons:
+            evidence = (
+                f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
+                f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W"
+            )
+            if states:
+                number = sum(reason in state.throttle for state in states)
+                evidence = f"{gpu.name}: {number} of {len(states)} readings while bytes moved"
             yield DoctorFinding(
                 "throttling",
                 "info" if reason in _BY_CHOICE else "warning",
                 f"gpu:{gpu.index}'s clocks are held down: {reason}",
-                f"{gpu.name}: {gpu.clock_sm_mhz} of {gpu.clock_sm_max_mhz} MHz, "
-                f"{gpu.temperature_c} °C, {gpu.power_w:.0f} W",
+                evidence,
                 "nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE shows more; cool it, or ask "
                 "whoever set the limit",
             )
@@ -168,3 +179,51 @@ def modes(situation: Situation) -> Iterator[DoctorFinding]:
                 where,
                 "as root: nvidia-smi -pm 1, or run nvidia-persistenced",
             )
+
+
+def affinity(situation: Situation) -> Iterator[DoctorFinding]:
+    """GPUs of a machine with several NUMA nodes whose nearest node is not known."""
+    machine = situation.machine
+    unknown = [f"gpu:{gpu.index}" for gpu in machine.gpus if gpu.numa < 0 and gpu.links_known]
+    if unknown and len(machine.numa) > 1 and not machine.virtual:
+        yield DoctorFinding(
+            "gpu-numa",
+            "warning",
+            f"the system does not say which NUMA node is nearest to {', '.join(unknown)}",
+            "numa_node is -1 in /sys/bus/pci/devices",
+            "look for a newer firmware; a survey shows by latency which memory is on whose side",
+        )
+
+
+def counters(situation: Situation) -> Iterator[DoctorFinding]:
+    """Error counters that were not 0 in the last reading, whenever they rose."""
+    for gpu in situation.counters:
+        found = [
+            f"{name} {value}"
+            for name, value in gpu.counters.items()
+            if value and any(part in name for part in _GRAVE)
+        ]
+        if found:
+            yield DoctorFinding(
+                "error-counters",
+                "info",
+                f"gpu:{gpu.index} has counted errors, perhaps long ago: {', '.join(found)}",
+                "NVML's counters at the end of the survey",
+                "compare with an earlier profile: waywiser check says what is new",
+            )
+
+
+def errors(situation: Situation) -> Iterator[DoctorFinding]:
+    """Error counters of GPUs and their links that rose during a survey."""
+    health = situation.health
+    if health is None or not health.is_problem:
+        return
+    found = [*map(str, health.rises), *health.xids, *health.standing]
+    corrected = all(" corrected" in text or "replays" in text for text in found)
+    yield DoctorFinding(
+        "health",
+        "warning" if corrected else "error",
+        f"error counters of GPUs: {', '.join(found)}",
+        "NVML's counters at the start and at the end of the survey",
+        "look at nvidia-smi -q and the kernel's log, and have what rises again replaced",
+    )

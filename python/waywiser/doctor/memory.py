@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.topology.limits import memlock, memory_limit
 from waywiser.words import format_bytes
 
 LOW_MEMLOCK_BYTES = 64 << 20
@@ -18,13 +17,13 @@ SWAPPED_FRACTION = 0.01
 
 def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:
     """The kernel moves pages to where they are used, in the middle of a measurement."""
-    setting = situation.files.integer("/proc/sys/kernel/numa_balancing")
+    setting = situation.number("numa_balancing")
     if setting and len(situation.machine.numa) > 1:
         yield DoctorFinding(
             "numa-balancing",
             "warning",
             "automatic NUMA balancing is on: pages move and are unmapped while they are measured",
-            f"/proc/sys/kernel/numa_balancing: {setting}",
+            f"/proc/sys/kernel/numa_balancing: {setting:g}",
             "as root: sysctl kernel.numa_balancing=0",
         )
 
@@ -32,7 +31,7 @@ def numa_balancing(situation: Situation) -> Iterator[DoctorFinding]:
 def huge_pages(situation: Situation) -> Iterator[DoctorFinding]:
     """Whether ordinary memory comes in huge pages unasked, or cannot come so at all."""
     path = "/sys/kernel/mm/transparent_hugepage/enabled"
-    setting = situation.files.chosen(path)
+    setting = situation.text("transparent_huge_pages")
     if setting == "always":
         yield DoctorFinding(
             "huge-pages",
@@ -53,15 +52,13 @@ def huge_pages(situation: Situation) -> Iterator[DoctorFinding]:
 
 def swap(situation: Situation) -> Iterator[DoctorFinding]:
     """Memory that is written to disk because there is too little of it."""
-    kib = situation.files.kibibytes("/proc/meminfo")
-    if not {"MemTotal", "SwapTotal", "SwapFree"} <= kib.keys():
-        return
-    used = kib["SwapTotal"] - kib["SwapFree"]
-    if used > SWAPPED_FRACTION * kib["MemTotal"]:
+    used = situation.number("swap_used_bytes")
+    total = situation.number("memory_total_bytes")
+    if used and total and used > SWAPPED_FRACTION * total:
         yield DoctorFinding(
             "swap",
             "warning",
-            f"{used / 2**20:.1f} GiB are swapped out: buffers may be, too",
+            f"{used / 2**30:.1f} GiB are swapped out: buffers may be, too",
             "/proc/meminfo: SwapTotal less SwapFree",
             "wait until memory is free, or give the survey a smaller --memory",
         )
@@ -69,13 +66,13 @@ def swap(situation: Situation) -> Iterator[DoctorFinding]:
 
 def lock_limit(situation: Situation) -> Iterator[DoctorFinding]:
     """How much memory the process may lock itself."""
-    limit = memlock(situation.files)
-    if isinstance(limit, int) and limit < LOW_MEMLOCK_BYTES:
+    limit = situation.number("memlock_bytes")
+    if limit is not None and limit < LOW_MEMLOCK_BYTES:
         yield DoctorFinding(
             "memlock",
             "info",
-            f"only {format_bytes(limit)} may be locked: enough for CUDA, which the limit does not "
-            "hold for, but not for RDMA or mlock",
+            f"only {format_bytes(int(limit))} may be locked: enough for CUDA, which the limit does "
+            "not hold for, but not for RDMA or mlock",
             "/proc/self/limits: Max locked memory",
             "ulimit -l unlimited (limits.conf; docker --ulimit memlock=-1)",
         )
@@ -83,12 +80,12 @@ def lock_limit(situation: Situation) -> Iterator[DoctorFinding]:
 
 def cgroup_memory(situation: Situation) -> Iterator[DoctorFinding]:
     """The cgroup's memory limit, beyond which the kernel kills."""
-    limit = memory_limit(situation.files)
+    limit = situation.number("cgroup_memory_bytes")
     if limit is not None and limit < LOW_MEMORY_BYTES:
         yield DoctorFinding(
             "cgroup-memory",
             "warning",
             f"the cgroup allows {limit / 2**30:.1f} GiB: the default survey would be killed",
             "memory.max of this process's cgroup",
-            f"survey with --memory {max(1, limit >> 21)}MiB, or ask for more memory",
+            f"survey with --memory {max(1, int(limit) >> 21)}MiB, or ask for more memory",
         )

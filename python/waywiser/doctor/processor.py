@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
-from waywiser.topology.environment import governors, turbo
-from waywiser.topology.limits import cpu_quota
 from waywiser.topology.system_files import format_list, parse_list
 
 BUSY_FRACTION = 0.1
@@ -17,8 +15,8 @@ means that somebody else's work is being timed too."""
 
 def governor(situation: Situation) -> Iterator[DoctorFinding]:
     """The frequency governor, which decides how fast a core wakes up."""
-    found = governors(situation.files)
-    if not found:
+    found = situation.items("governor", str)
+    if not found and situation.is_host_known:
         yield DoctorFinding(
             "governor",
             "info",
@@ -26,11 +24,11 @@ def governor(situation: Situation) -> Iterator[DoctorFinding]:
             "no /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
             "",
         )
-    elif found != {"performance"}:
+    elif found and found != ["performance"]:
         yield DoctorFinding(
             "governor",
             "warning",
-            f"the frequency governor is {', '.join(sorted(found))}: cores slow down in between",
+            f"the frequency governor is {', '.join(found)}: cores slow down in between",
             "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
             "as root: cpupower frequency-set -g performance",
         )
@@ -38,7 +36,7 @@ def governor(situation: Situation) -> Iterator[DoctorFinding]:
 
 def boost(situation: Situation) -> Iterator[DoctorFinding]:
     """Turbo clocks, which depend on temperature and on what other cores do."""
-    state = turbo(situation.files)
+    state = situation.text("turbo")
     if state == "on":
         yield DoctorFinding(
             "turbo",
@@ -73,7 +71,7 @@ def threads(situation: Situation) -> Iterator[DoctorFinding]:
 
 def quota(situation: Situation) -> Iterator[DoctorFinding]:
     """A cgroup's quota, which stops all threads of the process once it is used up."""
-    limit = cpu_quota(situation.files)
+    limit = situation.number("cgroup_cpus")
     usable = sum(len(node.cpus) for node in situation.machine.numa)
     if limit is not None and limit < usable:
         yield DoctorFinding(
@@ -88,6 +86,8 @@ def quota(situation: Situation) -> Iterator[DoctorFinding]:
 
 def cpuset(situation: Situation) -> Iterator[DoctorFinding]:
     """CPUs that this process may not use."""
+    if situation.files is None:
+        return
     online = parse_list(situation.files.text("/sys/devices/system/cpu/online") or "")
     allowed = parse_list(situation.files.fields("/proc/self/status").get("Cpus_allowed_list", ""))
     missing = tuple(cpu for cpu in online if cpu not in allowed)
@@ -103,13 +103,13 @@ def cpuset(situation: Situation) -> Iterator[DoctorFinding]:
 
 def load(situation: Situation) -> Iterator[DoctorFinding]:
     """Other people's processes."""
-    words = (situation.files.text("/proc/loadavg") or "").split()
+    loads = situation.items("load", float)
     cpus = sum(package.cpus for package in situation.machine.packages)
-    if words and float(words[0]) > max(1.0, BUSY_FRACTION * cpus):
+    if loads and loads[0] > max(1.0, BUSY_FRACTION * cpus):
         yield DoctorFinding(
             "load",
             "warning",
-            f"other work is running: the load of the last minute is {words[0]} on {cpus} CPUs",
-            f"/proc/loadavg: {' '.join(words[:3])}",
+            f"other work is running: the load of the last minute is {loads[0]:.2f} on {cpus} CPUs",
+            f"/proc/loadavg: {' '.join(f'{load:.2f}' for load in loads)}",
             "wait until the machine is idle, or take an exclusive node",
         )

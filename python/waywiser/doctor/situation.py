@@ -1,21 +1,68 @@
-"""What the checks look at."""
+"""What the checks look at: this machine now, or what a profile stored of a machine."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
-from waywiser.records import GpuState
+from waywiser.records import GpuHealth, GpuState
+from waywiser.series.health import HealthReport
+from waywiser.topology.environment import host_environment
 from waywiser.topology.machine import Machine
 from waywiser.topology.system_files import SystemFiles
 
+Item = TypeVar("Item")
 
-class Situation(NamedTuple):
+
+@dataclass(frozen=True)
+class Situation:
     machine: Machine
-    files: SystemFiles
+    files: SystemFiles | None = None
+    """The files of the live machine; None for a profile."""
     backend: str = ""
     """The backend of the native library: ``cuda``, ``none``, ``fake``; empty if it was not
     queried."""
     runtime_version: str = ""
     """The version of the CUDA runtime in the native library, ``13.0``."""
+    stored: Mapping[str, Any] = field(default_factory=dict)
+    """The environment that a profile stored."""
     gpu_states: tuple[GpuState, ...] = ()
-    """Readings under load; without any, the state in the capture is taken for an idle one."""
+    """Readings of GPUs while bytes moved."""
+    link_states: tuple[GpuState, ...] = ()
+    """Those of GPUs whose links to the host carried the bytes; without any, the state in the
+    capture is taken for an idle one."""
+    health: HealthReport | None = None
+    """What the error counters of GPUs and links did during the survey; None if nobody read them."""
+    counters: tuple[GpuHealth, ...] = ()
+    """The last reading of these counters."""
+
+    @property
+    def is_live(self) -> bool:
+        return self.files is not None
+
+    @property
+    def is_host_known(self) -> bool:
+        """Whether the state of CPUs and memory was read: other tools do not store it."""
+        return self.is_live or "kernel" in self.stored
+
+    @cached_property
+    def _environment(self) -> Mapping[str, Any]:
+        return self.stored if self.files is None else host_environment(self.files)
+
+    def number(self, name: str) -> float | None:
+        """A number of `waywiser.topology.environment`; None if it is unknown, or no number."""
+        value = self._environment.get(name)
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+    def text(self, name: str) -> str:
+        """A text of the environment; empty if it is unknown, or no text."""
+        value = self._environment.get(name)
+        return value if isinstance(value, str) else ""
+
+    def items(self, name: str, kind: type[Item]) -> list[Item]:
+        """The items of a list of the environment that are of a kind."""
+        value = self._environment.get(name)
+        return [each for each in value if isinstance(each, kind)] if isinstance(value, list) else []

@@ -10,12 +10,12 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from waywiser.analysis.headlines import ORDER, headline_groups
 from waywiser.analysis.shown import SMALL_BYTES
 from waywiser.analysis.subject import MeasuredCurve, curves_of
 from waywiser.comparison.node import Node, node_of
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
-from waywiser.plan.headline import GROUPS, Group, headline
 from waywiser.plan.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.profile import Profile
 from waywiser.records import Series
@@ -177,7 +177,8 @@ class ProfileView:
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
         found = found or [c for g, c in self._headline_curves if path.casefold() == g.casefold()]
-        found = found or [c for c in known if matches_any(texts_of(c.workload), [path])]
+        machine = self._machine
+        found = found or [c for c in known if matches_any(texts_of(c.workload, machine), [path])]
         if len(found) == 1:
             return found[0]
         if found:
@@ -206,11 +207,11 @@ class ProfileView:
         return {each.row.identity: each.workload for each in self._frame.series}
 
     @cached_property
-    def _headline_curves(self) -> list[tuple[Group, MeasuredCurve]]:
+    def _headline_curves(self) -> list[tuple[str, MeasuredCurve]]:
         """The measured headline paths by group."""
-        groups = headline(self._machine, self._frame.workloads)
+        groups = headline_groups(self._machine, self._frame.workloads)
         found = [(groups[curve.text], curve) for curve in self._curves if curve.text in groups]
-        return sorted(found, key=lambda each: GROUPS.index(each[0]))
+        return sorted(found, key=lambda each: ORDER.index(each[0]))
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:
@@ -269,7 +270,7 @@ def _small(curve: MeasuredCurve) -> Line | None:
     return line if 0 < line.bytes <= SMALL_BYTES else None
 
 
-def _headline_row(group: Group, curve: MeasuredCurve) -> tuple[Any, ...]:
+def _headline_row(group: str, curve: MeasuredCurve) -> tuple[Any, ...]:
     large, small = curve.points[-1].line, _small(curve)
     latency: tuple[Any, ...] = (None, None, None, None)
     if small is not None and small.estimate is not None:
@@ -277,7 +278,7 @@ def _headline_row(group: Group, curve: MeasuredCurve) -> tuple[Any, ...]:
     return (group, curve.name, large.bytes, *rate_cells(large), percent_of_bound(large), *latency)
 
 
-def _headline_texts(headline: tuple[Group, MeasuredCurve]) -> tuple[str, ...]:
+def _headline_texts(headline: tuple[str, MeasuredCurve]) -> tuple[str, ...]:
     """The same as people read it, with the digits that are known."""
     group, curve = headline
     large, small = curve.points[-1], _small(curve)

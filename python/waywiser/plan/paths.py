@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -62,13 +62,15 @@ def find_paths(machine: Machine) -> MachinePaths:
         layout = example(executor)
         for a, b in itertools.product(_memories(source, world), _memories(destination, world)):
             path = Path(a, b, executor.name)
+            possible: Iterable[Path] = (path,)
             if reason := anywhere.refusal(Transfer(path, layout=layout)):
                 nonsense.append((path, reason))
-                usable += _in_another_state(path, layout, anywhere)
-            elif reason := _missing_here(path, layout, here, machine):
-                missing.append(Refusal(str(path), reason))
-            else:
-                usable.append(path)
+                possible = _in_another_state(path, layout, anywhere)
+            for candidate in possible:
+                if reason := _missing_here(candidate, layout, here, machine):
+                    missing.append(Refusal(str(candidate), reason))
+                else:
+                    usable.append(candidate)
         valid += usable
         refused += missing
         senseless.append(_Senseless(nonsense, alone=not usable and not missing))

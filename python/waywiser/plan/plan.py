@@ -17,13 +17,14 @@ from waywiser.plan.points import Point, Points
 from waywiser.plan.preset import Depth, Preset, Request, find_preset
 from waywiser.plan.select import (
     NothingMatches,
+    asks_for_latency,
     matches_any,
     require_match,
     texts_of,
     texts_of_refusal,
 )
 from waywiser.plan.sets import check_curves, set_curves
-from waywiser.plan.sizes import parse_sizes
+from waywiser.plan.sizes import SMALL_BYTES, parse_sizes
 from waywiser.records import Refusal
 from waywiser.topology.machine import Machine
 from waywiser.words import format_bytes
@@ -99,6 +100,8 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         maker.left_out = len(curves) - len(wanted)
         curves = wanted
     points = _points(curves, maker)
+    if points or not maker.refusals:
+        _require_small_sizes(points, machine, request)
     if preset.links_only:
         points = _rotating(points)
     deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
@@ -139,6 +142,19 @@ def _points(curves: list[Curve], maker: Points) -> list[Point]:
     return points
 
 
+def _require_small_sizes(points: list[Point], machine: Machine, request: Request) -> None:
+    """Raises `NothingMatches` for a pattern with the term ``latency`` that matches no point: the
+    sizes of the preset, or those asked for, are larger."""
+    texts = [texts_of(point.workload, machine) for point in points]
+    for pattern in filter(asks_for_latency, request.only):
+        if not any(matches_any(known, [pattern]) for known in texts):
+            sizes = f"--sizes {request.sizes}" if request.sizes else f"--preset {request.preset}"
+            raise NothingMatches(
+                f"--only {pattern!r}: {sizes} has no size of up to {format_bytes(SMALL_BYTES)}",
+                remedy="name a small size with --sizes 8, or another --preset",
+            )
+
+
 def _rotating(points: list[Point]) -> list[Point]:
     """The points, with pairs of GPUs in few processes if there are many of them: the others show
     how far processes differ."""
@@ -171,7 +187,7 @@ def _chosen(
     asked = asked_curves(request.workloads, machine)
     if asked and not request.only:
         return asked, []
-    curves, refusals = _select(*_curves(machine, catalogue, preset), request.only)
+    curves, refusals = _select(machine, *_curves(machine, catalogue, preset), request.only)
     named = {curve.text for curve in asked}
     return [*asked, *(curve for curve in curves if curve.text not in named)], refusals
 
@@ -194,13 +210,14 @@ def _curves(
 
 
 def _select(
-    curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
+    machine: Machine, curves: list[Curve], refusals: list[Refusal], only: tuple[str, ...]
 ) -> tuple[list[Curve], list[Refusal]]:
     if not only:
         return curves, refusals
-    texts = [texts_of(curve.at(0)) for curve in curves]
+    texts = [texts_of(curve.at(0), machine) for curve in curves]
+    of_refusals = [(each, texts_of_refusal(each.path, machine)) for each in refusals]
     for pattern in only:
-        refused = [each for each in refusals if matches_any(texts_of_refusal(each.path), [pattern])]
+        refused = [each for each, known in of_refusals if matches_any(known, [pattern])]
         if refused and not any(matches_any(known, [pattern]) for known in texts):
             raise NothingMatches(
                 f"--only {pattern!r} matches only what cannot be measured here",
@@ -209,7 +226,7 @@ def _select(
     require_match(only, [text for known in texts for text in known])
     return (
         [curve for curve, known in zip(curves, texts, strict=True) if matches_any(known, only)],
-        [each for each in refusals if matches_any(texts_of_refusal(each.path), only)],
+        [each for each, known in of_refusals if matches_any(known, only)],
     )
 
 

@@ -13,7 +13,15 @@ from waywiser.plan import layouts
 from waywiser.plan.catalogue import Catalogue, footprint
 from waywiser.plan.curves import Curve
 from waywiser.plan.preset import Depth, Preset, Request
-from waywiser.plan.sizes import BANDWIDTH_SIZE, GROWING, LATENCY_BELOW, representative_sizes, thin
+from waywiser.plan.select import asks_for_latency, matches_any, texts_of
+from waywiser.plan.sizes import (
+    BANDWIDTH_SIZE,
+    GROWING,
+    LATENCY_BELOW,
+    SMALL_BYTES,
+    representative_sizes,
+    thin,
+)
 from waywiser.records import Refusal
 from waywiser.topology.bounds import bound
 from waywiser.topology.machine import Machine
@@ -133,7 +141,7 @@ class Points:
         first itself. Of paths that a search has to tune, only the first of a class is principal."""
         if like and self._is_searched(curve) and not curve.asked:
             curve = replace(curve, principal=False)
-        wanted = self._possible(curve, self._wanted(curve))
+        wanted = self._possible(curve, self._of_patterns(curve, self._wanted(curve)))
         few = self._few(curve, wanted) if like and not self.explicit else wanted
         plain = not curve.layout and curve.cache == "warm"
         most_settings = 1 if self.preset.depth is Depth.PAIRS else 0
@@ -189,6 +197,15 @@ class Points:
         repeated = preset.processes > 1 and preset.depth < Depth.PAIRS
         extra = {self._bandwidth_size(curve)} & set(sizes) if repeated else set()
         return tuple(sorted({*kept, *extra}))
+
+    def _of_patterns(self, curve: Curve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that ``--only`` asks for: the small ones if it names the curve's latency alone."""
+        only = self.request.only
+        if curve.asked or not any(map(asks_for_latency, only)):
+            return sizes
+        if matches_any(texts_of(curve.at(SMALL_BYTES + 1), self.machine), only):
+            return sizes
+        return tuple(size for size in sizes if size <= SMALL_BYTES)
 
     def _is_on_disk(self, curve: Curve) -> bool:
         ends = (end for transfer in curve.transfers for end in transfer.path.ends)

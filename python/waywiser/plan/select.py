@@ -13,7 +13,9 @@ from functools import cache
 
 from waywiser.plan.headline import GROUPS, group_of
 from waywiser.plan.name import SETS, name_of
-from waywiser.plan.terms import GPUS_OF, TERMS, terms_of
+from waywiser.plan.terms import GPUS_OF, LINK_TERMS, LINKS_UNKNOWN, TERMS, terms_of
+from waywiser.topology.machine import Machine
+from waywiser.topology.traits import DECLARED, declared_names
 from waywiser.words import WaywiserError, WordError, Workload
 from waywiser.words.sizes_in_text import without_units
 
@@ -33,25 +35,34 @@ class NothingMatches(WaywiserError):
     """A pattern that matches no series of the plan."""
 
 
-def texts_of(workload: Workload) -> tuple[str, ...]:
+class UnknownLinks(WaywiserError):
+    """A pattern that asks for kinds of links, of a machine whose links are not known."""
+
+
+def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """What a pattern may be meant for: the curve, its name, both together, the same with the terms
-    that apply to it, and the group of headline paths that it belongs to."""
-    curve, name, group = workload.curve, name_of(workload), group_of(workload)
+    that apply to it, and the group of headline paths that it belongs to.
+
+    Without the ``machine`` whose workload it is, no link is known: ``pcie`` and ``nvlink`` apply to
+    nothing.
+    """
+    traits = machine.traits if machine else DECLARED
+    curve, name, group = workload.curve, name_of(workload), group_of(workload, traits)
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    return (*named, *with_terms(workload, named[-1]), *exact)
+    return (*named, *with_terms(workload, named[-1], machine), *exact)
 
 
-def sized_texts_of(workload: Workload) -> tuple[str, ...]:
+def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """The same and the workload with its sizes."""
     text = str(workload)
-    return (text, *with_terms(workload, text), *texts_of(workload))
+    return (text, *with_terms(workload, text, machine), *texts_of(workload, machine))
 
 
-def texts_of_refusal(path: str) -> tuple[str, ...]:
+def texts_of_refusal(path: str, machine: Machine | None = None) -> tuple[str, ...]:
     """The same of a path that cannot be measured; the text alone if it names kinds of memory."""
     try:
-        return texts_of(Workload.parse(path))
+        return texts_of(Workload.parse(path), machine)
     except WordError:
         return (path,)
 
@@ -79,13 +90,18 @@ def _folded(pattern: str) -> str:
     return without_units(pattern).casefold()
 
 
+def asks_for_latency(pattern: str) -> bool:
+    """Whether a pattern has the term that applies to small sizes alone."""
+    return "latency" in pattern.casefold().split()
+
+
 def _matches_one(text: str, pattern: str) -> bool:
     if pattern in HEADLINES or text in HEADLINES:
         return text == pattern
     words = pattern.split()
     if text.startswith(MARK):
         applying, _, text = text[1:].partition(MARK)
-        terms = TERMS.keys() & set(words)
+        terms = _ALL_TERMS & set(words)
         if not terms or terms - set(applying.split()):
             return False
         words = [word for word in words if word not in terms]
@@ -96,13 +112,15 @@ def _matches_one(text: str, pattern: str) -> bool:
     return all(word in text for word in words)
 
 
+_ALL_TERMS = TERMS.keys() | {LINKS_UNKNOWN}
+
 MARK = "\N{INFORMATION SEPARATOR ONE}"
 """Around the terms that apply to a text, before it: no text that a person writes has it."""
 
 
-def with_terms(workload: Workload, text: str) -> tuple[str, ...]:
+def with_terms(workload: Workload, text: str, machine: Machine | None = None) -> tuple[str, ...]:
     """The text after the terms that apply to the workload; nothing if none does."""
-    terms = sorted(terms_of(workload))
+    terms = sorted(terms_of(workload, machine))
     return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
 
@@ -116,15 +134,16 @@ def _plain(texts: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _corrected(pattern: str, texts: Iterable[str]) -> str:
-    """The pattern, with each word that occurs nowhere replaced by the nearest one that does and has
-    the same digits or none (``gpu:7`` does not mean ``gpu:1``); empty if nothing is replaced."""
+    """The pattern, with each word that is no term and no name of a memory, an executor or a set,
+    and occurs in no text, replaced by the nearest one that is or does and has the same digits or
+    none (``gpu:7`` does not mean ``gpu:1``); empty if nothing is replaced."""
     folded = [text.casefold() for text in texts]
-    known = {word for text in folded for part in _PARTS for word in part.findall(text)}
-    known |= TERMS.keys()
+    names = {*TERMS, *SETS, *map(str.casefold, declared_names())}
+    known = names | {word for text in folded for part in _PARTS for word in part.findall(text)}
     words = pattern.casefold().split()
     found = []
     for word in words:
-        if word in TERMS or any(word in text for text in folded):
+        if word in names or any(word in text for text in folded):
             found.append(word)
         else:
             alike = sorted(each for each in known if _digits(each) in ("", _digits(word)))
@@ -156,9 +175,11 @@ def nearest(pattern: str, texts: Iterable[str]) -> list[str]:
 
 def suggestion(pattern: str, texts: Iterable[str]) -> str:
     """``did you mean 'pinned'? nearest: …``: the pattern with its misspelt words corrected one by
-    one, and the texts nearest to that; empty without texts."""
+    one, and the texts nearest to that, if it matches any; empty without texts."""
     known = list(texts)
     meant = _corrected(pattern, _plain(known))
+    if meant and not any(matches(text, [meant]) for text in known):
+        return f"did you mean {meant!r}?"
     asked = f"did you mean {meant!r}? " if meant else ""
     near = "; ".join(nearest(meant or pattern, known))
     return f"{asked}nearest: {near}" if near else ""
@@ -174,12 +195,30 @@ def _lacks_gpus(pattern: str, texts: Sequence[str]) -> bool:
     return words <= TERMS.keys() and len(found) < needed
 
 
+def _require_known_links(pattern: str, texts: Iterable[str]) -> None:
+    words = pattern.casefold().split()
+    if not (asked := LINK_TERMS & set(words)):
+        return
+    unknown = " ".join([LINKS_UNKNOWN, *(word for word in words if word not in LINK_TERMS)])
+    of = [text for text in texts if text.startswith(MARK) and _matches_one(text, unknown)]
+    if of:
+        path = min(text.rpartition(MARK)[2] for text in of)
+        raise UnknownLinks(
+            f"--only {pattern!r}: the links of {path} are not known, so {min(asked)} "
+            "selects nothing",
+            remedy="use other words, as p2p or h2d; or import with --topology FILE, a capture or "
+            "hwloc XML of the machine",
+        )
+
+
 def require_match(
     patterns: Sequence[str], texts: Sequence[str], others: Sequence[str] = ()
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
-    none of ``others``, which nobody is pointed to."""
+    none of ``others``, which nobody is pointed to. Raises `UnknownLinks` for one that asks for a
+    kind of link, if the links of anything else that it matches are not known."""
     for pattern in patterns:
+        _require_known_links(pattern, texts)
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(

@@ -27,6 +27,9 @@ paths that people ask for it is `GROWING`, which a check measures too."""
 LATENCY_BELOW = 64 * 2**10
 """The time of smaller sizes is mostly latency."""
 
+SMALL_BYTES = 4096
+"""Up to here a time shows the latency."""
+
 MOST_POINTS = 64
 """Points per octave: neighbours would differ by 1 %, which is as fine as a median is stated."""
 

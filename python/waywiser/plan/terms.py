@@ -1,10 +1,14 @@
 """The terms of the field for kinds of transfers, which ``--only`` takes: ``h2d``, ``p2p``, ``uvm``.
 
-They depend on the ends and on what the executor declares, never on a name of a setting.
+They depend on the ends, the links and the size of a transfer and on what its executor declares,
+never on a name of a setting.
 """
 
 from __future__ import annotations
 
+from waywiser.plan.sizes import SMALL_BYTES
+from waywiser.topology.link_kinds import link_kinds
+from waywiser.topology.machine import Machine
 from waywiser.topology.traits import DECLARED, Traits
 from waywiser.words import Path, Workload
 
@@ -21,16 +25,31 @@ TERMS = {
     "uvm": "unified (managed) memory, whose pages move by themselves",
     "disk": "one side is a file",
     "memcpy": "cudaMemcpyAsync, which copy engines serve",
+    "latency": "transfers of up to 4 KiB, and operations whose names have this word",
+    "pcie": "bytes go over PCIe, by the topology",
+    "nvlink": "bytes go over NVLink, by the topology",
 }
 """Each term with its meaning."""
 
+LINK_TERMS = frozenset({"pcie", "nvlink"})
 
-GPUS_OF = {"h2d": 1, "d2h": 1, "d2d": 1, "local": 1, "p2p": 2, "zero-copy": 1, "memcpy": 1}
+LINKS_UNKNOWN = "links-unknown"
+"""What `terms_of` adds if the links of a transfer are not known. No term that a person writes."""
+
+GPUS_OF = {
+    **dict.fromkeys(("h2d", "d2h", "d2d", "local", "zero-copy", "memcpy", "pcie", "nvlink"), 1),
+    "p2p": 2,
+}
 """How many GPUs a machine needs for anything to which the term applies."""
 
 
-def terms_of(workload: Workload, traits: Traits = DECLARED) -> frozenset[str]:
-    """The terms that apply to a workload; none for an operation."""
+def terms_of(workload: Workload, machine: Machine | None = None) -> frozenset[str]:
+    """The terms that apply to a workload; none for an operation.
+
+    Without a ``machine`` the links of GPUs are unknown. ``latency`` applies to a curve, which has
+    no size, since it may be measured at small sizes.
+    """
+    traits = machine.traits if machine else DECLARED
     paths = [transfer.path for transfer in workload.transfers]
     if not paths:
         return frozenset()
@@ -48,7 +67,17 @@ def terms_of(workload: Workload, traits: Traits = DECLARED) -> frozenset[str]:
         found.add("memcpy")
     if all(_is_zero_copy(path, traits) for path in paths):
         found.add("zero-copy")
-    return frozenset(found)
+    if all(transfer.bytes <= SMALL_BYTES for transfer in workload.transfers):
+        found.add("latency")
+    return frozenset(found | _links(workload, machine))
+
+
+def _links(workload: Workload, machine: Machine | None) -> set[str]:
+    if machine is None:
+        at_gpu = any(place.kind == "gpu" for place in workload.places)
+        return {LINKS_UNKNOWN} if at_gpu else set()
+    known = link_kinds(machine, workload)
+    return {*known.kinds, *([LINKS_UNKNOWN] if known.unknown else [])}
 
 
 def _direction(path: Path) -> set[str]:

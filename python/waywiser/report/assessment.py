@@ -1,4 +1,4 @@
-"""Whether a machine is all right, and what to know of it first."""
+"""The status of a machine, and the findings that change what a person would do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from waywiser.report.remarks import of_health, question_anchor, remark
 from waywiser.severity import ORDER, Severity
 from waywiser.words.number_format import count
 
-MOST_THINGS = 5
-"""Findings that are shown first: as many as one remembers."""
+MOST_ADVICE = 5
+"""Findings at the top of a report."""
+
+MOST_WARNINGS = 3
+"""Warnings about the numbers that the status names."""
 
 OF_NUMBERS = "trust"
 """The question whose warnings are about the numbers; all others are about the machine."""
@@ -36,28 +39,26 @@ def findings(entry: Entry) -> list[Found]:
 
 
 def assess(entry: Entry, name: str = "") -> Verdict:
-    """The status of the machine: OK, Review or Problem, by the gravest finding that is not about
-    the quality of the numbers; ``name`` is given if there are several machines."""
+    """The status of the machine: OK, Review or Problem, by the gravest finding that changes what a
+    person would do; ``name`` is given if there are several machines."""
     if not entry.curves:
         return Verdict("error", "Problem: nothing could be measured here.", name)
-    found = findings(entry)
-    quality = _quality(entry)
-    about_machine = [f for link, f in found if not _is_of_numbers(entry, link, f)]
-    severities = Counter(finding.severity for finding in about_machine)
+    quality, link = _quality(entry)
+    severities = Counter(finding.severity for _, finding in advice(entry))
     if errors := severities["error"]:
         was = "was" if errors == 1 else "were"
         statement = f"Problem: {count(errors, 'problem')} {was} found on this machine."
-        return Verdict("error", statement, name, quality)
+        return Verdict("error", statement, name, quality, link)
     if warnings := severities["warning"]:
         needs = "needs" if warnings == 1 else "need"
         statement = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
-        return Verdict("warning", statement, name, quality)
+        return Verdict("warning", statement, name, quality, link)
     answered = sum(answer.answered for answer in entry.answers)
     if 2 * answered < len(entry.answers):
         few = f"{answered} of {count(len(entry.answers), 'question')} could be answered"
         statement = f"Not determined: too little was measured to assess this machine: {few}."
-        return Verdict("warning", statement, name, quality)
-    return Verdict("info", "OK: no problem was found on this machine.", name, quality)
+        return Verdict("warning", statement, name, quality, link)
+    return Verdict("info", "OK: no problem was found on this machine.", name, quality, link)
 
 
 def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
@@ -65,22 +66,35 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
     return link == f"{entry.key}question-{OF_NUMBERS}" and finding.severity != "error"
 
 
-def _quality(entry: Entry) -> str:
-    """What is to be known of the quality of the numbers; empty if there are no warnings."""
+def _quality(entry: Entry) -> tuple[str, str]:
+    """The quality of the numbers with its anchor: what the warnings are about, the gravest first;
+    empty if there are none."""
     for answer in entry.answers:
-        warnings = sum(finding.severity == "warning" for finding in answer.findings)
+        warnings = [f.id.replace("-", " ") for f in answer.findings if f.severity == "warning"]
         if answer.question == OF_NUMBERS and warnings:
-            return f"Quality of the numbers: {count(warnings, 'warning')}. See: {answer.title}"
-    return ""
+            what = count(len(warnings), "warning")
+            named = ", ".join(warnings[:MOST_WARNINGS])
+            return f"Quality of the numbers: {what} ({named})", question_anchor(entry, answer)
+    return "", ""
 
 
-def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
-    """The first to know over all machines: what is broken, then one thing of each question before
-    a second of any, the gravest first, of the machine with the fewest so far, then in the order of
-    the questions. Of those chosen the gravest come first, and what is about the quality of the
-    numbers last. Effects of different questions are not compared: one is a loss, another a
-    choice."""
-    left = [(entry, link, finding) for entry in entries for link, finding in _by_rank(entry)]
+def advice(entry: Entry) -> list[Found]:
+    """Findings that change what a person would do: problems, and what has a recommendation and is
+    not about the quality of the numbers. Those that concern a GPU come before those of the host."""
+    found = [
+        each
+        for each in findings(entry)
+        if each[1].severity == "error" or (each[1].remedy and not _is_of_numbers(entry, *each))
+    ]
+    return sorted(found, key=lambda each: not _concerns_gpu(each[1]))
+
+
+def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
+    """The first `MOST_ADVICE` findings over all machines: problems, then one finding of each
+    question before a second of any, the gravest first, of the machine with the fewest so far, then
+    in the order of the questions. Effects of different questions are not compared: one is a loss,
+    another a choice."""
+    left = [(entry, link, finding) for entry in entries for link, finding in advice(entry)]
     turns = {
         question: n
         for n, question in enumerate(
@@ -90,21 +104,19 @@ def things(entries: Sequence[Entry]) -> tuple[Remark, ...]:
     asked: Counter[str] = Counter()
     shown: Counter[str] = Counter()
 
-    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, bool, int, int, int]:
+    def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, int, int]:
         entry, link, finding = each
         question, grave = _question(entry, link), ORDER.index(finding.severity)
         again = min(asked[question], 1)
-        of_numbers = _is_of_numbers(entry, link, finding)
-        broken = finding.severity == "error"
-        return not broken, again, of_numbers, -grave, shown[entry.key], turns[question]
+        return finding.severity != "error", again, -grave, shown[entry.key], turns[question]
 
     chosen: list[tuple[Entry, str, Finding]] = []
-    while left and len(chosen) < MOST_THINGS:
+    while left and len(chosen) < MOST_ADVICE:
         first = left.pop(min(range(len(left)), key=lambda n: order(left[n])))
         chosen.append(first)
         asked[_question(first[0], first[1])] += 1
         shown[first[0].key] += 1
-    chosen.sort(key=lambda each: (_is_of_numbers(*each), -ORDER.index(each[2].severity)))
+    chosen.sort(key=lambda each: -ORDER.index(each[2].severity))
     # each question's last remark shows how much more there is to look at
     more = Counter(link for _, link, finding in left if finding.severity != "info")
     last = {link: finding for _, link, finding in chosen}
@@ -124,15 +136,6 @@ def worst_of(answer: Answer) -> Severity:
 
 def _question(entry: Entry, link: str) -> str:
     return link.removeprefix(entry.key)
-
-
-def _by_rank(entry: Entry) -> list[Found]:
-    """The gravest first, what concerns a GPU before what is the host's alone, else as each question
-    has them."""
-    return sorted(
-        findings(entry),
-        key=lambda each: (-ORDER.index(each[1].severity), not _concerns_gpu(each[1])),
-    )
 
 
 def _concerns_gpu(finding: Finding) -> bool:

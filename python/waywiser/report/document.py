@@ -5,34 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
 from waywiser import __version__
 from waywiser.report.chapters.curves import curves
+from waywiser.report.chapters.glossary import glossary
 from waywiser.report.chapters.headlines import headlines
 from waywiser.report.chapters.links import links
 from waywiser.report.chapters.method import describe, method
 from waywiser.report.chapters.quality import missing, quality
 from waywiser.report.chapters.questions import questions
 from waywiser.report.chapters.side_by_side import side_by_side
-from waywiser.report.chapters.verdict import verdict
+from waywiser.report.chapters.status import findings, status
 from waywiser.report.entry import Entry
+from waywiser.report.families import families, of_family
 from waywiser.report.figures.render import MADE
 from waywiser.report.origin import when
-from waywiser.report.parts import Document
+from waywiser.report.parts import Document, Section
 from waywiser.words.number_format import count
 
 
 def document(entries: Sequence[Entry]) -> Document:
     """The report of one machine, or of several side by side."""
     chapters = (
-        verdict(entries),
+        status(entries),
         headlines(entries),
+        findings(entries),
         links(entries),
         side_by_side(entries),
+        _curves(entries),
         questions(entries),
-        curves(entries),
-        quality(entries),
-        missing(entries),
-        method(entries),
+        *map(folded, (quality(entries), missing(entries), method(entries), glossary())),
     )
     return Document(
         title=" and ".join(entry.name for entry in entries),
@@ -40,6 +43,33 @@ def document(entries: Sequence[Entry]) -> Document:
         sections=tuple(each for each in chapters if each.blocks or each.sections),
         made=made_now(),
     )
+
+
+def _curves(entries: Sequence[Entry]) -> Section:
+    """The curves of paths with a GPU; those of the host and its files are folded beside them."""
+    section, names = curves(entries), families(entries)
+    shown = [name for name in names if _is_of_gpus(entries, name)] or names
+    below = (
+        each if name in shown else folded(each)
+        for name, each in zip(names, section.sections, strict=True)
+    )
+    return msgspec.structs.replace(section, sections=tuple(below))
+
+
+def _is_of_gpus(entries: Sequence[Entry], family: str) -> bool:
+    """Whether any of its curves moves bytes between GPUs, or between them and host memory."""
+    kinds = (
+        {place.kind for place in curve.workload.places}
+        for entry in entries
+        for curve in of_family(entry, family)
+        if curve.workload.transfers
+    )
+    return any("gpu" in each and "file" not in each for each in kinds)
+
+
+def folded(section: Section) -> Section:
+    """The section with nothing but its heading shown."""
+    return msgspec.structs.replace(section, folded=True)
 
 
 def made_now() -> str:

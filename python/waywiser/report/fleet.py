@@ -97,7 +97,7 @@ def _verdict(fleet: Fleet) -> Section:
         "fine": "No node differs from its peers.",
     }[worst]
     blocks = (Verdict(SEVERITY[worst], statement, summary or "nothing could be read"),)
-    return Section("verdict", "Verdict", blocks)
+    return Section("status", "Status", blocks)
 
 
 def _nodes(fleet: Fleet) -> Sheet:

@@ -1,9 +1,11 @@
-"""A report as Markdown: the same sections, findings and tables, with figures as their tables."""
+"""A report as Markdown: whole, with figures as their tables, or as a summary for a ticket."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from waywiser.report.parts import (
     MARKS,
@@ -26,12 +28,140 @@ from waywiser.report.parts import (
     shown_there,
 )
 from waywiser.visible import visible
+from waywiser.words.number_format import count
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 
 
+LIMIT_BYTES = 8000
+"""Most bytes of a summary: it fits a ticket."""
+
+SPARE_BYTES = 3000
+"""Bytes of a summary that status and headline table leave to the findings."""
+
+LINE_BYTES = 100
+"""Bytes left for a line that counts what does not fit."""
+
+MOST_TEXT = 500
+"""Most characters of a sentence in a summary."""
+
+MOST_NAME = 100
+"""Most characters of a machine's name in a summary."""
+
+ALL = "Everything else: `waywiser report --format md --all` with the same files."
+
+
+class _LimitedText:
+    """Lines up to a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self.lines: list[str] = []
+        self._left = limit
+
+    def add(self, lines: Iterable[str], spare: int = 0) -> bool:
+        """Adds all of the lines if ``spare`` bytes are left after them, else none."""
+        added = [visible(line) for line in lines]
+        needed = sum(len(line.encode()) + 1 for line in added)
+        if needed + spare > self._left:
+            return False
+        self.lines += added
+        self._left -= needed
+        return True
+
+
+def summary(document: Document) -> str:
+    """Status, headline table, findings and matrices, in at most `LIMIT_BYTES`. What does not fit is
+    left to the whole report, which the last line names."""
+    text = _LimitedText(LIMIT_BYTES - len(ALL) - 2)
+    text.add([f"# {_text(_cut(document.title, MOST_NAME))}", ""])
+    for line in document.subtitle:
+        text.add([f"{_text(_cut(line))}  "], SPARE_BYTES)
+    text.add([""])
+    for anchor in ("status", "headlines", "findings", "links"):
+        if section := document.section(anchor):
+            _summarize(text, section)
+    text.add([_text(document.made), ""])
+    return "\n".join([*text.lines, ALL, ""])
+
+
+def _summarize(text: _LimitedText, section: Section) -> None:
+    """Adds as much of a section as fits."""
+    head = [f"## {_text(section.title)}", ""]
+    for block in _summary_blocks(section):
+        if isinstance(block, Remarks):
+            added = _add_remarks(text, head, block)
+        elif isinstance(block, Sheet) and section.anchor == "headlines":
+            added = _add_rows(text, head, block)
+        elif isinstance(block, Verdict):
+            short = msgspec.structs.replace(block, about=_cut(block.about, MOST_NAME))
+            added = text.add([*head, *_block(short)], SPARE_BYTES)
+        else:
+            added = text.add([*head, *_block(block)])
+        head = [] if added else head
+
+
+def _summary_blocks(section: Section) -> Iterator[Block]:
+    """The blocks of a section and of those below it; of pictures the matrices, as tables."""
+    for block in section.blocks:
+        if isinstance(block, Pictures):
+            for picture in block.pictures:
+                if picture.is_matrix and picture.data is not None:
+                    yield _without_notes(picture.data)
+        else:
+            yield block
+    for below in section.sections:
+        yield from _summary_blocks(below)
+
+
+def _without_notes(sheet: Sheet) -> Sheet:
+    """The numbers alone."""
+    rows = (
+        msgspec.structs.replace(
+            row, cells=tuple(msgspec.structs.replace(cell, note="") for cell in row.cells)
+        )
+        for row in sheet.rows
+    )
+    return msgspec.structs.replace(sheet, rows=tuple(rows))
+
+
+def _add_remarks(text: _LimitedText, head: Sequence[str], block: Remarks) -> bool:
+    """Adds the first remarks that fit, with sentences that are cut, and the number of the others;
+    returns whether anything was added."""
+    text.add(head)
+    for number, remark in enumerate(block.remarks):
+        short = msgspec.structs.replace(
+            remark,
+            machine=_cut(remark.machine, MOST_NAME),
+            statement=_cut(remark.statement),
+            devices=tuple(_cut(device) for device in remark.devices),
+            remedy=_cut(remark.remedy),
+        )
+        if not text.add(_remark(short, f"{number + 1}." if block.ranked else "-"), LINE_BYTES):
+            return text.add([f"- and {count(len(block.remarks) - number, 'finding')} more", ""])
+    return text.add([""])
+
+
+def _add_rows(text: _LimitedText, head: Sequence[str], sheet: Sheet) -> bool:
+    """Adds the first rows that fit; returns whether the head of the table did."""
+    if not text.add([*head, *_head_of(sheet)], SPARE_BYTES):
+        return False
+    for number, row in enumerate(sheet.rows):
+        line = _row([_cell(cell) for cell in row.cells], escaped=True)
+        if not text.add([line], SPARE_BYTES):
+            text.add(["", f"{count(len(sheet.rows) - number, 'row')} more"])
+            break
+    text.add([""])
+    return True
+
+
+def _cut(text: str, most: int = MOST_TEXT) -> str:
+    """The text, or its start with ``…``."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def markdown(document: Document) -> str:
-    """Every text is escaped; anchors become none, since readers make their own."""
+    """The whole report. Every text is escaped; anchors become none, since readers make their
+    own."""
     lines = [f"# {_text(document.title)}", ""]
     lines += [f"{_text(line)}  " for line in document.subtitle]
     lines.append("")
@@ -102,12 +232,16 @@ def _remark(remark: Remark, head: str) -> Iterator[str]:
 
 
 def _sheet(sheet: Sheet) -> Iterator[str]:
-    yield from (f"**{_text(sheet.title)}**", "")
-    yield _row(sheet.columns)
-    yield _row(["---"] * len(sheet.columns), escaped=True)
+    yield from _head_of(sheet)
     yield from (_row([_cell(cell) for cell in row.cells], escaped=True) for row in sheet.rows)
     yield ""
     yield from ((_text(sheet.caption), "") if sheet.caption else ())
+
+
+def _head_of(sheet: Sheet) -> Iterator[str]:
+    yield from (f"**{_text(sheet.title)}**", "")
+    yield _row(sheet.columns)
+    yield _row(["---"] * len(sheet.columns), escaped=True)
 
 
 def _row(cells: tuple[str, ...] | list[str], escaped: bool = False) -> str:

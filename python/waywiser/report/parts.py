@@ -134,7 +134,9 @@ class Verdict(Value, frozen=True):
     about: str = ""
     """Smaller: which machine it is of, or what the verdict comes of."""
     quality: str = ""
-    """Smaller: what is to be known of the quality of the numbers."""
+    """Smaller: the quality of the numbers."""
+    link: str = ""
+    """The anchor of what is said about the quality."""
 
 
 class Picture(Value, frozen=True):
@@ -149,6 +151,11 @@ class Picture(Value, frozen=True):
     data: Sheet | None = None
     wide: bool = False
     """Takes the page's whole width; others stand side by side."""
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it shows all pairs of places, and its table is short."""
+        return "matrix-" in self.name
 
 
 class Pictures(Value, frozen=True):
@@ -175,6 +182,8 @@ class Section(Value, frozen=True):
     title: str
     blocks: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
+    folded: bool = False
+    """The heading alone is shown until a reader opens it, follows a link into it, or prints."""
 
 
 class Document(Value, frozen=True):
@@ -185,6 +194,10 @@ class Document(Value, frozen=True):
     sections: tuple[Section, ...]
     made: str
     """The program and the date of the report."""
+
+    def section(self, anchor: str) -> Section | None:
+        """The section of the first level with this anchor; None if there is none."""
+        return next((section for section in self.sections if section.anchor == anchor), None)
 
     def pictures(self) -> list[Picture]:
         """All of them, in order."""

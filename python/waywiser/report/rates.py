@@ -9,7 +9,7 @@ import msgspec
 
 from waywiser.analysis.shown import Shown
 from waywiser.series.line import Line
-from waywiser.topology.traits import Traits
+from waywiser.topology.traits import PathClass, Traits
 from waywiser.words import Place, Value
 
 if TYPE_CHECKING:
@@ -86,16 +86,15 @@ def _candidates(curves: Iterable[Shown], traits: Traits) -> Iterator[Between]:
 
 
 def _worth(each: Between, traits: Traits) -> tuple[bool, bool, bool, float]:
-    """First the memory that paths with a GPU are compared by, then default settings, then the
-    executor that they are compared by, then the fastest of the others. Within the host the fastest:
-    how many threads copy is a setting."""
-    if "gpu" not in each.source + each.destination:
-        return False, False, False, each.rate
+    """First the memory that paths with a GPU, or within the host, are compared by, then default
+    settings, then the executor that they are compared by, then the fastest of the others: as in the
+    headline table."""
     assert each.curve.transfer is not None
     path = each.curve.transfer.path
     ends = (path.source, path.destination)
-    of_links = all(traits.memory(end.kind).reference == "gpu" for end in ends)
-    reference = traits.executor(path.executor).reference == "gpu"
+    paths: PathClass = "gpu" if "gpu" in each.source + each.destination else "host"
+    of_links = all(traits.memory(end.kind).reference == paths for end in ends)
+    reference = traits.executor(path.executor).reference == paths
     return of_links, each.curve.is_default, reference, each.rate
 
 

@@ -106,10 +106,10 @@ def overview(
     ``frame`` is the profile's, if it was read already.
     """
     frame = frame or SeriesFrame.read(profile)
-    workloads = frame.workloads
+    workloads, machine = frame.workloads, profile.machine
     _require_known(profile, workloads, only)
-    chosen = frame.only(lambda workload: _is_chosen(workload, only)) if only else frame
-    machine, localities = profile.machine, profile.localities()
+    chosen = frame.only(lambda each: _is_chosen(each, machine, only)) if only else frame
+    localities = profile.localities()
     seen = _overview_of(
         machine,
         chosen.series_blocks(),
@@ -118,7 +118,7 @@ def overview(
         refusals=[
             refusal
             for refusal in profile.refusals
-            if not only or matches_any(texts_of_refusal(refusal.path), only)
+            if not only or matches_any(texts_of_refusal(refusal.path, machine), only)
         ],
         health=profile.health(),
     )
@@ -241,12 +241,14 @@ def _summary(lines: Sequence[Line], reasons: Reasons, refused: int) -> Summary:
     )
 
 
-def _is_chosen(workload: Workload, only: Sequence[str]) -> bool:
-    return not only or matches_any(sized_texts_of(workload), only)
+def _is_chosen(workload: Workload, machine: Machine, only: Sequence[str]) -> bool:
+    return not only or matches_any(sized_texts_of(workload, machine), only)
 
 
 def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
     if only:
-        texts = [text for workload in workloads for text in sized_texts_of(workload)]
-        others = [text for each in profile.refusals for text in texts_of_refusal(each.path)]
+        machine = profile.machine
+        texts = [text for workload in workloads for text in sized_texts_of(workload, machine)]
+        refused = profile.refusals
+        others = [text for each in refused for text in texts_of_refusal(each.path, machine)]
         require_match(only, texts, others=others)

@@ -27,9 +27,11 @@ FAR = 4
 LARGE_BYTES = 2**26
 """The least of such sizes if the caches are not known."""
 
+LARGEST_GPU_CACHE = 126 * 2**20
+"""Bytes of the largest last cache that a GPU had in 2025. NVML does not report their sizes."""
+
 GPU_CACHE = (2**20, 2**28)
-"""Bytes between which the last cache of every GPU so far lies, with room to spare: NVML does not
-report its size, and the largest had 126 MiB in 2025."""
+"""Bytes between which the last cache of every GPU so far lies, with room to spare."""
 
 Limit = tuple[str, frozenset[tuple[str, str]]]
 """What limits a workload: the narrowest resource, and between which kinds of places it copies. Two

@@ -59,9 +59,7 @@ def environment(
     found: dict[str, Any] = {
         **_software(files),
         **_gpu_driver(library),
-        **_cpu(files),
-        **_memory(files),
-        **_limits(files),
+        **host_environment(files),
         "virtualisation": hypervisor(files),
         "container": _container(files, variables),
         "boot_parameters": boot_parameters(files),
@@ -71,6 +69,15 @@ def environment(
             if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
         },
     }
+    return _known(found)
+
+
+def host_environment(files: SystemFiles) -> dict[str, Any]:
+    """The part of it that says in which state CPUs and memory are, and what limits there are."""
+    return _known({**_cpu(files), **_memory(files), **_limits(files)})
+
+
+def _known(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, "", {}, [])}
 
 

@@ -138,6 +138,19 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
         return all(self.memory(memory.kind).is_reached_by_gpus for memory in memories)
 
 
+def declared_names() -> tuple[str, ...]:
+    """The names of the executors and of the kinds of memory of this version."""
+    return declared_executors() + declared_memories()
+
+
+def declared_executors() -> tuple[str, ...]:
+    return tuple(each.name for each in _declared().executors)
+
+
+def declared_memories() -> tuple[str, ...]:
+    return tuple(each.name for each in _declared().memories)
+
+
 @cache
 def _declared() -> Traits:
     data = Path(__file__).with_suffix(".json").read_bytes()

@@ -249,7 +249,7 @@ def table(entry: Entry, found: Sequence[Shown], family: str) -> Sheet:
         caption=(
             "GB/s from 64 KiB on, times below, each with ±; the share of the bound is that of the "
             "largest size. "
-            f"{_FLAGGED} has a quality flag: see How far to trust it."
+            f"{_FLAGGED} has a quality flag: see Quality of the numbers."
         ),
     )
 

@@ -32,6 +32,7 @@ from waywiser.report.parts import (
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
 from waywiser.series.line import Line
+from waywiser.topology.calls import call_text
 from waywiser.topology.machine import Gpu, Machine, NumaNode
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_number, format_rate
@@ -241,6 +242,7 @@ def _digits(line: Line) -> float | None:
 
 def _table(entry: Entry, measured: Measured) -> Sheet:
     """Every measured pair with its bound."""
+    machine = entry.subject.machine
     order = {str(place): n for n, place in enumerate(places(entry))}
     known = sorted(measured.items(), key=lambda item: [order.get(end, -1) for end in item[0]])
     alike = len({found.most.bytes for found in measured.values()}) == 1
@@ -251,15 +253,16 @@ def _table(entry: Entry, measured: Measured) -> Sheet:
         path = f"{source} → {destination}"
         cells = [
             SheetCell(path, link=entry.links.anchor(found.curve.text)),
-            SheetCell(_kind_of_link(entry.subject.machine, source, destination)),
+            SheetCell(_kind_of_link(machine, source, destination)),
             SheetCell(_gb(found), note=spread(relative), number=True),
             SheetCell(_share(found), number=True),
             SheetCell(most.bound.made_of if most.bound else "not known"),
+            SheetCell(call_text(found.curve.workload.transfers, machine.traits)),
         ]
         if not alike:
             cells.insert(2, SheetCell(format_bytes(most.bytes), number=True))
         rows.append(SheetRow(tuple(cells)))
-    columns = ["from → to", "link", "GB/s", "of the bound", "bound"]
+    columns = ["from → to", "link", "GB/s", "of the bound", "bound", "achieved by"]
     if not alike:
         columns.insert(2, "size")
     return Sheet(

@@ -18,12 +18,12 @@ MOST_MEMBERS = 20
 
 def quality(entries: Sequence[Entry]) -> Section:
     """Each machine's quality flags with their remedies, notes, health."""
-    return each(entries, "quality", "How far to trust it", lambda entry: [*_quality(entry)])
+    return each(entries, "quality", "Quality of the numbers", lambda entry: [*_quality(entry)])
 
 
 def missing(entries: Sequence[Entry]) -> Section:
     """What failed on each machine, what was skipped, what is not supported."""
-    return each(entries, "missing", "What is missing", lambda entry: [*_missing(entry)])
+    return each(entries, "missing", "What was not measured", lambda entry: [*_missing(entry)])
 
 
 def _quality(entry: Entry) -> Iterator[Block]:

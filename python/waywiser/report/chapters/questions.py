@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.answer import Answer, Finding, Table
+from waywiser.analysis.answer import Answer, Finding, Mark, Table
+from waywiser.report.assessment import worst_of
 from waywiser.report.entry import Entry
 from waywiser.report.parts import (
     Block,
@@ -18,6 +19,7 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.report.remarks import question_anchor, remark
+from waywiser.severity import Severity
 from waywiser.words.number_format import count
 
 OPEN_FINDINGS = 5
@@ -31,23 +33,60 @@ MOST_ROWS = 200
 
 MOST_UNANSWERED = 40
 
+MARK: dict[Severity, Mark | Severity] = {"info": "", "warning": "warning", "error": "error"}
+"""An answer without a finding has no mark: a tick beside a question would look like a yes."""
+
 
 def questions(entries: Sequence[Entry]) -> Section:
-    """The answers by question, then by machine."""
+    """All answers in a table, then each question folded: its evidence by machine."""
     names = dict.fromkeys(a.question for entry in entries for a in entry.answers)
     several = len(entries) > 1
     sections = []
     for question in names:
         answers = [(e, a) for e in entries for a in e.answers if a.question == question]
+        title = answers[0][1].title
         if not several:
-            sections.append(_section(*answers[0], answers[0][1].title))
+            sections.append(_section(*answers[0], title, folded=True))
             continue
         below = tuple(_section(entry, answer, entry.name) for entry, answer in answers)
-        sections.append(Section(f"question-{question}", answers[0][1].title, (), below))
-    return Section("questions", "The questions", (), tuple(sections))
+        sections.append(Section(f"question-{question}", title, (), below, folded=True))
+    table = (_answers(entries),) if names else ()
+    return Section("questions", "Questions and evidence", table, tuple(sections))
 
 
-def _section(entry: Entry, answer: Answer, title: str) -> Section:
+def _answers(entries: Sequence[Entry]) -> Sheet:
+    """A row for each question, a column for each machine."""
+    titles = {a.question: a.title for entry in entries for a in entry.answers}
+    several = len(entries) > 1
+    return Sheet(
+        title="Questions and answers",
+        columns=("question", *(entry.name if several else "answer" for entry in entries)),
+        rows=tuple(
+            SheetRow(
+                (
+                    SheetCell(title, link=_where(entries, question)),
+                    *(_answer(entry, question) for entry in entries),
+                )
+            )
+            for question, title in titles.items()
+        ),
+        caption="? a finding to review, × a problem.",
+    )
+
+
+def _where(entries: Sequence[Entry], question: str) -> str:
+    """The section of a question: of its only machine, or of all."""
+    return f"{entries[0].key if len(entries) == 1 else ''}question-{question}"
+
+
+def _answer(entry: Entry, question: str) -> SheetCell:
+    for answer in entry.answers:
+        if answer.question == question:
+            return SheetCell(answer.summary, MARK[worst_of(answer)])
+    return SheetCell("not asked")
+
+
+def _section(entry: Entry, answer: Answer, title: str, *, folded: bool = False) -> Section:
     blocks: list[Block] = [Words(answer.summary, "lead")]
     blocks += _findings(entry, answer.findings)
     blocks += [_table(entry, table) for table in answer.tables if table.rows]
@@ -55,7 +94,7 @@ def _section(entry: Entry, answer: Answer, title: str) -> Section:
         shown = answer.unanswered[:MOST_UNANSWERED]
         points = Listing(shown, len(answer.unanswered) - len(shown))
         blocks.append(Fold(f"Not answered ({len(answer.unanswered)})", (points,)))
-    return Section(question_anchor(entry, answer), title, tuple(blocks))
+    return Section(question_anchor(entry, answer), title, tuple(blocks), folded=folded)
 
 
 def _findings(entry: Entry, findings: Sequence[Finding]) -> Iterator[Block]:

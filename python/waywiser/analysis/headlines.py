@@ -1,0 +1,192 @@
+"""The headline table: bandwidth and latency of the paths that people ask about first.
+
+The report, ``waywiser show`` and notebooks use this one rule: the headline paths of the machine
+(`waywiser.plan.headline`) and reads of files. If a profile has none of them, as files of other
+tools may, the fastest path of each family stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from waywiser.analysis.shown import FAMILIES, SMALL_BYTES, Shown
+from waywiser.plan.headline import GROUPS, headline
+from waywiser.series.line import Line
+from waywiser.series.wrong_bounds import LARGEST_GPU_CACHE
+from waywiser.topology.calls import call_text
+from waywiser.topology.machine import Machine
+from waywiser.words import Transfer, Workload, format_bytes
+
+FILE_READ = "file read"
+
+ORDER = (*GROUPS, FILE_READ, *FAMILIES)
+"""The groups in the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class HeadlineRow:
+    """One group of headline paths: its first path, and all of them at one size."""
+
+    group: str
+    first: Shown
+    large: Line
+    """The first path at its largest size, if possible one that no cache holds."""
+    small: Line | None
+    """The first path at its smallest size, if that shows the latency."""
+    paths: tuple[Line, ...]
+    """All paths of the group at the largest size that they have in common, the slowest first; empty
+    if there is only one path, or no common size."""
+    cached: bool
+    """Whether a cache can hold the bytes of ``large``."""
+    call: str
+    """The call that makes the transfers, and the memory that it needs."""
+
+    @property
+    def at(self) -> str:
+        """The size of ``large``."""
+        return f"{format_bytes(self.large.bytes)}{' (cached)' if self.cached else ''}"
+
+
+def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str, str]:
+    """The group of each headline path among ``workloads``, by curve: reads of files too."""
+    known = list(workloads)
+    found: dict[str, str] = {**headline(machine, known)}
+    for workload in known:
+        transfer = workload.transfer
+        if transfer is not None and not workload.states and _reads_file(machine, transfer):
+            found.setdefault(workload.curve, FILE_READ)
+    return found
+
+
+def _reads_file(machine: Machine, transfer: Transfer) -> bool:
+    """Whether it reads a file as paths of files are compared, into ordinary host memory."""
+    traits, path = machine.traits, transfer.path
+    ends = traits.reference_memory("file", "file"), traits.reference_memory("host", "numa")
+    return (
+        (path.source.kind, path.destination.kind) == ends
+        and path.executor == traits.reference_executor("file")
+        and path.is_plain
+        and not transfer.parameters
+        and transfer.layout is None
+    )
+
+
+def headline_rows(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
+    """Returns a row for each group that was measured, and for each file that was read."""
+    groups = headline_groups(machine, (curve.workload for curve in curves))
+    members: dict[tuple[str, str], list[Shown]] = {}
+    for curve in curves:
+        if group := groups.get(curve.text):
+            members.setdefault((group, _file(curve)), []).append(curve)
+    if not members:
+        return _of_families(machine, curves)
+    ordered = sorted(members, key=lambda key: (ORDER.index(key[0]), key[1]))
+    return [_row(machine, group, members[group, file]) for group, file in ordered]
+
+
+def _file(curve: Shown) -> str:
+    """The file that a path reads: no two files are equivalent."""
+    source = curve.transfer.path.source.place if curve.transfer is not None else None
+    return str(source) if source is not None and source.kind == "file" else ""
+
+
+def _row(machine: Machine, group: str, members: Sequence[Shown]) -> HeadlineRow:
+    first = min(members, key=lambda curve: (bool(curve.like), -len(curve.measured)))
+    uncached = _uncached(machine, first)
+    small = first.measured[0]
+    return HeadlineRow(
+        group=group,
+        first=first,
+        large=uncached[-1] if uncached else first.measured[-1],
+        small=small if 0 < small.bytes <= SMALL_BYTES else None,
+        paths=tuple(_at_common_size(machine, members)) if len(members) > 1 else (),
+        cached=not uncached,
+        call=call_text(first.workload.transfers, machine.traits),
+    )
+
+
+def _at_common_size(machine: Machine, members: Sequence[Shown]) -> list[Line]:
+    sizes = common_sizes(machine, members)
+    if not sizes:
+        return []
+    lines = [line for curve in members for line in curve.measured if line.bytes == max(sizes)]
+    return sorted(lines, key=rate_of)
+
+
+def common_sizes(machine: Machine, members: Sequence[Shown]) -> set[int]:
+    """Sizes that all have, and that no cache holds if there are such."""
+    sizes = [{line.bytes for line in curve.measured} for curve in members]
+    large = [{line.bytes for line in _uncached(machine, curve)} for curve in members]
+    return set.intersection(*large) or set.intersection(*sizes)
+
+
+def _uncached(machine: Machine, curve: Shown) -> list[Line]:
+    """The measured sizes of which no cache holds both sides."""
+    return [line for line in curve.measured if not is_cached(machine, curve.workload, line.bytes)]
+
+
+def is_cached(machine: Machine, workload: Workload, size: int) -> bool:
+    """Whether the last caches can hold both sides of a copy: of the CPUs within the host, of a GPU
+    within that GPU. A cache beside a link between two places does not make it faster."""
+    transfer = workload.transfer
+    if transfer is None:
+        return False
+    source, destination = transfer.path.places
+    if source.kind == destination.kind == "numa":
+        return 2 * size <= machine.last_caches
+    return source == destination and source.kind == "gpu" and 2 * size <= LARGEST_GPU_CACHE
+
+
+def _of_families(machine: Machine, curves: Sequence[Shown]) -> list[HeadlineRow]:
+    """The fastest path of each family: of those that paths are compared by, if there are any, with
+    the fewest settings."""
+    families: dict[str, list[Shown]] = {}
+    for curve in curves:
+        if curve.workload.transfers:
+            families.setdefault(curve.family, []).append(curve)
+    rows = []
+    for family, found in families.items():
+        known = [curve for curve in found if _is_reference(machine, curve)] or found
+        fewest = min(map(_settings, known))
+        first = fastest(machine, [curve for curve in known if _settings(curve) == fewest])
+        if first is not None:
+            rows.append(_row(machine, family, [first]))
+    return rows
+
+
+def _settings(curve: Shown) -> int:
+    return sum(len(transfer.parameters) for transfer in curve.workload.transfers)
+
+
+def _is_reference(machine: Machine, curve: Shown) -> bool:
+    """Whether executor and memories are those that paths are compared by, other than paths of
+    unified memory."""
+    if curve.transfer is None or curve.transfer.layout is not None:
+        return False
+    traits, path = machine.traits, curve.transfer.path
+    classes = {traits.memory(end.kind).reference for end in (path.source, path.destination)}
+    own = traits.executor(path.executor).reference
+    return path.is_plain and classes == {own} and own not in ("", "unified")
+
+
+def fastest(machine: Machine, curves: Sequence[Shown]) -> Shown | None:
+    """Returns the curve with the highest bandwidth at the largest size that half of the curves
+    have; a size that no cache holds comes before others. Returns None if none has a bandwidth."""
+    at: dict[tuple[bool, int], list[tuple[float, Shown]]] = {}
+    for curve in curves:
+        for line in curve.measured:
+            if rate := rate_of(line):
+                cached = is_cached(machine, curve.workload, line.bytes)
+                at.setdefault((not cached, line.bytes), []).append((rate, curve))
+    if not at:
+        return None
+    uncached = [key for key in at if key[0]] or list(at)
+    known = {id(curve) for key in uncached for _, curve in at[key]}
+    shared = [key for key in uncached if 2 * len(at[key]) >= len(known)] or uncached
+    return max(at[max(shared)], key=lambda each: each[0])[1]
+
+
+def rate_of(line: Line) -> float:
+    """Bytes per second; 0 if the line has no bandwidth."""
+    return line.estimate.rate.value if line.estimate and line.estimate.rate else 0.0

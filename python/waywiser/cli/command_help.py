@@ -1,0 +1,91 @@
+"""What ``--help`` shows: one sentence, arguments and options, two examples, exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
+
+EXIT_CODES = {
+    0: "Done, without a finding. A survey that skips paths is done too, and lists them.",
+    1: "A finding. doctor: of --severity or above; compare: a regression or a missing path; check: "
+    "also a missing GPU, a slower link or an error; fleet: a bad or suspect node.",
+    2: "Not done: one line on standard error says what is wrong with the command line, a file or "
+    "the machine, and what to do.",
+    3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "
+    "compared; check: also if a large loss could be hidden; fleet: too few nodes to compare.",
+    130: "Interrupted by Ctrl-C or a signal. What a survey has finished is in its profile, and "
+    "--resume goes on.",
+}
+"""The exit codes of all commands."""
+
+GLOSSARY = "docs/glossary.md"
+
+SEE = f"Words: {GLOSSARY}. Exit codes: waywiser --help."
+
+
+class Verb(TyperCommand):
+    """A command with examples. Its usage has the names of its files as they are written here: some
+    releases of typer put braces and dots around them."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = [p.metavar or "" for p in self.params if p.param_type_name == "argument"]
+        return ["[OPTIONS]", *arguments]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write_rows(formatter, "Arguments", argument_rows(self.params))
+        write_rows(formatter, "Options", option_rows(self.params))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        write_examples(formatter, EXAMPLES.get(self.name or "", ()))
+        formatter.write(f"\n{SEE}\n")
+
+
+class Waywiser(TyperGroup):
+    """The command with its verbs."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        self.format_commands(ctx, formatter)
+        write_rows(formatter, "Options", option_rows(self.params))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        write_examples(formatter, COMMAND_EXAMPLES)
+        write_rows(formatter, "Exit codes", ((str(n), what) for n, what in EXIT_CODES.items()))
+        formatter.write(f"\nwaywiser help COMMAND is waywiser COMMAND --help. Words: {GLOSSARY}.\n")
+
+
+def argument_rows(params: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Name and meaning of each argument."""
+    for param in params:
+        if param.param_type_name == "argument":
+            yield param.metavar, param.help
+
+
+def option_rows(params: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Names and meaning of each option, ``--help`` the last."""
+    for param in params:
+        if param.param_type_name == "option":
+            names = ", ".join(param.opts)
+            if param.secondary_opts:
+                names += f" / {', '.join(param.secondary_opts)}"
+            required = " Required." if param.required else ""
+            yield names if param.is_flag else f"{names} {param.metavar}", param.help + required
+    yield "-h, --help", "Show this help and exit."
+
+
+def write_rows(formatter: Any, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Writes a section, if it has any rows."""
+    if found := list(rows):
+        with formatter.section(title):
+            formatter.write_dl(found)
+
+
+def write_examples(formatter: Any, examples: Sequence[Example]) -> None:
+    """Writes commands unfolded, so that they work when copied."""
+    if examples:
+        formatter.write("\nExamples:\n")
+    for example in examples:
+        formatter.write(f"  {example.command}\n      {example.does}\n")

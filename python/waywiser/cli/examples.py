@@ -1,0 +1,94 @@
+"""Two examples for each command, which its help and ``docs/cli.md`` show. Tests run them.
+
+The files in them: ``node.wwp`` is a profile, ``before.wwp`` and ``now.wwp`` are an older and a
+newer one of the same machine, ``nodes`` is a folder of profiles of several machines.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Example(NamedTuple):
+    command: str
+    does: str
+
+
+COMMAND_EXAMPLES = (
+    Example("waywiser survey --preset quick -o node.wwp", "measure this machine in half a minute"),
+    Example("waywiser show node.wwp --only 'h2d latency'", "show H2D latencies of the profile"),
+)
+"""Those of the command without a verb."""
+
+EXAMPLES = {
+    "survey": (
+        Example(
+            "waywiser survey --preset check --expect-gpus 8 -o node.wwp",
+            "measure every link in under half a minute; fail if a GPU is missing",
+        ),
+        Example(
+            "waywiser survey --only 'h2d copy-engine' --sizes 8:1GiB",
+            "measure H2D bandwidth and latency of each GPU by cudaMemcpyAsync",
+        ),
+    ),
+    "list": (
+        Example("waywiser list", "show all executors, memories, operations and sets"),
+        Example("waywiser list --json", "the same for programs"),
+    ),
+    "topology": (
+        Example("waywiser topology", "show this machine"),
+        Example("waywiser topology node.wwp", "show the machine of a profile"),
+    ),
+    "show": (
+        Example("waywiser show node.wwp", "show all that was measured"),
+        Example("waywiser show node.wwp --only 'p2p copy-engine'", "show P2P by cudaMemcpyAsync"),
+    ),
+    "import": (
+        Example("waywiser import nvbandwidth.json -o node.wwp", "make a profile of a result"),
+        Example(
+            "waywiser import nvbandwidth.json --topology capture.json -o node.wwp",
+            "the same with the links of the machine that was measured",
+        ),
+    ),
+    "export": (
+        Example("waywiser export node.wwp --format csv -o samples.csv", "write all samples"),
+        Example("waywiser export node.wwp -o node.json", "the same with the machine, as JSON"),
+    ),
+    "report": (
+        Example("waywiser report node.wwp -o report.html", "make a page of one machine"),
+        Example("waywiser report before.wwp now.wwp -o both.html", "show two profiles together"),
+    ),
+    "doctor": (
+        Example("waywiser doctor", "check this machine before a survey"),
+        Example(
+            "waywiser doctor node.wwp --severity error",
+            "check the machine of a profile; exit with 1 for errors alone",
+        ),
+    ),
+    "compare": (
+        Example("waywiser compare before.wwp now.wwp", "find what changed between two profiles"),
+        Example(
+            "waywiser compare before.wwp now.wwp --only p2p --threshold 5% --all",
+            "list all P2P paths; changes of up to 5 % do not matter",
+        ),
+    ),
+    "check": (
+        Example("waywiser check now.wwp --baseline before.wwp", "say whether the node changed"),
+        Example(
+            "waywiser check now.wwp --baseline before.wwp --no-measure --json",
+            "the same for programs, from files alone",
+        ),
+    ),
+    "fleet": (
+        Example("waywiser fleet nodes", "find the nodes that differ from the others"),
+        Example("waywiser fleet nodes --page fleet.html", "also write a page of figures"),
+    ),
+    "completion": (
+        Example("source <(waywiser completion bash)", "complete words in this shell"),
+        Example(
+            "waywiser completion fish > ~/.config/fish/completions/waywiser.fish",
+            "complete words in every new fish shell",
+        ),
+    ),
+}
+"""Those of each verb."""

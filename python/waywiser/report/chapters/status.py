@@ -1,0 +1,32 @@
+"""The first section, the status of the machine, and the findings that ask for something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.report.assessment import assess, first_advice
+from waywiser.report.entry import Entry
+from waywiser.report.parts import Block, Remarks, Section, Words
+
+
+def status(entries: Sequence[Entry]) -> Section:
+    """OK, Review or Problem for each machine, with the quality of its numbers."""
+    several = len(entries) > 1
+    blocks: list[Block] = [assess(entry, entry.name if several else "") for entry in entries]
+    for entry in entries:
+        if not entry.subject.machine.gpus:
+            whose = f" of {entry.name}" if several else ""
+            why = entry.subject.machine.gpu_reason or "there is no GPU"
+            blocks.append(Words(f"Host memory alone{whose} was measured: {why}."))
+    return Section("status", "Status", tuple(blocks))
+
+
+def findings(entries: Sequence[Entry]) -> Section:
+    """The findings that change what a person would do, at most `MOST_ADVICE`."""
+    found = first_advice(entries)
+    if found:
+        return Section("findings", "Findings", (Remarks(found, ranked=True),))
+    text = "No finding asks for a change."
+    if not any(entry.answers for entry in entries):
+        text = "No question could be answered: too little was measured."
+    return Section("findings", "Findings", (Words(text),))

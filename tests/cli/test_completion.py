@@ -1,0 +1,190 @@
+"""The scripts of ``waywiser completion``, run by the shells that are here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from waywiser import cli
+from waywiser.cli.completion import VerbWords, verbs
+from waywiser.cli.completion_scripts import SCRIPTS
+from waywiser.plan.name import SETS
+from waywiser.plan.preset import PRESETS
+from waywiser.plan.terms import TERMS
+from waywiser.topology.traits import declared_executors, declared_memories
+
+PYTHON = Path(__file__).resolve().parent.parent.parent / "python"
+
+BASH = """
+source "$1"; shift
+COMP_WORDS=("$@")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_waywiser
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+ZSH = """
+PREFIX=${@[-1]}
+CURRENT=$(($# - 1))
+words=("${@[2,-1]}")
+compdef() { : }
+compset() {
+    if [[ $2 == '*=' ]]; then PREFIX=${PREFIX#*=}; return; fi
+    if [[ $PREFIX == *' '* ]]; then before="${PREFIX% *} "; PREFIX=${PREFIX##* }; fi
+}
+show() {
+    for each in "$@"; do if [[ $each == $PREFIX* ]]; then print -r -- "$before$each"; fi; done
+}
+compadd() { shift; show "$@" }
+_describe() { show "${(P@)3%%:*}" }
+_files() { if [[ $1 == -g ]]; then setopt extendedglob; show ${~2}(N) *(/N); else show *(N); fi }
+source "$1"
+_waywiser
+"""
+
+CASES = [
+    (("sur",), {"survey"}),
+    (("help", "comp"), {"compare", "completion"}),
+    (("survey", "--pre"), {"--preset"}),
+    (("survey", "--preset", ""), set(PRESETS)),
+    (("survey", "--preset", "q"), {"quick"}),
+    (("show", "node.wwp", "--only", "h2"), {"h2d", "h2h"}),
+    (("show", "node.wwp", "--only", "'h2d copy"), {"h2d copy-engine"}),
+    (("survey", "--only", "nvl"), {"nvlink"}),
+    (("survey", "--only", "pin"), {"pinned"}),
+    (("survey", "--only", "host-to"), {"host-to-all"}),
+    (("compare", "--fail-on", ""), {"regression", "suspected", "never"}),
+    (("show", "n"), {"node.wwp", "nodes"}),
+    (("show", "old"), {"old.wwp.xz"}),
+    (("compare", "node.wwp", "my"), {"my node.wwp"}),
+    (("show", "other"), set()),
+    (("import", "other"), {"other.txt"}),
+    (("export", "node.wwp", "--format", "p"), {"parquet"}),
+    (("import", "other.txt", "--format", "os"), {"osu"}),
+    (("completion", ""), set(SCRIPTS)),
+    (("--ver",), {"--version"}),
+    (("survey", "--seed", ""), set()),
+]
+
+
+def shell(name: str) -> str:
+    """The path of a shell, or a skip that names it."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def script(name: str, folder: Path) -> Path:
+    file = folder / f"script.{name}"
+    file.write_text(SCRIPTS[name](verbs()))
+    return file
+
+
+def output(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with profiles and something else."""
+    inside = tmp_path / "inside"
+    (inside / "nodes").mkdir(parents=True)
+    for name in ("node.wwp", "old.wwp.xz", "my node.wwp", "other.txt"):
+        (inside / name).touch()
+    return inside
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES)
+def test_bash_completes(words: tuple[str, ...], expected: set[str], folder: Path) -> None:
+    bash = shell("bash")
+    file = script("bash", folder.parent)
+    said = output(bash, "--norc", "-c", BASH, "bash", file, "waywiser", *words, cwd=folder)
+    assert set(filter(None, said.splitlines())) == expected
+
+
+def test_bash_completes_after_an_equals_sign(folder: Path) -> None:
+    """Bash makes words of their own of an equals sign and of what follows it."""
+    bash = shell("bash")
+    file = script("bash", folder.parent)
+    for value, expected in (((), set(PRESETS)), (("st",), {"standard"})):
+        words = ("waywiser", "survey", "--preset", "=", *value)
+        said = output(bash, "--norc", "-c", BASH, "bash", file, *words, cwd=folder)
+        assert set(said.split()) == expected
+
+
+def test_zsh_completes(folder: Path) -> None:
+    zsh = shell("zsh")
+    file = script("zsh", folder.parent)
+    for words, expected in CASES:
+        plain = [word.removeprefix("'") for word in words]  # zsh keeps the quote elsewhere
+        said = output(zsh, "-f", "-c", ZSH, "zsh", file, "waywiser", *plain, cwd=folder)
+        assert set(said.splitlines()) == expected, words
+
+
+def test_fish_completes(folder: Path) -> None:
+    fish = shell("fish")
+    file = script("fish", folder.parent)
+    for words, expected in CASES:
+        line = " ".join(("waywiser", *words))
+        ask = f"source {file}; complete -C {json.dumps(line)}"
+        said = output(fish, "--no-config", "-c", ask, cwd=folder)
+        assert {each.partition("\t")[0].rstrip("/") for each in said.splitlines()} == expected, line
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_shell_takes_the_script(name: str, tmp_path: Path) -> None:
+    assert output(shell(name), "-n", script(name, tmp_path), cwd=tmp_path) == ""
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_command_option_and_word_is_in_the_script(name: str) -> None:
+    text = SCRIPTS[name](verbs())
+    words = (*TERMS, *SETS, *PRESETS, *declared_executors(), *declared_memories())
+    options = {option for verb in verbs() for each in verb.options for option in each.names}
+    named = {f"-l {option[2:]}" if name == "fish" else option for option in options if option[2:]}
+    assert [word for word in (*words, *named) if word not in text] == []
+    assert all(verb.name in text for verb in verbs())
+
+
+def of(name: str) -> VerbWords:
+    (found,) = [verb for verb in verbs() if verb.name == name]
+    return found
+
+
+def test_every_option_of_a_command_is_known() -> None:
+    survey = {name for option in of("survey").options for name in option.names}
+    assert survey >= {"--only", "-o", "--output", "--dry-run", "-h", "--help"}
+    check = {name: each.values for each in of("check").options for name in each.names}
+    assert check["--baseline"] is not None and check["--baseline"].kind == "profiles"
+    assert check["--no-measure"] is None
+    assert of("help").arguments.words[0] == "survey"
+
+
+def test_a_script_is_made_without_the_native_library() -> None:
+    code = (
+        "import sys; from waywiser import cli; code = cli.run(['completion', 'bash']);"
+        "print([name for name in sys.modules if name.startswith('waywiser._')], file=sys.stderr);"
+        "sys.exit(code)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PYTHON)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "complete -F _waywiser waywiser" in done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+def test_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["completion", "tcsh"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "there is no completion for 'tcsh' (write one of bash, zsh, fish)" in said.err

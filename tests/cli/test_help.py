@@ -1,0 +1,185 @@
+"""Help: one sentence, two examples that work, the glossary and the exit codes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept import RESULTS, unpacked
+from topology.captured import CAPTURES
+from waywiser import cli
+from waywiser.cli.app import Only
+from waywiser.cli.call import command
+from waywiser.cli.command_help import EXIT_CODES, GLOSSARY
+from waywiser.cli.examples import COMMAND_EXAMPLES, EXAMPLES, Example
+from waywiser.plan.terms import TERMS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SURVEYS = RESULTS / "2026-11-23-surveys"
+ALL = [*COMMAND_EXAMPLES, *(example for of in EXAMPLES.values() for example in of)]
+VERBS = sorted(command().commands)
+
+Output = pytest.CaptureFixture[str]
+
+
+def words_of(example: Example) -> list[str]:
+    """The command line without the shell around it."""
+    inside = re.sub(r"^source <\((.*)\)$|^(.*?) >.*$", r"\1\2", example.command)
+    first, *words = shlex.split(inside)
+    assert first == "waywiser"
+    return words
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that examples name, from recorded surveys and captures."""
+    before, now = (SURVEYS / f"two-h200-check-{n}.wwp.xz" for n in (1, 2))
+    (tmp_path / "nodes").mkdir()
+    for name, source in (
+        ("node.wwp", before),
+        ("before.wwp", before),
+        ("now.wwp", now),
+        ("nodes/a.wwp", before),
+        ("nodes/b.wwp", SURVEYS / "h100-check-1.wwp.xz"),
+    ):
+        unpacked(source, tmp_path / name)
+    data = ROOT / "tests" / "imports" / "data"
+    shutil.copy(data / "nvbandwidth.json", tmp_path / "nvbandwidth.json")
+    capture = (CAPTURES / "h200-vm-8gpu.json").read_text()
+    (tmp_path / "capture.json").write_text(capture.replace("NVIDIA H200", "Test GPU"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_command_has_two_examples() -> None:
+    assert set(EXAMPLES) == set(VERBS)
+    for verb, examples in EXAMPLES.items():
+        assert len(examples) == 2
+        for example in examples:
+            assert words_of(example)[0] == verb
+            assert example.does and not example.does.endswith(".")
+
+
+@pytest.mark.parametrize("example", ALL, ids=lambda example: example.command)
+def test_examples_are_command_lines(example: Example) -> None:
+    verb, *words = words_of(example)
+    command().commands[verb].make_context(verb, words)  # raises for anything else
+
+
+RUN = [each for each in ALL if words_of(each)[0] not in ("survey", "completion")]
+"""Examples that need no GPU and end at once."""
+
+
+@pytest.mark.parametrize("example", RUN, ids=lambda example: example.command)
+def test_examples_work(example: Example, folder: Path, capsys: Output) -> None:
+    words = words_of(example)
+    before = set(folder.iterdir())
+    if words[0] == "import":
+        (folder / "node.wwp").unlink()
+    if words[:3] == ["show", "node.wwp", "--only"] and "latency" in words[3]:
+        unpacked(RESULTS / "2026-11-20-h200" / "one-gpu" / "quick.wwp.xz", folder / "node.wwp")
+    code = cli.run(words)
+    said = capsys.readouterr()
+    assert code in (0, 1, 3), said.err
+    written = [word for option, word in pairwise(words) if option in ("-o", "--page")]
+    assert all((folder / name).stat().st_size for name in written)
+    assert said.out or set(folder.iterdir()) > before
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_is_short_and_leads_on(verb: str, capsys: Output) -> None:
+    words = [verb] if verb else []
+    assert cli.run([*words, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert cli.run(["help", *words]) == 0
+    assert capsys.readouterr().out == text
+    assert cli.run([*words, "-h"]) == 0
+    assert capsys.readouterr().out == text
+    assert GLOSSARY in text and (ROOT / GLOSSARY).exists()
+    for example in EXAMPLES[verb] if verb else COMMAND_EXAMPLES:
+        assert f"  {example.command}\n      {example.does}\n" in text
+    assert "<str>" not in text and "[required]" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_says_what_a_command_does_in_one_sentence(verb: str) -> None:
+    found: Any = command().commands[verb]
+    sentence = " ".join(inspect.cleandoc(found.help).split())
+    assert sentence.endswith(".") and ". " not in sentence and len(sentence) < 170
+    for param in found.params:
+        assert param.help and param.help[0] != " " and param.help.rstrip().endswith((".", "."))
+
+
+def test_help_names_every_term_of_only() -> None:
+    (option,) = Only.__metadata__
+    for term in TERMS:
+        assert re.search(rf"\b{term}\b", option.help) or term == "bidirectional"
+
+
+def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
+    assert cli.run(["help", "sho"]) == 2
+    assert "no such command 'sho'. Did you mean 'show'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("show a.wwp b", "too many arguments: b (see 'waywiser show --help')"),
+        ("survey --presett quick", "no such option: --presett. Did you mean "),
+        ("survey --only", "'--only' requires an argument (see 'waywiser survey --help')"),
+        ("survey --seed x", "invalid value for '--seed': "),
+        ("topology missing", "missing: there is no such file (name a profile, a capture or hwl"),
+        ("doctor missing", "missing: there is no such file (waywiser survey -o FILE makes one)"),
+        ("completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
+    ],
+)
+def test_messages_lead_on(words: str, says: str, capsys: Output) -> None:
+    assert cli.run(words.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert says in said.err and "Input should" not in said.err
+
+
+def test_every_exit_code_is_documented() -> None:
+    assert list(EXIT_CODES) == [0, 1, 2, 3, cli.INTERRUPTED]
+    page = (ROOT / "docs" / "cli.md").read_text()
+    assert all(f"| {code} | {meaning} |" in page for code, meaning in EXIT_CODES.items())
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0, "show node.wwp"),
+        (0, "compare before.wwp now.wwp --fail-on never"),
+        (0, "doctor node.wwp --severity error"),
+        (0, "check now.wwp --baseline before.wwp --no-measure"),
+        (1, "doctor node.wwp"),
+        (1, "compare before.wwp nodes/b.wwp"),
+        (1, "check nodes/b.wwp --baseline before.wwp --no-measure"),
+        (2, "show missing.wwp"),
+        (2, "show node.wwp --only teleport"),
+        (2, "compare before.wwp"),
+        (2, "fleet missing"),
+        (3, "fleet nodes"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_commands_end_with_the_documented_code(code: int, words: str, capsys: Output) -> None:
+    assert cli.run(words.split()) == code, capsys.readouterr()
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_interrupted_command_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("waywiser.cli.show.overview", interrupted)
+    assert cli.run(["show", "node.wwp"]) == cli.INTERRUPTED

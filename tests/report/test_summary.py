@@ -1,0 +1,69 @@
+"""The summary in Markdown, which fits a ticket."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from report import machines
+from report.answered import answers
+from waywiser.cli import run
+from waywiser.report.document import document
+from waywiser.report.entry import Entry, entry
+from waywiser.report.markdown import ALL, LIMIT_BYTES, markdown, summary
+from waywiser.report.parts import Document
+
+
+def check(text: str) -> None:
+    assert len(text.encode()) <= LIMIT_BYTES
+    assert text.splitlines()[-1] == ALL and "--all" in ALL
+
+
+def test_the_largest_recorded_survey_fits_with_its_matrices(recorded: Document) -> None:
+    text = summary(recorded)
+    check(text)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## Status",
+        "## Headline bandwidth and latency",
+        "## Findings",
+        "## Topology and links",
+    ]
+    assert "**✓ OK" in text and "| H2D, numa:0 → gpu:0 | 55.5" in text and "To do: " in text
+    assert text.count("\n| gpu:3 |") == 2, "one row of each matrix"
+    assert len(markdown(recorded).encode()) > 10 * LIMIT_BYTES
+
+
+def eight(name: str, key: str = "") -> Entry:
+    return entry(machines.subject(machines.eight_gpus(name), blocks=1, count=8), "{}", name, key)
+
+
+def test_eight_gpus_fit(alone: Document) -> None:
+    check(summary(alone))
+    text = summary(document([eight("node8")]))
+    check(text)
+    assert text.count("\n| gpu:7 |") == 2
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    """Long names, many machines, long findings."""
+    first = answers()[0]
+    finding = msgspec.structs.replace(first.findings[0], statement="µ " * 5000, remedy="x" * 5000)
+    many = msgspec.structs.replace(first, findings=(finding,) * 9)
+    found = [eight(f"{n}<b>{'long' * 300}", f"{n}-") for n in range(9)]
+    text = summary(document([msgspec.structs.replace(each, answers=(many,)) for each in found]))
+    check(text)
+    assert re.search(r"\n- and [1-4] findings? more\n", text)
+    assert "<b>" not in text
+
+
+def test_the_command_writes_the_summary_and_with_all_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(machines.write(tmp_path / "a.wwp", machines.eight_gpus(), blocks=1, count=8))
+    assert run(["report", file, "--format", "md"]) == 0
+    check(capsys.readouterr().out)
+    assert run(["report", file, "--format", "md", "--all"]) == 0
+    assert "## Method and environment" in capsys.readouterr().out
