@@ -33,15 +33,18 @@ EXAMPLES = {
     ),
     "list": (
         Example("waywiser list", "show all executors, memories, operations and sets"),
-        Example("waywiser list --json", "the same for programs"),
+        Example("waywiser list --all", "also each path that this machine cannot measure"),
     ),
     "topology": (
         Example("waywiser topology", "show this machine"),
         Example("waywiser topology node.wwp", "show the machine of a profile"),
     ),
     "show": (
-        Example("waywiser show node.wwp", "show all that was measured"),
-        Example("waywiser show node.wwp --only 'p2p copy-engine'", "show P2P by cudaMemcpyAsync"),
+        Example("waywiser show node.wwp", "show headline paths and a line for each curve"),
+        Example(
+            "waywiser show node.wwp --only 'p2p memcpy' --all",
+            "show every size of P2P by cudaMemcpyAsync",
+        ),
     ),
     "import": (
         Example("waywiser import nvbandwidth.json -o node.wwp", "make a profile of a result"),
@@ -51,8 +54,8 @@ EXAMPLES = {
         ),
     ),
     "export": (
-        Example("waywiser export node.wwp --format csv -o samples.csv", "write all samples"),
-        Example("waywiser export node.wwp -o node.json", "the same with the machine, as JSON"),
+        Example("waywiser export node.wwp --summary -o summary.csv", "write a row for each size"),
+        Example("waywiser export node.wwp -o samples.csv", "write a row for each sample"),
     ),
     "report": (
         Example("waywiser report node.wwp -o report.html", "make a page of one machine"),

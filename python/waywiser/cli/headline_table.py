@@ -22,7 +22,7 @@ COLUMNS = (
 TEXTS = ("headline paths", "all such paths, GB/s", "achieved by")
 """Columns that are aligned left."""
 
-SPARED = ("achieved by", "all such paths, GB/s")
+SPARED = ("all such paths, GB/s", "achieved by")
 """Columns that a narrow terminal goes without, in this order."""
 
 WIDEST_CALL = 60

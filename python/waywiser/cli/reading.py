@@ -13,16 +13,16 @@ from waywiser.cli.app import Json, Only, ProfileFile, app
 from waywiser.cli.command_help import Verb
 
 
-@app.command(cls=Verb, short_help="Show a profile as a table.")
+@app.command(cls=Verb, short_help="Show the curves and the headline paths of a profile.")
 def show(
     file: ProfileFile,
     only: Only = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also every size, every setting and every path.")
+        bool, typer.Option("--all", help="Also show every size, every setting and every path.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show a profile as a table: median, interval, bound, and why sampling stopped."""
+    """Show what a profile says: a line for each curve, what is missing and why, headline paths."""
     from waywiser.cli.show import run_show
 
     return run_show(file, json, only or (), everything)
@@ -81,7 +81,8 @@ def export(
     summary: Annotated[
         bool,
         typer.Option(
-            "--summary", help="One row per path and size, with bandwidth, latency and intervals."
+            "--summary",
+            help="Write a row per path and size: bandwidth, latency and intervals.",
         ),
     ] = False,
     format: Annotated[
@@ -89,8 +90,8 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="json, csv (one row per sample), parquet (the same, with pyarrow) or "
-            "google-benchmark (its JSON, under Comm|Scope's names); without it, what the name of "
+            help="json, csv (a row per sample), parquet (the same, with pyarrow) or "
+            "google-benchmark (its JSON, under Comm|Scope's names); by default what the name of "
             "-o says, else json.",
         ),
     ] = "",
@@ -100,8 +101,8 @@ def export(
             "-o",
             "--output",
             metavar="FILE",
-            help="- for standard output, which is the default; a terminal gets no more than a "
-            "screen of text without it.",
+            help="Write to FILE; by default to standard output, or with -. A terminal gets more "
+            "than a screen of text only with -.",
         ),
     ] = "",
 ) -> int:

@@ -182,11 +182,11 @@ class ProfileView:
         if len(found) == 1:
             return found[0]
         if found:
-            some = "; ".join(nearest(path, _with_terms(found)))
+            some = "; ".join(nearest(path, _with_terms(found, machine)))
             raise NoSuchPath(f"{len(found)} paths match {path!r}", remedy=f"name one of: {some}")
         if reason := self._why_not_measured(path):
             raise NoSuchPath(f"{path} was not measured", remedy=reason)
-        near = suggestion(path, _with_terms(known)) or "nothing was measured"
+        near = suggestion(path, _with_terms(known, machine)) or "nothing was measured"
         raise NoSuchPath(f"{self.path} has no path {path!r}", remedy=near)
 
     def _why_not_measured(self, path: str) -> str:
@@ -257,11 +257,12 @@ def _labels(curves: Sequence[MeasuredCurve]) -> list[str]:
     return names if len(set(names)) == len(names) else [curve.text for curve in curves]
 
 
-def _with_terms(curves: Sequence[MeasuredCurve]) -> list[str]:
+def _with_terms(curves: Sequence[MeasuredCurve], machine: Machine) -> list[str]:
     """The same, and again after the terms of the field that apply to each."""
     labels = _labels(curves)
-    workloads = (curve.workload for curve in curves)
-    return [*labels, *chain.from_iterable(map(with_terms, workloads, labels))]
+    pairs = zip(curves, labels, strict=True)
+    terms = (with_terms(curve.workload, label, machine) for curve, label in pairs)
+    return [*labels, *chain.from_iterable(terms)]
 
 
 def _small(curve: MeasuredCurve) -> Line | None:
