@@ -118,8 +118,12 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
     request = msgspec.structs.replace(request, memory_bytes=scope.memory_bytes)
     plan = make_plan(scope.machine, request)
     if not plan.points:
-        why = plan.refusals[-1].reason if plan.refusals else "no size suits what --only names"
-        raise SurveyError("nothing is left to measure", remedy=why)
+        why = (
+            plan.refusals[-1].reason
+            if plan.refusals
+            else "no size fits the paths that --only selects"
+        )
+        raise SurveyError("no size is left to measure", remedy=why)
     return Survey(scope, wishes, plan)
 
 
@@ -209,7 +213,7 @@ def _measure(
         raise Interrupted(
             f"interrupted: {done} of {plan.visits} visits are stored",
             where=str(profile.path),
-            remedy=f"go on with: waywiser survey --resume -o {profile.path}",
+            remedy=f"continue with: waywiser survey --resume -o {profile.path}",
         ) from None
 
 
@@ -250,7 +254,7 @@ def commission_of(profile: Profile) -> Commission:
         raise SurveyError(
             f"its plan cannot be read ({error})",
             where=str(profile.path),
-            remedy="resume it with the version of Waywiser that made it, or survey anew",
+            remedy="resume it with the version of Waywiser that made it, or survey again",
         ) from error
 
 
@@ -268,7 +272,7 @@ def require_same(measured: Machine, live: Machine, file: Path) -> None:
             raise SurveyError(
                 f"its gpu:{gpu.index} is {gpu.uuid}, here it is {uuids.get(gpu.index, 'missing')}",
                 where=str(file),
-                remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey anew",
+                remedy="make the same GPUs visible (CUDA_VISIBLE_DEVICES), or survey again",
             )
 
 
@@ -284,12 +288,14 @@ def _require_usable(measured: Machine, scope: Scope, file: Path) -> None:
                 remedy=why or scope.machine.gpu_reason,
             )
     if reason := same_places(measured.files, scope.machine.files):
-        raise SurveyError(reason, where=str(file), remedy="bring it back as it was, or survey anew")
+        raise SurveyError(
+            reason, where=str(file), remedy="bring it back as it was, or survey again"
+        )
     cpus = {cpu for node in scope.machine.numa for cpu in node.cpus}
     missing = sorted({cpu for node in measured.numa for cpu in node.cpus} - cpus)
     if missing:
         raise SurveyError(
             f"it was measured on CPUs that may not be used now, as {missing[0]}",
             where=str(file),
-            remedy="give the process the same CPUs (taskset, cpuset), or survey anew",
+            remedy="give the process the same CPUs (taskset, cpuset), or survey again",
         )

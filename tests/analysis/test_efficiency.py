@@ -47,7 +47,7 @@ def found() -> Answer:
 
 
 def test_the_best_way_is_reported_with_its_share_and_where_it_saturates(found: Answer) -> None:
-    best = next(each for each in found.findings if each.id == "best-way")
+    best = next(each for each in found.findings if each.id == "best-method")
     assert best.severity == "info"
     assert "from numa:0 to gpu:0 is pinned -> device by copy-engine: 55" in best.statement
     assert "87% of what PCIe to gpu:0 could carry at best" in best.statement

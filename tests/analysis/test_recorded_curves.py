@@ -49,7 +49,7 @@ def test_answers_fit_a_page(recorded: Subject, ask: Callable[[Subject], Answer])
 
 
 def test_page_locked_memory_is_the_best_way_over_pcie(recorded: Subject) -> None:
-    best = [each for each in efficiency.answer(recorded).findings if each.id == "best-way"]
+    best = [each for each in efficiency.answer(recorded).findings if each.id == "best-method"]
     to_gpu = next(each for each in best if "from numa:0 to gpu:0" in each.statement)
     assert "is pinned -> device by copy-engine: 55" in to_gpu.statement
     assert "88% of what PCIe to gpu:0 could carry" in to_gpu.statement

@@ -31,8 +31,8 @@ EIGHT = [
     "host-to-all pinned@numa:0 -> device@gpu:0-7 by copy-engine",
     "all-to-host device@gpu:0-7 -> pinned@numa:0 by copy-engine",
     "host-and-all pinned@numa:0 <-> device@gpu:0-7 by copy-engine",
-    "pairs-one-way device@gpu:0,2,4,6 -> device@gpu:1,3,5,7 by copy-engine",
-    "pairs-both-ways device@gpu:0,2,4,6 <-> device@gpu:1,3,5,7 by copy-engine",
+    "pairs-unidirectional device@gpu:0,2,4,6 -> device@gpu:1,3,5,7 by copy-engine",
+    "pairs-bidirectional device@gpu:0,2,4,6 <-> device@gpu:1,3,5,7 by copy-engine",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Do equivalent paths perform equally?
+"""Link equivalence: do equivalent paths have equal bandwidth?
 
 Equivalent paths are those that the machine's symmetry maps onto one another, as far as the topology
 shows it. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
@@ -65,7 +65,7 @@ def answer(subject: Subject) -> Answer:
     ]
     return Answer(
         question="identical",
-        title="Do equivalent paths perform equally?",
+        title="Link equivalence: do equivalent paths have equal bandwidth?",
         summary=_summary(groups),
         findings=ranked(findings),
         tables=_table(groups),
@@ -103,7 +103,7 @@ def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
 def _summary(groups: Sequence[Sequence[PeerResult]]) -> str:
     if not groups:
         return (
-            "There is nothing to compare: no two paths should be equivalent, or none of them was "
+            "Not determined: no two paths are equivalent by the topology, or none of them was "
             f"measured from {format_bytes(RATE_BYTES)} on."
         )
     paths = [each for peers in groups for each in peers]
@@ -323,7 +323,7 @@ def _others(members: Sequence[PeerResult], head: PeerResult) -> str:
         return ""
     least, most = percent(min(rest)), percent(max(rest))
     by = least if least == most else f"{least.removesuffix(' %')} to {most}"
-    return f"; so {'do' if len(rest) > 1 else 'does'} {len(rest)} more, by {by}"
+    return f"; {len(rest)} more {'take' if len(rest) > 1 else 'takes'} longer, by {by}"
 
 
 def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
@@ -350,7 +350,7 @@ def _fast(subject: Subject, members: Sequence[PeerResult]) -> Finding:
         "fast-link",
         f"{len(members)} paths are faster than their equivalents, most of all {head.curve.text}: "
         f"they take {{effect}} longer ({listed})",
-        "see what the others lack: the paths may not be as equivalent as the topology says",
+        "find what is different: the paths may not be as equivalent as the topology shows",
         devices=subject.gpus(place for each in members for place in each.path.places),
         shown=_exhibits([head]),
     )
@@ -380,8 +380,8 @@ def _of_uneven(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Iter
         f"{why}",
         "keep a GPU's buffers on its own side"
         if along
-        else "the machine is less even than its topology says: look for switches, sockets or "
-        "slots that the groups share",
+        else "the topology does not show all differences: check which switches, "
+        "sockets or slots the groups share",
         severity="info" if along or not direct else "warning",
         devices=gpus,
         shown=_exhibits(slow),

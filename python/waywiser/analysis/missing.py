@@ -174,7 +174,7 @@ def _missing(subject: Subject, gpu: Gpu, missing: dict[str, str]) -> Finding:
     return Finding(
         id="missing-path",
         severity="warning",
-        statement=f"{place} lacks {named(list(missing))}, which equivalent GPUs have: {why}",
+        statement=f"{place} has no {named(list(missing))}, which equivalent GPUs have: {why}",
         devices=(subject.device(place),),
-        remedy="see what failed or was refused in waywiser show, and survey it again with --only",
+        remedy="see the reason in waywiser show, and survey it again with --only",
     )

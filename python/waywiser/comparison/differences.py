@@ -50,12 +50,12 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
         if node.unfinished:
             yield (
                 f"{node.called} is unfinished: its survey still runs, or was stopped; "
-                f"waywiser survey --resume -o {node.called} goes on with it"
+                f"continue it with waywiser survey --resume -o {node.called}"
             )
     for node in new:
         for old in base:
             if without_copies((old, node))[1]:
-                yield f"{node.called} is the same survey as {old.called}: it says nothing new"
+                yield f"{node.called} is the same survey as {old.called}: it has no new information"
 
 
 def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:

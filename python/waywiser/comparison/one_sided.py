@@ -53,10 +53,10 @@ def missing(
         if any(node.unfinished for node in new):
             return "skipped", "the new survey is unfinished"
         if replanned and _has_nodes(workload, new):
-            planned = "it is no longer planned for what was asked for"
+            planned = "the plan of this version no longer has it"
             return "skipped", f"by waywiser {replanned} {planned}"
         if not asked_alike:
-            return "skipped", "the new survey was not asked for it"
+            return "skipped", "the options of the new survey do not select it"
         if curve in headlines:
             return "missing", "the new survey has not measured it"
         return "skipped", "the new survey did not plan it"

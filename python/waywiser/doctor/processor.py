@@ -30,7 +30,8 @@ def governor(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "governor",
             "warning",
-            f"the frequency governor is {', '.join(sorted(found))}: cores slow down in between",
+            f"the frequency governor is {', '.join(sorted(found))}: cores reduce their clock "
+            "between samples",
             "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
             "as root: cpupower frequency-set -g performance",
         )
@@ -45,7 +46,7 @@ def boost(situation: Situation) -> Iterator[DoctorFinding]:
             "info",
             "turbo is on: clocks depend on temperature and on what other cores do",
             "/sys/devices/system/cpu/intel_pstate/no_turbo or cpufreq/boost",
-            "leave it for realistic numbers; compare only with machines that have it too",
+            "keep it for realistic numbers; compare only with machines that use it too",
         )
     elif state == "off":
         yield DoctorFinding(
@@ -79,8 +80,8 @@ def quota(situation: Situation) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "cpu-quota",
             "warning",
-            f"the cgroup allows {limit:g} CPUs' time for {usable} CPUs: copies by many threads "
-            "will be stopped in the middle",
+            f"the cgroup allows the time of {limit:g} CPUs for {usable} CPUs: copies by many "
+            "threads will be throttled",
             "cpu.max or cpu.cfs_quota_us of this process's cgroup",
             "run without the quota (docker --cpus, Kubernetes limits), or with a cpuset instead",
         )
@@ -97,7 +98,7 @@ def cpuset(situation: Situation) -> Iterator[DoctorFinding]:
             "info",
             f"this process may use {len(online) - len(missing)} of {len(online)} CPUs",
             f"not CPUs {format_list(missing)}",
-            "start it outside the cpuset (taskset, container, batch system) to measure the rest",
+            "to measure the rest, start it outside the cpuset (taskset, container, batch system)",
         )
 
 

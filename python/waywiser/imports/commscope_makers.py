@@ -214,7 +214,7 @@ def _touched_in_place(
     match: re.Match[str], subject: Benchmark, toucher: Place, owner: Place
 ) -> Workload:
     if toucher.kind == "numa":
-        raise NoCounterpart("a CPU that reaches into a GPU's memory has no counterpart here")
+        raise NoCounterpart("CPU access to the memory of a GPU has no counterpart here")
     kind = "device" if owner.kind == "gpu" else "pinned"
     theirs, own = Memory(kind, owner), Memory("device", toucher)
     cache = _cache(match, False)

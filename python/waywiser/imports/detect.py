@@ -15,7 +15,7 @@ from waywiser.imports.reading import parse_json, read_text
 FORMATS = {
     "nvbandwidth": "nvbandwidth -j",
     "google-benchmark": "Google Benchmark's JSON, of Comm|Scope and its ancestors",
-    "google-benchmark-csv": "Google Benchmark's CSV, of the same",
+    "google-benchmark-csv": "Google Benchmark's CSV, of the same tools",
     "osu": "text of the OSU micro-benchmarks",
     "nccl": "nccl-tests -J",
 }
@@ -36,9 +36,9 @@ _OSU_TITLE = re.compile(r"^[ \t]{0,20}# OSU ", re.MULTILINE)
 
 
 def require_format(name: str) -> None:
-    """Raises `ImportRefused` for a name that is no format."""
+    """Raises `ImportRefused` for a name that is not a format."""
     if name not in FORMATS:
-        raise ImportRefused(f"{name!r} is no format", remedy=f"write {', '.join(FORMATS)}")
+        raise ImportRefused(f"{name!r} is not a format", remedy=f"write {', '.join(FORMATS)}")
 
 
 def read(path: Path, format: str | None = None) -> ForeignFile:
@@ -82,5 +82,5 @@ def _json_format(value: Any, where: str) -> str:
 
 def _unknown(where: str) -> UnknownFormat:
     return UnknownFormat(
-        "is of no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
+        "has no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
     )

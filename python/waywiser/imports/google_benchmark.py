@@ -151,7 +151,7 @@ def _json_row(value: Any, where: str) -> BenchmarkRow:
         return BenchmarkRow(plain_name, aggregate, spread, 0, counters, error, label, mode)
     unit = text_of(entry.get("time_unit", "ns"), f"{where}.time_unit")
     if unit not in SECONDS:
-        raise Malformed(f"{unit!r} is no unit of time", where=f"{where}.time_unit")
+        raise Malformed(f"{unit!r} is not a unit of time", where=f"{where}.time_unit")
     return BenchmarkRow(
         plain_name,
         aggregate,
@@ -180,7 +180,9 @@ def _is_number(value: Any) -> bool:
 def _error(entry: dict[str, Any], where: str) -> str:
     for flag, message in (("error_occurred", "error_message"), ("skipped", "skip_message")):
         if entry.get(flag) is True:
-            return text_of(entry.get(message, ""), f"{where}.{message}") or "it says not what"
+            return text_of(entry.get(message, ""), f"{where}.{message}") or (
+                "it does not give the reason"
+            )
     return ""
 
 
@@ -198,7 +200,7 @@ def _csv_row(header: Sequence[str], values: Sequence[str], where: str) -> Benchm
         return BenchmarkRow(name, aggregate, spread, 0, {}, "")
     unit = cells.get("time_unit", "ns")
     if unit not in SECONDS:
-        raise Malformed(f"{clipped(unit, 40)!r} is no unit of time", where=where)
+        raise Malformed(f"{clipped(unit, 40)!r} is not a unit of time", where=where)
     counters = {
         key: number
         for key, cell in cells.items()
@@ -275,7 +277,7 @@ def labelled(row: BenchmarkRow) -> Counterpart:
             return Counterpart(Workload.parse(row.label), row.mode)
         return Counterpart(Workload(operation=Operation.parse(row.label)), row.mode)
     except WordError as error:
-        raise NoCounterpart(f"its label is no workload: {error}") from None
+        raise NoCounterpart(f"its label is not a workload: {error}") from None
 
 
 def _measured(

@@ -29,9 +29,9 @@ LONGEST_NAME = 253
 UNKNOWN = "unknown processor"
 
 LITTLE = (
-    "made of result files that do not describe the machine: links, clocks, memory sizes and what "
-    "is near to what are not known, peer access only where it was used, and each NUMA node is "
-    "taken for a package of its own (name a capture or hwloc XML with --topology)"
+    "made of result files that do not describe the machine: links, clocks, memory sizes and the "
+    "NUMA node of each GPU are not known, peer access is known only for what used it, and each "
+    "NUMA node counts as a package of its own (name a capture or hwloc XML with --topology)"
 )
 RANKS = (
     "of transfers by mpi and nccl, gpu:N and numa:N are the GPU and the host memory of rank N, "
@@ -176,7 +176,7 @@ def _require_known(workloads: Sequence[Workload], machine: Machine, topology: Pa
         for place in workload.named_places:
             if place not in known:
                 raise ImportRefused(
-                    f"the results are about {place}, which this machine has not",
+                    f"the results are about {place}, which this machine does not have",
                     where=str(topology),
                     remedy="name the topology of the machine that was measured",
                 )

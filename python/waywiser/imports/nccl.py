@@ -143,7 +143,7 @@ def _measured(value: Any, collective: str, ranks: int, where: str) -> Iterator[F
         raise Malformed(f"{size} bytes", where=f"{where}.size")
     text = text_of(row.get("root", "0"), f"{where}.root")
     if not _ROOT.match(text):
-        raise Malformed("the root is no rank", where=f"{where}.root")
+        raise Malformed("the root is not a rank", where=f"{where}.root")
     root = max(0, int(text))
     pairs, shared = COLLECTIVES[collective]
     each = size // ranks if shared else size

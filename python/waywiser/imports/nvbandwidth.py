@@ -96,14 +96,16 @@ def _enter(
             name, _matrix(name, entry.get("bandwidth_matrix"), f"{where}.bandwidth_matrix")
         )
     elif status == "Waived":
-        reason = "nvbandwidth waived it: the machine lacks what it needs"
+        reason = "nvbandwidth waived it: the machine does not have what it needs"
         refusals[name] = Refusal(name, reason)
     elif status in ("Error", "ERROR"):
-        failures[name] = text_of(entry.get("error", ""), f"{where}.error") or "it says not why"
+        failures[name] = text_of(entry.get("error", ""), f"{where}.error") or (
+            "it does not give the reason"
+        )
     elif status == "Running":  # an error adds a second entry; without one, it never ended
-        failures.setdefault(name, "it never ended")
+        failures.setdefault(name, "it did not end")
     else:
-        raise Malformed(f"{clipped(status, 40)!r} is no status", where=f"{where}.status")
+        raise Malformed(f"{clipped(status, 40)!r} is not a status", where=f"{where}.status")
 
 
 def _matrix(name: str, value: Any, where: str) -> Matrix:

@@ -30,8 +30,8 @@ LATENCY_BYTES = 2 * 2**20
 MOST_GPUS = 1024
 
 ASSUMED = "the size of its buffers is unknown: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is near each GPU: on the node that a topology shows, else called numa:0"
-TOGETHER = "each transfer was timed in a run of its own while the others were kept going"
+NODE = "its host memory is local to each GPU: on the node that a topology shows, else named numa:0"
+TOGETHER = "each transfer was timed in its own run while the others ran"
 NOTHING = "it has no figure, or Waywiser has no counterpart of it"
 
 TO_GPU, TO_HOST = "host_to_device", "device_to_host"
@@ -246,7 +246,7 @@ def _chased(
 ) -> ForeignSeries:
     parameters = {"bytes": str(LATENCY_BYTES), "memory": memory}
     seconds = nanoseconds * 1e-9
-    failure = None if is_time(seconds) else Failure("foreign", "its figure is no time")
+    failure = None if is_time(seconds) else Failure("foreign", "its figure is not a time")
     return ForeignSeries(
         name=name,
         family=name,

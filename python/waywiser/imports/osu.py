@@ -148,7 +148,11 @@ def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str,
             found = _COMMAND_BUFFERS.search(command["rest"])
             return (found["send"], found["to"], "") if found else ("H", "H", "")
     if "-" in mpi:  # MPI-CUDA, MPI-ROCM: built for GPUs, and asked to use them
-        return "D", "D", "where the buffers were is unknown: on GPUs, as the title suggests"
+        return (
+            "D",
+            "D",
+            ("the place of the buffers is unknown: GPUs are assumed, as the title suggests"),
+        )
     return "H", "H", ""
 
 
@@ -180,9 +184,9 @@ def _measured(table: OsuTable, test: str) -> Iterator[ForeignSeries]:
 def _unusable(table: OsuTable) -> Iterator[Refusal]:
     for size, value in table.rows:
         if size in table.failed:
-            reason = "the bytes did not arrive right, as the tool's validation says"
+            reason = "the tool's validation found wrong bytes"
             yield Refusal(f"{table.title}, {size}", reason)
         elif size == 0:
-            yield Refusal(f"{table.title}, 0", "a message of no bytes moves none")
+            yield Refusal(f"{table.title}, 0", "the message has 0 bytes")
         elif value == 0:
             yield Refusal(f"{table.title}, {size}", "its figure is 0")

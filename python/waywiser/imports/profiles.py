@@ -161,7 +161,7 @@ def _read(path: Path, format: str | None, named: bool) -> ReadFile:
 def _reason(error: ImportRefused, path: Path) -> str:
     """Why a file of a folder is skipped, with the place in the file if the error has one."""
     if isinstance(error, UnknownFormat):
-        return "a file of the folder is of no format that can be imported"
+        return "a file of the folder has no format that can be imported"
     place = error.where.removeprefix(str(path)).lstrip(": ")
     if not place:
         return error.what
@@ -186,7 +186,9 @@ def _each_once(files: Sequence[ReadFile]) -> list[ReadFile]:
         if file.found is not None:
             digest = hashlib.sha256(msgspec.json.encode(file.found)).digest()
             if digest in seen:
-                file = replace(file, found=None, left_out=f"it says the same as {seen[digest]}")
+                file = replace(
+                    file, found=None, left_out=f"it has the same content as {seen[digest]}"
+                )
             else:
                 seen[digest] = file.name
         kept.append(file)

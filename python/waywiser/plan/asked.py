@@ -52,7 +52,7 @@ def _curve(text: str, catalogue: Catalogue, machine: Machine) -> Curve:
     if workload.shared and all(len(set(side)) == len(side) for side in sides):
         raise AskedError(
             f"--workload {text!r}: no memory is named twice on one side, so none can be shared",
-            remedy="leave out (shared)",
+            remedy="remove (shared)",
         )
     needs = {catalogue.peer_access(transfer): transfer for transfer in transfers}
     if True in needs and False in needs:

@@ -123,7 +123,7 @@ class Findings:
             return ""
         rates = ", ".join(f"{rate / 1e9:.4g}" for rate in last)
         sizes = ", ".join(map(format_bytes, below))
-        return f"the rate has saturated: {rates} GB/s at {sizes}"
+        return f"the bandwidth has saturated: {rates} GB/s at {sizes}"
 
     def differ(self, curve: str, like: str, block: int) -> bool:
         """Whether two curves differ, in this block or one before, at any size that both have."""

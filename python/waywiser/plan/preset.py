@@ -107,7 +107,7 @@ _KIB, _MIB = 2**10, 2**20
 
 CHECK = Preset(
     name="check",
-    description="every link of the machine, alone and all at once, in up to 8 processes and under "
+    description="every link of the machine, alone and concurrently, in up to 8 processes and under "
     "30 s: for every night",
     depth=Depth.DEFAULTS,
     processes=8,
@@ -147,7 +147,7 @@ QUICK = Preset(
 
 STANDARD = Preset(
     name="standard",
-    description="every path that is asked for and each setting of the first of equal paths, "
+    description="all headline paths, and each setting of the first of equivalent paths, "
     "representative sizes in four processes",
     depth=Depth.SINGLE,
     # The fewest that show how far processes differ.
@@ -172,7 +172,7 @@ STANDARD = Preset(
 
 FULL = Preset(
     name="full",
-    description="every way and setting, alone and in pairs, in six processes, to 8 GiB: in hours",
+    description="all paths and settings, alone and in pairs, in six processes, to 8 GiB: in hours",
     depth=Depth.PAIRS,
     # Six is the fewest for which a 95 % interval of the median exists (methodology 5).
     processes=6,

@@ -390,7 +390,7 @@ class Schedule:
             return ""
         compared = self._findings.compared(point.curve.text, point.like, block)
         if not compared:
-            return f"not compared: nothing was measured of it and of {self._names[point.like]}"
+            return f"not compared: no size was measured of both it and {self._names[point.like]}"
         sizes = ", ".join(map(format_bytes, compared))
         return (
             f"{EQUAL} {self._names[point.like]} at {sizes}, within {EQUAL_RATE * 100:.0f} % "

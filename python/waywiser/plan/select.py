@@ -143,8 +143,8 @@ def require_match(
         if not any(matches(text, [pattern]) for text in (*texts, *others)):
             if _lacks_gpus(pattern.casefold(), texts):
                 raise NothingMatches(
-                    f"there is no {pattern} path here: it needs a GPU, or more of them",
-                    remedy="waywiser doctor says what this machine has",
+                    f"there is no {pattern} path here: it needs a GPU, or more GPUs",
+                    remedy="waywiser doctor shows what this machine has",
                 )
             if (words := pattern.casefold().split()) and TERMS.keys() >= set(words):
                 meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)

@@ -61,7 +61,7 @@ class SurveyLock(Closeable):
         who = f"by process {pid}" if pid else "by a process that cannot be seen from here"
         return GuestError(
             f"this host is being surveyed already, {who}",
-            remedy="wait until it is done: two surveys at a time would measure each other",
+            remedy="wait until it is done: two concurrent surveys would disturb each other",
         )
 
     def _holder(self) -> int:
@@ -99,7 +99,9 @@ def usable_gpus(
 def _occupied(gpu: Gpu, memory_bytes: int) -> str:
     if gpu.processes:
         users = "; ".join(gpu.processes)
-        return f"in use by others ({users}): wait for them, or measure beside them with --share"
+        return (
+            f"in use by others ({users}): wait for them, or measure at the same time with --share"
+        )
     if 0 < gpu.memory_free_bytes < memory_bytes:
         free = format_bytes(gpu.memory_free_bytes >> 20 << 20)
         return (

@@ -70,7 +70,7 @@ def _notes(shares: Sequence[_Share]) -> tuple[str, ...]:
     counts = [len(part.samples) for _, part in shares]
     if min(counts) != max(counts):
         taken = ", ".join(f"rank {rank} {len(part.samples)}" for rank, part in shares)
-        notes.append(f"samples taken: {taken}; the first {min(counts)} of each are kept")
+        notes.append(f"samples taken: {taken}; the first {min(counts)} of each are used")
     return tuple(notes)
 
 

@@ -199,7 +199,7 @@ class Profile(Closeable):
             raise ProfileError(
                 f"{workload} is {row.identity} in it and {workload.identity} here",
                 where=str(self.path),
-                remedy="read it with the version of Waywiser that made it, or survey anew",
+                remedy="read it with the version of Waywiser that made it, or survey again",
             )
         return workload
 

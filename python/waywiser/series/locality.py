@@ -239,4 +239,4 @@ def near_and_far(where: Mapping[int, Nearness], blocks: Iterable[BlockEstimate])
     near, far = median(medians["near"]), median(medians["far"])
     if abs(far / near - 1) < DIFFERENCE_LIMIT:
         return ""
-    return f"with its memory on the far side it takes {far / near - 1:+.1%}"
+    return f"with its memory on the remote side it takes {far / near - 1:+.1%}"

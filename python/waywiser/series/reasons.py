@@ -94,7 +94,7 @@ class Reasons(msgspec.Struct):
         """Notes the workers that did not find out where memory is."""
         for each in found:
             if each.failure is not None:
-                note = f"where {each.memory} is was not found out: {each.failure.reason}"
+                note = f"the place of {each.memory} was not found: {each.failure.reason}"
                 self.note(note, f"worker {each.worker}")
 
     def note(self, note: str, what: str) -> None:

@@ -196,7 +196,7 @@ def _weight_map(parsed: dict[str, Any]) -> dict[str, str]:
         if not isinstance(name, str) or not _is_plain_name(name):
             raise StrictJsonError(
                 f"weight_map puts tensor {clipped(tensor)} in something that is not the plain name "
-                "of a file beside the index"
+                "of a file in the folder of the index"
             )
     return listed
 
