@@ -189,7 +189,7 @@ def fleets(options: argparse.Namespace, run: Callable[..., Iterator[object]]) ->
     )
     yield ""
     kinds = [kind for kind, _ in ILL]
-    yield row("blocks", "fleets", *kinds, "sound hosts suspected", "sound hosts flagged")
+    yield row("blocks", "fleets", *kinds, "healthy hosts suspected", "healthy hosts flagged")
     yield row(*["---"] * (4 + len(kinds)))
     for blocks in (2, 1):
         jobs = [(options.first + n, blocks, n % 2 == 1) for n in range(options.fleets)]

@@ -101,8 +101,8 @@ def _size(series: Series) -> int:
 
 def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str = "") -> str:
     """Median, interval and number of samples of a curve, from the first profile that has it: at the
-    size, or else at the nearest that was measured, which is then shown. The reason where all that
-    know of it refuse it or failed at it; ``elsewhere`` where nobody tried."""
+    size, or else at the nearest that was measured, which is then shown. The reason if it is not supported or
+    failed in all profiles; ``elsewhere`` if none has it."""
     nearest: list[tuple[float, str]] = []
     for profile in profiles:
         for (text, at), series in profile.series.items():
@@ -115,7 +115,7 @@ def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str =
         return min(nearest, key=lambda one: one[0])[1]
     for profile in profiles:
         if refusal := profile.refusals.get(curve):
-            return f"refused: {refusal.reason}"
+            return f"not supported: {refusal.reason}"
         failed = profile.series.get((curve, size))
         if failed is not None and failed.failure is not None:
             return f"{failed.failure.kind}: {failed.failure.reason}"

@@ -92,7 +92,7 @@ def test_a_quiet_bare_metal_host_has_no_warning(tmp_path: Path) -> None:
             {"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "250000 100000"},
             "cpu-quota",
             "warning",
-            "2.5 CPUs' time for 16",
+            "the time of 2.5 CPUs for 16",
         ),
         (
             {"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "1073741824"},

@@ -25,7 +25,7 @@ from waywiser.severity import ORDER
 
 CAPTURES = Path(__file__).parent / "captures"
 BY = "by copy-engine"
-AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Identical links"
+AFFINITY, ANISOTROPY, IDENTICAL = "Affinity", "Anisotropy", "Differences between equivalent paths"
 BOTH = ("local", "remote")
 
 ROWS: dict[tuple[str, str], tuple[str, ...]] = {

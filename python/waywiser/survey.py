@@ -123,7 +123,7 @@ def prepare(request: Request, wishes: Wishes, *, expect_gpus: int = 0) -> Survey
             if plan.refusals
             else "no size fits the paths that --only selects"
         )
-        raise SurveyError("no size is left to measure", remedy=why)
+        raise SurveyError("nothing is left to measure", remedy=why)
     return Survey(scope, wishes, plan)
 
 
@@ -213,7 +213,7 @@ def _measure(
         raise Interrupted(
             f"interrupted: {done} of {plan.visits} visits are stored",
             where=str(profile.path),
-            remedy=f"continue with: waywiser survey --resume -o {profile.path}",
+            remedy=f"go on with: waywiser survey --resume -o {profile.path}",
         ) from None
 
 

@@ -92,4 +92,4 @@ def test_of_one_node_nothing_can_be_reported() -> None:
     text = "pinned@numa:0 -> device@gpu:0 by copy-engine"
     found = answer(subject(curve(text, postal(1e-6, 1e10), FEW)))
     assert (found.findings, found.tables) == ((), ())
-    assert "no memory is nearer" in found.summary
+    assert "Not applicable: the system shows 1 NUMA node" in found.summary

@@ -243,14 +243,14 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
 ) -> None:
     rng = random.Random(1)
     small, large = (profiles.workload(profiles.H2D, size) for size in (2**20, 2**30))
-    skip = profiles.visit(large, 0, failure=Failure("skipped", "the rate has saturated: 55 GB/s"))
+    skip = profiles.visit(large, 0, failure=Failure("skipped", "the bandwidth has saturated: 55 GB/s"))
     skip = type(skip)(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
     run_show(str(path), False)
     out = capsys.readouterr().out
-    assert "  skipped, as the rate has saturated: 1 GiB\n" in out
+    assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
     assert "1 skipped with a reason" in out and "failed" not in out
     assert "1 converged (100% of the measured)" in out
 

@@ -90,7 +90,8 @@ def cells(text: str, start: str) -> list[str]:
 def test_families_come_in_their_order(found: Overview) -> None:
     heads = [line.split(" ──")[0] for line in shown(found).splitlines() if " ───" in line]
     assert heads == [
-        *("host to GPU", "GPU to host", "within a GPU", "GPU to GPU", "both ways at once"),
+        *("host to device (H2D)", "device to host (D2H)", "local copy (D2D)"),
+        *("device to device (P2P)", "bidirectional"),
         "headline paths",
     ]
 

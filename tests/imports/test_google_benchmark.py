@@ -109,7 +109,7 @@ def test_units_of_time(unit: str, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("row", "where"),
     [
-        ({"time_unit": "h"}, r"x\.json: benchmarks\[0\]\.time_unit: 'h' is no unit of time"),
+        ({"time_unit": "h"}, r"x\.json: benchmarks\[0\]\.time_unit: 'h' is not a unit of time"),
         ({"real_time": None}, r"benchmarks\[0\]\.real_time: null where a number is expected"),
         ({"real_time": float("nan")}, r"real_time: a number that is not finite"),
         ({"real_time": -1.0}, r"real_time: a time of -1 us"),

@@ -70,7 +70,7 @@ def test_who_sends_to_whom(name: str, transfers: int, size: int) -> None:
     [
         ({"results": {}}, "x: results: an object where a list"),
         ({"results": [{}]}, r"x: results\[0\]\.size: null where a number"),
-        ({"results": [{"size": 8, "root": "x"}]}, "the root is no rank"),
+        ({"results": [{"size": 8, "root": "x"}]}, "the root is not a rank"),
         ({"results": [{"size": 2**60}]}, "bytes"),
         ({"config": {"devices": [{"rank": 0}, {"rank": 0}]}}, "rank 0 is named twice"),
     ],

@@ -115,7 +115,7 @@ def with_case(**case: Any) -> Any:
         (with_case(bandwidth_matrix=[["nan"]]), "neither a figure nor N/A"),
         (with_case(bandwidth_matrix=[["-1"]]), "neither a figure nor N/A"),
         (with_case(bandwidth_matrix=["1"]), r"bandwidth_matrix\[0\]: a text where a list"),
-        (with_case(status="Maybe", bandwidth_matrix=None), "a list is expected|is no status"),
+        (with_case(status="Maybe", bandwidth_matrix=None), "a list is expected|is not a status"),
         (with_case(name=None), r"testcases\[0\]\.name: null where a text"),
         ({"nvbandwidth": {"GPU Device list": ["G"]}}, "names no GPU"),
     ],

@@ -52,7 +52,7 @@ def test_a_file_that_is_named_twice_or_was_copied_is_one_block(tmp_path: Path) -
     found = import_files([first, copy, first, other], tmp_path / "a.wwp")
     assert (found.series, found.visits) == (1, 2)
     assert [file.left_out for file in found.files] == [
-        "", "it says the same as 1.json", "it says the same as 1.json", "",
+        "", "it has the same content as 1.json", "it has the same content as 1.json", "",
     ]  # fmt: skip
     with written(tmp_path / "a.wwp") as profile:
         assert [refusal.path for refusal in profile.refusals] == ["1.json"]
@@ -121,7 +121,7 @@ def test_places_of_ranks_say_so(tmp_path: Path) -> None:
     assert any("of rank N" in note for note in machine.notes)
     with written(tmp_path / "a.wwp") as profile:
         (reason,) = (group.reason for group in overview(profile).unbounded)
-    assert "between the ranks" in reason
+    assert "between ranks" in reason
 
 
 def test_a_topology_may_be_given(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_of_a_folder_what_is_no_result_is_left_out_and_listed(tmp_path: Path) ->
     (folder / "lscpu.txt").write_text("Architecture: x86_64\n")
     found = import_files([folder], tmp_path / "a.wwp")
     assert [refusal.path for refusal in found.refusals] == ["lscpu.txt"]
-    with pytest.raises(ImportRefused, match=r"lscpu\.txt: is of no format"):
+    with pytest.raises(ImportRefused, match=r"lscpu\.txt: has no format"):
         import_files([folder / "1.json", folder / "lscpu.txt"], tmp_path / "b.wwp")
 
 
@@ -211,7 +211,7 @@ def test_a_bad_file_of_a_folder_is_skipped_with_the_reason(tmp_path: Path) -> No
     assert {refusal.path: refusal.reason for refusal in found.refusals} == {
         "cut.json": "the file ends in the middle: it is truncated, at line 1",
         "bytes.txt": "is not text, at line 2",
-        "matrix.json": "'odd' is no status, at testcases[0].status",
+        "matrix.json": "'odd' is not a status, at testcases[0].status",
         "folder.json": "is a directory and not a regular file",
         "link.json": "there is no such file",
         "pipe.log": "is a FIFO and not a regular file",

@@ -93,7 +93,7 @@ def test_a_saturated_curve_is_skipped_up_to_its_largest_size_and_says_why() -> N
     assert [v.workload.bytes for v in mine] == [128 * MIB, 256 * MIB, 512 * MIB]
     assert mine[0].stop == "skipped"
     assert mine[0].failure == Failure(
-        "skipped", "the rate has saturated: 9.994, 9.997, 9.999 GB/s at 16 MiB, 32 MiB, 64 MiB"
+        "skipped", "the bandwidth has saturated: 9.994, 9.997, 9.999 GB/s at 16 MiB, 32 MiB, 64 MiB"
     )
 
 
@@ -434,4 +434,4 @@ def test_without_anything_to_compare_the_rest_is_skipped_with_that_reason() -> N
         )
     )
     reasons = {v.failure.reason for v in skipped if v.failure}
-    assert reasons == {f"not compared: nothing was measured of it and of {H2D}"}
+    assert reasons == {f"not compared: no size was measured of both it and {H2D}"}

@@ -112,7 +112,7 @@ def test_identities_by_another_rule_are_said_and_not_shown_as_nothing(tmp_path: 
     connection.close()
     with (
         Profile.open(path) as profile,
-        pytest.raises(ProfileError, match=r"is of-old in it and .* survey anew"),
+        pytest.raises(ProfileError, match=r"is of-old in it and .* survey again"),
     ):
         profile.series()
 

@@ -52,7 +52,7 @@ def result(*visits: Visit) -> str:
 
 def test_blocks_on_both_sides_are_distinguished_where_it_matters() -> None:
     apart = result(visit(0, [0], 1.0e-4), visit(1, [1], 1.1e-4))
-    assert apart == "with its memory on the far side it takes +10.0%"
+    assert apart == "with its memory on the remote side it takes +10.0%"
     assert result(visit(0, [0], 1.0e-4), visit(1, [1], 1.001e-4)) == ""
     assert result(visit(0, [0], 1.0e-4), visit(1, [0], 1.2e-4)) == ""
 

@@ -89,7 +89,7 @@ def test_a_plan_that_says_nothing_promises_nothing(found: Overview) -> None:
 def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> None:
     what = profiles.workload(profiles.H2D, 2**30)
     good = profiles.visit(what, 0, profiles.samples(random.Random(1), 20e-3))
-    bare = profiles.visit(what, 1, failure=Failure("skipped", "the rate has saturated"))
+    bare = profiles.visit(what, 1, failure=Failure("skipped", "the bandwidth has saturated"))
     result = of(tmp_path, good, msgspec.structs.replace(bare, stop="skipped"))
     (line,) = result.series
     assert line.estimate is not None

@@ -92,7 +92,7 @@ def test_what_moves_without_work_is_taken_off() -> None:
 
 def test_a_copy_within_a_gpu_moves_no_link() -> None:
     found = result("device@gpu:0 -> device@gpu:0 by copy-engine", GpuTraffic(0, STILL, STILL))
-    assert found.links == () and str(found) == "no link moved that is counted"
+    assert found.links == () and str(found) == "no counted link moved bytes"
 
 
 def test_what_is_not_counted_is_reported() -> None:

@@ -72,7 +72,7 @@ def tables(subjects: Sequence[Subject]) -> tuple[Table, ...]:
             "no: equal",
         ),
         *_table(
-            "Equivalence of links",
+            "Differences between equivalent paths",
             "transfer",
             subjects,
             _identical,

@@ -111,7 +111,7 @@ def _uses(machine: Machine, transfer: Transfer) -> tuple[Use, ...] | str:
         return _host_links(gpus[source.index], relays, "from")
     if destination.kind == "gpu":
         return _host_links(gpus[destination.index], relays, "to")
-    return "the system does not show the bandwidth of host memory"
+    return "the system does not show the bandwidth of host memory: it must be measured"
 
 
 def _host_link(gpu: Gpu, direction: str) -> tuple[Use, ...] | str:
