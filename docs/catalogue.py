@@ -101,8 +101,8 @@ def _size(series: Series) -> int:
 
 def figure(curve: str, size: int, profiles: Sequence[Measured], elsewhere: str = "") -> str:
     """Median, interval and number of samples of a curve, from the first profile that has it: at the
-    size, or else at the nearest that was measured, which is then shown. The reason if it is not supported or
-    failed in all profiles; ``elsewhere`` if none has it."""
+    size, or else at the nearest that was measured, which is then shown. The reason if it is not
+    supported or failed in all profiles; ``elsewhere`` if none has it."""
     nearest: list[tuple[float, str]] = []
     for profile in profiles:
         for (text, at), series in profile.series.items():

@@ -283,7 +283,9 @@ CLAIMS = (
     ),
     Claim("peer access", "about doubles local transfers", peer_doubles),
     Claim(
-        "peer access", "off, remote: the NUMA node of the host thread has no effect", no_pinning_effect
+        "peer access",
+        "off, remote: the NUMA node of the host thread has no effect",
+        no_pinning_effect,
     ),
     Claim(
         "CPU-CPU copies",

@@ -112,7 +112,7 @@ class BufferRecord(Value, frozen=True):
 
 
 class Failure(Value, frozen=True):
-    """Why a visit has no samples. Kinds: ``refused``, ``out-of-memory``, ``sticky``, ``gpu``,
+    """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, ``sticky``, ``gpu``,
     ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``,
     ``foreign`` (another tool's, in its words)."""
 

@@ -243,7 +243,9 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
 ) -> None:
     rng = random.Random(1)
     small, large = (profiles.workload(profiles.H2D, size) for size in (2**20, 2**30))
-    skip = profiles.visit(large, 0, failure=Failure("skipped", "the bandwidth has saturated: 55 GB/s"))
+    skip = profiles.visit(
+        large, 0, failure=Failure("skipped", "the bandwidth has saturated: 55 GB/s")
+    )
     skip = type(skip)(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )

@@ -129,7 +129,7 @@ def test_families_of_all_generations(name: str, counters: dict[str, float], expe
         ("Comm_cudaMemcpyAsync_PinnedToGPU/0/1/log2(N):8", {"numa_id": -1, "cuda_id": 0},
          "-1 is not the number of a GPU"),
         ("Comm_UM_Latency_GPUToGPU/0/5/7/manual_time", {}, "counter 'strides'"),
-        ("NUMA_RD/1/14/0/8/min_time:0.100/real_time", {"bytes": 16384}, "only reads or only writes"),
+        ("NUMA_RD/1/14/0/8/min_time:0.100/real_time", {"bytes": 16384}, "it only reads"),
         ("Comm_implicit_mapped_HostWrGPU/0/0/log2(N):8", {}, "CPU access to the memory of a GPU"),
     ],
 )  # fmt: skip

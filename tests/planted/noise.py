@@ -146,7 +146,7 @@ def recorded() -> Pool:
             machines[file.parent].append(known)
             pool.blocks += _blocks_of(known)
         for series in known:
-            if _is_few_bytes_to_gpu(series.workload):
+            if _is_small_copy_to_gpu(series.workload):
                 pool.calls += [_calls(visit) for visit in series.visits if visit.samples.host]
     for surveys in machines.values():
         if len(surveys) > 1:
@@ -236,7 +236,7 @@ def _donor(visit: Visit, shift: float) -> Donor:
     )
 
 
-def _is_few_bytes_to_gpu(workload: Workload) -> bool:
+def _is_small_copy_to_gpu(workload: Workload) -> bool:
     path = workload.transfers[0].path
     kinds = (path.source.kind, path.destination.kind)
     return len(workload.transfers) == 1 and kinds == ("pinned", "device") and (

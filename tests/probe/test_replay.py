@@ -95,7 +95,7 @@ def test_a_block_that_was_not_recorded_comes_from_another_and_says_so(replay: Re
 
 def test_what_was_not_recorded_is_refused_and_the_rest_goes_on(replay: Replay) -> None:
     refused, after = replay([(64, 0), (16, 0)])
-    assert refused.failure == Failure("refused", "not in the recording")
+    assert refused.failure == Failure("not-supported", "not in the recording")
     assert after.stop == "budget"
     assert after.worker == 1
 

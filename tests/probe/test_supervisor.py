@@ -94,9 +94,9 @@ def test_a_line_without_end_is_cut_off(run: Run) -> None:
 
 
 def test_an_order_that_is_refused_leaves_the_worker_alive(run: Run) -> None:
-    refused, after = run([an_order({"do": "refused", "when": "prepare"}), an_order()])
+    refused, after = run([an_order({"do": "not-supported", "when": "prepare"}), an_order()])
     assert refused.failure is not None
-    assert refused.failure.kind == "refused"
+    assert refused.failure.kind == "not-supported"
     assert (refused.worker, after.worker) == (1, 1)
 
 

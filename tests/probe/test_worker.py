@@ -96,7 +96,7 @@ def test_a_path_that_cannot_be_run_is_refused_by_the_worker(measure: Measure) ->
         [an_order("device@gpu:7 -> device@gpu:0 by copy-engine of 8"), an_order(H2D)]
     )
     assert refused.failure is not None
-    assert refused.failure.kind == "refused"
+    assert refused.failure.kind == "not-supported"
     assert "gpu:7" in refused.failure.reason
     assert (after.failure, after.worker) == (None, 1)
 
@@ -104,7 +104,7 @@ def test_a_path_that_cannot_be_run_is_refused_by_the_worker(measure: Measure) ->
 def test_an_operation_that_nobody_knows_is_refused(measure: Measure) -> None:
     (visit,) = measure([an_order(Workload(operation=Operation("levitate", Place("gpu", 0))))])
     assert visit.failure is not None
-    assert visit.failure.kind == "refused"
+    assert visit.failure.kind == "not-supported"
     assert "no operation 'levitate'" in visit.failure.reason
 
 
@@ -193,5 +193,5 @@ def test_without_a_gpu_the_host_is_measured_and_each_gpu_path_says_why_not(
 def test_more_memory_than_allowed_is_refused(measure: Measure) -> None:
     (visit,) = measure([an_order(H2D)], memory_bytes=1 << 20)
     assert visit.failure is not None
-    assert visit.failure.kind in ("refused", "out-of-memory")
+    assert visit.failure.kind in ("not-supported", "out-of-memory")
     assert visit.failure.reason

@@ -52,7 +52,7 @@ def test_what_caches_hold_is_not_what_host_memory_carries() -> None:
     assert alone["host to host (H2H), one NUMA node"].cells[1].text.startswith("2")
 
 
-def test_what_was_measured_at_few_bytes_alone_is_reported_at_these() -> None:
+def test_what_was_measured_at_small_sizes_alone_is_reported_at_these() -> None:
     found = rows(result("a", sizes=(2**18, 2**20)))
     assert found["device to device (P2P)"].cells[3].text.endswith("1 MiB")
     assert float(found["device to device (P2P)"].cells[1].text) > 10

@@ -100,7 +100,7 @@ def test_a_size_skipped_in_one_block_counts_by_the_others(tmp_path: Path) -> Non
 
 
 def test_what_the_machine_refused_when_asked_is_no_failure(tmp_path: Path) -> None:
-    pages = Failure("refused", "no huge pages are reserved")
+    pages = Failure("not-supported", "no huge pages are reserved")
     what = [profiles.workload(profiles.H2D, 2**20), profiles.workload(profiles.H2D, 2**21)]
     refused = [profiles.visit(what[0], block, failure=pages) for block in range(2)]
     crashed = profiles.visit(what[1], 0, failure=Failure("crash", "SIGSEGV"))

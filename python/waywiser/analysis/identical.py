@@ -1,7 +1,7 @@
 """Link equivalence: do equivalent paths have equal bandwidth?
 
-Equivalent paths are those that the machine's symmetry maps onto one another, as far as the topology
-shows it. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
+Equivalent paths are those that the symmetry of the machine, as the topology shows it, maps onto
+each other. Each is compared with the others of its group (`waywiser.analysis.peer_groups`): in the
 bandwidth regime, and at every size, since a drop at few sizes hides in a median over sizes. Paths
 that differ are reported by link, with every kind of transfer that shows it: one slow slot is one
 finding. Only copies that a GPU makes by itself accuse a link: if pageable copies of a GPU are slow

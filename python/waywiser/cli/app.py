@@ -84,6 +84,6 @@ def _waywiser(
 ) -> None:
     """Measures every way bytes can move in a machine with CPUs and GPUs.
 
-    Exit codes: 0 done (what was refused or did not converge is listed, not a failure); 2 could not
-    be done; doctor, compare, check, fleet: 1 a finding; 3 no result. 130 interrupted.
+    Exit codes: 0 done (what is not supported or did not converge is listed, not a failure); 2 could
+    not be done; doctor, compare, check, fleet: 1 a finding; 3 no result. 130 interrupted.
     """

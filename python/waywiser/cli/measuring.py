@@ -159,7 +159,7 @@ def topology(
     ] = None,
     anonymous: Annotated[
         bool,
-        typer.Option("--anonymous", help="Leave out of the capture what points at somebody."),
+        typer.Option("--anonymous", help="Remove from the capture what identifies its owner."),
     ] = False,
     json: Json = False,
 ) -> int:

@@ -201,5 +201,5 @@ def _sentence(summary: Summary) -> str:
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
     if summary.refused:
-        parts.append(f"{count(summary.refused, 'path')} refused")
+        parts.append(f"{count(summary.refused, 'path')} not supported")
     return ", ".join(parts) + f"; {format_time(summary.seconds, 0.005)} of measuring"

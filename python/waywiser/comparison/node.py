@@ -49,8 +49,8 @@ class Node(Value, frozen=True):
     created: str = ""
     """UTC, ISO 8601."""
     asked: str = ""
-    """What the survey was asked for, as text: two nodes with equal ones have had the same plan, as
-    far as their machines allowed."""
+    """The request of the survey, as text: nodes with equal requests have the same plan, except for
+    what their machines do not support."""
     refusals: tuple[Refusal, ...] = ()
     health: tuple[RunHealth, ...] = ()
     links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)

@@ -46,7 +46,7 @@ SHORT_SECONDS = 40e-6
 those of 35 µs by 0.6 % (docs/results/2026-11-23-surveys)."""
 
 VISIT_SECONDS = 0.02
-"""A visit of a few bytes: order, set-up, samples, answer, and a commit that reaches the disk."""
+"""A visit of a small size: order, set-up, samples, answer, and a commit that reaches the disk."""
 
 BYTE_SECONDS = 0.8e-9
 """More, per byte of buffers of the host, which CPUs fill and compare. GPUs do it in no time."""

@@ -48,7 +48,7 @@ class NativeMeasurer:
             for transfer in self._share(order).transfers:
                 refusal = self._library.refusal(native_transfer(transfer), self._machine)
                 if refusal is not None:
-                    raise OrderFailed("refused", refusal)
+                    raise OrderFailed("not-supported", refusal)
             if self._session is None:
                 self._session = self._new_session()
         except Exception as error:

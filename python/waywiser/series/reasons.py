@@ -15,8 +15,8 @@ from waywiser.topology.bounds import why_unbounded
 from waywiser.topology.machine import Machine
 from waywiser.words import Value
 
-UNSUPPORTED = "refused"
-"""The kind of failure that is none: an operation without what it works on, as huge pages."""
+UNSUPPORTED = "not-supported"
+"""The kind of failure that is no error, for example an operation on huge pages without any."""
 
 
 class ReasonGroup(Value, frozen=True):

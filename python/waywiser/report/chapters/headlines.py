@@ -56,9 +56,9 @@ def _alone(entry: Entry) -> Sheet:
         "The highest bandwidth and the lowest latency of each kind",
         ("", "GB/s", "of the bound", "fastest path", "latency", "a program waits", "path"),
         tuple(rows),
-        "Rates at the largest size; of equivalent paths the first is shown. The "
-        "latency is the time of few bytes from one to the next if several are under way; "
-        "a program that waits for a single one waits longer.",
+        "Bandwidths at the largest size; of equivalent paths the first is shown. The "
+        "latency is the time of the smallest size from one to the next if several are in "
+        "flight; a program that waits for a single one waits longer.",
     )
 
 

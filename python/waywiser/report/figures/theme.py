@@ -32,7 +32,7 @@ SERIES = (
     Colour("--s7", "#a82a63", "#f590bf"),
     Colour("--s8", "#555b63", "#b8bec6"),
 )
-"""Distinct to the colour-blind in this order as far as colours can be (after Okabe and Ito, *Color
+"""As distinct to the colour-blind in this order as colours can be (after Okabe and Ito, *Color
 Universal Design*, 2008), and each with a marker of its own."""
 
 HEAT = (
