@@ -240,7 +240,7 @@ WHAT = workload(H2D, 2**20)
 
 
 def new(path: Path) -> WritableProfile:
-    """Without any visit."""
+    """A profile without any visit."""
     return WritableProfile.create(path, machine(), ENVIRONMENT)
 
 

@@ -22,7 +22,7 @@ from waywiser.topology.machine import Machine
 from waywiser.words import Stop, TimingMode, Transfer, Workload
 
 Seconds = Callable[[int], float]
-"""Of one transfer by its size: the truth that a test plants."""
+"""Times of one transfer by its size: the truth that a test plants."""
 
 SIZES = tuple(2**n for n in range(3, 31))
 """8 B to 1 GiB, as `standard` visits a path."""
@@ -101,7 +101,8 @@ def subject(
     refusals: Sequence[Refusal] = (),
     health: Sequence[RunHealth] = (),
 ) -> Subject:
-    """Of one machine: by default that of `tests.profiles.machine`, with two GPUs on PCIe 5 x16."""
+    """A subject of one machine: by default that of `tests.profiles.machine`, with two GPUs on
+    PCIe 5 x16."""
     return Subject.of_series(
         machine or profiles.machine(),
         [series for each in curves for series in each],

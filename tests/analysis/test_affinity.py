@@ -14,7 +14,8 @@ FEW = SIZES[::2]
 
 
 def asked(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answer:
-    """Of two nodes: remote memory has so much of the rate, and so much of the latency."""
+    """A machine with two nodes: remote memory has so much of the rate, and so much of the
+    latency."""
     found: list[list[Series]] = []
     for gpu in range(gpus):
         for node in range(2):

@@ -47,7 +47,7 @@ def _with(taken: Samples, transfers: tuple[tuple[float, ...], ...]) -> Samples:
 
 
 def asked(*more: list[Series], gpus: int = 4) -> Answer:
-    """Beside host links of 50 GB/s each way, alone."""
+    """A machine with host links of 50 GB/s each way, alone."""
     return answer(subject(host_links(gpus), *more, machine=machine(gpus)))
 
 

@@ -17,7 +17,7 @@ HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 
 
 def seen_later(series: list[Series], seconds: float) -> list[Series]:
-    """As if an application saw each execution take so much longer."""
+    """Makes each execution longer for the application by this factor."""
 
     def later(each: Series) -> Series:
         visits = []

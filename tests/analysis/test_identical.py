@@ -122,7 +122,7 @@ def test_five_percent_are_found_on_nearly_every_machine() -> None:
 
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_a_fall_at_few_sizes_is_found_although_the_bandwidth_is_equal(blocks: int) -> None:
-    """To a fifth at 32 and 64 MiB."""
+    """Bandwidth falls to a fifth at 32 and 64 MiB."""
     path = "pinned@numa:0 -> device@gpu:{} by copy-engine"
     sizes = tuple(2**n for n in range(24, 31))
 

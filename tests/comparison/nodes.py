@@ -72,7 +72,7 @@ def peer(source: int, destination: int) -> str:
 
 
 def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
-    """As of ``--preset check``, each with its seconds."""
+    """Series as of ``--preset check``, each with its seconds."""
     found = []
     for each in range(gpus):
         found += [
@@ -89,7 +89,7 @@ def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
 
 
 Slow = Callable[[Workload], float]
-"""By how much a workload takes longer: 1.05."""
+"""The factor by which a workload takes longer: 1.05."""
 
 
 def node(

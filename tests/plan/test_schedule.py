@@ -289,7 +289,7 @@ def test_a_deadline_is_kept_and_every_planned_visit_is_made_or_skipped_once(
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.floats(0.3, 3.0), st.floats(10.0, 120.0))
 def test_what_falls_away_falls_away_by_priority(pace: float, deadline: float) -> None:
-    """If all visits are faster or slower alike."""
+    """The factor for the time of all visits."""
     of = plan(2, deadline_seconds=deadline)
     short = Played(of, lambda _: pace).for_time(of) - {Priority.CONDITIONAL}
     # What is decided before anything has been measured may be wrong about the least of two.

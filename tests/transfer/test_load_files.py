@@ -285,7 +285,8 @@ def made_tensors(loading: Any, monkeypatch: pytest.MonkeyPatch) -> list[weakref.
 
 
 READS = 6
-"""Of `write_model`: for each of 3 layers one of the large tensor and one of the small ones."""
+"""Tensors of `write_model`: for each of 3 layers one of the large tensor and one of the small
+ones."""
 
 
 @pytest.mark.parametrize("failing", range(READS))

@@ -32,7 +32,7 @@ FAMILIES = (
 )
 
 SMALL_BYTES = 4096
-"""Up to here a time shows the latency."""
+"""The largest size whose time shows the latency."""
 
 _BY_KINDS = {("numa", "gpu"): FAMILIES[0], ("gpu", "numa"): FAMILIES[1]}
 _OPPOSITE = 2

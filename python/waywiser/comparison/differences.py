@@ -155,7 +155,7 @@ def _and(texts: Sequence[str]) -> str:
 
 
 def _known(text: str) -> str:
-    """Empty for what an import calls unknown: that it is another one nobody can say."""
+    """Empty for what an import calls unknown: then it cannot be compared."""
     return "" if text.split(" ")[0] == "unknown" else text
 
 

@@ -60,7 +60,7 @@ class Plan:
     worker_seconds: float
     """Expected for starting one worker process."""
     deadline_seconds: float = 0.0
-    """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
+    """Seconds after the start by which every visit is expected to end; 0 for no deadline."""
     notes: tuple[str, ...] = ()
     """What the plan made of a request that could not be met to the letter."""
 

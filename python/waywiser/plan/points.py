@@ -29,13 +29,13 @@ PAGE = 4096
 anything less would go through the page cache."""
 
 COSTLY_OCTAVES = 2
-"""Between the sizes of a principal curve of what moves in place, since each sample costs a way
+"""The step between sizes of a principal curve of what moves in place, since each sample costs a way
 back, and of what a search has to tune, of which few sizes show the latency, the rate, and where the
 plain copy is slower; unless the preset wants more of every curve."""
 
 FILE_OCTAVES = 3
-"""Between the sizes of a principal curve of files, which are slow and saturate early; unless the
-preset is as thorough with every curve."""
+"""The step between sizes of a principal curve of files, which are slow and saturate early; unless
+the preset is as thorough with every curve."""
 
 SEARCHED_LARGEST = 256 * 2**20
 """The largest size of what a search has to tune."""

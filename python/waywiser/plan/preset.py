@@ -58,12 +58,12 @@ class Preset(Value, frozen=True):
     combined_sizes: tuple[int, ...] = ()
     """The only ones where two settings are away from their defaults at once; none for all."""
     links_only: bool = False
-    """Nothing but what shows whether the links of the machine are well (see
+    """Only the series that show whether the links of the machine are healthy (see
     `waywiser.plan.sets.check_curves`)."""
     longest_seconds: float = math.inf
     """Sizes at which one execution is expected to take longer are left to who asks for them."""
     seconds: float = 0.0
-    """Nothing begins that is not expected to end so long after the start; 0 for no deadline."""
+    """Seconds after the start by which every visit is expected to end; 0 for no deadline."""
     seconds_between: float = 0.0
     """More, if there are several GPUs: each path between them is new."""
     seconds_per_gpu: float = 0.0

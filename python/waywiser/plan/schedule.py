@@ -60,7 +60,7 @@ class _Work(NamedTuple):
     seconds: float
     point: Point
     block: int
-    """In which process; -1 for whichever has time."""
+    """The number of the process; -1 for any that has time."""
 
 
 class Schedule:
